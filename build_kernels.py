@@ -1,10 +1,10 @@
-"""Compile package/tallow/kernels/src/*.c with the Zig compiler, which the PyPI package `ziglang` brings along.
+"""Compile package/tallow/kernels/src/*.c with the Zig compiler from the PyPI package `ziglang`.
 
     python build_kernels.py [--out DIR] [--target wasm] [--target native]
 
-One library per variant: two WASM side modules for Pyodide, and natively one per instruction set that is worth choosing
-between when it is loaded. The loader is package/tallow/kernels/library.py. The sources are freestanding, so a library
-needs nothing: no libc of a certain age or kind. Run by the wheel build (hatch_build.py) and, while developing, by hand.
+Builds one library per variant: two WASM side modules for Pyodide, and native libraries for the instruction sets that
+the loader, package/tallow/kernels/library.py, chooses from. The sources are freestanding, so a library has no
+dependencies, not even libc. Run by the wheel build (hatch_build.py), and by hand during development.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ FLAGS = (
     *("-O3", "-g0", "-std=c11", "-fPIC", "-ffreestanding", "-fvisibility=hidden"),
     *("-fno-math-errno", "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror"),
 )
-MACOS = (
-    "11.0"  # the oldest that libraries for macOS run on, and that the tag of their wheel names: the first with arm64
-)
+# The products of quantised weights, for which x86-64-v4 is worth a library of its own: its VNNI multiplies bytes.
+PRODUCTS = ("library.c", "products.c", "quantized_panel.c", "linear_q*.c")
+MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One library: its file name, and what the compiler and the linker are told."""
+    """One library: its file name, the arguments of the compiler and the linker, and the patterns of its sources."""
 
     file: str
     compile: tuple[str, ...]
     link: tuple[str, ...]
+    sources: tuple[str, ...] = ("*.c",)
 
 
 def _wasm(name: str, cpu: str) -> Variant:
@@ -47,24 +48,29 @@ def _wasm(name: str, cpu: str) -> Variant:
     return Variant(f"tallow-{name}.wasm", ("-target", "wasm32-emscripten", f"-mcpu={cpu}"), tuple(link.split()))
 
 
-def _native(name: str, architecture: str, cpu: str) -> Variant:
+def _native(name: str, architecture: str, cpu: str, sources: tuple[str, ...] = ("*.c",)) -> Variant:
     system = platform.system()
     suffix = {"Darwin": "dylib", "Windows": "dll"}.get(system, "so")
     target = ("-target", f"{architecture}-macos.{MACOS}") if system == "Darwin" else ()
     flags = (*target, f"-mcpu={cpu}")
-    return Variant(f"tallow-{name}.{suffix}", flags, ("cc", "-shared", "-s", "-nostdlib", *flags))
+    return Variant(f"tallow-{name}.{suffix}", flags, ("cc", "-shared", "-s", "-nostdlib", *flags), sources)
 
 
 def variants(target: str) -> list[Variant]:
-    """The libraries to build for `target`, "wasm" or "native" (this machine's architecture; none if it is unknown)."""
+    """Return the libraries to build for `target`, "wasm" or "native" (none for an unknown architecture)."""
     if target == "wasm":
         simd = "generic+simd128+bulk_memory"
         return [_wasm("wasm-simd128", simd), _wasm("wasm-relaxed-simd", f"{simd}+relaxed_simd")]
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
-        return [_native("x86-64", "x86_64", "x86_64"), _native("x86-64-v3", "x86_64", "x86_64_v3")]
+        return [
+            _native("x86-64", "x86_64", "x86_64"),
+            _native("x86-64-v3", "x86_64", "x86_64_v3"),
+            _native("x86-64-v4", "x86_64", "x86_64_v4+avx512vnni", PRODUCTS),
+        ]
     if machine in ("aarch64", "arm64"):
-        return [_native("aarch64", "aarch64", "generic")]
+        # All of Apple's processors have the dot product of int8.
+        return [_native("aarch64", "aarch64", "apple_m1" if platform.system() == "Darwin" else "generic")]
     return []
 
 
@@ -80,7 +86,7 @@ def build(out_dir: Path, targets: Sequence[str] = ("wasm", "native")) -> list[Pa
         objects = {v.file: Path(scratch, v.file) for v in wanted}
         for folder in objects.values():
             folder.mkdir()
-        jobs = [(v, source) for v in wanted for source in sorted(SOURCES.glob("*.c"))]
+        jobs = [(v, source) for v in wanted for pattern in v.sources for source in sorted(SOURCES.glob(pattern))]
         list(pool.map(lambda job: _compile(job[0], job[1], objects[job[0].file]), jobs))
         return list(pool.map(lambda v: _link(v, objects[v.file], out_dir), wanted))
 
@@ -91,7 +97,7 @@ def _compile(variant: Variant, source: Path, objects: Path) -> None:
 
 
 def checksum() -> int:
-    """Of all sources, as in package/tallow/kernels/library.py: there it tells a library that is older than they are."""
+    """Return the checksum of all sources, by which package/tallow/kernels/library.py detects an outdated library."""
     return zlib.crc32(b"".join(path.read_bytes() for path in sorted(SOURCES.glob("*.[ch]"))))
 
 
@@ -102,7 +108,7 @@ def _link(variant: Variant, objects: Path, out_dir: Path) -> Path:
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.copyfile(
         made, partial
-    )  # copied beside its place and renamed: a process that has the old one mapped keeps it
+    )  # copied next to the target and renamed: a process that has mapped the old file keeps it
     os.replace(partial, target)
     return target
 
@@ -112,6 +118,7 @@ def _zig(*arguments: str) -> None:
 
 
 def main() -> None:
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="folder of the libraries (default: %(default)s)")
     parser.add_argument("--target", action="append", choices=("wasm", "native"), help="default: both")

@@ -1,4 +1,4 @@
-"""The build hook: compile the kernels into the wheel, and give the wheel the tag that says where it runs.
+"""Build hook: compile the kernels into the wheel, and set the wheel's platform tag.
 
 `TALLOW_WHEEL=pure` makes a py3-none-any wheel with the WebAssembly kernels. `TALLOW_WHEEL=platform`, the default, adds
 the native ones for this machine. An editable install compiles into the source tree instead.
@@ -20,13 +20,14 @@ KINDS = {"pure": ("wasm",), "platform": ("wasm", "native")}
 
 
 class KernelBuildHook(BuildHookInterface[Any]):
-    """Called by hatchling for each wheel; a failing compiler fails the build."""
+    """Hook that hatchling calls for each wheel; if the compiler fails, so does the build."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile the kernels, and add them and the tag to `build_data`."""
         kind = os.environ.get("TALLOW_WHEEL", "platform")
         if kind not in KINDS:
             raise ValueError(f"TALLOW_WHEEL={kind!r}; it is one of: {', '.join(KINDS)}")
-        sys.path.insert(0, self.root)  # a build frontend does not put the project there
+        sys.path.insert(0, self.root)  # build frontends do not add the project to sys.path
         import build_kernels
 
         if version == "editable":
@@ -42,10 +43,11 @@ class KernelBuildHook(BuildHookInterface[Any]):
 
 
 def platform_tag(macos: str) -> str:
-    """The platforms that this machine's native kernels run on.
+    """Return the platform tag of this machine's native kernels.
 
-    On Linux that is any: the libraries are freestanding, so neither glibc's age nor musl matters. On macOS it is this
-    machine's processor, from the version `macos` on, even if Python itself is built for both processors ("universal2").
+    On Linux they run on any distribution: the libraries are freestanding, so the version of glibc, or musl, does not
+    matter. On macOS the tag names this machine's processor and the version `macos`, even if Python itself is built for
+    both processors ("universal2").
     """
     name = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     system, _, machine = name.partition("_")

@@ -1,9 +1,9 @@
-"""A GPT that writes letter by letter, small enough to train while you watch: the whole of it in one file.
+"""A character-level GPT in one file, small enough to train while you watch.
 
-    python examples/char_gpt.py                      learns a few sonnets by heart
+    python examples/char_gpt.py                      memorises two sonnets
     python examples/char_gpt.py book.txt --steps 2000
 
-Letters in the names of tensors: B batch, T places in the text, D width, H heads, K width of a head, V characters.
+Letters in the names of tensors: B batch, T positions, D width, H heads, K head width, V vocabulary (characters).
 Source: Vaswani et al. 2017, arXiv:1706.03762; Radford et al. 2019, GPT-2
 """
 
@@ -62,7 +62,7 @@ class Config:
 
 
 class Attention(nn.Module):
-    """Each place looks at itself and at those before it, with several heads."""
+    """Causal self-attention with several heads."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -74,12 +74,12 @@ class Attention(nn.Module):
         B, T, D = x_BTD.shape
         heads_BTHK = (part.view(B, T, self.heads, -1) for part in self.query_key_value(x_BTD).chunk(3, dim=-1))
         query, key, value = (part.transpose(1, 2) for part in heads_BTHK)
-        seen_BHTK = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return self.output(seen_BHTK.transpose(1, 2).reshape(B, T, D))
+        mixed_BHTK = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.output(mixed_BHTK.transpose(1, 2).reshape(B, T, D))
 
 
 class Block(nn.Module):
-    """Attention between places, then a perceptron at each of them; both are added to what was there."""
+    """Attention between positions, then an MLP at each position, both with residual connections."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -96,25 +96,25 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Scores of the next character at every place.  Shapes: characters (B, T) -> scores (B, T, V)"""
+    """A GPT: scores of the next character at each position.  Shapes: characters (B, T) -> scores (B, T, V)"""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
         self.characters = nn.Embedding(config.characters, config.width)
-        self.places = nn.Embedding(config.context, config.width)
+        self.positions = nn.Embedding(config.context, config.width)
         self.blocks = nn.Sequential(*(Block(config) for _ in range(config.layers)))
         self.norm = nn.LayerNorm(config.width)
         self.head = nn.Linear(config.width, config.characters, bias=False)
 
     def forward(self, text_BT: tl.Tensor) -> tl.Tensor:
-        places_T = tl.arange(text_BT.shape[1])
-        x_BTD = self.characters(text_BT) + self.places(places_T)
+        positions_T = tl.arange(text_BT.shape[1])
+        x_BTD = self.characters(text_BT) + self.positions(positions_T)
         return self.head(self.norm(self.blocks(x_BTD)))
 
 
 class Alphabet:
-    """The characters of a text, numbered in their order."""
+    """A mapping between the characters of a text and their ids, in sorted order."""
 
     def __init__(self, text: str) -> None:
         self.characters = sorted(set(text))
@@ -128,7 +128,7 @@ class Alphabet:
 
 
 def batches(text: tl.Tensor, steps: int, size: int, length: int) -> Iterator[tuple[tl.Tensor, tl.Tensor]]:
-    """Pieces (size, length) from random places of the text, and the same one character further on."""
+    """Yield random pieces (size, length) of the text, and the same pieces shifted by one character."""
     for _ in range(steps):
         starts = tl.randint(len(text) - length, (size,)).tolist()
         yield (
@@ -138,7 +138,7 @@ def batches(text: tl.Tensor, steps: int, size: int, length: int) -> Iterator[tup
 
 
 def train(model: GPT, data: Iterable[tuple[tl.Tensor, tl.Tensor]], lr: float = 3e-3) -> list[float]:
-    """One step of AdamW for each batch; the losses, in nats per character."""
+    """Take one step of AdamW per batch; return the losses in nats per character."""
     optimizer = tl.optim.AdamW(model.parameters(), lr=lr)
     losses = []
     for step, (text_BT, next_BT) in enumerate(data):
@@ -155,7 +155,7 @@ def train(model: GPT, data: Iterable[tuple[tl.Tensor, tl.Tensor]], lr: float = 3
 
 @tl.no_grad()
 def write(model: GPT, alphabet: Alphabet, start: str, length: int, temperature: float = 0.7) -> str:
-    """Go on from `start`, drawing each next character by its probability."""
+    """Continue `start`: sample each next character from its probabilities."""
     text = alphabet.encode(start)
     for _ in range(length):
         scores_V = model(tl.tensor([text[-model.config.context :]]))[0, -1]
@@ -164,23 +164,23 @@ def write(model: GPT, alphabet: Alphabet, start: str, length: int, temperature: 
 
 
 def main(text: str = SONNETS, steps: int = 500) -> tuple[list[float], str]:
-    """The losses, and what the model writes in the end."""
+    """Train on a text; return the losses and a sample of the trained model."""
     tl.manual_seed(1)
     alphabet = Alphabet(text)
     numbers = tl.tensor(alphabet.encode(text))
     model = GPT(Config(len(alphabet.characters)))
     context = min(model.config.context, len(text) - 1)
     parameters = sum(p.numel() for p in model.parameters())
-    print(f"{len(text)} characters, {len(alphabet.characters)} different ones; {parameters} parameters")
+    print(f"{len(text)} characters, {len(alphabet.characters)} distinct; {parameters} parameters")
     losses = train(model, batches(numbers, steps, size=16, length=context))
-    written = write(model, alphabet, start=text[:10], length=200)
-    print(written)
-    return losses, written
+    sample = write(model, alphabet, start=text[:10], length=200)
+    print(sample)
+    return losses, sample
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Train a small GPT on a text, letter by letter.")
-    parser.add_argument("file", nargs="?", type=Path, help="a text file in UTF-8; without it, two sonnets")
+    parser = argparse.ArgumentParser(description="Train a small character-level GPT on a text.")
+    parser.add_argument("file", nargs="?", type=Path, help="a UTF-8 text file (default: two sonnets)")
     parser.add_argument("--steps", type=int, default=500)
     options = parser.parse_args()
     main(options.file.read_text(encoding="utf-8") if options.file else SONNETS, options.steps)

@@ -11,7 +11,7 @@ import tallow.nn.functional as F
 
 
 def main() -> tuple[float, float, float]:
-    """The loss, and its derivatives by w1 and by b."""
+    """Return the loss and its derivatives with respect to w1 and b."""
     y = tl.tensor([1.0])  # the true label
     x1 = tl.tensor([1.1])
     w1 = tl.tensor([2.2], requires_grad=True)
@@ -22,11 +22,11 @@ def main() -> tuple[float, float, float]:
     loss = F.binary_cross_entropy(a, y)
     print(f"prediction {a.item():.4f}  loss {loss.item():.4f}")
 
-    # One derivative at a time. The graph is kept, because it is walked again below.
+    # One derivative at a time. Keep the graph, because the code below uses it again.
     (by_w1,) = tl.autograd.grad(loss, w1, retain_graph=True)
     (by_b,) = tl.autograd.grad(loss, b, retain_graph=True)
 
-    # All at once: backward() leaves them in .grad.
+    # All at once: backward() stores them in .grad.
     loss.backward()
     print(f"∂loss/∂w1 {by_w1.item():.4f}  w1.grad {w1.grad.item():.4f}")
     print(f"∂loss/∂b  {by_b.item():.4f}  b.grad  {b.grad.item():.4f}")

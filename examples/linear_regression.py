@@ -1,6 +1,6 @@
-"""Linear regression, candle's way: find the line y = 3·x1 + x2 - 2 from points on it.
+"""Linear regression with candle's API: find y = 3·x1 + x2 - 2 from points on it.
 
-A VarMap keeps the variables, a VarBuilder hands them to the layers, and `backward_step` is a whole step of training.
+A VarMap holds the variables, a VarBuilder passes them to the layers, and `backward_step` is a complete training step.
 
 Run it: python examples/linear_regression.py
 """
@@ -13,17 +13,17 @@ POINTS, BATCH, EPOCHS = 1000, 50, 10
 
 
 def points() -> tuple[tl.Tensor, tl.Tensor]:
-    """x (POINTS, 2), drawn at random, and y (POINTS, 1)."""
+    """Return random x (POINTS, 2), and y (POINTS, 1)."""
     x = tl.randn(POINTS, 2)
     return x, x @ tl.tensor([[3.0], [1.0]]) - 2
 
 
 def main() -> tuple[list[float], tl.Tensor, tl.Tensor]:
-    """Train; the loss after each epoch, the weights (1, 2) and the bias (1)."""
+    """Train; return the loss after each epoch, the weights (1, 2) and the bias (1)."""
     tl.manual_seed(0)
     x, y = points()
 
-    # The layer asks for "line.weight" and "line.bias"; they are new, so the map makes them, with random values.
+    # The layer requests "line.weight" and "line.bias"; the map lacks them, so it creates them with random values.
     varmap = nn.VarMap()
     vb = nn.VarBuilder.from_varmap(varmap)
     model = nn.linear(2, 1, vb.pp("line"))

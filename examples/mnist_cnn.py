@@ -1,7 +1,7 @@
-"""A convolutional network that reads digits, from files in the format of MNIST.
+"""A convolutional network that recognises digits, from files in MNIST's format.
 
-Run it: python examples/mnist_cnn.py           draws a small set of digits first, in that format
-        python examples/mnist_cnn.py ~/data    trains on ~/data/MNIST/raw/train-images-idx3-ubyte and the other three
+Run it: python examples/mnist_cnn.py           draws a small data set first, in that format
+        python examples/mnist_cnn.py ~/data    trains on ~/data/MNIST/raw/train-images-idx3-ubyte and the other files
 """
 
 import argparse
@@ -16,7 +16,7 @@ from tallow import nn
 from tallow.data import MNIST
 from tallow.utils.data import DataLoader
 
-# Each digit in seven lines of five dots.
+# Each digit as seven rows of five dots.
 SHAPES = {
     0: "01110 10001 10011 10101 11001 10001 01110",
     1: "00100 01100 00100 00100 00100 00100 01110",
@@ -32,7 +32,7 @@ SHAPES = {
 
 
 def draw(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Digits of varying place, brightness and noise: images (count, 28, 28) and labels (count), both uint8."""
+    """Draw digits with random position, brightness and noise: uint8 images (count, 28, 28) and labels (count)."""
     shapes = np.array([[[int(dot) for dot in line] for line in SHAPES[digit].split()] for digit in range(10)])
     large = shapes.repeat(3, axis=1).repeat(3, axis=2)  # (10, 21, 15)
     labels = rng.integers(0, 10, count).astype(np.uint8)
@@ -44,13 +44,13 @@ def draw(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_idx(path: Path, array: np.ndarray) -> None:
-    """The format of MNIST: 0, 0, 8 for uint8, the number of axes, their lengths big-endian, then the values."""
+    """Write MNIST's format: 0, 0, 8 for uint8, the number of dimensions, their sizes (big-endian), the values."""
     header = bytes([0, 0, 8, array.ndim]) + b"".join(length.to_bytes(4, "big") for length in array.shape)
     path.write_bytes(header + array.tobytes())
 
 
 def draw_data_set(root: Path, train: int = 3000, test: int = 500) -> None:
-    """A small data set under the names that MNIST's files have."""
+    """Draw a small data set and write it under MNIST's file names."""
     folder = root / "MNIST" / "raw"
     folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
@@ -61,7 +61,7 @@ def draw_data_set(root: Path, train: int = 3000, test: int = 500) -> None:
 
 
 class CNN(nn.Module):
-    """Scores of the ten digits.  Shapes: x (N, 1, 28, 28) -> (N, 10)"""
+    """A small convolutional network: scores of the ten digits.  Shapes: x (N, 1, 28, 28) -> (N, 10)"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class CNN(nn.Module):
 
 
 def train(model: CNN, loader: DataLoader, epochs: int) -> list[float]:
-    """The mean loss of each epoch."""
+    """Train; return the mean loss of each epoch."""
     optimizer = tl.optim.Adam(model.parameters(), lr=2e-3)
     means = []
     for epoch in range(epochs):
@@ -105,23 +105,23 @@ def accuracy(model: CNN, loader: DataLoader) -> float:
 
 
 def main(root: Path | None = None, epochs: int = 3) -> tuple[list[float], float]:
-    """The mean loss of each epoch, and the accuracy on the test set."""
+    """Train and test; return the mean loss of each epoch and the accuracy on the test set."""
     tl.manual_seed(0)
-    with tempfile.TemporaryDirectory() as drawn:
+    with tempfile.TemporaryDirectory() as folder:
         if root is None:
-            root = Path(drawn)
+            root = Path(folder)
             draw_data_set(root)
         train_set, test_set = MNIST(root, train=True), MNIST(root, train=False)
         model = CNN()
         losses = train(model, DataLoader(train_set, batch_size=32, shuffle=True), epochs)
         result = accuracy(model, DataLoader(test_set, batch_size=100))
-    print(f"{result:.1%} of the test set is read right")
+    print(f"{result:.1%} accuracy on the test set")
     return losses, result
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Train a small convolutional network to read digits.")
-    parser.add_argument("root", nargs="?", type=Path, help="has MNIST/raw in it; without it, digits are drawn")
+    parser = argparse.ArgumentParser(description="Train a small convolutional network to recognise digits.")
+    parser.add_argument("root", nargs="?", type=Path, help="folder that contains MNIST/raw (default: draw digits)")
     parser.add_argument("--epochs", type=int, default=3)
     options = parser.parse_args()
     main(options.root, options.epochs)

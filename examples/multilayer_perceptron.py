@@ -8,7 +8,7 @@ from tallow import nn
 
 
 class MultilayerPerceptron(nn.Module):
-    """Scores of the classes, not yet probabilities.  Shapes: x (N, inputs) -> (N, outputs)"""
+    """A perceptron with two hidden layers; returns scores (logits).  Shapes: x (N, inputs) -> (N, outputs)"""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ def number_of_parameters(model: nn.Module) -> int:
 
 
 def main() -> tuple[int, tl.Tensor]:
-    """The number of parameters, and the probabilities (1, 3) of one random example."""
+    """Return the number of parameters, and the probabilities (1, 3) of a random example."""
     tl.manual_seed(123)
     model = MultilayerPerceptron(50, 3)
     print(model)
@@ -38,12 +38,12 @@ def main() -> tuple[int, tl.Tensor]:
 
     example = tl.rand(1, 50)
     scores = model(example)
-    print("in training, scores that remember how they came about:", scores)
+    print("in training, scores with their graph:", scores)
 
-    # Without a graph nothing is remembered, which saves time and memory when only the result matters.
+    # no_grad records no graph, which saves time and memory when only the result matters.
     with tl.no_grad():
         probabilities = tl.softmax(model(example), dim=1)
-    print("in use, probabilities:", probabilities)
+    print("in inference, probabilities:", probabilities)
     return count, probabilities
 
 

@@ -1,4 +1,4 @@
-"""From five points to a trained classifier: Dataset, DataLoader, the training loop, accuracy, saving and loading.
+"""A classifier of points: Dataset, DataLoader, the training loop, accuracy, saving and loading.
 
 Run it: python examples/toy_classification.py
 """
@@ -18,7 +18,7 @@ Y_TEST = tl.tensor([0, 1])
 
 
 class Points(Dataset):
-    """Points and their classes, one at a time; the DataLoader makes batches of them."""
+    """Points and their classes; the DataLoader collates them into batches."""
 
     def __init__(self, x: tl.Tensor, y: tl.Tensor) -> None:
         self.x, self.y = x, y
@@ -31,14 +31,14 @@ class Points(Dataset):
 
 
 def train(model: MultilayerPerceptron, loader: DataLoader, epochs: int = 3) -> list[float]:
-    """Plain gradient descent; the loss of every batch."""
+    """Train with gradient descent; return the loss of each batch."""
     optimizer = tl.optim.SGD(model.parameters(), lr=0.5)
     losses = []
     for epoch in range(epochs):
         model.train()
         for batch, (features, labels) in enumerate(loader):
             loss = F.cross_entropy(model(features), labels)
-            optimizer.zero_grad()  # gradients add up until they are cleared
+            optimizer.zero_grad()  # gradients accumulate until they are cleared
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -47,7 +47,7 @@ def train(model: MultilayerPerceptron, loader: DataLoader, epochs: int = 3) -> l
 
 
 def accuracy(model: MultilayerPerceptron, loader: DataLoader) -> float:
-    """The share of the points whose class has the highest score."""
+    """Return the fraction of points whose class has the highest score."""
     model.eval()
     correct = total = 0
     for features, labels in loader:
@@ -59,18 +59,18 @@ def accuracy(model: MultilayerPerceptron, loader: DataLoader) -> float:
 
 
 def main() -> tuple[list[float], float, float]:
-    """The losses, and the accuracy on both sets."""
+    """Train, test, save and load; return the losses and the accuracy on both sets."""
     tl.manual_seed(123)
     train_set, test_set = Points(X_TRAIN, Y_TRAIN), Points(X_TEST, Y_TEST)
-    # Two points a batch. The fifth would be a batch alone, and its gradient a jolt: leave it out of each epoch.
+    # Batches of two points. drop_last omits the fifth point, which would be a noisy batch of one.
     loader = DataLoader(train_set, batch_size=2, shuffle=True, drop_last=True)
 
     model = MultilayerPerceptron(2, 2)
     losses = train(model, loader)
     in_training, in_test = (accuracy(model, DataLoader(points, batch_size=2)) for points in (train_set, test_set))
-    print(f"accuracy {in_training:.0%} in training, {in_test:.0%} in the test")
+    print(f"accuracy {in_training:.0%} on the training set, {in_test:.0%} on the test set")
 
-    # The state dict goes to a file that any program reads, and comes back into a model of the same form.
+    # Save the state dict as safetensors, which many programs read, and load it into an equal model.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
         tl.save(model.state_dict(), path)

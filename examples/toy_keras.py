@@ -1,4 +1,4 @@
-"""The five points of toy_classification.py again, in Keras' way: describe the network, compile, fit, evaluate.
+"""The five points of toy_classification.py with the Keras API: define the network, compile, fit, evaluate.
 
 Run it: python examples/toy_keras.py
 """
@@ -16,7 +16,7 @@ Y_TEST = np.array([0, 1])
 
 
 def main() -> tuple[list[float], float, float]:
-    """The loss of each epoch, and the accuracy on both sets."""
+    """Train and evaluate; return the loss of each epoch and the accuracy on both sets."""
     tl.manual_seed(123)
     model = keras.Sequential(
         [
@@ -35,7 +35,7 @@ def main() -> tuple[list[float], float, float]:
     in_training, in_test = (
         model.evaluate(x, y, verbose=0, return_dict=True)["accuracy"] for x, y in ((X_TRAIN, Y_TRAIN), (X_TEST, Y_TEST))
     )
-    print(f"accuracy {in_training:.0%} in training, {in_test:.0%} in the test")
+    print(f"accuracy {in_training:.0%} on the training set, {in_test:.0%} on the test set")
     print("probabilities of the classes:", model.predict(X_TEST, verbose=0), sep="\n")
     return history.history["loss"], in_training, in_test
 

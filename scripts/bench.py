@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure what tallow claims about its speed, beside what it is compared with, in one run.
+"""Measure tallow's speed claims, together with the libraries they are compared with, in one run.
 
     python scripts/bench.py matmul --browser
     python scripts/bench.py llama --native --browser --run-c path/to/llama2.c/run.c
@@ -9,8 +9,8 @@
     python scripts/bench.py whisper --native --browser --onnx FOLDER
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
-Each claim is a module of scripts/bench/. Everything runs on one thread, and training natively on two as well. --gpu
-measures a GPU beside PyTorch on the same one. A benchmark is not a test: it judges nothing, it prints.
+Each claim is a module of scripts/bench/. Everything runs on one thread; native training also runs on two. --gpu
+compares tallow and PyTorch on the same GPU. A benchmark is not a test: it prints numbers and judges nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before anything imports NumPy
-# First the checkout's own package, then build_kernels.py and this folder's bench.
+# The checkout's own package, then build_kernels.py, then this folder's bench.
 sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT), str(ROOT / "scripts")]
 
 from bench import places, report  # noqa: E402 - the paths above come first
@@ -75,18 +75,18 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "claim", nargs="*", choices=[*MODULES, []], metavar="claim", help=f"one or more of {', '.join(MODULES)}"
     )
-    parser.add_argument("--gpu", action="store_true", help="the table of bench/gpu.py, on an NVIDIA GPU")
-    parser.add_argument("--json", type=Path, help="--gpu: add each row to this file, as a line of JSON")
-    parser.add_argument("--gpu-row", metavar="ROW", help="one row of the table of --gpu, in this process, as JSON")
+    parser.add_argument("--gpu", action="store_true", help="print the table of bench/gpu.py; needs an NVIDIA GPU")
+    parser.add_argument("--json", type=Path, help="--gpu: append each row to this file, as a line of JSON")
+    parser.add_argument("--gpu-row", metavar="ROW", help="measure one row of --gpu in this process; print JSON")
     for place, function in places.PLACES.items():
         parser.add_argument(f"--{place}", action="store_true", help=function.__doc__)
     parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also measure this file")
-    parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c, compiled on the spot")
-    parser.add_argument("--steps", type=int, default=255, help="llama: tokens to make (default: %(default)s)")
+    parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c; it is compiled first")
+    parser.add_argument("--steps", type=int, default=255, help="llama: tokens to generate (default: %(default)s)")
     parser.add_argument("--onnx", type=Path, help="whisper: compare with this folder, see bench/whisper_onnx.py")
     parser.add_argument("--tokens", type=int, default=50, help="whisper: tokens of a text (default: %(default)s)")
-    parser.add_argument("--workload", action="append", default=[], help="training: only this of bench/workloads.py")
-    parser.add_argument("--repeats", type=int, default=5, help="how often each is measured (default: %(default)s)")
+    parser.add_argument("--workload", action="append", default=[], help="training: only this one of bench/workloads.py")
+    parser.add_argument("--repeats", type=int, default=5, help="number of measurements of each (default: %(default)s)")
     arguments = parser.parse_args()
     if not (arguments.claim or arguments.gpu or arguments.gpu_row):
         parser.error("name a claim, or --gpu")

@@ -1,18 +1,18 @@
-# Shared by scripts/test and scripts/demo: talking to the user, and getting Python, Debian packages and a browser.
-# For bash 3.2 too, which macOS has: there "${array[@]}" of an empty array is an unset variable.
+# Shared by scripts/test, scripts/check and scripts/demo: messages, and installing Python, Debian packages and a browser.
+# Works with bash 3.2 of macOS, where "${array[@]}" of an empty array is an unset variable.
 # shellcheck shell=bash
 
 say() { printf '%s: %s\n' "scripts/$(basename "$0")" "$*" >&2; }
 die() { say "$@"; exit 1; }
 
-# macOS has shasum in place of sha256sum.
+# macOS has shasum instead of sha256sum.
 sha256sum=(sha256sum)
 command -v sha256sum >/dev/null || sha256sum=(shasum -a 256)
 
-# digest: twelve digits of the SHA-256 of stdin.
+# digest: print the first twelve digits of the SHA-256 of stdin.
 digest() { "${sha256sum[@]}" | cut -c1-12; }
 
-# apt_install PACKAGE...: by apt-get, as root or through sudo.
+# apt_install PACKAGE...: install with apt-get, as root or through sudo.
 apt_install() {
   local as_root=()
   if [ "$(id -u)" != 0 ]; then
@@ -25,17 +25,17 @@ apt_install() {
   ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >&2
 }
 
-# install_chromium: Debian's. Ubuntu's package is an empty one that asks for a snap, which neither a container nor
+# install_chromium: install Debian's package. Ubuntu's package only installs a snap, which neither a container nor
 # Playwright can use.
 install_chromium() {
   if command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release; then
     apt_install chromium fonts-dejavu-core
   else
-    die "no browser: install Google Chrome or a Chromium that is no snap, then run this again"
+    die "no browser: install Google Chrome or a Chromium that is not a snap, then run this again"
   fi
 }
 
-# find_python: print the path of a Python >= 3.11 that can make environments.
+# find_python: print the path of a Python >= 3.11 that can create environments.
 find_python() {
   local name
   for name in python3 python3.14 python3.13 python3.12 python3.11; do
@@ -47,7 +47,7 @@ find_python() {
   return 1
 }
 
-# require_python: the same, installing it where it is missing.
+# require_python: the same, but install Python if it is missing.
 require_python() {
   find_python && return
   apt_install python3 python3-venv

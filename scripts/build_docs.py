@@ -1,8 +1,11 @@
-"""Build the documentation: the guides of docs/ and a reference of every public name, from the docstrings.
+"""Build the documentation: the guides of docs/, and a reference of every public name from the docstrings.
 
-    python scripts/build_docs.py OUT          OUT/index.html and the rest, for any static host
+    python scripts/build_docs.py OUT                write OUT/index.html and the rest, for any static host
+    python scripts/build_docs.py OUT --site ../     the same, with a Run button on each block of Python that runs in a
+                                                    tab; the folder above OUT is a site of scripts/build_site.py
 
-It needs MkDocs, of the extra `docs`. The pages are written into a temporary folder; nothing in the checkout changes.
+It needs MkDocs and Pygments, from the extra `docs`. It writes the pages to a temporary folder and leaves the checkout
+unchanged.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -21,18 +25,38 @@ from pathlib import Path
 from typing import Any
 
 import tallow
+from tallow.cli.site import CDN, TOKENIZERS_CDN
 
 ROOT = Path(__file__).resolve().parent.parent
-GUIDES = {
-    "Home": "README.md",
-    "Examples": "examples/README.md",
-    "Contributing": "CONTRIBUTING.md",
-    "Changes": "CHANGELOG.md",
-}
-# In the order of the menus. Of `tallow` itself, the tensors and what they can do.
+# The pages written by hand: section of the menu, title in the menu, source.
+GUIDES = (
+    (None, "tallow", "README.md"),
+    ("Start", "Getting started", "docs/getting-started.md"),
+    ("Start", "For PyTorch users", "docs/pytorch.md"),
+    ("Start", "Examples", "examples/README.md"),
+    ("Guides", "Data", "docs/data.md"),
+    ("Guides", "Training", "docs/training.md"),
+    ("Guides", "Keras", "docs/keras.md"),
+    ("Guides", "Language models", "docs/language-models.md"),
+    ("Guides", "Embeddings", "docs/embeddings.md"),
+    ("Guides", "Speech", "docs/speech.md"),
+    ("Guides", "In the browser", "docs/browser.md"),
+    ("Guides", "Several processes", "docs/distributed.md"),
+    ("Inside", "Architecture", "docs/architecture.md"),
+    ("Inside", "Write a kernel", "docs/kernels.md"),
+    ("Inside", "Port a model", "docs/porting.md"),
+    ("Inside", "From candle", "docs/candle.md"),
+    ("Inside", "Speed", "docs/speed.md"),
+    ("Project", "Contributing", "CONTRIBUTING.md"),
+    ("Project", "Tests and builds", "docs/developing.md"),
+    ("Project", "Security", "SECURITY.md"),
+    ("Project", "Changes", "CHANGELOG.md"),
+)
+# Modules of the reference, in the order of the menus.
 CORE = (
     *("tallow", "tallow.Tensor", "tallow.autograd", "tallow.random", "tallow.linalg", "tallow.special"),
-    *("tallow.nn", "tallow.nn.functional", "tallow.nn.init", "tallow.nn.parallel", "tallow.nn.quantization"),
+    *("tallow.nn", "tallow.nn.block_layers", "tallow.nn.functional", "tallow.nn.init", "tallow.nn.parallel"),
+    "tallow.nn.quantization",
     *("tallow.nn.utils", "tallow.nn.utils.parametrizations", "tallow.nn.utils.parametrize", "tallow.nn.utils.rnn"),
     *("tallow.optim", "tallow.optim.lr_scheduler", "tallow.optim.swa_utils", "tallow.data", "tallow.utils.data"),
     *("tallow.utils.checkpoint", "tallow.distributions", "tallow.amp", "tallow.accelerator", "tallow.cuda"),
@@ -40,8 +64,8 @@ CORE = (
 )
 ABOVE = (
     *("tallow.models", "tallow.models.parallel", "tallow.models.spoken", "tallow.models.stories"),
-    *("tallow.models.whisper", "tallow.generation", "tallow.training", "tallow.text", "tallow.audio", "tallow.hub"),
-    *("tallow.io", "tallow.kernels", "tallow.compat", "tallow.errors"),
+    *("tallow.models.whisper", "tallow.generation", "tallow.peft", "tallow.training", "tallow.text", "tallow.audio"),
+    *("tallow.hub", "tallow.io", "tallow.kernels", "tallow.compat", "tallow.errors"),
 )
 KERAS = (
     *("activations", "backend", "callbacks", "config", "constraints", "datasets.cifar10", "datasets.fashion_mnist"),
@@ -58,56 +82,93 @@ MENUS = {
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 # Lines that start with a space, or with a word such as Args or Shapes.
 LAID_OUT = re.compile(r"^(\s|\w+:\s)", re.MULTILINE)
-SETTINGS = """\
-site_name: tallow
-site_description: Deep learning in Python that runs in a browser tab and on CUDA from the same file
-docs_dir: {docs}
-site_dir: {site}
-theme: {{name: mkdocs, color_mode: auto, user_color_mode_toggle: true, highlightjs: false, navigation_depth: 3}}
-extra_css: [docs/style.css]
-markdown_extensions: [toc: {{toc_depth: 2}}, fenced_code, tables]
-validation: {{omitted_files: ignore, links: {{not_found: warn, anchors: warn, unrecognized_links: warn}}}}
-nav:
-"""
+# A block of Python that runs anywhere. Blocks marked `py` need a download, a GPU or several processes.
+RUNNABLE = re.compile(r"^```python$", re.MULTILINE)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, help="the folder to write, which is replaced")
-    out = parser.parse_args().out.resolve()
+    parser.add_argument("out", type=Path, help="folder to write; an existing one is replaced")
+    parser.add_argument("--site", default="", help="the folder with site.json, relative to OUT (default: none)")
+    arguments = parser.parse_args()
+    out = arguments.out.resolve()
     with tempfile.TemporaryDirectory() as scratch:
-        settings = write_pages(Path(scratch), out)
+        settings = write_pages(Path(scratch), out, arguments.site)
         subprocess.run(
             [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--clean", "-f", settings], check=True
         )
     print(out / "index.html")
 
 
-def write_pages(scratch: Path, out: Path) -> Path:
-    """Write the pages in Markdown and the settings of MkDocs; return the settings' path.
+def write_pages(scratch: Path, out: Path, site: str) -> Path:
+    """Write the Markdown pages, the theme and the settings of MkDocs; return the path of the settings.
 
-    Guides keep their places in the checkout, and what they link to comes along, so their links hold as they are.
+    Guides and the files that they link to keep their places in the checkout, so that their links stay valid.
     """
-    docs = scratch / "docs"
+    docs, theme = scratch / "docs", scratch / "theme"
     (docs / "api").mkdir(parents=True)
-    guides = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
-    copy_with_linked(docs, [*GUIDES.values(), *guides])
-    (docs / "docs").mkdir(exist_ok=True)
-    shutil.copyfile(ROOT / "docs" / "style.css", docs / "docs" / "style.css")
-    nav = [f"  - {title}: {source}" for title, source in GUIDES.items()]
-    nav[-2:-2] = [f"  - {title_of(ROOT / guide)}: {guide}" for guide in guides]
-    for menu, modules in MENUS.items():
-        nav.append(f"  - {menu}:")
-        for name in modules:
-            (docs / "api" / f"{name}.md").write_text(reference(name), encoding="utf-8")
-            nav.append(f"      - {name}: api/{name}.md")
-    settings = scratch / "mkdocs.yml"
-    settings.write_text(SETTINGS.format(docs=docs, site=out) + "\n".join(nav) + "\n", encoding="utf-8")
-    return settings
+    copy_with_linked(docs, [source for _, _, source in GUIDES])
+    for source in {source for _, _, source in GUIDES} if site else ():
+        page = docs / source
+        page.write_text(RUNNABLE.sub("``` { .python .runnable }", page.read_text(encoding="utf-8")), encoding="utf-8")
+    for name in (name for modules in MENUS.values() for name in modules):
+        (docs / "api" / f"{name}.md").write_text(reference(name), encoding="utf-8")
+    shutil.copytree(ROOT / "docs" / "theme", theme)
+    for name in ("style.css", "flame.svg"):  # the same as on the demo pages
+        shutil.copyfile(ROOT / "web" / name, theme / name)
+    path = scratch / "mkdocs.yml"
+    path.write_text(json.dumps(settings(docs, theme, out, site)), encoding="utf-8")  # YAML contains JSON
+    return path
+
+
+def settings(docs: Path, theme: Path, out: Path, site: str) -> dict[str, Any]:
+    """Return the settings of MkDocs."""
+    not_found = [] if site else ["404.html"]  # hosts serve the one at their root, which a folder of a site is not
+    return {
+        "site_name": "tallow",
+        "site_description": "Deep learning in Python that runs in a browser tab and on CUDA from the same file",
+        "docs_dir": str(docs),
+        "site_dir": str(out),
+        "theme": {"name": None, "custom_dir": str(theme), "static_templates": not_found},
+        "plugins": [{"search": {"separator": r"[\s\-.()]+"}}],
+        "markdown_extensions": [
+            {"toc": {"toc_depth": 2}},
+            "fenced_code",
+            {"tables": {"use_align_attribute": True}},  # the policy of the pages forbids inline styles
+            "attr_list",
+            {"codehilite": {"css_class": "highlight", "guess_lang": False}},
+        ],
+        "validation": {
+            "omitted_files": "ignore",
+            "links": {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"},
+        },
+        "extra": {
+            "site": site,
+            "version": tallow.__version__,
+            "folded": list(MENUS),
+            "scripts": [CDN, TOKENIZERS_CDN],
+        },
+        "nav": menu(),
+    }
+
+
+def menu() -> list[dict[str, Any]]:
+    """Return the menu in the form of MkDocs: pages as {title: source}, sections as {title: pages}."""
+    entries: list[dict[str, Any]] = []
+    for section, title, source in GUIDES:
+        page = {title: source}
+        if section is None:
+            entries.append(page)
+        elif section in entries[-1]:
+            entries[-1][section].append(page)
+        else:
+            entries.append({section: [page]})
+    references = [{name: [{module: f"api/{module}.md"} for module in modules]} for name, modules in MENUS.items()]
+    return [*entries, {"Reference": references}]
 
 
 def copy_with_linked(docs: Path, sources: list[str]) -> None:
-    """Copy files of the checkout to their places below `docs`, and the files that they link to, and so on."""
+    """Copy files of the checkout to the same places below `docs`, with the files they link to, recursively."""
     waiting = list(sources)
     while waiting:
         source = waiting.pop()
@@ -122,39 +183,35 @@ def copy_with_linked(docs: Path, sources: list[str]) -> None:
             waiting += [os.path.relpath(path.resolve(), ROOT) for path in linked if path.is_file()]
 
 
-def title_of(guide: Path) -> str:
-    return guide.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-
-
 def reference(name: str) -> str:
-    """The page of a module or a class: what it is, then each public name with its signature and its docstring."""
+    """Return the page of a module or a class: its docstring, then the signature and docstring of each public name."""
     subject = tallow.Tensor if name == "tallow.Tensor" else importlib.import_module(name)
     parts = [f"# {name}", described(subject)]
-    for called, thing in members(subject):
-        parts += [f"## {called}", f"```python\n{called}{signature(thing)}\n```", described(thing)]
-        if inspect.isclass(thing):
+    for member, value in members(subject):
+        parts += [f"## {member}", f"```python\n{member}{signature(value)}\n```", described(value)]
+        if inspect.isclass(value):
             parts += [
-                f"### {called}.{method}\n\n```python\n{method}{signature(function)}\n```\n\n{described(function)}"
-                for method, function in sorted(vars(thing).items())
+                f"### {member}.{method}\n\n```python\n{method}{signature(function)}\n```\n\n{described(function)}"
+                for method, function in sorted(vars(value).items())
                 if not method.startswith("_") and inspect.isfunction(function) and function.__doc__
             ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def members(subject: Any) -> Iterator[tuple[str, Any]]:
-    """The public names of a module or a class that are functions or classes, without modules and plain values."""
+    """Yield the public functions and classes of a module, or the public methods and properties of a class."""
     names = getattr(subject, "__all__", None) or [name for name in dir(subject) if not name.startswith("_")]
     for name in sorted(set(names)):
-        thing = inspect.getattr_static(subject, name) if inspect.isclass(subject) else getattr(subject, name)
-        if inspect.ismodule(thing) or not (callable(thing) or isinstance(thing, property)):
+        value = inspect.getattr_static(subject, name) if inspect.isclass(subject) else getattr(subject, name)
+        if inspect.ismodule(value) or not (callable(value) or isinstance(value, property)):
             continue
-        if inspect.ismodule(subject) and not str(getattr(thing, "__module__", "")).startswith("tallow"):
+        if inspect.ismodule(subject) and not str(getattr(value, "__module__", "")).startswith("tallow"):
             continue
-        yield name, thing
+        yield name, value
 
 
 class Plain:
-    """An annotation that is shown as it is written, without quotes."""
+    """An annotation whose repr is its source text, without quotes."""
 
     def __init__(self, annotation: Any) -> None:
         self.text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
@@ -163,26 +220,27 @@ class Plain:
         return self.text
 
 
-def signature(thing: Any) -> str:
-    if isinstance(thing, property):
+def signature(value: Any) -> str:
+    """Return the signature of a function or a class as text; an empty string for a property."""
+    if isinstance(value, property):
         return ""
     try:
-        found = inspect.signature(thing)
+        written = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
     empty = inspect.Signature.empty
     parameters = [
-        p if p.annotation is empty else p.replace(annotation=Plain(p.annotation)) for p in found.parameters.values()
+        p if p.annotation is empty else p.replace(annotation=Plain(p.annotation)) for p in written.parameters.values()
     ]
-    returned = found.return_annotation
-    returned = empty if returned is empty or inspect.isclass(thing) else Plain(returned)
-    return str(found.replace(parameters=parameters, return_annotation=returned))
+    returned = written.return_annotation
+    returned = empty if returned is empty or inspect.isclass(value) else Plain(returned)
+    return str(written.replace(parameters=parameters, return_annotation=returned))
 
 
-def described(thing: Any) -> str:
-    """A docstring in Markdown: paragraphs as they are, but those that are laid out keep their lines."""
-    own = getattr(thing, "__doc__", None)
-    if not own or (not inspect.isclass(thing) and own == type(thing).__doc__):
+def described(value: Any) -> str:
+    """Return a docstring as Markdown. Paragraphs with a layout, such as Args, keep their lines."""
+    own = getattr(value, "__doc__", None)
+    if not own or (not inspect.isclass(value) and own == type(value).__doc__):
         return ""
     parts: list[str] = []
     laid_out: list[str] = []

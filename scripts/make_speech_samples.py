@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Make the samples of the page wasm_examples/whisper with espeak-ng and sox, as its samples/samples.json says.
+"""Generate the samples of the page wasm_examples/whisper with espeak-ng and sox, as listed in samples/samples.json.
 
-The sound that espeak-ng makes is not under its licence: it may be used freely. Its voices here are none that the
-built-in model was trained on.
+The licence of espeak-ng does not cover its output, which may be used freely. The built-in model was not trained on
+these voices.
 
 scripts/make_speech_samples.py
 """
@@ -14,8 +14,8 @@ import subprocess
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "wasm_examples" / "whisper" / "samples"
-SPEED = "150"  # words a minute
-PAUSE_S = 0.6  # before, between and behind the phrases
+SPEED = "150"  # words per minute
+PAUSE_S = 0.6  # before, between and after the phrases
 RATE_HZ = 22050  # espeak-ng's
 
 
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _say(phrase: str, voice: str) -> bytes:
-    """The samples, without the head of the WAV file."""
+    """Return the samples of a phrase, without the header of the WAV file."""
     command = ["espeak-ng", "-v", voice, "-s", SPEED, "--stdout", phrase]
     return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout[44:]
 

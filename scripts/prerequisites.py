@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What tests need and pip does not install: where it is on this machine, and what is missing.
+"""Find the programs that tests need and pip does not install, and list the missing ones.
 
     python scripts/prerequisites.py [PYTEST ARGUMENTS]
 
-prints the names of the missing ones that the chosen tests need; `scripts/test` installs these. A test says what it
-needs by its fixtures: `PRESENT` has the name of each such fixture. Where nothing is missing, no test is collected.
+prints the names of missing programs that the chosen tests need; `scripts/test` installs them. A test names its needs as
+fixtures: `PRESENT` has the name of each such fixture. If nothing is missing, no test is collected.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import pytest
 
 BROWSERS = ("chromium", "google-chrome-stable", "google-chrome", "chromium-browser")
 MAC_BROWSERS = ("Google Chrome", "Chromium")
-NODE_MAJOR = 20  # what Pyodide needs
+NODE_MAJOR = 20  # required by Pyodide
 
 
 def chromium() -> str | None:
-    """Path of a browser that tests can drive: Chromium or Google Chrome."""
+    """Return the path of a browser that tests can drive: Chromium or Google Chrome."""
     return next((path for path in _browsers() if _version(path)), None)
 
 
 def node() -> str | None:
-    """Path of a Node that is new enough for Pyodide."""
+    """Return the path of a Node that is new enough for Pyodide."""
     path = shutil.which("node")
     version = _version(path).strip().removeprefix("v") if path else ""
     return path if version and int(version.partition(".")[0]) >= NODE_MAJOR else None
@@ -44,7 +44,7 @@ def _browsers() -> Iterator[str]:
 
 
 def _version(program: str) -> str:
-    """What `program --version` prints; empty if it fails, as Ubuntu's chromium-browser does without its snap."""
+    """Return the output of `program --version`; empty if it fails, as Ubuntu's chromium-browser without its snap."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
     except OSError:
@@ -63,7 +63,7 @@ PRESENT: dict[str, Callable[[], object]] = {
 
 
 class _Fixtures:
-    """A plugin of pytest: the fixtures that the chosen tests use, those that fixtures use among them."""
+    """A pytest plugin that collects the fixtures of the chosen tests, including fixtures of fixtures."""
 
     names: Collection[str] = ()
 
@@ -72,12 +72,12 @@ class _Fixtures:
 
 
 def missing(arguments: list[str]) -> list[str]:
-    """Names from `PRESENT`: what is not there and the tests need that pytest chooses by `arguments`."""
+    """Return the names from `PRESENT` that are missing and that the tests chosen by `arguments` need."""
     absent = [name for name, find in PRESENT.items() if not find()]
     if not absent:
         return []
     fixtures = _Fixtures()
-    with contextlib.redirect_stdout(io.StringIO()):  # what is wrong with the arguments, the run itself says
+    with contextlib.redirect_stdout(io.StringIO()):  # the test run reports wrong arguments itself
         pytest.main(["--collect-only", "-q", *arguments], plugins=[fixtures])
     return [name for name in absent if name in fixtures.names]
 

@@ -1,4 +1,4 @@
-"""What the trainings of the models in the wheel have in common: options, how a run is shown, and how it ends."""
+"""Shared code of the scripts that train the built-in models: options, progress, exit status."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ INTERRUPTED = 130
 def parser(
     description: str | None, name: str, defaults: Settings, scores: str
 ) -> tuple[argparse.ArgumentParser, argparse._MutuallyExclusiveGroup]:
-    """The options of all trainings, and those of which one excludes the others.
+    """Return a parser with the common options, and the group of its mutually exclusive options.
 
     Args:
-        name: of the model's folder in the package.
-        scores: what --evaluate prints.
+        name: the model's folder in the package.
+        scores: the scores that --evaluate prints, for the help.
     """
-    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    task = made.add_mutually_exclusive_group()
-    task.add_argument("--resume", action="store_true", help="go on from --checkpoint")
+    result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    task = result.add_mutually_exclusive_group()
+    task.add_argument("--resume", action="store_true", help="continue from --checkpoint")
     task.add_argument("--evaluate", action="store_true", help=f"print the {scores} of the model in --out")
-    made.add_argument("--out", type=Path, default=MODELS / name, help="the model's folder (default: %(default)s)")
-    made.add_argument(
+    result.add_argument("--out", type=Path, default=MODELS / name, help="folder of the model (default: %(default)s)")
+    result.add_argument(
         "--checkpoint",
         type=Path,
         default=CACHE / f"train_{name}.safetensors",
-        help="where the run is kept while it lasts (default: %(default)s)",
+        help="checkpoint of the run (default: %(default)s)",
     )
-    made.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
-    made.add_argument("--steps", type=int, default=defaults.steps, help="default: %(default)s")
-    made.add_argument("--seed", type=int, default=defaults.seed, help="default: %(default)s")
-    return made, task
+    result.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ... (default: %(default)s)")
+    result.add_argument("--steps", type=int, default=defaults.steps, help="default: %(default)s")
+    result.add_argument("--seed", type=int, default=defaults.seed, help="default: %(default)s")
+    return result, task
 
 
 def status(work: Callable[[], None], name: str) -> int:
-    """The exit status of a script that does `work`."""
+    """Run `work`; return the exit status of the script."""
     try:
         work()
     except KeyboardInterrupt:
@@ -63,26 +63,27 @@ def status(work: Callable[[], None], name: str) -> int:
 def train(
     training: Training,
     resume: bool,
-    learnt_from: str,
+    data: str,
     names: Sequence[str],
     describe: Callable[[list[float]], str],
 ) -> None:
-    """Take the remaining steps of a run.
+    """Run the remaining steps.
 
-    Raises:  KeyboardInterrupt when Ctrl-C has stopped it; as `Training.resume` and `Training.run`
+    Args:  data: the amount of training data, for the first line of output
+    Raises:  KeyboardInterrupt after Ctrl-C; the errors of `Training.resume` and `Training.run`
     """
     training.checkpoint.parent.mkdir(parents=True, exist_ok=True)
     if resume:
         training.resume()
     parameters = sum(parameter.numel() for parameter in training.model.parameters())
-    print(f"{parameters} parameters, {learnt_from} to learn from", file=sys.stderr)
+    print(f"{parameters} parameters, trained on {data}", file=sys.stderr)
     if not follow(training, describe, names):
-        print(f"stopped; {training.checkpoint} holds the run: go on with --resume", file=sys.stderr)
+        print(f"stopped; continue from {training.checkpoint} with --resume", file=sys.stderr)
         raise KeyboardInterrupt
 
 
 def save_folder(model: Module, config: dict[str, Any], folder: Path) -> None:
-    """Write weights, in float16, and config as a folder of Hugging Face's has them."""
+    """Write the weights, in float16, and the configuration as a Hugging Face folder."""
     folder.mkdir(parents=True, exist_ok=True)
     state = {name: tensor.detach().cpu().half() for name, tensor in model.state_dict().items()}
     safetensors.save(state, folder / "model.safetensors", {"format": "pt"})

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Train the small speech model that comes with tallow, with tallow, on phrases said by eSpeak NG.
+"""Train the built-in speech model, with tallow, on phrases spoken by eSpeak NG.
 
     scripts/train_spoken.py                  train from the start; about an hour on one core
-    scripts/train_spoken.py --resume         go on after Ctrl-C, from the last checkpoint, to the same weights
-    scripts/train_spoken.py --evaluate       only score the model in --out on held-out phrases and voices
+    scripts/train_spoken.py --resume         continue after Ctrl-C from the last checkpoint, to the same weights
+    scripts/train_spoken.py --evaluate       only evaluate the model in --out on the test phrases and voices
     scripts/train_spoken.py --phrases 10     only print phrases of the grammar
 
-The model, its vocabulary and a model card go to --out, by default the folder in the package. Needs eSpeak NG (apt-get
-install espeak-ng) and the extra train: pip install -e '.[train]'.
+The model, its vocabulary and a model card are written to --out, by default the folder in the package. Needs eSpeak NG
+(apt-get install espeak-ng) and the extra train: pip install -e '.[train]'.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def main() -> int:
         type=Path,
         default=recipe.CACHE / "spoken",
         metavar="DIR",
-        help="where what is said is kept; 40000 phrases are 1.5 GB (default: %(default)s)",
+        help="folder of the spoken phrases; 40000 need 1.5 GB (default: %(default)s)",
     )
     parser.add_argument(
-        "--clips", type=int, default=defaults.clips, help="phrases to learn from (default: %(default)s)"
+        "--clips", type=int, default=defaults.clips, help="number of training phrases (default: %(default)s)"
     )
     return recipe.status(partial(_run, parser.parse_args()), "train_spoken")
 
@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _progress(utterances: list[Utterance]) -> Iterable[Utterance]:
-    return progress_bar()(utterances, desc="saying phrases", unit="phrase", dynamic_ncols=True)
+    return progress_bar()(utterances, desc="speaking phrases", unit="phrase", dynamic_ncols=True)
 
 
 def _train(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -81,11 +81,11 @@ def _train(arguments: argparse.Namespace, settings: Settings) -> None:
 def _describe(row: list[float]) -> str:
     step, *losses, rate = row
     text, spoken = (f"{loss:.3f} of the {what}" for loss, what in zip(losses, ("text", "sound"), strict=True))
-    return f"step {step:.0f}: losses {text}, {spoken}; held-out word error rate {rate:.1%}"
+    return f"step {step:.0f}: losses {text}, {spoken}; word error rate of the test set {rate:.1%}"
 
 
 def _scores(folder: Path, held_out: Clips, device: str) -> str:
-    """The table of error rates of the model as it was exported."""
+    """Return the table of error rates of the exported model."""
     model = Whisper.from_pretrained(folder, dtype=tl.float32, device=device)
     return evaluation.table(evaluation.scores(model, held_out))
 

@@ -1,6 +1,6 @@
-"""What all tests share: hypothesis's settings, real data, the marks, and the things that are built once a run.
+"""Fixtures and settings for all tests: Hypothesis, real data, marks, and artifacts that are built once per run.
 
-It is loaded inside Pyodide too, so nothing here needs more than pytest and hypothesis at import.
+Pyodide loads this file too, so importing it needs only pytest and hypothesis.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
-from support import builds, places
+from support import builds, paths
 from support.subsuite import AccountFor, Outcome, describe_failures
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 IN_PYODIDE = sys.platform == "emscripten"
 
-# A deadline would make a test's result depend on the machine; derandomized, a failure comes back on the next run.
+# A deadline would make results depend on the machine; derandomized, a failure repeats in the next run.
 hypothesis.settings.register_profile("tallow", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tallow")
 
-SUBSUITE = "subsuite"  # the property of a report that says what came of one
+SUBSUITE = "subsuite"  # report property that names the outcome of a subsuite
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,9 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if (device := config.getoption("--device")) != "cpu":
-        from support.on_device import OnDevice
+        from support.device_plugin import DevicePlugin
 
-        config.pluginmanager.register(OnDevice(device))
+        config.pluginmanager.register(DevicePlugin(device))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -54,36 +54,36 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Tens of thousands of tests, and the libraries they import, stay to the end: no collection need walk over them."""
-    if not IN_PYODIDE:  # where Hypothesis asks the collector who refers to the random numbers of NumPy
+    """Exempt the tens of thousands of tests and their imports from garbage collection: they live until the end."""
+    if not IN_PYODIDE:  # Hypothesis asks the collector for referrers of NumPy's random generator
         gc.collect()
         gc.freeze()
 
 
 def sample(config: pytest.Config, items: list[pytest.Item], every: int) -> None:
-    """Keep one case in `every` of each file, at least one: those whose names have the least checksums."""
+    """Keep one in `every` tests of each file, at least one: those with the smallest checksums of their names."""
     of_file: dict[Path, list[pytest.Item]] = {}
     for item in items:
         of_file.setdefault(item.path, []).append(item)
-    kept: set[pytest.Item] = set()
+    selected: set[pytest.Item] = set()
     for cases in of_file.values():
         by_checksum = sorted(cases, key=lambda item: zlib.crc32(item.nodeid.encode()))
-        kept.update(by_checksum[: -(-len(cases) // every)])
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = [item for item in items if item in kept]
+        selected.update(by_checksum[: -(-len(cases) // every)])
+    config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+    items[:] = [item for item in items if item in selected]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = (report for outcome in ("passed", "failed") for report in terminalreporter.getreports(outcome))
-    for name, text in (found for report in reports for found in report.user_properties):
+    for name, text in (entry for report in reports for entry in report.user_properties):
         if name == SUBSUITE:
             terminalreporter.write_line(text)
 
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real checkpoints and reference outputs; the test is skipped where it is absent."""
-    folder = places.data_dir()
+    """Return the folder of real checkpoints and reference outputs. Skip the test if it is absent."""
+    folder = paths.data_dir()
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder}; set TALLOW_TEST_DATA")
     return folder
@@ -91,9 +91,9 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def account_for(request: pytest.FixtureRequest) -> AccountFor:
-    """Show a subsuite's counts at the end of the run, and fail with its failures.
+    """Return a function that reports a subsuite's counts at the end of the run and fails if the subsuite failed.
 
-    It also fails with what the subsuite skips, but for the reasons in `skips` and the share of all tests there.
+    It also fails on skips, except for the reasons in `skips` up to their share of all tests.
     """
 
     def account(name: str, outcome: Outcome, skips: Mapping[str, float] | None = None) -> None:
@@ -108,13 +108,13 @@ def account_for(request: pytest.FixtureRequest) -> AccountFor:
 
 @pytest.fixture(scope="session")
 def pure_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The py3-none-any wheel of this checkout."""
+    """Build the py3-none-any wheel of this checkout."""
     return builds.wheel("pure", tmp_path_factory.mktemp("pure_wheel"))
 
 
 @pytest.fixture(scope="session")
 def browser_wheel(tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path) -> Path:
-    """What a browser installs: that wheel without the pages."""
+    """Build the wheel for browsers: the pure wheel without the pages."""
     from tallow.cli.browser_wheel import pack_wheel
 
     return pack_wheel(tmp_path_factory.mktemp("browser_wheel"), pure_wheel)
@@ -122,36 +122,36 @@ def browser_wheel(tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path) ->
 
 @pytest.fixture(scope="session")
 def platform_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout for the running platform."""
+    """Build the wheel of this checkout for the running platform."""
     return builds.wheel("platform", tmp_path_factory.mktemp("platform_wheel"))
 
 
 @pytest.fixture(scope="session")
 def docs_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of the documentation."""
+    """Build the documentation site."""
     pytest.importorskip("mkdocs")
     return builds.docs(tmp_path_factory.mktemp("docs") / "site")
 
 
 @pytest.fixture(scope="session")
 def pyodide_dir() -> Path:
-    """A local copy of Pyodide."""
+    """Return a local copy of Pyodide."""
     return builds.pyodide()
 
 
 @pytest.fixture(scope="session")
 def tokenizers_dir() -> Path:
-    """A local copy of the tokenizers that pages use."""
+    """Return a local copy of the tokenizers library for pages."""
     return builds.tokenizers()
 
 
-# ---- what pip does not install: scripts/prerequisites.py knows these fixtures by their names
+# ---- programs that pip does not install: scripts/prerequisites.py finds these fixtures by name
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Path of a browser."""
-    import prerequisites  # the scripts are not inside Pyodide
+    """Return the path of a browser."""
+    import prerequisites  # scripts/ is missing inside Pyodide
 
     path = prerequisites.chromium()
     if path is None:
@@ -161,7 +161,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def node() -> str:
-    """Path of Node."""
+    """Return the path of Node."""
     import prerequisites
 
     path = prerequisites.node()
@@ -172,7 +172,7 @@ def node() -> str:
 
 @pytest.fixture(scope="session")
 def espeak() -> Espeak:
-    """The voices of eSpeak NG."""
+    """Return the voices of eSpeak NG."""
     import prerequisites
     from spoken.espeak import Espeak
 

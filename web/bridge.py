@@ -1,11 +1,12 @@
-"""The worker's side of Python: what python.js calls.
+"""The Python end of the worker, called by python.js.
 
-The demo's own Python is the module `app`, whose class `Demo` is made once. It has those methods of `Demo` below that
-its page uses, and others that the page calls by their names.
+A demo's Python is the module `app` with a class `Demo`, of which the worker creates one instance. It has those methods
+of `Demo` below that its page needs, and other public methods, which the page calls by name.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import platform
 import sys
@@ -22,24 +23,27 @@ from tallow.errors import TallowError
 
 
 class Demo(Protocol):
-    """What a demo defines in its app.py."""
+    """The methods that a demo's app.py can define."""
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
-        """The size of the file `name` if its first bytes tell it. Raises if it is useless, before it is read."""
+        """Return the size of the file `name` if `head`, its first bytes, has it. Raise if the file cannot be used."""
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
-        """Take the files, whole; return what the page shows. If it raises, what was loaded before is still there."""
+        """Load complete files and return what the page shows. On an exception, the previous model stays loaded."""
 
     def generate(self, **options: Any) -> Generator[tuple[str, dict[str, float]]]:
-        """Text as it is made, each piece with numbers about all so far."""
+        """Yield text piece by piece, each with statistics about the text so far."""
+
+    def interrupt(self) -> None:
+        """Stop a method that waits. One that computes gets a KeyboardInterrupt instead."""
 
 
-# Grown files start here, when neither the server nor the file's head tells its size.
-FIRST_ROOM_BYTES = 1 << 20
+# The initial capacity for a file whose size neither the server nor the file's head has.
+INITIAL_BYTES = 1 << 20
 
 
 class Files:
-    """Files on their way into memory, one after the other, each straight into the one array that tensors will view."""
+    """Reads files into memory one after the other, each directly into the array that tensors will view."""
 
     def __init__(self, demo: Demo) -> None:
         self._demo = demo
@@ -49,16 +53,16 @@ class Files:
         self._filled = 0
 
     def begin(self, name: str, head: bytes, size: int | None = None) -> None:
-        """Start a file whose first bytes are `head`; its size may be unknown."""
+        """Start a file. `head` is its first bytes, `size` is None if unknown."""
         size = self._demo.check(name, bytes(head), size) or size
         try:
-            self._array = np.empty(size or FIRST_ROOM_BYTES, dtype=np.uint8)
-        except ValueError as error:  # more than there are addresses
+            self._array = np.empty(size or INITIAL_BYTES, dtype=np.uint8)
+        except ValueError as error:  # larger than the address space
             raise MemoryError(f"{name}: {size} bytes") from error
         self._name, self._filled = name, 0
 
-    def room(self, n: int) -> npt.NDArray[np.uint8]:
-        """The place of the next n bytes."""
+    def extend(self, n: int) -> npt.NDArray[np.uint8]:
+        """Extend the current file by n bytes and return a view of them to write to."""
         start, end = self._filled, self._filled + n
         if end > len(self._array):
             grown = np.empty(max(end, 2 * len(self._array)), dtype=np.uint8)
@@ -68,26 +72,27 @@ class Files:
         return self._array[start:end]
 
     def current(self) -> npt.NDArray[np.uint8]:
-        """What has come of the current file."""
+        """Return a view of the current file's bytes so far."""
         return self._array[: self._filled]
 
     def end(self) -> None:
-        """The current file is whole."""
+        """Mark the current file as complete."""
         self._done[self._name] = self.current()
 
     def load(self) -> str:
+        """Pass the complete files to the demo, and return its result as JSON."""
         return json.dumps(self._demo.load(self._done))
 
 
 class Stream:
-    """A run of `generate`, taken in slices of time."""
+    """A run of the demo's `generate`, in slices of time."""
 
     def __init__(self, demo: Demo, options: str) -> None:
         self._steps = demo.generate(**json.loads(options))
         self._error: Exception | None = None
 
     def run(self, budget_s: float) -> str:
-        """Steps until `budget_s` is over, at least one: {"text", "stats"}, or null after the last."""
+        """Run steps for `budget_s` seconds, at least one. Return {"text", "stats"} as JSON; null after the last."""
         if self._error:
             raise self._error
         deadline = time.perf_counter() + budget_s
@@ -102,36 +107,46 @@ class Stream:
         except Exception as error:
             if not texts:
                 raise
-            self._error = error  # raised by the next run: what was made before it is shown first
+            self._error = error  # raised by the next run, after the page has shown the text so far
         return json.dumps({"text": "".join(texts), "stats": stats} if texts else None)
 
     def close(self) -> None:
+        """Stop `generate`."""
         self._steps.close()
 
 
 def call(demo: object, method: str, keywords: dict[str, Any], emit: Callable[[Any], None] | None) -> Any:
-    """What a public method of the demo returns, a coroutine too; one that emits takes `emit`."""
+    """Call a public method of the demo, with `emit` if it is not None. The result may be a coroutine."""
     if method.startswith("_"):
-        raise AttributeError(f"{method} is not for pages")
+        raise AttributeError(f"{method} is private: pages can call public methods only")
     return getattr(demo, method)(**keywords, **({"emit": emit} if emit else {}))
 
 
+def interrupt(demo: Demo) -> None:
+    """Stop what waits, if the demo has methods that wait."""
+    if hasattr(demo, "interrupt"):
+        demo.interrupt()
+
+
 def versions() -> str:
+    """Return the versions of tallow and Python as JSON."""
     return json.dumps({"tallow": tallow.__version__, "python": platform.python_version()})
 
 
 def describe_last_error() -> str:
-    """The exception that just left Python, as a Fault of protocol.js."""
+    """Return the exception that Python raised last, as the JSON of a Fault of protocol.js."""
     error = sys.last_exc
-    mend = None
+    name, hint = type(error).__name__, None
     if isinstance(error, TallowError):
-        mend = error.mend
-        message = str(error).removesuffix(f"\n  mend: {mend}")
+        hint = error.hint
+        message = str(error).removesuffix(f"\n  hint: {hint}")
+    elif isinstance(error, KeyboardInterrupt | asyncio.CancelledError):  # the latter if the method had not begun
+        name, message = "KeyboardInterrupt", "Interrupted."
     elif isinstance(error, MemoryError):
         message = f"The tab is out of memory. {error}"
-        mend = "Choose a smaller model, or close other tabs and reload."
+        hint = "Choose a smaller model, or close other tabs and reload."
     else:
         message = f"{type(error).__name__}: {error}"
-        mend = "This is a bug in the page; the browser's console has the traceback."
+        hint = "This is a bug in the page; the browser's console has the traceback."
     details = "".join(traceback.format_exception(error))
-    return json.dumps({"name": type(error).__name__, "message": message, "mend": mend, "details": details})
+    return json.dumps({"name": name, "message": message, "hint": hint, "details": details})

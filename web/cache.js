@@ -1,9 +1,8 @@
 /**
- * Downloads kept by the browser, by URL (Cache Storage).
+ * Downloads that the browser stores, by URL (Cache Storage).
  *
- * The bytes lie in parts, each of which is whole or not there, so that a download goes on where it ended, with the
- * connection or with the tab. A record says what the parts belong to; the one of a download that has come to its end has
- * a SHA-256.
+ * A download is stored in parts, each of them complete, so that it can resume after the connection broke or the tab was
+ * closed. A record describes the file that the parts belong to; the record of a complete download has a SHA-256.
  */
 
 const PARTS = "tallow-downloads";
@@ -11,37 +10,39 @@ const RECORDS = "tallow-downloads-records";
 export const PART_BYTES = 16 * 2 ** 20;
 
 /**
- * `version` is whatever tells one content of a URL from the next, where something does; `sha256` is null until the end.
+ * `version` identifies the content of the URL, or is null if the server does not; `sha256` is null until the download is
+ * complete.
  * @typedef {{ size: number | null, version: string | null, sha256: string | null }} Record
  * @typedef {Record & { loaded: number, chunks: () => AsyncGenerator<Uint8Array<ArrayBuffer>, void> }} Entry
  */
 
-/** Why nothing can be kept, or null. Browsers offer storage to https and localhost only. */
+/** The reason why nothing can be stored, or null. Browsers offer storage to https and localhost only. */
 const unavailable = "caches" in globalThis ? null : "this address is not secure (https)";
 
-/** What there is of a URL, all of it or its first parts. @param {string} url @returns {Promise<Entry | null>} */
+/** Find the stored download of a URL, complete or only its first parts. @param {string} url @returns {Promise<Entry | null>} */
 export async function find(url) {
   if (unavailable) return null;
   const [records, store] = await Promise.all([caches.open(RECORDS), caches.open(PARTS)]);
   const response = await records.match(url);
   if (!response) return null;
   const record = /** @type {Record} */ (await response.json());
-  const whole = record.sha256 === null ? Infinity : Math.ceil((record.size ?? 0) / PART_BYTES);
+  const isComplete = record.sha256 !== null;
+  const count = isComplete ? Math.ceil((record.size ?? 0) / PART_BYTES) : Infinity;
   /** @type {Response[]} */
   const parts = [];
-  while (parts.length < whole) {
+  while (parts.length < count) {
     const part = await store.match(partUrl(url, parts.length));
     if (!part) break;
     parts.push(part);
   }
-  if (record.sha256 !== null && parts.length < whole) return null; // the browser has deleted some
+  if (isComplete && parts.length < count) return null; // the browser has deleted some parts
   const chunks = async function* () {
     for (const part of parts) yield new Uint8Array(await part.arrayBuffer());
   };
-  return { ...record, loaded: record.sha256 === null ? parts.length * PART_BYTES : (record.size ?? 0), chunks };
+  return { ...record, loaded: isComplete ? (record.size ?? 0) : parts.length * PART_BYTES, chunks };
 }
 
-/** @param {string} url */
+/** Delete the stored download of a URL. @param {string} url */
 export async function remove(url) {
   if (unavailable) return;
   const [records, store] = await Promise.all([caches.open(RECORDS), caches.open(PARTS)]);
@@ -49,23 +50,23 @@ export async function remove(url) {
   for (let part = 0; await store.delete(partUrl(url, part)); part++);
 }
 
-/** The URLs that are kept, whole. @returns {Promise<Set<string>>} */
-export async function kept() {
+/** The URLs of the complete downloads. @returns {Promise<Set<string>>} */
+export async function storedUrls() {
   if (unavailable) return new Set();
   const records = await caches.open(RECORDS);
-  const isWhole = async (/** @type {Request} */ request) => {
+  const completeUrl = async (/** @type {Request} */ request) => {
     const record = /** @type {Record | undefined} */ (await (await records.match(request))?.json());
     return record?.sha256 ? [request.url] : [];
   };
-  return new Set((await Promise.all((await records.keys()).map(isWhole))).flat());
+  return new Set((await Promise.all((await records.keys()).map(completeUrl))).flat());
 }
 
-/** Delete everything. */
+/** Delete all stored downloads. */
 export async function clear() {
   if (!unavailable) await Promise.all([caches.delete(RECORDS), caches.delete(PARTS)]);
 }
 
-/** Takes a download as it comes. Keeping is a convenience: when it fails, `failure` says why and the download goes on. */
+/** Stores a download as it arrives. Storing is optional: if it fails, `failure` is the reason and the download continues. */
 export class Writer {
   failure = unavailable;
   #url;
@@ -75,7 +76,7 @@ export class Writer {
   #chunks = [];
   #bytes = 0;
 
-  /** @param {string} url @param {Record} record @param {number} loaded  how much of it is kept already, in whole parts */
+  /** @param {string} url @param {Record} record @param {number} loaded  the bytes that are stored already, a multiple of PART_BYTES */
   constructor(url, record, loaded) {
     this.#url = url;
     this.#record = record;
@@ -89,24 +90,24 @@ export class Writer {
       this.#chunks.push(piece);
       this.#bytes += piece.length;
       rest = rest.subarray(piece.length);
-      if (this.#bytes === PART_BYTES) await this.#keep();
+      if (this.#bytes === PART_BYTES) await this.#storePart();
     }
   }
 
-  /** The download has come to its end. @param {number} size @param {string} sha256 */
+  /** Mark the download as complete. @param {number} size @param {string} sha256 */
   async commit(size, sha256) {
-    if (this.#bytes && !this.failure) await this.#keep();
-    await this.#try(() => this.#write({ ...this.#record, size, sha256 }));
+    if (this.#bytes && !this.failure) await this.#storePart();
+    await this.#try(() => this.#storeRecord({ ...this.#record, size, sha256 }));
   }
 
-  /** It has ended before. What cannot be told from another version of the file is of no use later. */
+  /** End an incomplete download. Without a version, it could not be told from another version of the file, and is deleted. */
   async abort() {
     if (this.#record.version === null) await remove(this.#url);
   }
 
-  #keep() {
+  #storePart() {
     return this.#try(async () => {
-      if (!this.#parts) await this.#write(this.#record);
+      if (!this.#parts) await this.#storeRecord(this.#record);
       const store = await caches.open(PARTS);
       await store.put(partUrl(this.#url, this.#parts), new Response(new Blob(this.#chunks)));
       this.#chunks = [];
@@ -116,7 +117,7 @@ export class Writer {
   }
 
   /** @param {Record} record */
-  async #write(record) {
+  async #storeRecord(record) {
     const records = await caches.open(RECORDS);
     await records.put(this.#url, new Response(JSON.stringify(record)));
   }
@@ -129,12 +130,12 @@ export class Writer {
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error);
       this.#chunks = [];
-      await remove(this.#url).catch(() => {}); // a part of a file would only take room
+      await remove(this.#url).catch(() => {}); // parts without the rest would only take space
     }
   }
 }
 
-/** The key of a part. @param {string} url @param {number} part */
+/** The key of a part in Cache Storage. @param {string} url @param {number} part */
 function partUrl(url, part) {
   const key = new URL(url);
   key.searchParams.set("tallow-part", String(part));

@@ -1,25 +1,25 @@
-/** Canvases as large as their place on the page, sharp on every screen, in the colours of the page's theme. */
+/** Draw on canvases: at the size of the element, in device pixels, with the colours of the page's theme. */
 
-/** Draw again when the size or the theme changes. @param {HTMLCanvasElement} canvas @param {() => void} draw */
-export function redrawn(canvas, draw) {
+/** Call `draw` when the size or the theme changes. @param {HTMLCanvasElement} canvas @param {() => void} draw */
+export function redrawOnChange(canvas, draw) {
   new ResizeObserver(draw).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 }
 
-/** An empty canvas to draw on, in CSS pixels. @param {HTMLCanvasElement} canvas */
-export function begin(canvas) {
+/** Clear a canvas and return its context, which draws in CSS pixels. @param {HTMLCanvasElement} canvas */
+export function clearCanvas(canvas) {
   const { clientWidth: width, clientHeight: height } = canvas;
   canvas.width = Math.round(width * devicePixelRatio);
   canvas.height = Math.round(height * devicePixelRatio);
   const context = contextOf(canvas);
   context.scale(devicePixelRatio, devicePixelRatio);
   const style = getComputedStyle(canvas);
-  /** A colour or font of the style sheets. @param {string} name */
+  /** The value of a CSS custom property: a colour or a font. @param {string} name */
   const color = (name) => style.getPropertyValue(name);
   return { width, height, context, color };
 }
 
-/** Show pixels of ink, 0 for none and 255 for black, each as one of the canvas. @param {HTMLCanvasElement} canvas @param {Uint8Array} pixels @param {number} side */
+/** Show a square image, one value per canvas pixel: 0 is transparent, 255 black. @param {HTMLCanvasElement} canvas @param {Uint8Array} pixels @param {number} side */
 export function showInk(canvas, pixels, side) {
   canvas.width = canvas.height = side;
   const image = new ImageData(side, side);
@@ -32,8 +32,8 @@ function contextOf(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 
-/** Where a pointer is on a canvas, each way from 0 to 1. @param {HTMLCanvasElement} canvas @param {PointerEvent} event @returns {[number, number]} */
-export function placeOn(canvas, event) {
+/** The position of the pointer on a canvas, x and y from 0 to 1. @param {HTMLCanvasElement} canvas @param {PointerEvent} event @returns {[number, number]} */
+export function pointerPosition(canvas, event) {
   const box = canvas.getBoundingClientRect();
   return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
 }
@@ -42,10 +42,10 @@ export function placeOn(canvas, event) {
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /**
- * A place on a canvas that the arrow keys move, for those who do not point.
+ * A cursor on a canvas that the arrow keys move, for users without a pointer.
  * @param {HTMLCanvasElement} canvas
- * @param {number} stride  how far a key moves it
- * @param {{ move: () => void, press: () => void }} on  `press` is Enter or the space bar
+ * @param {number} stride  how far a key moves the cursor, as a share of the canvas
+ * @param {{ move: () => void, press: () => void }} on  `press` is called on Enter and the space bar
  */
 export function keyCursor(canvas, stride, on) {
   const cursor = { x: 0.5, y: 0.5, shown: false };

@@ -1,4 +1,4 @@
-/** A file on its way from a server: where the connection breaks, or ended in an earlier visit, it goes on from there. */
+/** Downloads that resume: after the connection breaks, and after an earlier visit that did not finish. */
 
 import { Problem } from "./protocol.js";
 
@@ -7,15 +7,15 @@ import { Problem } from "./protocol.js";
 /** @typedef {{ body: ReadableStream<Uint8Array<ArrayBuffer>> | null, start: number, size: number | null, version: string | null }} Answer */
 /** @typedef {{ write(chunk: Uint8Array<ArrayBuffer>): Promise<void> }} Copy */
 
-// Before another try; when the last has brought nothing either, it is given up.
+// The pauses before each retry. A retry that receives data resets the count.
 const PAUSES_MS = [250, 1000, 3000];
 const LOOPBACK = ["localhost", "127.0.0.1"];
 const LOGIN = "This page cannot log in: download the model's files, and choose their folder.";
 
-/** There is no such file. */
+/** The server does not have the file. */
 export class Missing extends Problem {}
 
-/** The server does not answer now; it may later. */
+/** The server does not answer; a retry may succeed. */
 class Unreachable extends Problem {}
 
 export class Download {
@@ -23,57 +23,58 @@ export class Download {
   #signal;
   /** @type {Answer | null} */
   #answer;
-  #kept;
+  #stored;
 
-  /** @param {Remote} remote @param {Answer} answer @param {Entry | null} kept @param {AbortSignal} signal */
-  constructor(remote, answer, kept, signal) {
+  /** @param {Remote} remote @param {Answer} answer @param {Entry | null} stored @param {AbortSignal} signal */
+  constructor(remote, answer, stored, signal) {
     this.#remote = remote;
     this.#signal = signal;
     this.#answer = answer;
-    this.#kept = kept;
+    this.#stored = stored;
     this.size = answer.size;
     this.version = answer.version;
-    /** How much there is. */
-    this.loaded = kept?.loaded ?? 0;
+    /** The bytes received so far, including the stored ones. */
+    this.loaded = stored?.loaded ?? 0;
   }
 
   /**
+   * Request a file.
    * @param {Remote} remote
-   * @param {Entry | null} kept  what has come of it in an earlier visit
+   * @param {Entry | null} stored  the parts of it that an earlier visit stored
    * @param {AbortSignal} signal
    * @throws {Problem} the server refuses, or cannot be reached
    */
-  static async begin(remote, kept, signal) {
-    if (kept?.loaded && kept.version !== null) {
-      const answer = await ask(remote, kept.loaded, signal);
-      if (answer?.start && answer.size === kept.size && answer.version === kept.version) return new Download(remote, answer, kept, signal);
-      await answer?.body?.cancel(); // another file than it was
+  static async begin(remote, stored, signal) {
+    if (stored?.loaded && stored.version !== null) {
+      const answer = await request(remote, stored.loaded, signal);
+      if (answer?.start && answer.size === stored.size && answer.version === stored.version) return new Download(remote, answer, stored, signal);
+      await answer?.body?.cancel(); // the file has changed
     }
-    const answer = /** @type {Answer} */ (await ask(remote, 0, signal));
+    const answer = /** @type {Answer} */ (await request(remote, 0, signal));
     return new Download(remote, answer, null, signal);
   }
 
   /**
-   * All of the file.
-   * @param {Copy} copy  is given what was not kept before
+   * The content of the file, from its start.
+   * @param {Copy} copy  receives the bytes that were not stored before
    * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>}
    */
   async *chunks(copy) {
-    if (this.#kept) yield* this.#kept.chunks();
+    if (this.#stored) yield* this.#stored.chunks();
     for (let failures = 0; ; ) {
       const before = this.loaded;
       try {
-        this.#answer ??= await this.#continued();
-        let known = this.loaded - this.#answer.start; // from a server that does not know ranges
+        this.#answer ??= await this.#resume();
+        let skip = this.loaded - this.#answer.start; // a server without range requests sends everything again
         for await (const chunk of chunksOf(this.#answer.body)) {
-          const rest = chunk.subarray(known);
-          known = Math.max(0, known - chunk.length);
+          const rest = chunk.subarray(skip);
+          skip = Math.max(0, skip - chunk.length);
           if (!rest.length) continue;
           this.loaded += rest.length;
           await copy.write(rest);
           yield rest;
         }
-        return; // a browser tells a body that ends too early from one that is whole
+        return; // the body is complete: browsers throw if it ends early
       } catch (error) {
         const isFinal = error instanceof Problem && !(error instanceof Unreachable);
         if (isFinal || this.#signal.aborted) throw error;
@@ -85,16 +86,15 @@ export class Download {
     }
   }
 
-  async #continued() {
-    const answer = await ask(this.#remote, this.loaded, this.#signal);
-    const differs = answer && [answer.size !== this.size, answer.version !== this.version].some(Boolean);
-    if (answer && !differs) return answer;
+  async #resume() {
+    const answer = await request(this.#remote, this.loaded, this.#signal);
+    if (answer && answer.size === this.size && answer.version === this.version) return answer;
     await answer?.body?.cancel();
-    throw new Problem("DownloadError", `${this.#remote.url} has changed while it was downloaded.`, "Load it again.");
+    throw new Problem("DownloadError", `${this.#remote.url} changed during the download.`, "Load it again.");
   }
 }
 
-/** The bytes of a stream, which is cancelled when they are not wanted any more. @param {ReadableStream<Uint8Array<ArrayBuffer>> | null} stream @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>} */
+/** The chunks of a stream. Leaving the loop cancels the stream. @param {ReadableStream<Uint8Array<ArrayBuffer>> | null} stream @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>} */
 export async function* chunksOf(stream) {
   if (!stream) return;
   const reader = stream.getReader();
@@ -105,23 +105,24 @@ export async function* chunksOf(stream) {
       if (value.length) yield value;
     }
   } finally {
-    await reader.cancel().catch(() => {}); // a stream that failed cannot be cancelled, and need not be
+    await reader.cancel().catch(() => {}); // a failed stream cannot be cancelled, and need not be
   }
 }
 
 /**
+ * Request a file from an offset on.
  * @param {Remote} remote @param {number} start @param {AbortSignal} signal
- * @returns {Promise<Answer | null>}  from `start` or, of a server that does not know ranges, from 0; null where the file is shorter
+ * @returns {Promise<Answer | null>}  from `start`, or from 0 if the server has no range requests; null if the file is shorter
  */
-async function ask({ url, sha256 }, start, signal) {
+async function request({ url, sha256 }, start, signal) {
   if (!isSecure(url)) {
-    throw new Problem("DownloadError", `"${url}" is not secure; the page fetches files by https only.`, "Write https where the server has it, or download the file and choose it.");
+    throw new Problem("DownloadError", `"${url}" is not secure; the page fetches files by https only.`, "Use https if the server supports it, or download the file and choose it.");
   }
   /** @type {Response} */
   let response;
   try {
-    // Our own cache holds what is worth holding; the HTTP cache would keep a second copy of a large file. A range that
-    // begins somewhere needs no leave of another origin's server.
+    // cache.js stores downloads; the HTTP cache would store a second copy of a large file. The header "Range: bytes=N-" needs
+    // no CORS preflight.
     response = await fetch(url, { signal, cache: "no-store", headers: start ? { Range: `bytes=${start}-` } : {} });
   } catch (error) {
     if (signal.aborted) throw error;
@@ -145,13 +146,13 @@ async function ask({ url, sha256 }, start, signal) {
   };
 }
 
-/** Whether the pages' Content-Security-Policy lets them fetch it: by https, from this computer, or from where the page is. @param {string} url */
+/** Whether the pages' Content-Security-Policy allows the URL: https, this computer, or the page's own origin. @param {string} url */
 function isSecure(url) {
   const { protocol, hostname, origin } = new URL(url);
   return protocol !== "http:" || LOOPBACK.includes(hostname) || origin === globalThis.origin;
 }
 
-/** @param {string} url @param {Response} response */
+/** The error for a response that is not OK. @param {string} url @param {Response} response */
 function refusal(url, { status, statusText, headers }) {
   if (headers.get("x-error-code") === "GatedRepo") {
     return new Problem("DownloadError", `${url} is available only after accepting the terms of its model.`, `Accept them on the model's page. ${LOGIN}`);
@@ -162,15 +163,15 @@ function refusal(url, { status, statusText, headers }) {
   return new Kind("DownloadError", message, "Check the address, or choose a file from this computer.");
 }
 
-/** The size of the body, if the server tells it. @param {Headers} headers */
+/** The size of the body; null if the server does not send it. @param {Headers} headers */
 function sizeOf(headers) {
   const length = headers.get("content-length");
   return length === null || headers.has("content-encoding") ? null : Number(length);
 }
 
-/** The size of a file of which the body is the part from `start` on. @param {Headers} headers @param {number} start */
+/** The size of a file whose body is the part from `start` on. @param {Headers} headers @param {number} start */
 function totalOf(headers, start) {
-  const rest = sizeOf(headers); // which another origin's page may read, unlike Content-Range
+  const rest = sizeOf(headers); // Content-Length: pages of other origins may not read Content-Range
   return rest === null ? null : start + rest;
 }
 

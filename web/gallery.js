@@ -1,4 +1,4 @@
-/** The gallery is plain HTML. On a host without headers, isolation is set up here already, before a demo is opened. */
+/** The gallery is plain HTML. This script sets up isolation on hosts without headers, before the user opens a demo. */
 
 import { isolate } from "./isolation.js";
 

@@ -1,20 +1,21 @@
-/** Makes the page cross-origin isolated where the host does not, by service-worker.js. */
+/** Make the page cross-origin isolated by service-worker.js, on hosts that do not send the headers. */
 
 import { SITE } from "./tallow.js";
 
-const TRIED = "tallow-isolation-tried";
-const TOUCHES = ["pointerdown", "keydown", "input", "change", "drop"];
+const ATTEMPT_KEY = "tallow-isolation-tried";
+const INTERACTIONS = ["pointerdown", "keydown", "input", "change", "drop"];
 
 /**
- * Isolation needs one reload, on the first visit to such a host; a page that has been touched by then is left alone until
- * the next visit. Without isolation (an old browser, no https) pages work too: they have one thread and coarser clocks.
+ * Isolate the page, if it is not isolated. This needs one reload, on the first visit to such a host; if the user has
+ * used the page by then, isolation waits until the next visit. Pages also work without it (old browsers, no https), with
+ * one thread and less precise clocks.
  */
 export async function isolate() {
-  if (globalThis.crossOriginIsolated || !navigator.serviceWorker || sessionStorage.getItem(TRIED)) return;
-  sessionStorage.setItem(TRIED, "yes");
-  const touched = new AbortController();
-  for (const type of TOUCHES) {
-    addEventListener(type, () => touched.abort(), { capture: true, once: true, signal: touched.signal });
+  if (globalThis.crossOriginIsolated || !navigator.serviceWorker || sessionStorage.getItem(ATTEMPT_KEY)) return;
+  sessionStorage.setItem(ATTEMPT_KEY, "yes");
+  const used = new AbortController();
+  for (const type of INTERACTIONS) {
+    addEventListener(type, () => used.abort(), { capture: true, once: true, signal: used.signal });
   }
   try {
     await navigator.serviceWorker.register(new URL("service-worker.js", SITE));
@@ -23,5 +24,5 @@ export async function isolate() {
     return;
   }
   await navigator.serviceWorker.ready;
-  if (!touched.signal.aborted) location.reload();
+  if (!used.signal.aborted) location.reload();
 }

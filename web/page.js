@@ -1,52 +1,74 @@
-/** What the scripts of the pages share: finding elements, saying what went wrong, progress and figures. */
+/** Widgets that the pages share: status line, errors, progress bar, figures, number fields, dropped files. */
 
 import { Problem } from "./protocol.js";
 
-/** @import { Progress } from "./protocol.js" */
+/** @import { Progress, Started } from "./protocol.js" */
 
-/** @template {HTMLElement} T @param {string} id @param {{ new (): T }} type @returns {T} */
+/**
+ * The elements that every page has.
+ * @typedef {{ status: Status, problems: ProblemBox, progress: ProgressBar }} PageView
+ * @typedef {{ label: string, action: () => void }} Remedy  a button below an error message
+ */
+
+/** The element with this id. @template {HTMLElement} T @param {string} id @param {{ new (): T }} type @returns {T} */
 export function element(id, type) {
-  const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new Error(`#${id} is missing`);
-  return found;
+  const match = document.getElementById(id);
+  if (!(match instanceof type)) throw new Error(`#${id} is missing`);
+  return match;
+}
+
+/** @returns {PageView} */
+export function pageView() {
+  return {
+    status: new Status(element("status", HTMLElement)),
+    problems: new ProblemBox(element("error", HTMLElement)),
+    progress: new ProgressBar(element("progress", HTMLElement)),
+  };
+}
+
+/** Report that Python did not start. @param {PageView} view @param {unknown} error */
+export function showStartFailure({ status, problems, progress }, error) {
+  progress.hide();
+  status.say("Python is not running.");
+  problems.show(error, { label: "Try again", action: () => location.reload() });
 }
 
 // How long a remark is shown: long enough to be read twice.
 const REMARK_MS = 5000;
 
-/** The line that says what goes on. */
+/** The line that shows the state of the page. */
 export class Status {
   #line;
-  #lasting;
+  #state;
   #timer = 0;
 
   /** @param {HTMLElement} line */
   constructor(line) {
     this.#line = line;
-    this.#lasting = line.textContent ?? "";
+    this.#state = line.textContent ?? "";
   }
 
-  /** Say what goes on, until something else does. @param {string} text */
+  /** Show the state until the next one. @param {string} text */
   say(text) {
     clearTimeout(this.#timer);
-    this.#lasting = text;
+    this.#state = text;
     this.#show(text);
   }
 
-  /** Say what has just been done; after a while the line says again what goes on. @param {string} text */
+  /** Show a remark for a few seconds, then the state again. @param {string} text */
   remark(text) {
     clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => this.#show(this.#lasting), REMARK_MS);
+    this.#timer = window.setTimeout(() => this.#show(this.#state), REMARK_MS);
     this.#show(text);
   }
 
   /** @param {string} text */
   #show(text) {
-    if (this.#line.textContent !== text) this.#line.textContent = text; // else it would be read out again
+    if (this.#line.textContent !== text) this.#line.textContent = text; // screen readers announce every assignment
   }
 }
 
-/** The place where a page says what went wrong. */
+/** The box that shows an error, its hint and a button to fix it. */
 export class ProblemBox {
   #box;
 
@@ -60,17 +82,17 @@ export class ProblemBox {
     this.#box.replaceChildren();
   }
 
-  /** @param {unknown} error @param {{ label: string, action: () => void }} [remedy] */
+  /** @param {unknown} error @param {Remedy} [remedy] */
   show(error, remedy) {
     console.error(error, error instanceof Problem ? (error.details ?? "") : "");
     const problem = document.createElement("p");
     problem.textContent = sentence(error instanceof Error ? error.message : String(error));
     this.#box.replaceChildren(problem);
-    if (error instanceof Problem && error.mend) {
-      const mend = document.createElement("p");
-      mend.className = "mend";
-      mend.textContent = sentence(error.mend);
-      this.#box.append(mend);
+    if (error instanceof Problem && error.hint) {
+      const hint = document.createElement("p");
+      hint.className = "hint";
+      hint.textContent = sentence(error.hint);
+      this.#box.append(hint);
     }
     if (remedy) {
       const button = document.createElement("button");
@@ -83,44 +105,44 @@ export class ProblemBox {
   }
 }
 
-/** Python's messages are written for the middle of a line; some begin with a name or an address, which stays as it is. @param {string} text */
+/** Make a sentence of a Python message, which starts in lower case. A name or an address at its start stays unchanged. @param {string} text */
 function sentence(text) {
-  const begun = text.replace(/^[a-z]+(?=:? )/, (word) => word[0].toUpperCase() + word.slice(1));
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+  const capitalized = text.replace(/^[a-z]+(?=:? )/, (word) => word[0].toUpperCase() + word.slice(1));
+  return /[.!?]$/.test(capitalized) ? capitalized : `${capitalized}.`;
 }
 
 /**
- * The number in a form's field, from its `min` to its `max`.
+ * Read the number in a form's field and check it against the field's `min` and `max`.
  * @param {HTMLInputElement} input
- * @param {{ whole?: boolean, above?: number }} [kind]  `above` is what it must be larger than, where `min` would let that in
- * @throws {Problem} it is none, by the name that the field has on the page
+ * @param {{ whole?: boolean, above?: number }} [kind]  `above` is an exclusive lower bound; `min` is inclusive
+ * @throws {Problem} the field has no number, or one out of range; the message names the field's label
  */
 export function readNumber(input, { whole = false, above = -Infinity } = {}) {
   const value = input.valueAsNumber;
-  const [least, most] = [bound(input.min, -Infinity), bound(input.max, Infinity)];
+  const [min, max] = [bound(input.min, -Infinity), bound(input.max, Infinity)];
   const isNumber = !Number.isNaN(value) && (!whole || Number.isSafeInteger(value));
-  if (isNumber && least <= value && value <= most && above < value) return value;
+  if (isNumber && min <= value && value <= max && above < value) return value;
   input.focus();
   const name = input.labels?.[0]?.textContent?.trim() ?? "This";
   const kind = `${whole ? "whole " : ""}number`;
   if (!isNumber) throw new Problem("BadNumber", `${name} is not a ${kind}.`, `Write one, such as ${input.defaultValue}.`);
-  const from = above > -Infinity ? `above ${above}` : `of ${least} or more`;
-  const to = most < Infinity ? ` and of ${most} at most` : "";
+  const from = above > -Infinity ? `above ${above}` : `of at least ${min}`;
+  const to = max < Infinity ? ` and at most ${max}` : "";
   throw new Problem("BadNumber", `${name} cannot be ${value}.`, `Write a ${kind} ${from}${to}, such as ${input.defaultValue}.`);
 }
 
-/** @param {string} attribute @param {number} otherwise */
-function bound(attribute, otherwise) {
-  return attribute === "" ? otherwise : Number(attribute);
+/** @param {string} attribute @param {number} fallback */
+function bound(attribute, fallback) {
+  return attribute === "" ? fallback : Number(attribute);
 }
 
-/** A bar with a line of text below it. */
+/** A progress bar with a line of text below it. */
 export class ProgressBar {
   #box;
   #bar;
   #text;
 
-  /** @param {HTMLElement} box  holds a <progress> and a <p> */
+  /** @param {HTMLElement} box  contains a <progress> and a <p> */
   constructor(box) {
     this.#box = box;
     this.#bar = /** @type {HTMLProgressElement} */ (box.querySelector("progress"));
@@ -131,9 +153,9 @@ export class ProgressBar {
     this.#box.hidden = true;
   }
 
-  /** @param {Progress} progress */
+  /** Show the progress of a start or a load. @param {Progress} progress */
   show({ stage, name, loaded, total }) {
-    const what = {
+    const action = {
       python: name,
       download: `Downloading the ${name}`,
       cache: `Reading the ${name} from this browser's copy`,
@@ -141,11 +163,11 @@ export class ProgressBar {
       model: "Building the model",
     }[stage];
     const amount = total ? `${megabytes(loaded, "")} of ${megabytes(total)}` : loaded ? megabytes(loaded) : "";
-    this.tell(`${what} ${amount}`.trim(), total ? loaded / total : null);
+    this.update(`${action} ${amount}`.trim(), total ? loaded / total : null);
   }
 
-  /** @param {string} text @param {number | null} share  from 0 to 1; null where it is not known */
-  tell(text, share) {
+  /** @param {string} text @param {number | null} share  from 0 to 1; null if unknown */
+  update(text, share) {
     this.#box.hidden = false;
     if (share === null) this.#bar.removeAttribute("value");
     else this.#bar.value = share;
@@ -153,7 +175,7 @@ export class ProgressBar {
   }
 }
 
-/** Named values in a <dl>, those of `order` first. */
+/** Named values in a <dl>. The names in `order` come first, in that order. */
 export class Figures {
   #list;
   #order;
@@ -173,8 +195,8 @@ export class Figures {
 
   /** @param {string} name @param {string} value */
   show(name, value) {
-    const place = this.#values.get(name) ?? this.#add(name);
-    place.textContent = value;
+    const dd = this.#values.get(name) ?? this.#add(name);
+    dd.textContent = value;
   }
 
   /** @param {string} name */
@@ -192,7 +214,7 @@ export class Figures {
   }
 }
 
-/** Fails when the signal says so, for what cannot be stopped itself. @param {AbortSignal} signal @returns {Promise<never>} */
+/** A promise that rejects when the signal aborts, to race with work that cannot be stopped itself. @param {AbortSignal} signal @returns {Promise<never>} */
 export function aborted(signal) {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);
@@ -200,7 +222,7 @@ export function aborted(signal) {
   });
 }
 
-/** Have the browser save a file. @param {string} name @param {BlobPart} content */
+/** Save a file to the user's downloads. @param {string} name @param {BlobPart} content */
 export function save(name, content) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content]));
@@ -209,15 +231,41 @@ export function save(name, content) {
   URL.revokeObjectURL(link.href);
 }
 
+/** Show how long Python took to start, and its versions. @param {Figures} figures @param {Started} started */
+export function showStart(figures, { tallow, python, seconds }) {
+  figures.show("Start of Python", `${(seconds.fetch + seconds.python + seconds.import).toFixed(1)} s`);
+  figures.show("Versions", `tallow ${tallow}, Python ${python}`);
+}
+
+/** Close a <details> on a narrow screen, where it would push the results off the screen. @param {HTMLDetailsElement} details */
+export function closeOnPhone(details) {
+  if (matchMedia("(max-width: 60rem)").matches) details.open = false;
+}
+
 /** @param {number} bytes */
 export function megabytes(bytes, unit = " MB") {
   return (bytes / 1e6).toFixed(1) + unit;
 }
 
+/** Call an action when a form is submitted. @param {HTMLFormElement} form @param {() => void} action */
+export function onSubmit(form, action) {
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    action();
+  };
+}
+
+/** Call an action on Ctrl+Enter or Cmd+Enter in a text field. @param {HTMLTextAreaElement} field @param {() => void} action */
+export function onCtrlEnter(field, action) {
+  field.onkeydown = (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) action();
+  };
+}
+
 /**
- * Files dropped anywhere on the page, with a curtain that says what may be.
- * @param {HTMLElement} curtain
- * @param {(files: File[], transfer: DataTransfer) => void} take  what is in folders, `transfer` has while the event lasts
+ * Accept files dropped anywhere on the page.
+ * @param {HTMLElement} curtain  covers the page while files are dragged over it, and says which files it takes
+ * @param {(files: File[], transfer: DataTransfer) => void} take  `transfer` has the content of dropped folders, during the event only
  */
 export function onDrop(curtain, take) {
   addEventListener("dragover", (event) => {

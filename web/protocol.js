@@ -1,21 +1,22 @@
 /**
- * What a page and its worker say to each other. Every request has an `id`; its replies carry the same one, and end with
- * exactly one `done` or `error`. `abort` names the request to stop and has no reply of its own.
+ * The messages between a page and its worker. Every request has an `id`. Its replies have the same `id`, and end with
+ * exactly one `done` or `error`. `abort` has the id of the request to stop. `abort` and `interrupt` have no reply.
  *
- * @typedef {{ url: string, size?: number, sha256?: string }} Remote  a file on a server, and what is known of it
- * @typedef {Remote | { file: File }} Source  where the bytes of a file come from
+ * @typedef {{ url: string, size?: number, sha256?: string }} Remote  a file on a server; its size and hash are checked if given
+ * @typedef {Remote | { file: File }} Source  the origin of a file's bytes
  *
  * Page to worker
  *
  * @typedef {{ type: "start",    id: number, site: string, app: string, modules: string[], libraries: string[],
  *   interrupts: Uint8Array | null }} Start
- *   boot Python and import `app`, a URL, with `modules` beside it, and those JavaScript `libraries` of site.json that it
- *   imports; a 2 in `interrupts`, which is shared, is Ctrl-C
+ *   boot Python and import `app`, a URL, and the `modules` that it imports; make the JavaScript `libraries` of site.json
+ *   importable; writing 2 to the shared `interrupts` is Ctrl-C
  * @typedef {{ type: "load",     id: number, files: Record<string, Source> }} Load
  * @typedef {{ type: "generate", id: number, options: Record<string, unknown> }} Generate
  * @typedef {{ type: "call",     id: number, method: string, keywords: Record<string, unknown>, emits: boolean }} Call
- *   call a method of the demo; one that emits is given a function `emit`, which sends an `event` at once
- * @typedef {{ type: "abort",    id: number }} Abort  has no effect on a call
+ *   call a method of the demo; with `emits`, the method gets a function `emit`, which sends an `event` at once
+ * @typedef {{ type: "abort",    id: number }} Abort  has no effect on a "call"
+ * @typedef {{ type: "interrupt" }} Interrupt  follows a write to `interrupts`: stop code that waits
  * @typedef {Start | Load | Generate | Call} Request
  *
  * Worker to page
@@ -27,33 +28,33 @@
  * @typedef {{ type: "error",    id: number } & Fault} Failure
  * @typedef {Progress | Token | Emitted | Done | Failure} Reply
  *
- * @typedef {"python" | "download" | "cache" | "file" | "model"} Stage  what is being waited for; bytes where they are known
+ * @typedef {"python" | "download" | "cache" | "file" | "model"} Stage  the step in progress; `loaded` and `total` are bytes
  *
- * What went wrong, and what to do about it. `details` is a traceback, for the console.
- * @typedef {{ name: string, message: string, mend: string | null, details: string | null }} Fault
+ * An error: its message, and what to do about it. `details` is a traceback, for the browser's console.
+ * @typedef {{ name: string, message: string, hint: string | null, details: string | null }} Fault
  *
- * What `start` and `load` return as `result`; for `call` it is what the method returned.
+ * The `result` of `start` and of `load`. The `result` of `call` is the return value of the method.
  * @typedef {{ tallow: string, python: string, seconds: Record<string, number> }} Started
  * @typedef {{ info: Record<string, any>, seconds: number, bytes: number, notice: string | null }} Loaded
  */
 
-/** An error that is shown as it stands: what was wrong, and what to do. */
+/** An error whose message and hint a page shows to the user. */
 export class Problem extends Error {
-  /** @param {string} name @param {string} message @param {string | null} mend @param {string | null} details */
-  constructor(name, message, mend = null, details = null) {
+  /** @param {string} name @param {string} message @param {string | null} hint @param {string | null} details */
+  constructor(name, message, hint = null, details = null) {
     super(message);
     this.name = name;
-    this.mend = mend;
+    this.hint = hint;
     this.details = details;
   }
 
   /** @param {Fault} fault */
-  static from({ name, message, mend, details }) {
-    return new Problem(name, message, mend, details);
+  static from({ name, message, hint, details }) {
+    return new Problem(name, message, hint, details);
   }
 
-  /** The same as plain data, which a message can carry. @returns {Fault} */
+  /** Convert to plain data, which a message can contain. @returns {Fault} */
   toFault() {
-    return { name: this.name, message: this.message, mend: this.mend, details: this.details };
+    return { name: this.name, message: this.message, hint: this.hint, details: this.details };
   }
 }

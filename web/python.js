@@ -1,4 +1,4 @@
-/** Python in this worker: boots Pyodide with tallow, and calls the demo through bridge.py. */
+/** Python in the worker: boot Pyodide with tallow, and call the demo through bridge.py. */
 
 import { Problem } from "./protocol.js";
 
@@ -8,10 +8,11 @@ import { Problem } from "./protocol.js";
 /** @typedef {{ pyodide: string, lock: string, libraries: Record<string, string> }} SiteConfig  URLs, relative to the site */
 
 /**
+ * Boot Python and import the demo.
  * @param {Pick<Start, "site" | "app" | "modules" | "libraries" | "interrupts">} request  `site` is the URL of the folder with site.json
  * @param {(step: string) => void} onStep
  * @returns {Promise<Python>}
- * @throws {Problem} what could not be fetched
+ * @throws {Problem} a file could not be fetched, or the demo could not be imported
  */
 export async function boot({ site, app, modules, libraries, interrupts }, onStep) {
   const clock = stopwatch();
@@ -20,8 +21,8 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
   const scripts = new Map([...modules.map((url) => new URL(url)), bridge].map((url) => [url.pathname.split("/").pop(), url]));
   scripts.set("app.py", new URL(app));
   const [config, ...sources] = await Promise.all([
-    fetched(new URL("site.json", site)).then((text) => /** @type {SiteConfig} */ (JSON.parse(text))),
-    ...[...scripts.values()].map(fetched),
+    fetchText(new URL("site.json", site)).then((text) => /** @type {SiteConfig} */ (JSON.parse(text))),
+    ...[...scripts.values()].map(fetchText),
   ]);
   const indexURL = new URL(config.pyodide, site).href;
   const lockFileURL = new URL(config.lock, site).href;
@@ -30,7 +31,7 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
     const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
     clock.lap("fetch");
     onStep("Starting Python");
-    // The packages download while Python starts.
+    // Packages given here download while Python starts.
     pyodide = /** @type {PyodideAPI} */ (
       await loadPyodide({ indexURL, lockFileURL, packageBaseUrl: new URL(".", lockFileURL).href, packages: ["tallow"] })
     );
@@ -41,21 +42,38 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
       navigator.onLine ? "Check that the address can be reached, then try again." : "You are offline; connect, then try again.",
     );
   }
-  for (const name of libraries) pyodide.registerJsModule(name, await imported(new URL(config.libraries[name], site)));
+  for (const name of libraries) pyodide.registerJsModule(name, await importModule(new URL(config.libraries[name], site)));
   clock.lap("python");
   onStep("Importing tallow");
   [...scripts.keys()].forEach((name, i) => pyodide.FS.writeFile(`/home/pyodide/${name}`, sources[i]));
-  if (interrupts) pyodide.setInterruptBuffer(interrupts);
+  if (interrupts) pyodide.setInterruptBuffer(/** @type {any} */ (signals(interrupts)));
   try {
     const bridge = pyodide.pyimport("bridge");
     const demo = pyodide.pyimport("app").Demo();
     clock.lap("import");
     return new Python(pyodide, interrupts, bridge, demo, clock.laps);
   } catch (error) {
-    // The last line of a traceback says what happened.
+    // The last line of a traceback is the exception.
     const details = String(error);
-    throw new Problem("ImportError", `The demo's Python does not run: ${details.trim().split("\n").pop()}`, null, details);
+    throw new Problem("ImportError", `The demo's Python could not be imported: ${details.trim().split("\n").pop()}`, null, details);
   }
+}
+
+/**
+ * The interrupts as CPython reads them: it reads element 0 and then clears it. Clear only what was read, or an interrupt in
+ * between is lost: one in a hundred, in a short loop.
+ * @param {Uint8Array} interrupts
+ */
+function signals(interrupts) {
+  let read = 0;
+  return {
+    get 0() {
+      return (read = Atomics.load(interrupts, 0));
+    },
+    set 0(value) {
+      Atomics.compareExchange(interrupts, 0, read, value);
+    },
+  };
 }
 
 export class Python {
@@ -75,9 +93,8 @@ export class Python {
     this.started = { ...JSON.parse(bridge.versions()), seconds };
   }
 
-  /** The files of one `load`. */
+  /** The buffers for the files of one `load`. */
   newFiles() {
-    this.#forgetInterrupt();
     const files = this.call(() => this.#bridge.Files(this.#demo));
     return {
       /** @param {string} name @returns {Sink} */
@@ -85,11 +102,11 @@ export class Python {
         begin: (head, size) => this.call(() => files.begin(name, this.#bytes(head), size ?? undefined)),
         write: (chunk) =>
           this.call(() => {
-            // Memory moves when it grows, so its view is taken anew for every chunk.
-            const proxy = files.room(chunk.length);
-            const room = proxy.getBuffer("u8");
-            room.data.set(chunk);
-            room.release();
+            // Memory moves when it grows, so every chunk needs a new view.
+            const proxy = files.extend(chunk.length);
+            const view = proxy.getBuffer("u8");
+            view.data.set(chunk);
+            view.release();
             proxy.destroy();
           }),
         end: () => this.call(() => files.end()),
@@ -109,9 +126,8 @@ export class Python {
     };
   }
 
-  /** @param {Record<string, unknown>} options */
+  /** Start the demo's `generate`. @param {Record<string, unknown>} options  its keyword arguments */
   generate(options) {
-    this.#forgetInterrupt();
     const stream = this.call(() => this.#bridge.Stream(this.#demo, JSON.stringify(options)));
     return {
       /** Run for `budget` seconds, at least one step. @param {number} budget @returns {{ text: string, stats: Record<string, number> } | null} */
@@ -127,29 +143,32 @@ export class Python {
    * Call a method of the demo, and await it if it is a coroutine.
    * @param {string} method
    * @param {Record<string, unknown>} keywords
-   * @param {((value: unknown) => void) | null} emit  is sent what Python emits, converted as results are
+   * @param {((value: unknown) => void) | null} emit  receives what Python emits, converted as results are
    * @returns {Promise<unknown>}
    */
   async invoke(method, keywords, emit) {
     const send = emit && ((/** @type {unknown} */ value) => emit(this.#plain(value)));
-    const given = this.#pyodide.toPy(keywords);
-    this.#forgetInterrupt();
+    const pythonKeywords = this.#pyodide.toPy(keywords);
     try {
-      const result = this.#bridge.call(this.#demo, method, given, send);
+      const result = this.#bridge.call(this.#demo, method, pythonKeywords, send);
       return this.#plain(await result);
     } catch (error) {
       throw this.#problem(error);
     } finally {
-      given.destroy();
+      pythonKeywords.destroy();
     }
   }
 
-  /** One that came too late for what it was to end is not meant for what begins now. */
-  #forgetInterrupt() {
+  /**
+   * Stop code that waits. Code that computes sees the shared interrupt, which by now has stopped it or come after its end:
+   * clear it, so that it does not stop the next request.
+   */
+  interrupt() {
     this.#interrupts?.fill(0);
+    this.call(() => this.#bridge.interrupt(this.#demo));
   }
 
-  /** What a message can carry. @param {any} value */
+  /** Convert a Python value to what a message can contain. @param {any} value */
   #plain(value) {
     if (!(value instanceof this.#pyodide.ffi.PyProxy)) return value;
     const plain = value.toJs({ dict_converter: Object.fromEntries, create_pyproxies: false });
@@ -158,7 +177,7 @@ export class Python {
   }
 
   /**
-   * Call Python; its exceptions become Problems.
+   * Call Python and convert its exceptions to Problems.
    * @template T
    * @param {() => T} run
    * @returns {T}
@@ -183,8 +202,8 @@ export class Python {
   }
 }
 
-/** @param {URL} url */
-async function imported(url) {
+/** Import a JavaScript module. @param {URL} url */
+async function importModule(url) {
   try {
     return await import(url.href);
   } catch (error) {
@@ -197,8 +216,8 @@ function unavailable(url, reason) {
   return new Problem("RuntimeUnavailable", `${url.href} could not be loaded: ${reason}`, "Check the connection, then try again.");
 }
 
-/** @param {URL} url */
-async function fetched(url) {
+/** Fetch a text. @param {URL} url */
+async function fetchText(url) {
   /** @type {Response} */
   let response;
   try {

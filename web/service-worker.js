@@ -1,6 +1,6 @@
 /**
- * Isolation for static hosts that cannot send headers: adds them to every answer of this site. It keeps nothing and
- * changes nothing else. The site builder puts this file at the root, so that all pages are in its scope.
+ * Isolation for static hosts that cannot send headers: this worker adds them to every response of the site. It caches
+ * nothing and changes nothing else. The site builder copies this file to the root, so that all pages are in its scope.
  */
 
 /** @typedef {Event & { waitUntil(promise: Promise<unknown>): void }} ExtendableEvent */
@@ -11,7 +11,7 @@ const worker = /** @type {any} */ (self);
 worker.addEventListener("install", () => worker.skipWaiting());
 worker.addEventListener("activate", (/** @type {ExtendableEvent} */ event) => event.waitUntil(worker.clients.claim()));
 worker.addEventListener("fetch", (/** @type {FetchEvent} */ event) => {
-  // Other origins answer for themselves: CORS is enough for an isolated page to read them.
+  // Responses of other origins need no change: an isolated page reads them by CORS.
   if (new URL(event.request.url).origin === location.origin) event.respondWith(isolated(event.request));
 });
 
@@ -23,6 +23,6 @@ async function isolated(request) {
   headers.set("Cross-Origin-Embedder-Policy", "require-corp");
   headers.set("Cross-Origin-Resource-Policy", "same-origin");
   const { status, statusText } = response;
-  // 204 and 304 may not have a body, not even an empty one.
+  // Responses with status 204 and 304 cannot have a body, not even an empty one.
   return new Response(response.body && ![204, 304].includes(status) ? response.body : null, { status, statusText, headers });
 }

@@ -1,4 +1,4 @@
-/** Bytes from a file or a URL into Python's memory, chunk by chunk, with a copy of downloads kept by the browser. */
+/** Read a file or a URL into Python's memory, chunk by chunk; the browser stores a copy of downloads. */
 
 import * as cache from "./cache.js";
 import { Download, chunksOf } from "./download.js";
@@ -7,8 +7,8 @@ import { Problem } from "./protocol.js";
 /** @import { Remote, Source, Stage } from "./protocol.js" */
 
 /**
- * Where the bytes go: `begin`, which throws if the file's first bytes or its size make it useless, then `write` for each
- * chunk, then `end`. `digest` is the SHA-256 of all that was written.
+ * The destination of the bytes: `begin` is called once, then `write` for each chunk, then `end`. `begin` throws if the
+ * file's first bytes or its size are wrong. `digest` is the SHA-256 of all bytes written.
  * @typedef {{
  *   begin(head: Uint8Array, size: number | null): void,
  *   write(chunk: Uint8Array): void,
@@ -20,20 +20,21 @@ import { Problem } from "./protocol.js";
  * @typedef {{ size: number, notice: string | null }} Read
  */
 
-// Python's memory ends at 4 GiB, and a model needs room to work beside its weights.
+// Python's memory is limited to 4 GiB, and a model needs memory besides its weights.
 const MAX_BYTES = 3 * 2 ** 30;
-// As much as the largest header of the formats read here.
+// The size of the largest header among the supported formats.
 const HEAD_BYTES = 256;
 
-/** The bytes have ended before they should. */
+/** Reading failed before the end of the file. */
 class Broken extends Problem {}
 
 /**
+ * Read a source into a sink.
  * @param {Source} source
  * @param {Sink} sink
  * @param {Options} options
  * @returns {Promise<Read>}
- * @throws {Problem} the source cannot be read, is too large, or its head is refused
+ * @throws {Problem} the source cannot be read, is too large, or is refused by the sink
  */
 export async function readInto(source, sink, options) {
   return "file" in source ? readFile(source.file, sink, options) : readUrl(source, sink, options);
@@ -53,7 +54,7 @@ async function readUrl(remote, sink, options) {
   let notice = null;
   if (entry?.sha256 && (!remote.sha256 || remote.sha256 === entry.sha256)) {
     const size = await pump(entry.chunks(), entry.size, sink, options, { stage: "cache", name: url }).catch(async (error) => {
-      if (!options.signal.aborted) await cache.remove(url); // what is refused or unreadable now would be so for ever
+      if (!options.signal.aborted) await cache.remove(url); // it would fail in the same way at every visit
       throw error;
     });
     if (size === entry.size && hex(await sink.digest()) === entry.sha256) return { size, notice };
@@ -71,20 +72,20 @@ async function readUrl(remote, sink, options) {
     if (copy.failure) notice = `The download is not kept for the next visit: ${copy.failure}.`;
     return { size, notice };
   } catch (error) {
-    // What the connection broke off may come later; what was refused would be refused again.
+    // Keep an interrupted download, which can resume later. Delete a refused one, which would be refused again.
     if (options.signal.aborted || error instanceof Broken) await copy.abort();
     else await cache.remove(url);
     throw error;
   }
 }
 
-/** @param {Remote} remote @param {number} size @param {string} sha256 */
+/** Check a download against the expected size and hash. @param {Remote} remote @param {number} size @param {string} sha256 */
 function checkContent(remote, size, sha256) {
-  const isSize = remote.size === undefined || remote.size === size;
-  const isHash = remote.sha256 === undefined || remote.sha256 === sha256;
-  if (isSize && isHash) return;
-  const why = isSize ? `its SHA-256 is ${sha256}, not ${remote.sha256}` : `it has ${size} bytes, not ${remote.size}`;
-  throw new Problem("DamagedDownload", `${remote.url} was not received correctly: ${why}.`, "Load it again. If that does not help, the server has another file than its list says.");
+  const sizeMatches = remote.size === undefined || remote.size === size;
+  const hashMatches = remote.sha256 === undefined || remote.sha256 === sha256;
+  if (sizeMatches && hashMatches) return;
+  const reason = sizeMatches ? `its SHA-256 is ${sha256}, not ${remote.sha256}` : `it has ${size} bytes, not ${remote.size}`;
+  throw new Problem("DamagedDownload", `${remote.url} was not received correctly: ${reason}.`, "Load it again. If that does not help, the file on the server differs from the server's list.");
 }
 
 /** @param {number | null} size @param {string} name */
@@ -99,29 +100,29 @@ function checkSize(size, name) {
 }
 
 /**
- * Move bytes into a sink.
+ * Write chunks into a sink.
  * @param {AsyncIterable<Uint8Array<ArrayBuffer>>} chunks
  * @param {number | null} size
  * @param {Sink} sink
  * @param {Options} options
  * @param {{ stage: Stage, name: string }} source
- * @returns {Promise<number>} how many bytes there were
+ * @returns {Promise<number>}  the number of bytes
  */
 async function pump(chunks, size, sink, { onProgress, signal }, { stage, name }) {
   let loaded = 0;
-  let begun = false;
+  let hasBegun = false;
   try {
     for await (const chunk of headFirst(chunks, HEAD_BYTES)) {
       signal.throwIfAborted();
-      if (!begun) sink.begin(chunk, size);
-      begun = true;
+      if (!hasBegun) sink.begin(chunk, size);
+      hasBegun = true;
       loaded += chunk.length;
       checkSize(loaded, name);
       sink.write(chunk);
       onProgress({ stage, loaded, total: size });
     }
   } catch (error) {
-    // What streams throw names neither the file nor the place; Problems and aborts already say enough.
+    // The errors of streams name neither the file nor the position.
     if (error instanceof Problem || signal.aborted) throw error;
     throw new Broken(
       "ReadError",
@@ -134,26 +135,26 @@ async function pump(chunks, size, sink, { onProgress, signal }, { stage, name })
 }
 
 /**
- * The chunks, the first ones joined until they have `length` bytes; an empty one of none.
+ * Join the first chunks until they have `length` bytes. Yield an empty chunk if there are no chunks.
  * @param {AsyncIterable<Uint8Array<ArrayBuffer>>} chunks
  * @param {number} length
  * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>}
  */
 async function* headFirst(chunks, length) {
   let head = new Uint8Array();
-  let begun = false;
+  let isComplete = false;
   for await (const chunk of chunks) {
-    if (begun) yield chunk;
+    if (isComplete) yield chunk;
     else {
       const joined = new Uint8Array(head.length + chunk.length);
       joined.set(head);
       joined.set(chunk, head.length);
       head = joined;
-      begun = head.length >= length;
-      if (begun) yield head;
+      isComplete = head.length >= length;
+      if (isComplete) yield head;
     }
   }
-  if (!begun) yield head;
+  if (!isComplete) yield head;
 }
 
 /** @param {number} bytes */

@@ -6,7 +6,7 @@
  *     await runtime.load({ model: { file }, tokenizer: { url } }, { onProgress });
  *     for await (const { text } of runtime.generate({ prompt: "Once" }, { signal })) output.append(text);
  *
- * or, where a demo has methods of its own,
+ * or, if the demo has other methods,
  *
  *     const report = await runtime.call("advance", { seconds: 0.05 });
  */
@@ -15,7 +15,7 @@ import { Problem } from "./protocol.js";
 
 /** @import { Loaded, Progress, Reply, Request, Source, Started, Token } from "./protocol.js" */
 
-/** The folder that holds site.json: this module is in its subfolder web/. */
+/** The folder with site.json. This module is in its subfolder web/. */
 export const SITE = new URL("..", import.meta.url);
 
 const SIGINT = 2;
@@ -25,18 +25,18 @@ export class Runtime {
   #pending = new Map();
   #lastId = 0;
   #port;
-  // Shared memory is for isolated pages only.
+  // Only isolated pages have shared memory.
   #interrupts = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
 
-  /** @param {Worker | MessagePort} port  where a worker, or its stand-in, listens */
+  /** @param {Worker | MessagePort} port  of a worker, or of its stand-in in tests */
   constructor(port) {
     this.#port = port;
     port.onmessage = (/** @type {MessageEvent<Reply>} */ { data }) => this.#pending.get(data.id)?.push(data);
   }
 
-  /** Start a worker of its own. */
+  /** Create a runtime with a new worker. */
   static create() {
-    // A worker of a blob has the page's Content-Security-Policy; one of another file would have none but its server's.
+    // A worker from a blob inherits the page's Content-Security-Policy; a worker from a file has that of its response.
     const script = `import ${JSON.stringify(new URL("./worker.js", import.meta.url).href)};`;
     const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
     const worker = new Worker(url, { type: "module" });
@@ -56,7 +56,7 @@ export class Runtime {
    * Boot Python, install tallow and import the demo's Python.
    * @param {URL} app
    * @param {{ modules?: URL[], libraries?: string[], onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
-   *   `modules` are what `app` imports from beside it, `libraries` the JavaScript that Python imports by these names
+   *   `modules` are the Python files that `app` imports, `libraries` the JavaScript modules of site.json that Python imports
    * @returns {Promise<Started>}
    */
   start(app, { modules = [], libraries = [], ...options } = {}) {
@@ -75,7 +75,7 @@ export class Runtime {
   }
 
   /**
-   * Run the demo's `generate` and stream what it yields. Aborting, or leaving the loop early, stops Python first.
+   * Run the demo's `generate` and stream what it yields. On abort, or if the caller leaves the loop early, Python stops first.
    * @param {Record<string, unknown>} keywords  the arguments of `generate`
    * @param {{ signal?: AbortSignal }} [options]
    * @returns {AsyncGenerator<Token, void>}
@@ -87,12 +87,12 @@ export class Runtime {
   }
 
   /**
-   * Call a method of the demo and wait for what it returns. Calls may come while others wait or `generate` runs: Python
-   * takes them one after the other. Python's dicts, lists, numbers and text arrive as such, its bytes and arrays as
-   * typed arrays.
+   * Call a method of the demo and wait for its result. Python runs calls one after the other, so a call may wait for others
+   * or for `generate`. Dicts, lists, numbers and strings arrive as their JavaScript equivalents, bytes and arrays as typed
+   * arrays.
    * @param {string} method
    * @param {Record<string, unknown>} [keywords]  its arguments
-   * @param {{ onEvent?: (value: any) => void }} [options]  what the method passes to `emit`, while it runs
+   * @param {{ onEvent?: (value: any) => void }} [options]  `onEvent` receives what the method passes to `emit`, while it runs
    * @returns {Promise<any>}
    */
   call(method, keywords = {}, { onEvent } = {}) {
@@ -101,15 +101,15 @@ export class Runtime {
   }
 
   /**
-   * Raise KeyboardInterrupt in the Python code that runs now.
-   * @returns {boolean} false where that is not possible: a page that is not isolated can only `close` the runtime
+   * Raise KeyboardInterrupt in the running Python code, or call the demo's `interrupt` if Python waits. On a page that is
+   * not isolated, code that computes goes on; `close` ends it.
    */
   interrupt() {
     if (this.#interrupts) this.#interrupts[0] = SIGINT;
-    return this.#interrupts !== null;
+    this.#port.postMessage({ type: "interrupt" });
   }
 
-  /** End the worker, whatever it is doing; what is waited for fails. */
+  /** Terminate the worker. Pending requests fail. */
   close() {
     if (this.#port instanceof MessagePort) this.#port.close();
     else this.#port.terminate();
@@ -159,7 +159,7 @@ export class Runtime {
       }
     } finally {
       if (!finished) {
-        // The caller has left the loop. It goes on when the worker is free again.
+        // The caller has left the loop, which returns only when the worker is free again.
         abort();
         while (!isLast(await replies.next()));
       }
@@ -174,7 +174,7 @@ function isLast(reply) {
   return reply.type === "done" || reply.type === "error";
 }
 
-/** Replies that have come and not been read yet. */
+/** A queue of replies. */
 class Replies {
   /** @type {Reply[]} */
   #queue = [];

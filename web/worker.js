@@ -1,21 +1,22 @@
 /**
- * The worker: Python, one request at a time.
+ * The worker: runs Python, one request at a time.
  *
- * Python runs synchronously. Between two slices of it the worker waits for one task, which is when "abort" comes in.
+ * Python runs synchronously, in slices. Between two slices the worker waits for one task of the event loop, so that it can
+ * receive an "abort" message.
  */
 
 import { boot } from "./python.js";
 import { Problem } from "./protocol.js";
 import { readInto } from "./source.js";
 
-/** @import { Abort, Call, Generate, Load, Reply, Request, Start } from "./protocol.js" */
+/** @import { Abort, Call, Generate, Interrupt, Load, Reply, Request, Start } from "./protocol.js" */
 /** @import { Python } from "./python.js" */
 /** @import { Report } from "./source.js" */
 /** @typedef {{ postMessage(message: Reply): void, onmessage: ((event: MessageEvent) => void) | null }} Port */
 /** @typedef {Reply extends infer R ? R extends { id: number } ? Omit<R, "id"> : never : never} Unaddressed */
 
-// How long Python runs before the worker looks for an abort and shows what there is: one frame of a 60 Hz screen. A
-// thousand tokens a second would otherwise be a thousand messages.
+// The length of a slice, after which the worker sends the new text and checks for an abort: one frame of a 60 Hz screen.
+// Without slices, a thousand tokens per second would be a thousand messages.
 const SLICE_S = 1 / 60;
 
 class Server {
@@ -32,8 +33,9 @@ class Server {
     port.onmessage = ({ data }) => this.#receive(data);
   }
 
-  /** @param {Request | Abort} message */
+  /** @param {Request | Abort | Interrupt} message */
   async #receive(message) {
+    if (message.type === "interrupt") return (await this.#python)?.interrupt();
     const { id } = message;
     if (message.type === "abort") {
       this.#running.get(id)?.abort();
@@ -92,7 +94,7 @@ class Server {
         if (notice) notices.add(notice);
       }
       reply({ type: "progress", stage: "model", name: "", loaded: 0, total: null });
-      await this.#nextTask(); // shows the line above, and lets an abort in, before Python takes the thread
+      await this.#nextTask(); // send the progress and receive an abort, before Python blocks the thread
       signal.throwIfAborted();
       const info = buffers.load();
       return { info, bytes, seconds: (performance.now() - started) / 1000, notice: [...notices].join(" ") || null };
@@ -105,7 +107,7 @@ class Server {
   async #generate(python, { options }, reply, signal) {
     const stream = python.generate(options);
     try {
-      // The first slice ends with the first token, so that it shows at once.
+      // The first slice ends with the first token, so that the page shows it at once.
       for (let slice = stream.run(0); slice; slice = stream.run(SLICE_S)) {
         reply({ type: "token", ...slice });
         await this.#nextTask();
@@ -125,8 +127,8 @@ class Server {
 }
 
 /**
- * A function that waits for one task of the event loop. A promise alone lets no message in; setTimeout is held to 4 ms
- * once nested, a message to itself takes 0.07 ms (Chromium).
+ * Return a function that waits for one task of the event loop. Awaiting a promise does not receive messages. A nested
+ * setTimeout waits at least 4 ms; a message to itself takes 0.07 ms (Chromium).
  * @returns {() => Promise<void>}
  */
 function taskHop() {
@@ -139,7 +141,7 @@ function taskHop() {
 }
 
 /**
- * Pass on the first call, the last (`loaded` is `total`), and in between one every 50 ms.
+ * Limit reports to one every 50 ms. The first is always sent, and the last, in which `loaded` is `total`.
  * @template {{ loaded: number, total: number | null }} T
  * @param {(value: T) => void} report
  * @returns {(value: T) => void}

@@ -1,7 +1,7 @@
 """The device `cuda`: CuPy behind tallow's device hooks.
 
-`tallow.devices` imports this package and calls `register` when `cuda` is first asked for; nothing in tallow imports it
-by name, and it alone imports CuPy. Ops then run on CuPy arrays as they are written.
+`tallow.devices` imports this package and calls `register` on the first use of `cuda`; nothing in tallow imports it by
+name, and only this package imports CuPy. Ops then run unchanged on CuPy arrays.
 """
 
 from __future__ import annotations
@@ -10,41 +10,41 @@ import sys
 from types import ModuleType
 
 from tallow import backends
+from tallow.core.extras import install_command
 from tallow.devices import Backend, register_backend
 from tallow.dtypes import CONVERTERS
 from tallow.errors import DeviceError
-from tallow.installing import command
 from tallow.kernels import register_provider
 
 
 def packages() -> str:
-    """A hint: the commands that install or update what the CUDA path needs."""
+    """Return a hint: the commands that install or update the dependencies of the CUDA path."""
     cuda12, cuda13 = (
-        command(f"cuda{version}", otherwise=f"cupy-cuda{version}x").replace("install", "install -U", 1)
+        install_command(f"cuda{version}", otherwise=f"cupy-cuda{version}x").replace("install", "install -U", 1)
         for version in (12, 13)
     )
     return f"nvidia-smi shows the CUDA version; for CUDA 12: {cuda12}; for CUDA 13: {cuda13}"
 
 
 def register() -> None:
-    """Make `cuda` a device of this process.
+    """Register `cuda` as a device of this process.
 
     Raises: DeviceError when CuPy, the driver or a GPU is missing.
     """
     cupy = _import_cupy()
     _require_gpu(cupy)
-    from tallow_cuda.backend import CupyBackend  # imports CuPy at its top, so only now
+    from tallow_cuda.backend import CupyBackend  # not at the top: it imports CuPy
 
     backend = CupyBackend()
-    if backends.cuda.matmul.allow_tf32:  # said before there was a device to say it to
+    if backends.cuda.matmul.allow_tf32:  # set before the device was registered
         backend.allow_tf32(True)
     register_backend(backend)
     register_kernels(backend)
 
 
 def register_kernels(backend: Backend) -> None:
-    """Let ops on the arrays of this backend find the kernels. They are compiled one by one, at first use."""
-    from tallow_cuda.bindings.convert import convert
+    """Register the kernels for ops on this backend's arrays. Each is compiled on first use."""
+    from tallow_cuda.bindings.casting import convert
 
     CONVERTERS[backend.array_type] = convert
     register_provider("cuda", _provide)
@@ -58,13 +58,13 @@ def _provide() -> dict[str, str]:
 
 def _import_cupy() -> ModuleType:
     if sys.platform == "emscripten":
-        raise DeviceError("a browser tab has no CUDA", mend="use device='cpu'")
+        raise DeviceError("a browser tab has no CUDA", hint="use device='cpu'")
     try:
         import cupy  # optional: extras cuda12 and cuda13
     except ImportError as error:
         raise DeviceError(
             f"device 'cuda' needs CuPy: {error}",
-            mend=packages(),
+            hint=packages(),
         ) from error
     return cupy
 
@@ -78,14 +78,14 @@ def _require_gpu(cupy: ModuleType) -> None:
         if 0 < has < wants:
             raise DeviceError(
                 f"the NVIDIA driver is too old: it is for CUDA {_version(has)}, CuPy for {_version(wants)}: {error}",
-                mend="update the driver, or install the extra of tallow that is for its version, cuda12 or cuda13",
+                hint="update the driver, or install tallow's extra for its version, cuda12 or cuda13",
             ) from error
         raise DeviceError(
             f"device 'cuda' needs an NVIDIA GPU and its driver: {error}",
-            mend="install NVIDIA's driver, until nvidia-smi lists a GPU; or use device='cpu'",
+            hint="install NVIDIA's driver, until nvidia-smi lists a GPU; or use device='cpu'",
         ) from error
     if count == 0:
-        raise DeviceError("device 'cuda' needs an NVIDIA GPU, and none is visible", mend="check CUDA_VISIBLE_DEVICES")
+        raise DeviceError("device 'cuda' needs an NVIDIA GPU, and none is visible", hint="check CUDA_VISIBLE_DEVICES")
 
 
 def _version(number: int) -> str:

@@ -1,6 +1,6 @@
-"""cuBLAS by its C interface: products of matrices in sixteen bits, which CuPy widens or does not have.
+"""cuBLAS through its C interface: products of half-precision matrices, which CuPy widens or lacks.
 
-CuPy's own wrapper also refuses to be captured in a CUDA graph.
+CuPy's own wrapper also refuses to run during a CUDA graph capture.
 
 Source:  NVIDIA, "cuBLAS", cublasGemmStridedBatchedEx, cublasSetWorkspace; CUDA graphs support
 """
@@ -31,12 +31,12 @@ ONE, ZERO = ctypes.c_float(1.0), ctypes.c_float(0.0)
 
 @cache
 def _library() -> ctypes.CDLL:
-    from cuda import pathfinder  # CuPy requires it, and finds its libraries so too
+    from cuda import pathfinder  # a dependency of CuPy, which also finds its libraries with it
 
     try:
         path = pathfinder.load_nvidia_dynamic_lib("cublas").abs_path
     except pathfinder.DynamicLibNotFoundError as error:
-        raise DeviceError(f"products on a GPU need cuBLAS: {error}", mend=packages()) from error
+        raise DeviceError(f"products on a GPU need cuBLAS: {error}", hint=packages()) from error
     library = ctypes.CDLL(path)
     library.cublasGemmStridedBatchedEx.argtypes = [
         *(c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p),  # handle, operations, m, n, k, alpha
@@ -51,18 +51,18 @@ def _library() -> ctypes.CDLL:
 
 
 class Cublas:
-    """The handles of a process: one for each device and stream, with memory of its own to work in."""
+    """The cuBLAS handles of a process: one per device and stream, each with its own workspace."""
 
     def __init__(self) -> None:
         self.allow_tf32 = False
         self._handles: dict[tuple[int, int], tuple[int, Any]] = {}
 
     def gemm(self, a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int) -> None:
-        """C = A · B for a batch of matrices in column-major order, on the current stream.
+        """Compute C = A · B for a batch of matrices in column-major order, on the current stream.
 
-        Shapes:  A (m, k), B (k, n), C (m, n); the strides of operands lead from one matrix to the next
-        Dtypes:  A and B of one: float32, float16 or bfloat16; C as these, or float32
-        Raises:  DeviceError, with cuBLAS's number of what is wrong
+        Shapes:  A (m, k), B (k, n), C (m, n); the strides of operands are those between matrices
+        Dtypes:  A and B both float32, float16 or bfloat16; C as these, or float32
+        Raises:  DeviceError, with cuBLAS's status
         """
         compute = COMPUTE_32F_TF32 if self.allow_tf32 and a.dtype == np.float32 else COMPUTE_32F
         status = _library().cublasGemmStridedBatchedEx(
@@ -75,12 +75,15 @@ class Cublas:
         _check(status, f"a product of ({m}, {k}) and ({k}, {n})")
 
     def prepare(self) -> None:
-        """Make the handle of the current stream. That waits for the device and takes memory, which a stream that is
-        captured must not, and which would be the graph's."""
+        """Create the handle of the current stream.
+
+        That waits for the device and allocates memory, which is not possible during a capture; and the memory would
+        belong to the graph.
+        """
         self._handle()
 
     def _handle(self) -> int:
-        """That of the current stream. A handle keeps its stream and workspace, so that graphs can capture it."""
+        """Return the handle of the current stream, which keeps its stream and workspace, as graph capture requires."""
         stream = cupy.cuda.get_current_stream().ptr
         key = (cupy.cuda.runtime.getDevice(), stream)
         if key not in self._handles:

@@ -1,4 +1,4 @@
-"""How arrays of matrices look to a BLAS: an address, a leading dimension, and a stride from one matrix to the next."""
+"""Arrays of matrices as BLAS sees them: an address, a leading dimension, and a stride between matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Operand(NamedTuple):
     """A batch of matrices in column-major order.
 
     Attributes:
-        transposed: whether the product takes the transpose of what lies there.
+        transposed: whether the product uses the transpose of the stored matrix.
         leading: elements from one column to the next.
         stride: elements from one matrix to the next.
     """
@@ -29,11 +29,12 @@ class Operand(NamedTuple):
 
 
 def address(array: Array) -> int:
+    """Return the address of the first element."""
     return int(array.data.ptr)
 
 
 def as_matrices(x: Array) -> Array:
-    """The array, copied only if neither rows nor columns of its matrices are contiguous."""
+    """Return the array, copied only if neither rows nor columns of its matrices are contiguous."""
     row, column = (s // x.itemsize for s in x.strides[-2:])
     rows, columns = x.shape[-2:]
     if (column == 1 or columns == 1) and row >= columns:
@@ -44,7 +45,7 @@ def as_matrices(x: Array) -> Array:
 
 
 def layout(x: Array) -> tuple[bool, int]:
-    """Whether rows are contiguous, and the leading dimension.  Args: x: as `as_matrices` gives it"""
+    """Return whether rows are contiguous, and the leading dimension, for a result of `as_matrices`."""
     row, column = (s // x.itemsize for s in x.strides[-2:])
     columns = x.shape[-1]
     by_rows = (column == 1 or columns == 1) and row >= columns
@@ -52,7 +53,7 @@ def layout(x: Array) -> tuple[bool, int]:
 
 
 def batches(shape: tuple[int, ...], *arrays: Array) -> Iterator[tuple[tuple[int, ...], int, tuple[int, ...]]]:
-    """Batches that one stride for each array walks through: (where each begins, how many matrices, the strides).
+    """Yield batches with one stride per array: (offset of each array, number of matrices, the strides).
 
     Args:    shape: the leading dims, to which those of every array broadcast
     Returns: offsets and strides in bytes; as few batches as the strides allow
@@ -77,7 +78,7 @@ def batches(shape: tuple[int, ...], *arrays: Array) -> Iterator[tuple[tuple[int,
 
 
 def _batch_strides(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Bytes from one matrix to the next along each leading dim; 0 where the array is broadcast."""
+    """Return the bytes from one matrix to the next along each leading dim; 0 where the array is broadcast."""
     lead = x.shape[:-2]
     own = tuple(0 if n == 1 else s for n, s in zip(lead, x.strides[:-2], strict=True))
     return (0,) * (len(shape) - len(lead)) + own

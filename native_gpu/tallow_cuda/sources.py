@@ -1,6 +1,6 @@
-"""The kernels of src/*.cu: found, put together with what they include, and compiled once for each set of definitions.
+"""Load the kernels of src/*.cu: expand their headers, and compile them once per set of definitions.
 
-NVRTC compiles a kernel when it is first used, for the card that is there; CuPy keeps the result on disk.
+NVRTC compiles a kernel on first use, for the current card; CuPy caches the result on disk.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ INCLUDE = re.compile(r'^#include "([a-z0-9_]+\.cuh)"\n', re.MULTILINE)
 
 @cache
 def source_of(file: str) -> str:
-    """The text of src/<file>, with its headers."""
+    """Return the text of src/<file>, with its headers."""
     return with_headers((FOLDER / file).read_text())
 
 
 def with_headers(source: str) -> str:
-    """A source with every header of src/ that it includes in its place, once.
+    """Return a source with every src/ header that it includes in place, once.
 
-    CuPy's cache on disk tells sources apart by their text alone, so it has to have all of it.
+    CuPy's cache on disk is keyed by the text alone, so it must be complete.
     """
     included: set[str] = set()
 
@@ -48,21 +48,21 @@ Kernel = Callable[..., None]  # (grid, block, args, shared_mem=0)
 
 
 def load(file: str, name: str, **defines: str | int) -> Kernel:
-    """The kernel `name` of src/<file>, compiled with these definitions.
+    """Return the kernel `name` of src/<file>, compiled with these definitions.
 
-    Calling it: `kernel((blocks,), (threads,), (array, np.int64(5), np.float32(0.1), null), shared_mem=bytes)`.
+    Call it as `kernel((blocks,), (threads,), (array, np.int64(5), np.float32(0.1), null), shared_mem=bytes)`.
     """
     backend: Any = get_backend("cuda")
     key = (file, name, *defines.items())
-    found = backend.kernels.get(key)
-    if found is None:
+    kernel = backend.kernels.get(key)
+    if kernel is None:
         options = tuple(f"-D{k}={v}" for k, v in defines.items())
-        found = backend.kernels[key] = backend.compile_kernel(source_of(file), name, options)
-    return found
+        kernel = backend.kernels[key] = backend.compile_kernel(source_of(file), name, options)
+    return kernel
 
 
 def element(array: Array | None) -> str:
-    """What C++ calls an element of a float array; for no array at all, float."""
+    """Return the C++ name of a float array's element type; float for None."""
     if array is None or (array.dtype.kind == "f" and array.dtype.itemsize == 4):
         return "float"
     return {F16: "f16", BF16: "bf16"}[array.dtype]

@@ -14,8 +14,13 @@ from tallow.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from tallow.autograd.function import Function as _Function
-from tallow.creation import arange, as_tensor, empty, from_numpy, full, ones, tensor, zeros
+from tallow.core.creation import arange, as_tensor, empty, from_numpy, full, ones, tensor, zeros
+from tallow.core.lazy_names import names_of
+from tallow.core.printing import set_printoptions
+from tallow.core.public_api import PUBLIC, publish_op, publish_operators
+from tallow.core.public_api import user_op as op
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 from tallow.devices import device
 from tallow.dtypes import (
     bfloat16,
@@ -44,14 +49,8 @@ from tallow.dtypes import (
     uint32,
 )
 from tallow.errors import OutOfMemoryError
-from tallow.layout import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
-from tallow.names import names_of
-from tallow.offer import OFFERED, offer_op, offer_operators
-from tallow.offer import user_op as op
-from tallow.printing import set_printoptions
+from tallow.ops.memory_format import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from tallow.random import Generator, manual_seed
-from tallow.size import Size
-from tallow.tensor import Tensor
 
 __version__ = "0.1.0"
 
@@ -118,18 +117,15 @@ __all__ = [
     "zeros",
 ]
 
-# PyTorch has it in autograd; here it is made of what stands above that package.
-autograd.Function = _Function  # type: ignore[misc]
-
 for _op in ops.OPS.values():
-    offer_op(_op)
-offer_operators()
-globals().update(OFFERED["tl"])
+    publish_op(_op)
+publish_operators()
+globals().update(PUBLIC["tl"])
 if TYPE_CHECKING:
     from tallow.signatures.functions import *  # noqa: F403
-    from tallow.signatures.later import *  # noqa: F403
+    from tallow.signatures.lazy import *  # noqa: F403
 
-LATER = {  # imported when they are first asked for
+LAZY = {  # imported at first use
     "GradScaler": "tallow.amp:GradScaler",
     "accelerator": "tallow.accelerator",
     "amp": "tallow.amp",
@@ -155,6 +151,7 @@ LATER = {  # imported when they are first asked for
     "models": "tallow.models",
     "nn": "tallow.nn",
     "optim": "tallow.optim",
+    "peft": "tallow.peft",
     "random": "tallow.random",
     "save": "tallow.io:save",
     "save_checkpoint": "tallow.io:save_checkpoint",
@@ -171,11 +168,11 @@ _TYPED_TENSORS = (
     "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
     "ShortTensor"
 )
-LATER |= {name: f"tallow.settings:{name}" for name in _SETTINGS.split()}
-LATER |= {name: f"tallow.typed_tensors:{name}" for name in _TYPED_TENSORS.split()}
+LAZY |= {name: f"tallow.compat.settings:{name}" for name in _SETTINGS.split()}
+LAZY |= {name: f"tallow.compat.typed_tensors:{name}" for name in _TYPED_TENSORS.split()}
 newaxis = None
 __all__ += ["newaxis"]
-__all__ += list(OFFERED["tl"])
-__all__ += list(LATER)
+__all__ += list(PUBLIC["tl"])
+__all__ += list(LAZY)
 
-__getattr__, __dir__ = names_of(__name__, later=LATER, offered=OFFERED["tl"])
+__getattr__, __dir__ = names_of(__name__, lazy=LAZY, registry=PUBLIC["tl"])

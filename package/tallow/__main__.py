@@ -1,4 +1,4 @@
-"""`python -m tallow`: the command `tallow`."""
+"""Run the command `tallow` as `python -m tallow`."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""torch.backends: the switches that programs set, and the questions they ask, about libraries under PyTorch.
+"""torch.backends: switches and queries for the libraries that PyTorch is built on.
 
-tallow has none of these libraries, so the questions are answered with no. The switches allow PyTorch something, such as
-algorithms that differ between runs; tallow keeps what they are set to, and makes use of `cuda.matmul.allow_tf32` alone.
+tallow has none of these libraries, so every query returns False. The switches permit PyTorch something, such as
+nondeterministic algorithms; tallow stores their values, and uses only `cuda.matmul.allow_tf32`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
 
 
 class _Library:
-    """A library's switches, and whether it is there."""
+    """The switches of a library, and whether it is available."""
 
     def __init__(self, name: str, **switches: Any) -> None:
         self.__dict__.update(switches, __name__=name)
@@ -31,23 +31,26 @@ class _Library:
 
     def _has_no(self, name: str) -> MissingNameError:
         switches = [n for n in self.__dict__ if not n.startswith("_")]
-        return MissingNameError(f"{self.__dict__['__name__']} has no {name!r}", mend=f"it has {', '.join(switches)}")
+        return MissingNameError(f"{self.__dict__['__name__']} has no {name!r}", hint=f"it has {', '.join(switches)}")
 
     def __repr__(self) -> str:
         return f"<{self.__dict__['__name__']}>"
 
     def is_available(self) -> bool:
+        """Return whether the library is available: no."""
         return False
 
     def is_built(self) -> bool:
+        """Return whether tallow is built with the library: no."""
         return False
 
     def version(self) -> None:
+        """Return None: the library is not available."""
         return None
 
 
 class _Matmul(_Library):
-    """`allow_tf32` lets a GPU multiply float32 matrices on tensor cores, with ten bits of precision."""
+    """The switches of matrix products. `allow_tf32` permits tensor cores for float32, with ten bits of precision."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -57,22 +60,24 @@ class _Matmul(_Library):
 
 
 class _Cuda(_Library):
-    """What is asked of PyTorch's attention kernels has one answer here: there is one implementation."""
+    """The switches of CUDA. Those of attention kernels have no effect: tallow has one implementation."""
 
     def is_built(self) -> bool:
-        """Whether CuPy, which serves the device cuda, is installed."""
+        """Return whether CuPy, which serves the device cuda, is installed."""
         return find_spec("cupy") is not None
 
     def flash_sdp_enabled(self) -> bool:
+        """Return False: tallow has one attention implementation, which counts as "math"."""
         return False
 
     mem_efficient_sdp_enabled = cudnn_sdp_enabled = flash_sdp_enabled
 
     def math_sdp_enabled(self) -> bool:
+        """Return True; see `flash_sdp_enabled`."""
         return True
 
     def enable_flash_sdp(self, enabled: bool) -> None:
-        """Accepted: PyTorch, too, takes another kernel where it cannot have the one it may use."""
+        """Do nothing. In PyTorch this permits a kernel, which it may still not choose."""
 
     enable_mem_efficient_sdp = enable_cudnn_sdp = enable_math_sdp = enable_flash_sdp
 

@@ -1,7 +1,7 @@
-"""Devices: where arrays live, and which array library serves them.
+"""Devices, and the array libraries that serve them.
 
-`cpu` is NumPy. Any other device is served by a `Backend` that registers itself here; `cuda` is looked for in the
-package `tallow_cuda` on first use. Nothing above this module knows which library an array comes from.
+`cpu` is NumPy. Other devices are served by a `Backend` that registers itself here; `cuda` is imported from the package
+`tallow_cuda` at first use. The modules above this one work with the arrays of any backend.
 """
 
 from __future__ import annotations
@@ -9,20 +9,23 @@ from __future__ import annotations
 import importlib
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from functools import wraps
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ArgumentTypeError, DeviceError
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 class device:
-    """A device's type and index: `device("cuda:1")`, `device("cuda", 1)`. Equal ones compare equal.
+    """A device type and index: `device("cuda:1")`, `device("cuda", 1)`.
 
-    `with device("cuda"):` puts new tensors there that name no device.
+    `with device("cuda"):` makes it the device of new tensors that are created without one.
     """
 
     __slots__ = ("index", "type")
@@ -34,7 +37,7 @@ class device:
         name = f"cuda:{type}" if isinstance(type, int) else str(type)
         match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", name)
         if match is None or (match[2] and index is not None):
-            raise DeviceError(f"{name!r} does not name a device", mend="use 'cpu', 'cuda' or 'cuda:1'")
+            raise DeviceError(f"{name!r} does not name a device", hint="use 'cpu', 'cuda' or 'cuda:1'")
         self.type = match[1]
         self.index = int(match[2]) if match[2] else index
 
@@ -63,30 +66,41 @@ class device:
 
 
 class _Default(threading.local):
-    """Where new tensors go that name no device; None for the CPU. Each thread has its own."""
+    """The device of new tensors that are created without one; None is the CPU. Each thread has its own."""
 
     device: device | None = None
 
     def __init__(self) -> None:
-        self.outside: list[device | None] = []  # what it was outside of the blocks that the thread is in
+        self.outside: list[device | None] = []  # the default outside of each block that the thread is in
 
 
 default = _Default()
 
 
 class Backend(Protocol):
-    """What an array library must offer to serve a device."""
+    """The interface of an array library that serves a device."""
 
     type: str
     array_type: Any  # the class of its arrays
     module: Any  # the NumPy-like module whose functions take these arrays
 
-    def device_of(self, array: Array) -> device: ...
-    def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array: ...
-    def to_host(self, array: Array) -> np.ndarray[Any, Any]: ...
-    def transfer(self, array: Array, target: device) -> Array: ...
-    def linalg_errors(self) -> AbstractContextManager[None]: ...
-    def is_capturing(self) -> bool: ...
+    def device_of(self, array: Array) -> device:
+        """Return the device that holds an array."""
+
+    def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array:
+        """Copy a NumPy array to a device; `non_blocking` does not wait if its memory is pinned."""
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """Return the elements as a NumPy array; on the CPU the array itself."""
+
+    def transfer(self, array: Array, target: device) -> Array:
+        """Copy an array to another device of this backend."""
+
+    def linalg_errors(self) -> AbstractContextManager[None]:
+        """Return a context in which failing decompositions raise `numpy.linalg.LinAlgError`."""
+
+    def is_capturing(self) -> bool:
+        """Return whether computations are captured in a CUDA graph now."""
 
 
 class _Cpu:
@@ -116,52 +130,70 @@ class _Cpu:
 CPU = device("cpu")
 
 
-def chosen(given: device | str | int | None) -> device:
-    """The device that was given, or the default one."""
-    return (default.device or CPU) if given is None else device(given)
+def chosen(spec: device | str | int | None) -> device:
+    """Return the device, or the default device for None."""
+    return (default.device or CPU) if spec is None else device(spec)
 
 
-PROVIDERS = {"cuda": "tallow_cuda", "meta": "tallow.meta"}  # device type -> the package that registers it when imported
+# Device type -> the module that registers its backend when imported.
+PROVIDERS = {"cuda": "tallow_cuda", "meta": "tallow.core.meta"}
 _BY_TYPE: dict[str, Backend] = {}
 _BY_ARRAY: dict[type, Backend] = {}
 
 
-# By class of array, the backends that serve several devices. Libraries compute on the one that is current, so that the
-# arrays' has to be made so. It is empty as a rule, and asked first: then nobody pays for it.
-SEVERAL: dict[type, Any] = {}
+# Class of array -> backend, for backends that serve several devices. Their libraries compute on the current device, so
+# the device of the arrays must be current. Usually this is empty; callers check it first, so that one device costs
+# nothing. Computation enters by `apply`, `kernels.run`, `backward` or an optimizer's step, which guard; functions that
+# compute on arrays directly are `guarded`.
+MULTI_DEVICE: dict[type, Any] = {}
 
 
 def register_backend(backend: Backend) -> None:
+    """Register the backend of a device type."""
     _BY_TYPE[backend.type] = backend
     _BY_ARRAY[backend.array_type] = backend
     if getattr(backend, "several", False):
-        SEVERAL[backend.array_type] = backend
+        MULTI_DEVICE[backend.array_type] = backend
 
 
-def beside(args: Iterable[Any]) -> AbstractContextManager[Any] | None:
-    """A block in which the device of the first array or tensor is the current one; None if it is so already."""
+def guard_for(args: Iterable[Any]) -> AbstractContextManager[Any] | None:
+    """Return a block that makes the device of the first array or tensor current; None if it is current already."""
     for x in args:
         if isinstance(x, list | tuple):
-            found = beside(x)
-            if found is not None:
-                return found
+            guard = guard_for(x)
+            if guard is not None:
+                return guard
             continue
         array = getattr(x, "array", x)
-        backend = SEVERAL.get(type(array))
+        backend = MULTI_DEVICE.get(type(array))
         if backend is not None:
-            return backend.beside(array)
+            return backend.guard(array)
     return None
 
 
-def on(target: device) -> AbstractContextManager[Any] | None:
-    """As `beside`, for a device that is named."""
-    backend = next((b for b in SEVERAL.values() if b.type == target.type), None)
-    return None if backend is None or target.index is None else backend.on(target)
+def guard_on(target: device) -> AbstractContextManager[Any] | None:
+    """Return a block that makes a named device current; None if it is current already."""
+    backend = next((b for b in MULTI_DEVICE.values() if b.type == target.type), None)
+    return None if backend is None or target.index is None else backend.guard_on(target)
+
+
+def guarded(function: F) -> F:
+    """Run a function with the device of its first tensor current. For functions that compute on arrays directly."""
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        guard = guard_for((*args, *kwargs.values())) if MULTI_DEVICE else None
+        if guard is None:
+            return function(*args, **kwargs)
+        with guard:
+            return function(*args, **kwargs)
+
+    return run  # type: ignore[return-value]
 
 
 def make_current(array: Array) -> None:
-    """Let the array's device be the current one, until another is."""
-    backend = SEVERAL.get(type(array))
+    """Make the array's device the current one, until another is."""
+    backend = MULTI_DEVICE.get(type(array))
     if backend is not None:
         backend.make_current(array)
 
@@ -170,25 +202,25 @@ register_backend(_Cpu())
 
 
 def registered(type: str) -> Backend | None:
-    """The backend of a device type that has been used."""
+    """Return the backend of a device type if it has been used; else None."""
     return _BY_TYPE.get(type)
 
 
 def get_backend(type: str) -> Backend:
-    """The backend of a device type, imported on first use.
+    """Return the backend of a device type; import it at first use.
 
     Raises: DeviceError when the device type is unknown, or its library or hardware is missing.
     """
     if type not in _BY_TYPE:
         if type not in PROVIDERS:
-            known = ", ".join(sorted({*_BY_TYPE, *PROVIDERS}))
-            raise DeviceError(f"no device of type {type!r}", mend=f"use one of: {known}")
+            types = ", ".join(sorted({*_BY_TYPE, *PROVIDERS}))
+            raise DeviceError(f"no device of type {type!r}", hint=f"use one of: {types}")
         importlib.import_module(PROVIDERS[type]).register()
     return _BY_TYPE[type]
 
 
 def available(type: str) -> Backend | None:
-    """The backend of a device type; None where its library or hardware is missing."""
+    """Return the backend of a device type; None if its library or hardware is missing."""
     try:
         return get_backend(type)
     except DeviceError:
@@ -196,21 +228,23 @@ def available(type: str) -> Backend | None:
 
 
 def backend_of(array: Array) -> Backend:
-    found = _BY_ARRAY.get(type(array))
-    if found is None:
+    """Return the backend that an array belongs to."""
+    exact = _BY_ARRAY.get(type(array))
+    if exact is None:
         for array_type, backend in _BY_ARRAY.items():  # a subclass, such as numpy.memmap
             if isinstance(array, array_type):
                 return backend
         raise ArgumentTypeError(f"{type(array).__name__} is not an array of a known device")
-    return found
+    return exact
 
 
 def is_array(x: Any) -> bool:
+    """Return whether x is an array of a known device."""
     return type(x) in _BY_ARRAY or isinstance(x, tuple(_BY_ARRAY))
 
 
 def array_module(*operands: Any) -> Any:
-    """NumPy, or the module of the first operand that lives elsewhere. Numbers and None count as NumPy's."""
+    """Return the array library of the operands: that of the first one that is not a NumPy array, or NumPy."""
     for x in operands:
         if type(x) is not np.ndarray:
             backend = _BY_ARRAY.get(type(x))
@@ -220,30 +254,32 @@ def array_module(*operands: Any) -> Any:
 
 
 def device_of(array: Array) -> device:
+    """Return the device that holds an array."""
     return CPU if type(array) is np.ndarray else backend_of(array).device_of(array)
 
 
 def device_type_of(array: Array) -> str:
+    """Return the type of the device that holds an array."""
     return "cpu" if type(array) is np.ndarray else backend_of(array).type
 
 
 def to_host(array: Array) -> np.ndarray[Any, Any]:
-    """The array in NumPy's memory, once the device has computed it; the same object if it is there already."""
+    """Return the array as a NumPy array, after waiting for the device; the same object if it is one already."""
     return array if type(array) is np.ndarray else backend_of(array).to_host(array)
 
 
 def linalg_errors(array: Array) -> AbstractContextManager[None]:
-    """A block in which the linear algebra of the array's library raises numpy.linalg.LinAlgError where it fails."""
+    """Return a block in which the linear algebra of the array's library raises numpy.linalg.LinAlgError on failure."""
     return backend_of(array).linalg_errors()
 
 
 def is_capturing(array: Array) -> bool:
-    """Whether what is computed from the array now goes into a CUDA graph, which holds nothing that the host gives."""
+    """Return whether computations on the array are captured in a CUDA graph, which cannot copy from the host."""
     return type(array) is not np.ndarray and backend_of(array).is_capturing()
 
 
 def is_on(array: Array, target: device) -> bool:
-    """Whether the array is there already; a target without an index is any device of its type."""
+    """Return whether the array is on the target. A target without an index means any device of its type."""
     backend = backend_of(array)
     if backend.type != target.type or target.index is None:
         return backend.type == target.type
@@ -251,9 +287,10 @@ def is_on(array: Array, target: device) -> bool:
 
 
 def move(array: Array, target: device, non_blocking: bool = False) -> Array:
-    """The array on `target`; the same object if it is there already.
+    """Return the array on `target`; the same object if it is there already.
 
-    Args:  non_blocking: do not wait for a copy out of pinned memory
+    Args:
+        non_blocking: do not wait for a copy from pinned memory.
     """
     backend = get_backend(target.type)
     if is_on(array, target):

@@ -1,8 +1,8 @@
-"""The dtypes of tensors, and PyTorch's rules for mixing them.
+"""Dtypes, and PyTorch's rules for mixing them.
 
-A tensor's dtype follows from its array's. One dtype needs a convention: NumPy has no bfloat16, so a bfloat16 tensor
-holds the upper sixteen bits of each float32 in a `uint16` array, on every device. `uint16` is no dtype of tallow's, so
-the array's dtype alone still tells. Sixteen-bit floats are for storage and exchange: ops compute in float32 and round.
+A tensor's dtype follows from that of its array. bfloat16 needs a convention: NumPy lacks it, so a bfloat16 tensor holds
+the upper sixteen bits of each float32 in a `uint16` array, on every device. tallow has no dtype `uint16`, so the dtype
+of the array is enough to recognise it. Half precision is for storage and exchange: ops compute in float32 and round.
 
 Source: PyTorch's documentation, "Tensor Attributes", torch.dtype.
 """
@@ -24,33 +24,37 @@ Scalar = builtins.float  # mypy's numeric tower: int and bool too
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class dtype:
-    """An element type. `storage` is the NumPy dtype of the array that holds such elements."""
+    """A data type of elements. `storage` is the NumPy dtype of the arrays that hold them."""
 
     name: str
     storage: np.dtype[Any]
-    category: builtins.int  # 0 bool, 1 integer, 2 floating point; a higher one wins a promotion whatever its width
+    category: builtins.int  # 0 bool, 1 integer, 2 floating point; promotion takes the higher one, whatever its width
 
     @property
     def is_floating_point(self) -> builtins.bool:
+        """Return whether this is a floating-point dtype."""
         return self.category == 2
 
     @property
     def is_complex(self) -> builtins.bool:
+        """False: tallow has no complex dtypes."""
         return False
 
     @property
     def is_signed(self) -> builtins.bool:
+        """Return whether the dtype has negative numbers."""
         return self.category == 2 or self.storage.kind == "i"
 
     @property
     def itemsize(self) -> builtins.int:
+        """The size of an element in bytes."""
         return self.storage.itemsize
 
     def __repr__(self) -> str:
         return f"tallow.{self.name}"
 
     def __reduce__(self) -> str:
-        return self.name  # pickled by name, so that identity survives
+        return self.name  # pickled by name, so that unpickling gives the same object
 
 
 Dtype = dtype  # for annotations where the lower-case name means something else
@@ -70,30 +74,30 @@ double, float, half, long, int, short = float64, float32, float16, int64, int32,
 
 ALL = (float64, float32, float16, bfloat16, int64, int32, int16, int8, uint32, uint8, bool)
 BY_STORAGE = {d.storage: d for d in ALL}
-BY_NAME = {d.name: d for d in ALL}
 
 F16 = float16.storage
 BF16 = bfloat16.storage
-HALVES = frozenset((F16, BF16))  # storage of the floats that are computed in float32
+HALVES = frozenset((F16, BF16))  # storage of half-precision floats, which ops compute in float32
 
 _OF_PYTHON = {builtins.float: float64, builtins.int: int64, builtins.bool: bool}
 _default = float32
 
 
 def get_default_dtype() -> dtype:
+    """Return the dtype of float results that nothing else determines."""
     return _default
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Set the dtype of float results that nothing else decides: `tensor(1.5)`, `int_tensor / 2`."""
+    """Set the dtype of float results that nothing else determines: `tensor(1.5)`, `int_tensor / 2`."""
     global _default
     if not d.is_floating_point:
-        raise ArgumentTypeError(f"set_default_dtype: {d} is not a floating-point dtype", mend="use float32 or float64")
+        raise ArgumentTypeError(f"set_default_dtype: {d} is not a floating-point dtype", hint="use float32 or float64")
     _default = d
 
 
 def as_dtype(spec: Any) -> dtype:
-    """A dtype from tallow's own, a NumPy dtype or type, or Python's `float`, `int`, `bool`."""
+    """Return the dtype for a tallow dtype, a NumPy dtype or type, or Python's `float`, `int`, `bool`."""
     if isinstance(spec, dtype):
         return spec
     if isinstance(spec, type) and spec in _OF_PYTHON:
@@ -104,25 +108,27 @@ def as_dtype(spec: Any) -> dtype:
         storage = None
     if storage == BF16 or storage not in BY_STORAGE:
         names = ", ".join(d.name for d in ALL)
-        raise ArgumentTypeError(f"{spec!r} is not a dtype of tallow's", mend=f"use one of {names}")
+        raise ArgumentTypeError(f"{spec!r} is not a tallow dtype", hint=f"use one of {names}")
     return BY_STORAGE[storage]
 
 
 def dtype_of(array: Array) -> dtype:
+    """Return the dtype of a tensor with this array. Raises: DtypeError if there is none."""
     try:
         return BY_STORAGE[array.dtype]
     except KeyError:
         raise DtypeError(
-            f"arrays of {array.dtype} have no dtype in tallow", mend="convert it first, e.g. array.astype('float32')"
+            f"arrays of {array.dtype} have no dtype in tallow", hint="convert it first, e.g. array.astype('float32')"
         ) from None
 
 
-# Array type -> how a device converts between float32, float16 and bfloat16 at once; it returns None where it does not.
+# Array type -> a device's function that converts between float32, float16 and bfloat16 in one kernel; it returns None
+# for other conversions.
 CONVERTERS: dict[type, Callable[[Array, dtype], Array | None]] = {}
 
 
 def widen(array: Array) -> Array:
-    """float16 or bfloat16 storage as float32; anything else as it is."""
+    """Convert float16 or bfloat16 storage to float32; return any other array unchanged."""
     if array.dtype == BF16:
         converter = CONVERTERS.get(type(array))
         if converter is not None and (converted := converter(array, float32)) is not None:
@@ -134,10 +140,10 @@ def widen(array: Array) -> Array:
 
 
 def cast(array: Array, to: dtype) -> Array:
-    """Convert elements. bfloat16 rounds to nearest even and keeps NaN; no copy when nothing changes.
+    """Convert elements to a dtype, without a copy if nothing changes. bfloat16 rounds to nearest even and keeps NaN.
 
-    The result has the very dtype object of `to.storage`: NumPy makes others that are equal, when it unpickles an array
-    for one, and short cuts ask by identity.
+    The result has the very object `to.storage` as its dtype. NumPy also makes equal ones, for example when it unpickles
+    an array, but the fast paths of ops compare dtypes by identity.
     """
     if array.dtype == to.storage:
         return array if array.dtype is to.storage else array.view(to.storage)
@@ -153,13 +159,13 @@ def cast(array: Array, to: dtype) -> Array:
     if array.size <= ROUNDED_AT_ONCE:
         return _round_to_bfloat16(array)
     flat = array.reshape(-1)
-    rounded = np.empty_like(flat, np.uint16)  # NumPy's or CuPy's, as the array is
+    rounded = np.empty_like(flat, np.uint16)  # a CuPy array for a CuPy array
     for start in range(0, flat.size, ROUNDED_AT_ONCE):
         rounded[start : start + ROUNDED_AT_ONCE] = _round_to_bfloat16(flat[start : start + ROUNDED_AT_ONCE])
     return rounded.reshape(array.shape)
 
 
-ROUNDED_AT_ONCE = 2**16  # elements: what stands beside a large array while it is rounded stays small, and in a cache
+ROUNDED_AT_ONCE = 2**16  # elements; temporary arrays stay small, and in the cache
 
 
 def _round_to_bfloat16(array: Array) -> Array:
@@ -171,7 +177,7 @@ def _round_to_bfloat16(array: Array) -> Array:
 
 
 def promote_types(a: dtype, b: dtype) -> dtype:
-    """The smallest dtype that both convert to: a float wins over any integer, whatever its width."""
+    """Return the smallest dtype that both convert to. A float dtype takes precedence over any integer dtype."""
     if a is b:
         return a
     if a.category != b.category:
@@ -185,15 +191,15 @@ def promote_types(a: dtype, b: dtype) -> dtype:
 
 
 def can_cast(from_: dtype, to: dtype) -> builtins.bool:
-    """Whether an in-place op may store `from_` in `to`: never to a lower category."""
+    """Return whether an in-place op may store `from_` in `to`: never to a lower category."""
     return from_.category <= to.category
 
 
 def result_type(operands: Iterable[Any]) -> dtype:
-    """The dtype of mixing arrays and Python numbers.
+    """Return the common dtype of arrays and Python numbers.
 
-    Arrays with dims decide; a zero-dim array, and after it a Python number, counts only if its category is higher
-    than what was decided so far.
+    Arrays with dims come first. A zero-dim array, and after it a Python number, counts only if its category is higher
+    than that of the dtype so far.
     """
     ranks: list[dtype | None] = [None, None, None]  # arrays with dims, zero-dim arrays, numbers
     for x in operands:
@@ -203,20 +209,21 @@ def result_type(operands: Iterable[Any]) -> dtype:
             rank, d = (0 if x.ndim else 1), dtype_of(x)
         else:
             rank, d = 2, scalar_dtype(x)
-        known = ranks[rank]
-        ranks[rank] = d if known is None else promote_types(known, d)
-    decided: dtype | None = None
+        current = ranks[rank]
+        ranks[rank] = d if current is None else promote_types(current, d)
+    result: dtype | None = None
     for lower in ranks:
-        if decided is None:
-            decided = lower
-        elif lower is not None and lower.category > decided.category:
-            decided = promote_types(decided, lower)
-    if decided is None:
+        if result is None:
+            result = lower
+        elif lower is not None and lower.category > result.category:
+            result = promote_types(result, lower)
+    if result is None:
         raise ArgumentTypeError("result_type: no tensor or number among the arguments")
-    return decided
+    return result
 
 
 def scalar_dtype(value: Any) -> dtype:
+    """Return the dtype of a Python or NumPy number."""
     if isinstance(value, builtins.bool | np.bool_):
         return bool
     if isinstance(value, builtins.int | np.integer):
@@ -232,7 +239,7 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         d = get_default_dtype() if type is None else type
         if not d.is_floating_point:
-            raise ArgumentTypeError(f"finfo: {d} is not a floating-point dtype", mend="use tl.iinfo")
+            raise ArgumentTypeError(f"finfo: {d} is not a floating-point dtype", hint="use tl.iinfo")
         self.dtype = d.name
         self.bits = 8 * d.itemsize
         if d is bfloat16:
@@ -256,7 +263,7 @@ class iinfo:
 
     def __init__(self, type: dtype) -> None:
         if type.category != 1:
-            raise ArgumentTypeError(f"iinfo: {type} is not an integer dtype", mend="use tl.finfo")
+            raise ArgumentTypeError(f"iinfo: {type} is not an integer dtype", hint="use tl.finfo")
         n = np.iinfo(type.storage)
         self.dtype = type.name
         self.bits, self.max, self.min = n.bits, builtins.int(n.max), builtins.int(n.min)

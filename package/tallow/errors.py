@@ -1,65 +1,66 @@
-"""Every error tallow raises on purpose.
+"""The errors that tallow raises.
 
-Each derives from `TallowError` and from the built-in that PyTorch raises in the same place, so that `except` clauses of
-ported code keep working:
+Each derives from `TallowError` and from the built-in error that PyTorch raises in the same place, so that `except`
+clauses of ported code keep working:
 
     TallowError
-    ├── ShapeError          RuntimeError      shapes do not fit each other or the op
-    ├── DtypeError          RuntimeError      a dtype that the op does not take, or two that do not mix
-    ├── DeviceError         RuntimeError      tensors on two devices, or a device that is not there
+    ├── ShapeError          RuntimeError      shapes do not match each other or the op
+    ├── DtypeError          RuntimeError      a dtype that the op does not accept, or two that do not mix
+    ├── DeviceError         RuntimeError      tensors on two devices, or a device that is not available
     ├── GraphError          RuntimeError      misuse of autograd: freed graph, stale saved value, ...
     ├── NumericError        RuntimeError      NaN or infinity where a number is needed
-    ├── LinAlgError         RuntimeError      a matrix without the inverse, factor or values asked for
-    ├── OutOfMemoryError    RuntimeError      an array that finds no room; a MemoryError as well
+    ├── LinAlgError         RuntimeError      a matrix without an inverse, a factorisation or eigenvalues
+    ├── OutOfMemoryError    RuntimeError      not enough memory for an array; a MemoryError as well
     ├── DimensionError      IndexError        a dim or an index out of range
-    ├── ArgumentError       ValueError        any other argument that makes no sense; a RuntimeError as well
+    ├── ArgumentError       ValueError        any other invalid argument; a RuntimeError as well
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
-    ├── UnsupportedError    NotImplementedError  an argument that asks for what tallow does not have
-    ├── MissingNameError    AttributeError    a name of PyTorch's that tallow does not have
-    ├── MissingModuleError  ModuleNotFoundError  a module of PyTorch's that tallow does not have
+    ├── UnsupportedError    NotImplementedError  an argument for a feature that tallow lacks
+    ├── MissingNameError    AttributeError    a PyTorch name that tallow lacks
+    ├── MissingModuleError  ModuleNotFoundError  a PyTorch module that tallow lacks
     ├── MissingPackageError ImportError       a package of an extra that is not installed
-    ├── KernelUnavailable   RuntimeError      no kernel takes these arguments
-    ├── WorkerError         RuntimeError      a worker process that died, or took too long
-    ├── DistributedError    RuntimeError      processes that compute together, and one that is gone or does not answer
+    ├── KernelUnavailable   RuntimeError      no kernel accepts these arguments
+    ├── KernelCompileError  RuntimeError      kernel source that does not compile
+    ├── WorkerError         RuntimeError      a worker process that died or timed out
+    ├── DistributedError    RuntimeError      a rank that died, does not answer, or runs another collective
     ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
-    ├── AudioError          RuntimeError      sound that is damaged or in no known format; a ValueError as well
-    ├── HubError            OSError           a model that is neither on this machine nor to be had from the Hub
-    ├── CheckpointError     RuntimeError      a file that is truncated, malformed or does not fit; a ValueError as well
-    └── TokenizerError      ValueError        a tokenizer file, or a text, that cannot be used
+    ├── AudioError          RuntimeError      audio that is damaged or in an unknown format; a ValueError as well
+    ├── HubError            OSError           a model that is neither on this machine nor available from the Hub
+    ├── CheckpointError     RuntimeError      a truncated, malformed or mismatched file; a ValueError as well
+    └── TokenizerError      ValueError        an invalid tokenizer file or text
 """
 
 from __future__ import annotations
 
-from tallow.installing import command
+from tallow.core.extras import install_command
 
 
 class TallowError(Exception):
-    """Base of all of tallow's errors.
+    """Base class of all tallow errors.
 
     Args:
         message: what was wrong, and where.
-        mend: what to do about it; printed on a line of its own.
+        hint: what to do about it; printed on a separate line.
     """
 
-    def __init__(self, message: str, mend: str | None = None) -> None:
-        super().__init__(message if mend is None else f"{message}\n  mend: {mend}")
-        self.mend = mend
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\n  hint: {hint}")
+        self.hint = hint
 
 
 class ShapeError(TallowError, RuntimeError):
-    """Shapes do not fit each other or the op."""
+    """Shapes that do not match each other or the op."""
 
 
 class DtypeError(TallowError, RuntimeError):
-    """A dtype that the op does not take, or two that do not mix."""
+    """A dtype that the op does not accept, or two that do not mix."""
 
 
 class DeviceError(TallowError, RuntimeError):
-    """Tensors on two devices, or a device that is not there."""
+    """Tensors on two devices, or a device that is not available."""
 
 
 class GraphError(TallowError, RuntimeError):
-    """Misuse of autograd, a freed graph, a stale saved value, a gradient that does not exist; or of a CUDA graph."""
+    """Misuse of autograd (a freed graph, an overwritten saved value, a missing gradient) or of a CUDA graph."""
 
 
 class NumericError(TallowError, RuntimeError):
@@ -67,11 +68,11 @@ class NumericError(TallowError, RuntimeError):
 
 
 class LinAlgError(TallowError, RuntimeError):
-    """A matrix that does not have the inverse, the factor or the values asked for."""
+    """A matrix without an inverse, a factorisation or eigenvalues."""
 
 
 class OutOfMemoryError(TallowError, RuntimeError, MemoryError):
-    """An array that finds no room in memory."""
+    """Not enough memory for an array."""
 
 
 class DimensionError(TallowError, IndexError):
@@ -79,7 +80,7 @@ class DimensionError(TallowError, IndexError):
 
 
 class ArgumentError(TallowError, ValueError, RuntimeError):
-    """An argument whose value makes no sense. PyTorch raises ValueError from its Python, RuntimeError from its C++."""
+    """An invalid argument. PyTorch raises ValueError from its Python code, RuntimeError from its C++ code."""
 
 
 class ArgumentTypeError(TallowError, TypeError):
@@ -87,44 +88,45 @@ class ArgumentTypeError(TallowError, TypeError):
 
 
 class UnsupportedError(TallowError, NotImplementedError):
-    """An argument of PyTorch's, or of Keras', that asks for what tallow does not have. A RuntimeError as well."""
+    """A PyTorch or Keras argument for a feature that tallow lacks. A RuntimeError as well."""
 
 
 class MissingNameError(TallowError, AttributeError):
-    """A name of PyTorch's that tallow does not have."""
+    """A PyTorch name that tallow lacks."""
 
 
 class MissingModuleError(TallowError, ModuleNotFoundError):
-    """A module of PyTorch's that tallow does not have."""
+    """A PyTorch module that tallow lacks."""
 
 
 class MissingPackageError(TallowError, ImportError):
     """A package of an extra that is not installed. The hint is the command that installs the extra's packages.
 
     Args:
-        package: as it is imported.
-        what: what needs it.
-        extra: of tallow, that brings it.
+        package: the name by which it is imported.
+        what: the feature that needs it.
+        extra: the extra of tallow that includes it.
     """
 
     def __init__(self, package: str, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the package {package}", mend=f"install it: {command(extra, otherwise=package)}")
+        command = install_command(extra, otherwise=package)
+        super().__init__(f"{what} needs the package {package}", hint=f"install it: {command}")
 
 
 class KernelUnavailable(TallowError, RuntimeError):
-    """No kernel takes these arguments on this device."""
+    """No kernel accepts these arguments on this device."""
 
 
 class KernelCompileError(TallowError, RuntimeError):
-    """The source of a kernel does not compile, or lacks the kernel."""
+    """Kernel source that does not compile, or does not define the kernel."""
 
 
 class WorkerError(TallowError, RuntimeError):
-    """A worker process that died, or took too long."""
+    """A worker process that died or timed out."""
 
 
 class DistributedError(TallowError, RuntimeError):
-    """Processes that compute together: one of them is gone, does not answer, or does something else."""
+    """A rank that died, does not answer, or runs another collective."""
 
 
 class DatasetError(TallowError, RuntimeError, ValueError):
@@ -132,16 +134,16 @@ class DatasetError(TallowError, RuntimeError, ValueError):
 
 
 class AudioError(TallowError, RuntimeError, ValueError):
-    """Sound that is truncated, damaged, or in no format that is read."""
+    """Audio that is truncated, damaged, or in an unknown format."""
 
 
 class HubError(TallowError, OSError):
-    """A model that is neither on this machine nor to be had from the Hub."""
+    """A model that is neither on this machine nor available from the Hub."""
 
 
 class CheckpointError(TallowError, RuntimeError, ValueError):
-    """A file that is truncated, malformed, or does not fit the model."""
+    """A file that is truncated, malformed, or does not match the model."""
 
 
 class TokenizerError(TallowError, ValueError):
-    """A tokenizer file, or a text, that cannot be used."""
+    """An invalid tokenizer file or text."""

@@ -1,16 +1,16 @@
-"""The functions of torch.linalg: the ops and functions that say `linalg`, without the `linalg_` of their names."""
+"""The functions of torch.linalg: ops and functions published at the place "linalg", without the prefix `linalg_`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tallow.core.lazy_names import names_of
+from tallow.core.public_api import PUBLIC
 from tallow.errors import LinAlgError
-from tallow.names import names_of
-from tallow.offer import OFFERED
 
 __all__ = ["LinAlgError"]
 
 if TYPE_CHECKING:
     from tallow.signatures.linalg import *  # noqa: F403
 
-__getattr__, __dir__ = names_of(__name__, offered=OFFERED["linalg"])
+__getattr__, __dir__ = names_of(__name__, registry=PUBLIC["linalg"])

@@ -1,7 +1,7 @@
 """Random numbers: the same seed gives the same numbers on CPython and in Pyodide.
 
-Numbers are drawn on the host by NumPy's PCG64 and moved to the device that asks. Only what dropout keeps on a device is
-drawn there, by a counter and the same seed, see tallow.ops.philox: so it differs from what the CPU would keep.
+NumPy's PCG64 draws numbers on the host, which are then moved to the device. Only dropout on a GPU draws its mask there,
+from a counter and the same seed (tallow.ops.philox), so its mask differs from that of the CPU.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from tallow.core.lazy_names import names_of
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
-from tallow.names import names_of
-from tallow.offer import offer
-from tallow.tensor import Tensor, wrap
 
 
 class Generator:
-    """A source of random numbers with a state of its own, as torch.Generator.
+    """A random number generator with its own state, as torch.Generator.
 
     Attributes:
         numpy: the `numpy.random.Generator` that draws.
@@ -29,36 +29,38 @@ class Generator:
         self.device = device
         self._seed: int | None = None  # drawn from the operating system when first needed
         self._numpy: np.random.Generator | None = None
-        self._counter = 0  # how far devices have drawn
+        self._counter = 0  # the next value of the counter for draws on a device
 
     @property
     def numpy(self) -> np.random.Generator:
-        if self._numpy is None:  # made late: NumPy loads its random numbers on first use
+        """The NumPy generator that draws."""
+        if self._numpy is None:  # created late: NumPy loads its random module on first use
             self._numpy = np.random.Generator(np.random.PCG64(self.initial_seed()))
         return self._numpy
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start over from `seed`, any Python integer; negative ones wrap around as in PyTorch."""
+        """Restart from `seed`, any Python integer; negative ones wrap around as in PyTorch."""
         self._seed, self._numpy, self._counter = int(seed) % 2**64, None, 0
         return self
 
     def seed(self) -> int:
-        """Start over from a seed of the operating system's, and return it."""
+        """Restart from a seed of the operating system, and return it."""
         self._seed, self._numpy, self._counter = None, None, 0
         return self.initial_seed()
 
     def initial_seed(self) -> int:
+        """Return the seed that the generator started from."""
         if self._seed is None:
             self._seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         return self._seed
 
     def reserve(self, count: int) -> tuple[int, int]:
-        """The key by which a device draws, and the first of `count` values of the counter that nobody else gets."""
+        """Reserve `count` values of the counter for a draw on a device. Return the key, and the first value."""
         first, self._counter = self._counter, self._counter + count
         return self.initial_seed(), first
 
     def get_state(self) -> Tensor:
-        """All there is to know about what comes next, as bytes."""
+        """Return the state as a tensor of bytes; see `set_state`."""
         state = self.numpy.bit_generator.state
         parts = (
             (state["state"]["state"], 16),
@@ -68,17 +70,17 @@ class Generator:
             (self.initial_seed(), 8),
             (self._counter, 8),
         )
-        words = b"".join(n.to_bytes(size, "little") for n, size in parts)
-        return wrap(np.frombuffer(words, np.uint8).copy())
+        state_bytes = b"".join(n.to_bytes(size, "little") for n, size in parts)
+        return wrap(np.frombuffer(state_bytes, np.uint8).copy())
 
     def set_state(self, state: Tensor) -> Generator:
-        """Go on from where `get_state` was called."""
-        words = state.numpy().tobytes()
-        if len(words) not in (40, 56):
-            raise ArgumentError(f"set_state: expected the 56 bytes of get_state, got {len(words)}")
-        places = ((0, 16), (16, 32), (32, 36), (36, 40), (40, 48), (48, 56))
-        n = [int.from_bytes(words[i:j], "little") for i, j in places]
-        if len(words) == 56:  # a checkpoint may have the former 40, which are the host's alone
+        """Continue from a state that `get_state` returned."""
+        state_bytes = state.numpy().tobytes()
+        if len(state_bytes) not in (40, 56):
+            raise ArgumentError(f"set_state: expected the 56 bytes of get_state, got {len(state_bytes)}")
+        ranges = ((0, 16), (16, 32), (32, 36), (36, 40), (40, 48), (48, 56))
+        n = [int.from_bytes(state_bytes[i:j], "little") for i, j in ranges]
+        if len(state_bytes) == 56:  # an older checkpoint has 40, the state of the host only
             self._seed, self._counter = n[4], n[5]
         self.numpy.bit_generator.state = {
             "bit_generator": "PCG64",
@@ -92,38 +94,43 @@ class Generator:
 default_generator = Generator()
 
 
-@offer("tl")
+@public("tl")
 def manual_seed(seed: int) -> Generator:
-    """Seed the generator that everything uses which is not given one of its own."""
+    """Seed the default generator."""
     return default_generator.manual_seed(seed)
 
 
-@offer("tl")
+@public("tl")
 def seed() -> int:
-    """Seed that generator from the operating system."""
+    """Seed the default generator from the operating system, and return the seed."""
     return default_generator.seed()
 
 
-@offer("tl")
+@public("tl")
 def initial_seed() -> int:
+    """Return the seed that the default generator started from."""
     return default_generator.initial_seed()
 
 
-@offer("tl")
+@public("tl")
 def get_rng_state() -> Tensor:
+    """Return the state of the default generator."""
     return default_generator.get_state()
 
 
-@offer("tl")
+@public("tl")
 def set_rng_state(new_state: Tensor) -> None:
+    """Set the state of the default generator."""
     default_generator.set_state(new_state)
 
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
-    """Within the block the numbers go their own way; after it they go on from where they were before.
+    """Restore the state of the default generator at the end of the block.
 
-    Args:  devices: as PyTorch's, without effect: one generator draws for all
+    Args:
+        devices: has no effect: one generator serves all devices.
+        enabled: False leaves the state as it is at the end.
     """
     state = get_rng_state()
     try:

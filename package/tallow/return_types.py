@@ -1,4 +1,4 @@
-"""The named results of ops with several outputs, as torch.return_types: tuples whose items have names too."""
+"""Named tuples for ops with several outputs, as torch.return_types."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ def _repr(self: Any) -> str:
     return f"tallow.return_types.{type(self).__name__}(\n{items})"
 
 
-def _named(name: str, *fields: str) -> Any:
-    made = namedtuple(name, fields, module=__name__)  # type: ignore[misc]  # mypy wants a literal
-    made.__repr__ = _repr  # type: ignore[method-assign]
-    return made
+def _result_type(name: str, *fields: str) -> Any:
+    cls = namedtuple(name, fields, module=__name__)  # type: ignore[misc]  # mypy wants a literal
+    cls.__repr__ = _repr  # type: ignore[method-assign]
+    return cls
 
 
-aminmax = _named("aminmax", "min", "max")
-cummax = _named("cummax", "values", "indices")
-cummin = _named("cummin", "values", "indices")
-frexp = _named("frexp", "mantissa", "exponent")
-kthvalue = _named("kthvalue", "values", "indices")
-linalg_eig = _named("linalg_eig", "eigenvalues", "eigenvectors")
-linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
-linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
-linalg_qr = _named("linalg_qr", "Q", "R")
-linalg_slogdet = _named("linalg_slogdet", "sign", "logabsdet")
-linalg_svd = _named("linalg_svd", "U", "S", "Vh")
-max = _named("max", "values", "indices")
-median = _named("median", "values", "indices")
-min = _named("min", "values", "indices")
-mode = _named("mode", "values", "indices")
-nanmedian = _named("nanmedian", "values", "indices")
-qr = _named("qr", "Q", "R")
-slogdet = _named("slogdet", "sign", "logabsdet")
-sort = _named("sort", "values", "indices")
-svd = _named("svd", "U", "S", "V")
-topk = _named("topk", "values", "indices")
+aminmax = _result_type("aminmax", "min", "max")
+cummax = _result_type("cummax", "values", "indices")
+cummin = _result_type("cummin", "values", "indices")
+frexp = _result_type("frexp", "mantissa", "exponent")
+kthvalue = _result_type("kthvalue", "values", "indices")
+linalg_eig = _result_type("linalg_eig", "eigenvalues", "eigenvectors")
+linalg_eigh = _result_type("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_lstsq = _result_type("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+linalg_qr = _result_type("linalg_qr", "Q", "R")
+linalg_slogdet = _result_type("linalg_slogdet", "sign", "logabsdet")
+linalg_svd = _result_type("linalg_svd", "U", "S", "Vh")
+max = _result_type("max", "values", "indices")
+median = _result_type("median", "values", "indices")
+min = _result_type("min", "values", "indices")
+mode = _result_type("mode", "values", "indices")
+nanmedian = _result_type("nanmedian", "values", "indices")
+qr = _result_type("qr", "Q", "R")
+slogdet = _result_type("slogdet", "sign", "logabsdet")
+sort = _result_type("sort", "values", "indices")
+svd = _result_type("svd", "U", "S", "V")
+topk = _result_type("topk", "values", "indices")

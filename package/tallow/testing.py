@@ -1,4 +1,4 @@
-"""torch.testing: comparing what was computed with what was expected."""
+"""torch.testing: compare results with expected values."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.creation import as_tensor
+from tallow.core.creation import as_tensor
+from tallow.core.lazy_names import names_of
+from tallow.core.tensor import Tensor
 from tallow.devices import is_array
 from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.names import names_of
-from tallow.tensor import Tensor
 
 __all__ = ["assert_close"]
 
-TOLERANCES = {  # rtol and atol, PyTorch's; other dtypes are compared exactly
+TOLERANCES = {  # rtol and atol, as in PyTorch; other dtypes are compared exactly
     dtypes.float16: (1e-3, 1e-5),
     dtypes.bfloat16: (1.6e-2, 1e-5),
     dtypes.float32: (1.3e-6, 1e-5),
@@ -39,11 +39,13 @@ def assert_close(
     check_stride: bool = False,
     msg: Message = None,
 ) -> None:
-    """|actual - expected| <= atol + rtol · |expected| for tensors, arrays, numbers, and sequences and dicts of them.
+    """Assert |actual - expected| <= atol + rtol · |expected|.
 
-    Args:    as torch.testing.assert_close; tolerances are those of the less precise dtype unless both are given
-    Raises:  AssertionError that says where and by how much, and for other shapes, dtypes, devices, lengths or keys;
-        ArgumentError for one tolerance without the other, ArgumentTypeError for what cannot be compared
+    Compares tensors, arrays, numbers, and sequences and dicts of them. Arguments are as for torch.testing.assert_close;
+    `rtol` and `atol` are by default those of the less precise dtype.
+
+    Raises: AssertionError with the position and size of the difference, or if shapes, dtypes, devices, lengths or keys
+        differ; ArgumentError for one tolerance without the other, ArgumentTypeError for other types.
     """
     if (rtol is None) != (atol is None):
         raise ArgumentError("assert_close: rtol and atol must both be given, or neither")
@@ -58,7 +60,7 @@ def assert_close(
 
 
 def _pairs(actual: Any, expected: Any, where: str) -> Any:
-    """What has to be compared, with its place in the containers."""
+    """Yield pairs to compare, with their position in the containers."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if actual.keys() != expected.keys():
             raise AssertionError(f"The keys of the mappings differ: {[*actual]} and {[*expected]}")
@@ -80,27 +82,28 @@ def _is_sequence(x: Any) -> bool:
 def _fault(
     actual: Any, expected: Any, rtol: float | None, atol: float | None, equal_nan: bool, checks: dict[str, bool]
 ) -> str | None:
-    """What is wrong with a pair, if anything is."""
+    """Return how a pair differs, or None."""
     if actual is None and expected is None:
         return None
     kinds = (Tensor, np.generic, int, float)
     if not all(isinstance(x, kinds) or is_array(x) for x in (actual, expected)):
         raise ArgumentTypeError(f"assert_close: cannot compare {type(actual).__name__} with {type(expected).__name__}")
-    what = "Scalars" if isinstance(actual, int | float) and isinstance(expected, int | float) else "Tensor-likes"
+    kind = "Scalars" if isinstance(actual, int | float) and isinstance(expected, int | float) else "Tensor-likes"
     a, e = as_tensor(actual), as_tensor(expected)
     if a.shape != e.shape:
         return f"The values for attribute 'shape' do not match: {a.shape} != {e.shape}."
-    for attribute, wanted in checks.items():
-        mine, theirs = (t.stride() if attribute == "stride()" else getattr(t, attribute) for t in (a, e))
-        if wanted and mine != theirs:
-            return f"The values for attribute '{attribute}' do not match: {mine} != {theirs}."
+    for attribute, is_checked in checks.items():
+        values = [t.stride() if attribute == "stride()" else getattr(t, attribute) for t in (a, e)]
+        if is_checked and values[0] != values[1]:
+            return f"The values for attribute '{attribute}' do not match: {values[0]} != {values[1]}."
     if rtol is None or atol is None:
         both = [TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (a, e)]
         rtol, atol = max(r for r, _ in both), max(t for _, t in both)
-    return _distance(a._host(), e._host(), rtol, atol, equal_nan, what)
+    return _difference(a._host(), e._host(), rtol, atol, equal_nan, kind)
 
 
-def _distance(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool, what: str) -> str | None:
+def _difference(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool, kind: str) -> str | None:
+    """Return a description of the greatest differences, or None if the arrays are close."""
     if a.dtype.kind not in "fc" or e.dtype.kind not in "fc":  # so that differences of unsigned integers have a sign
         a, e = (x.astype(np.int64) if x.dtype.kind in "uib" else x for x in (a, e))
     far = ~np.isclose(a, e, rtol=rtol, atol=atol, equal_nan=equal_nan)
@@ -112,7 +115,7 @@ def _distance(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool, what: s
     at = np.unravel_index(np.argmax(np.nan_to_num(absolute, nan=np.inf)), absolute.shape)
     at_relative = np.unravel_index(np.argmax(np.nan_to_num(relative, nan=-1.0)), relative.shape)
     return (
-        f"{what} are not close!\n\n"
+        f"{kind} are not close!\n\n"
         f"Mismatched elements: {far.sum()} / {far.size} ({far.sum() / far.size:.1%})\n"
         f"Greatest absolute difference: {absolute[at]} at index {tuple(map(int, at))} (up to {atol} allowed)\n"
         f"Greatest relative difference: {relative[at_relative]} at index {tuple(map(int, at_relative))} "

@@ -1,1 +1,1 @@
-"""One module per claim; its `measure` runs in the place that is measured: CPython, or Pyodide in Node or Chromium."""
+"""One module per speed claim. Its function `measure` runs in CPython, or in Pyodide in Node or Chromium."""

@@ -1,7 +1,7 @@
-"""What loading costs: a shuffled epoch of MNIST's size in batches of 64, tallow and PyTorch where it is installed.
+"""Cost of data loading: a shuffled epoch of MNIST's size in batches of 64, in tallow and, if installed, PyTorch.
 
-Claims, natively on one thread: an epoch of TensorDataset takes no longer than PyTorch's, in the faster of its ways to
-write one. From a worker process, large batches (16 photographs, 9.6 MB) take at most half as long again as PyTorch's.
+Claims, natively on one thread: an epoch of TensorDataset takes no longer than the faster of PyTorch's two ways. From a
+worker process, large batches (16 photographs, 9.6 MB) take at most 1.5 times as long as in PyTorch.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
             row["of PyTorch's faster"] = best_ms["tallow"] / min(theirs)
         rows.append(row)
     notes = [
-        "float32, default collate, best of the epochs of about a second, in turns",
-        "by batches: sampler=BatchSampler(...), batch_size=None: the dataset is asked for 64 rows at once",
+        "float32, default collate, best of the epochs of about a second, alternating",
+        "by batches: sampler=BatchSampler(...), batch_size=None: the dataset returns 64 rows per call",
     ]
     return {"rows": rows, "notes": notes}
 
@@ -64,7 +64,7 @@ def _rows(m: Any) -> Callable[[], None]:
 
 
 def _rows_by_batches(m: Any) -> Callable[[], None]:
-    """PyTorch's way for data that gives many rows at once: "Disable automatic batching", docs of torch.utils.data."""
+    """Return PyTorch's loader for datasets that return a whole batch: "Disable automatic batching" in its docs."""
     data, dataset = m.utils.data, _dataset(m)
     sampler = data.BatchSampler(data.RandomSampler(dataset), BATCH, drop_last=False)
     return _epoch(data.DataLoader(dataset, batch_size=None, sampler=sampler))
@@ -86,6 +86,6 @@ def _photos(m: Any) -> Callable[[], None]:
 def _epoch(loader: Any) -> Callable[[], None]:
     def run() -> None:
         for batch in loader:
-            (batch[0] if isinstance(batch, (list, tuple)) else batch).sum()  # so that all of it is read
+            (batch[0] if isinstance(batch, (list, tuple)) else batch).sum()  # read all of it
 
     return run

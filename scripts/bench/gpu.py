@@ -1,9 +1,9 @@
-"""tallow on a GPU beside PyTorch on the same one, and beside what the card can do: `bench.py --gpu`.
+"""tallow and PyTorch on the same GPU, compared with the limits of the card: `bench.py --gpu`.
 
-Times are medians between CUDA events. What the card can do is measured first: copying in its memory, and PyTorch's
-product of bfloat16 matrices. A goal is a ratio that tallow is to reach; the table says which it does.
+Times are medians between CUDA events. The limits are measured first: copying within the card's memory, and PyTorch's
+product of bfloat16 matrices. A goal is a ratio that tallow should reach; the table says whether it does.
 
-Each row is measured in a process of its own, so that one that breaks the GPU or does not end costs that row alone.
+Each row is measured in its own process, so that a row that breaks the GPU or hangs affects no other row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from bench import gpu_workloads, report
 from bench.gpu_workloads import Sizes, Work
 
-LIMIT_S = 7 * 60  # no row is begun after that
+LIMIT_S = 7 * 60  # no row starts after that
 ROW_LIMIT_S = 90  # the longest take less than a minute
 BUDGET_S = 3.0
 LEAST, MOST = 3, 50
@@ -32,7 +32,7 @@ Make = Callable[[Any, str, Sizes], Work]
 
 @dataclass(frozen=True)
 class Side:
-    """A library, its device, and how it tells the time there."""
+    """A library, its device, and its clock on that device."""
 
     library: Any
     device: str
@@ -45,9 +45,9 @@ class Line:
     """A row of the table.
 
     Attributes:
-        theirs: what PyTorch does; as tallow if None.
-        goal: the least speed, PyTorch's being 1.
-        share: the least part of the limit, for what moves bytes: of the copy bandwidth.
+        theirs: PyTorch's version; None means the same function as tallow's.
+        goal: the lowest acceptable speed relative to PyTorch.
+        share: the lowest acceptable fraction of the limit; for memory-bound rows, of the copy bandwidth.
     """
 
     name: str
@@ -72,12 +72,12 @@ LINES = (
 )
 
 
-COPY = Line("copy", gpu_workloads.copy)  # what the bandwidth is
+COPY = Line("copy", gpu_workloads.copy)  # the row that measures the bandwidth
 
 
 @dataclass(frozen=True)
 class Result:
-    """How long a step took, and what it moved or computed."""
+    """The duration of a step, and the bytes it moved or the operations it computed."""
 
     median_ms: float
     bytes: int = 0
@@ -88,13 +88,13 @@ class Result:
         return amount / (self.median_ms / 1e3)
 
 
-Results = dict[str, Result | str]  # of "tallow" and "PyTorch"; a text says why there is none
+Results = dict[str, Result | str]  # of "tallow" and "PyTorch"; a string is the reason for a missing result
 
 
 def main(results: Path | None = None) -> None:
-    """Print the table, and add each row to the file `results` as a line of JSON when it has been measured.
+    """Print the table, and append each row to the file `results` as a line of JSON once it is measured.
 
-    Raises:  SystemExit, with what is missing, without a GPU
+    Raises:  SystemExit with the reason if there is no GPU
     """
     import tallow as tl
     from tallow.errors import DeviceError
@@ -106,10 +106,10 @@ def main(results: Path | None = None) -> None:
     print(f"{name}; {report.machine()}\n")
 
     def measured(line: Line) -> Results:
-        found = in_a_process(line)
+        result = in_a_process(line)
         if results is not None:
-            _write(results, line.name, found)
-        return found
+            _write(results, line.name, result)
+        return result
 
     rows, notes = measure_all(measured, LINES)
     print(report.table(rows))
@@ -119,7 +119,7 @@ def main(results: Path | None = None) -> None:
 
 
 def in_a_process(line: Line) -> Results:
-    """As `measure_line`, by `bench.py --gpu-row`."""
+    """Run `bench.py --gpu-row` in a process; return its line."""
     script = Path(__file__).parents[1] / "bench.py"
     try:
         done = subprocess.run(
@@ -129,7 +129,7 @@ def in_a_process(line: Line) -> Results:
             timeout=ROW_LIMIT_S,
         )
     except subprocess.TimeoutExpired:
-        return {"tallow": f"not done after {ROW_LIMIT_S} s"}
+        return {"tallow": f"not finished after {ROW_LIMIT_S} s"}
     try:
         return _from_json(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
@@ -151,7 +151,7 @@ def _from_json(text: str) -> Results:
 
 
 def _write(path: Path, name: str, results: Results) -> None:
-    """A line in the form of a test's: how it ended, and what was measured."""
+    """Return a line in the format of a test result: the outcome and the measurements."""
     mine = results["tallow"]
     line = {"test": name, "outcome": "failed" if isinstance(mine, str) else "passed", "results": _to_json(results)}
     with path.open("a", encoding="utf-8") as file:
@@ -165,7 +165,7 @@ def tallow_side() -> Side:
 
 
 def torch_side() -> Side | str:
-    """PyTorch on the GPU; or why it is not there."""
+    """Return PyTorch on the GPU, or the reason why it is unavailable."""
     try:
         import torch
     except ImportError:
@@ -183,11 +183,11 @@ def measure_line(line: Line, ours: Side, theirs: Side | str, sizes: Sizes) -> Re
 def measure_all(
     measured: Callable[[Line], Results], lines: Sequence[Line], limit_s: float = LIMIT_S
 ) -> tuple[list[report.Row], list[str]]:
-    """The rows of the table, and notes below it."""
+    """Measure all rows; return the rows of the table and the notes below it."""
     started = time.monotonic()
     copied = measured(COPY)["tallow"]
     if isinstance(copied, str):
-        raise SystemExit(f"bench.py --gpu: not even a copy: {copied}")
+        raise SystemExit(f"bench.py --gpu: copying failed: {copied}")
     rate = copied.per_s(copied.bytes)
     notes = [f"copying: {rate / 1e9:,.0f} GB/s, read and written"]
     rows = []
@@ -222,7 +222,7 @@ def _row(line: Line, results: Results, bytes_per_s: float) -> report.Row:
 
 
 def _beside(value: float | None, goal: float | None) -> str:
-    """A ratio and its goal."""
+    """Format a ratio and its goal."""
     if value is None:
         return "" if goal is None else f"?, goal {goal:g}"
     if goal is None:
@@ -231,7 +231,7 @@ def _beside(value: float | None, goal: float | None) -> str:
 
 
 def measure(side: Side, make: Make, sizes: Sizes) -> Result | str:
-    """What a step takes; or why it cannot be told."""
+    """Measure a step; return the result, or the reason why there is none."""
     try:
         work = make(side.library, side.device, sizes)
         for _ in range(2):
@@ -240,7 +240,7 @@ def measure(side: Side, make: Make, sizes: Sizes) -> Result | str:
     except (MemoryError, RuntimeError, ImportError) as error:  # out of memory is a RuntimeError of PyTorch's
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     finally:
-        work = None  # type: ignore[assignment]  # its tensors go before the next one's come
+        work = None  # type: ignore[assignment]  # free its tensors before the next library allocates
         gc.collect()
         side.empty_cache()
 
@@ -258,7 +258,7 @@ def _times_ms(side: Side, step: Callable[[], Any]) -> list[float]:
 
 
 def first_kernel_s() -> float:
-    """From the start of the import to the end of the first kernel, in a process of its own, the second time."""
+    """Return the seconds from the start of the import to the end of the first kernel, in a second, warm process."""
     code = (
         "import time; start = time.perf_counter(); import tallow as tl; x = tl.ones(8, device='cuda'); (x * x).cpu(); "
         "print(time.perf_counter() - start)"

@@ -1,7 +1,7 @@
-"""What `bench.py --gpu` measures, written against PyTorch's API for `torch` and `tallow` alike.
+"""The workloads of `bench.py --gpu`, written against PyTorch's API for both `torch` and `tallow`.
 
 Every function takes the library, the device and the sizes, and returns `Work`: a step, and what it moves or computes.
-The values do not matter, so they are constants that no host has to draw.
+The values do not matter, so they are constants, which need no random numbers from the host.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Work(NamedTuple):
-    """`step` does it once. What a step takes at least: bytes to move, or operations; `tokens` it goes through."""
+    """`step` runs the work once. The others are lower bounds of one step: bytes moved, operations, and tokens read."""
 
     step: Callable[[], Any]
     bytes: int = 0
@@ -22,7 +22,7 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Sizes:
-    """As the goals name them."""
+    """The sizes that the goals name."""
 
     matrix: int = 8192
     rows: int = 16384
@@ -80,7 +80,7 @@ def softmax(lib: Any, device: str, sizes: Sizes) -> Work:
 
 
 def cross_entropy(lib: Any, device: str, sizes: Sizes) -> Work:
-    """Forward and back: the logits are read twice, their gradient is written."""
+    """Forward and backward: read the logits twice and write their gradient."""
     logits = lib.full((sizes.rows // 2, sizes.vocabulary), 0.5, device=device, dtype=lib.bfloat16).requires_grad_()
     target = lib.zeros(sizes.rows // 2, device=device, dtype=lib.int64)
 
@@ -92,7 +92,7 @@ def cross_entropy(lib: Any, device: str, sizes: Sizes) -> Work:
 
 
 def adamw(lib: Any, device: str, sizes: Sizes) -> Work:
-    """Parameter, gradient and both moments are read, all but the gradient written."""
+    """Read the parameter, the gradient and both moments; write all but the gradient."""
     parameters = [lib.full((sizes.parameters // 16,), 1.0, device=device).requires_grad_() for _ in range(16)]
     for each in parameters:
         each.grad = lib.full(each.shape, 0.5, device=device)
@@ -108,7 +108,7 @@ def attention(lib: Any, device: str, sizes: Sizes) -> Work:
 
 
 def attention_backward(lib: Any, device: str, sizes: Sizes) -> Work:
-    """Forward and back: as a backward pass of its own cannot be measured in either library."""
+    """Forward and backward together: neither library can measure the backward pass alone."""
     q, k, v = (each.requires_grad_() for each in _heads(lib, device, sizes))
     gradient = lib.full(q.shape, 0.1, device=device, dtype=q.dtype)
     B, H, T, K = sizes.attention
@@ -121,12 +121,12 @@ def attention_backward(lib: Any, device: str, sizes: Sizes) -> Work:
 
 
 def decode(lib: Any, device: str, sizes: Sizes) -> Work:
-    """A token of a Llama after `context` others: tallow's."""
+    """Decode one token of tallow's Llama after `context` others."""
     return _decode(_llama(lib, device, sizes), sizes)
 
 
 def decode_int4(lib: Any, device: str, sizes: Sizes) -> Work:
-    """The same with weights of four bits."""
+    """Decode with int4 weights."""
     from tallow.nn.quantization import Int4WeightOnlyConfig, quantize_
 
     model = _llama(lib, device, sizes)
@@ -159,13 +159,13 @@ def _decode(model: Any, sizes: Sizes) -> Work:
         model.next_logits([1], cache)
         cache.truncate(sizes.context)
 
-    # All weights are read once, but for the embedding, of which it is a row.
+    # A token reads all weights once, and one row of the embedding.
     read = {name: each.nbytes for name, each in model.state_dict().items() if "embed_tokens" not in name}
     return Work(step, bytes=sum(read.values()), tokens=1)
 
 
 def decode_transformers(lib: Any, device: str, sizes: Sizes) -> Work:
-    """The same by transformers, eager."""
+    """Decode with transformers, in eager mode."""
     from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
     V, D, F, layers, H = sizes.llama
@@ -191,7 +191,7 @@ def decode_transformers(lib: Any, device: str, sizes: Sizes) -> Work:
 
 
 def training(lib: Any, device: str, sizes: Sizes) -> Work:
-    """A step of a GPT, autocast to bfloat16, with AdamW."""
+    """Train a GPT for one step with AdamW, in bfloat16 by autocast."""
     nn, F = lib.nn, lib.nn.functional
     V, D, layers, H = sizes.gpt
     B, T = sizes.batch

@@ -1,4 +1,4 @@
-"""How long `import tallow` takes over `import numpy`, in a fresh interpreter.
+"""Time of `import tallow` after `import numpy`, in a fresh interpreter.
 
 Claim: natively at most 60 ms.
 """
@@ -21,7 +21,7 @@ print(middle - start, end - middle)
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
-    if IN_BROWSER:  # no processes there: this one has imported NumPy and must not have imported tallow
+    if IN_BROWSER:  # a tab has no processes: this one has imported NumPy, and must not have imported tallow
         assert "tallow" not in sys.modules
         start = time.perf_counter()
         import tallow

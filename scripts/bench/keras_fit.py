@@ -1,7 +1,7 @@
-"""What `fit` of tallow.keras costs over a loop by hand, for a model so small that little else costs anything.
+"""Overhead of tallow.keras's `fit` compared with a hand-written loop, for a model so small that overhead dominates.
 
-Claims: natively a step of `fit` takes at most 1.5 times as long, twice with a metric and a progress bar, and less than
-Keras's with PyTorch, where that is installed.
+Claims: natively a step of `fit` takes at most 1.5 times as long, twice as long with a metric and a progress bar, and
+less than Keras on PyTorch, if that is installed.
 """
 
 from __future__ import annotations

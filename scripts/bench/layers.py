@@ -1,7 +1,7 @@
-"""Layers forward and backward, tallow and PyTorch in turns on one thread.
+"""Forward and backward passes of layers, tallow and PyTorch alternating on one thread.
 
-Claims, of the speed of PyTorch's CPU build, forward and back: 0.8, but for softmax along another dim than the last and
-`batch_norm` without positions.
+Claims: 0.8 times the speed of PyTorch's CPU build, forward and backward, except for softmax along a dimension other
+than the last and `batch_norm` of (N, C).
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         times = in_turn(0.4, options["repeats"], mine[0], theirs[0], mine[1], theirs[1])
         forward, both = ((b.best_s / a.best_s, a.best_s * 1e3) for a, b in (times[:2], times[2:]))
         rows.append({"layer": name, "forward, of PyTorch": forward[0], "and backward": both[0], "ms": both[1]})
-    return {"rows": rows, "notes": ["speed, PyTorch = 1; float32, one thread, the best of many turns"]}
+    return {"rows": rows, "notes": ["speed relative to PyTorch; float32, one thread, the best of many turns"]}
 
 
 def _keep_freed_memory() -> None:
-    """Both get their memory from malloc: pages that the system hands out anew would cost more than many a layer."""
+    """Make malloc keep freed memory: new pages from the system would cost more than many layers."""
     if sys.platform == "linux":
         trim_threshold, mmap_threshold = -1, -3  # malloc.h
         for parameter in (trim_threshold, mmap_threshold):
@@ -111,7 +111,7 @@ def _keep_freed_memory() -> None:
 
 
 def _passes(m: Any, array: Any, make: Any, shapes: Any) -> tuple[Callable[[], None], Callable[[], None]]:
-    """One that goes forward only, and one that goes back too."""
+    """Return two functions: the forward pass alone, and forward and backward."""
     rng = np.random.default_rng(0)
     inputs = [array(rng.standard_normal(shape).astype(np.float32)).requires_grad_() for shape in shapes]
     layer = make(m, array)

@@ -1,7 +1,7 @@
-"""Tokens per second of a llama2.c checkpoint, greedy, batch of one: tallow, its plain array code, and llama2.c's run.c.
+"""Tokens per second of a llama2.c checkpoint, greedy, batch of one: tallow, its array code, and llama2.c's run.c.
 
-Claims: a checkpoint of stories15M's shape runs at 0.9 of run.c's speed or better, in the browser and natively;
-stories260K makes at least 1,000 tokens a second in a browser.
+Claims: a checkpoint of stories15M's shape reaches 0.9 times run.c's speed, in the browser and natively; stories260K
+generates at least 1,000 tokens per second in a browser.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ BOS = 1
 
 
 def measure(options: dict[str, Any], run_c: Callable[[str, int], float] | None = None) -> dict[str, Any]:
-    """`run_c` makes as many tokens from the named checkpoint once, and returns its tokens per second.
+    """Measure all checkpoints. `run_c` generates the same number of tokens once and returns its tokens per second.
 
-    The two take turns, so that whatever else the machine does meets both.
+    The two alternate, so that other load on the machine affects both.
     """
     rows: list[Row] = []
     for path in options["checkpoints"]:
@@ -58,14 +58,14 @@ def measure(options: dict[str, Any], run_c: Callable[[str, int], float] | None =
 
 def _tokens_per_s(model: Llama, steps: int) -> float:
     start = time.perf_counter()
-    made = sum(1 for _ in generate(model, [BOS], max_tokens=steps, sample=Sampler(temperature=0.0), stop_ids=set()))
-    return made / (time.perf_counter() - start)
+    count = sum(1 for _ in generate(model, [BOS], max_tokens=steps, sample=Sampler(temperature=0.0), stop_ids=set()))
+    return count / (time.perf_counter() - start)
 
 
 def write_random_checkpoint(
     path: Path, *, dim: int, hidden: int, layers: int, heads: int, vocab: int, length: int
 ) -> None:
-    """A version 0 checkpoint of llama2.c with random weights, as wide as trained ones so that nothing overflows."""
+    """Write a version 0 checkpoint of llama2.c with random weights, scaled like trained ones to avoid overflow."""
     rng = np.random.default_rng(0)
     head = dim // heads
     shapes = [

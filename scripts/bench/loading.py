@@ -1,9 +1,9 @@
-"""Loading a safetensors file of 1 GB, its pages in memory already, to NumPy arrays: tallow and the package safetensors.
+"""Time to load a 1 GB safetensors file, already in the page cache, as NumPy arrays: tallow and the package safetensors.
 
-tallow maps the file. Of the package, `numpy.load_file` reads it, `safe_open` for NumPy copies each tensor, and
+tallow maps the file. In the package, `numpy.load_file` reads it, `safe_open` for NumPy copies each tensor, and
 `safe_open` for PyTorch maps it too.
 
-Claims, of the fastest of these: with every weight read at most 1.2 times its time.
+Claim: reading every weight takes at most 1.2 times as long as with the fastest of these.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
             best_ms = {name: cost.best_s * 1e3 for name, cost in zip(everybody, costs, strict=True)}
             row: Row = {"milliseconds": what, **best_ms}
             if peers:
-                row["times the fastest of theirs"] = best_ms["tallow"] / min(best_ms[name] for name in peers)
+                row["relative to the fastest of theirs"] = best_ms["tallow"] / min(best_ms[name] for name in peers)
             rows.append(row)
     size = Path(FILE).stat().st_size
-    return {"rows": rows, "notes": [f"{size:,} bytes; the best of turns, of processor time", turns.load_note()]}
+    return {"rows": rows, "notes": [f"{size:,} bytes; the best turn, in processor time", turns.load_note()]}
 
 
 # ------------------------------------------------------------------------------------------------------ in the workers
@@ -89,5 +89,5 @@ def safe_open_torch() -> Load:
 
 
 def _sum(arrays: list[Any], touched: bool) -> Any:
-    """Of all weights, a cheap way of reading them."""
+    """Return the sum of all weights, a cheap way to read them."""
     return sum(array.sum() for array in arrays) if touched else arrays

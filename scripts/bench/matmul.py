@@ -1,7 +1,7 @@
-"""float32 matmul: tallow and NumPy in GFLOP/s, beside what the same engine reaches in registers alone.
+"""float32 matmul in GFLOP/s: tallow and NumPy, compared with the peak of the same engine in registers.
 
-Claims: in a browser at least 8 times NumPy where both operands are contiguous, and 65% of the peak; a matrix times a
-vector at a third of it.
+Claims: in a browser at least 8 times NumPy's speed if both operands are contiguous, and 65% of the peak; a matrix times
+a vector reaches a third of the peak.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tallow import kernels
 
 NAME = "matmul"
 
-# What, and whether b is stored transposed, as the weight of a Linear is.
+# The shapes, and whether b is stored transposed, like the weight of a Linear.
 CASES = [
     ((1500, 384), (384, 384), False),
     ((1500, 384), (384, 384), True),
@@ -57,12 +57,12 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         )
     return {
         "rows": rows,
-        "notes": ["peak: multiply-adds in registers, the same engine and the same minute; all in turn"],
+        "notes": ["peak: multiply-adds in registers, in the same engine and the same minute; all alternate"],
     }
 
 
 def _peak(libraries: list[str]) -> tuple[Callable[[], None], float]:
-    """A run of peak.c with the instructions of the kernels in use, and its GFLOP."""
+    """Return a run of peak.c, compiled with the instructions of the kernels in use, and its GFLOP."""
     variant = kernels.info().library.split()[-1]
     path = next(path for path in libraries if Path(path).stem == f"peak-{variant}")
     function = ctypes.CDLL(path).bench_peak

@@ -1,7 +1,7 @@
-"""What an op costs beside its arithmetic: one-element tensors, tallow and NumPy, and PyTorch where it is installed.
+"""Overhead of an op: one-element tensors in tallow, NumPy and, if installed, PyTorch.
 
-Claims, natively on one thread: `a + b` under no_grad takes no longer than PyTorch's, and a chain of 100 multiplications
-by a number, with backward, at most 0.6 of PyTorch's time.
+Claims, natively on one thread: `a + b` under no_grad takes no longer than in PyTorch, and a chain of 100
+multiplications by a number, with backward, takes at most 0.6 times as long.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cases(m: Any) -> dict[str, Callable[[], Any]]:
-    """Each does its op `CHAIN` times."""
+    """Return functions that apply their op `CHAIN` times."""
     a, b = m.ones(1), m.ones(1)
     w = m.ones(1, requires_grad=True)
     adds = _adds(a, b)

@@ -1,4 +1,4 @@
-"""Where a claim can be measured: in this interpreter, in Pyodide in Node, in Pyodide in Chromium."""
+"""The places to measure a claim: this interpreter, Pyodide in Node, Pyodide in Chromium."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-network
 
 @dataclass
 class Job:
-    """One claim, as a place is told: `name` is the module, `checkpoints` are names of files in the job's folder."""
+    """A claim to measure: `name` is the module, `checkpoints` are names of files in the job's folder."""
 
     name: str
     options: dict[str, Any]
@@ -42,7 +42,7 @@ def native(job: Job, folder: Path) -> dict[str, Any]:
     measure = importlib.import_module(f"bench.{job.name}").measure
     if job.run_c:
         program = folder / "run_c"
-        # -Ofast in full: Zig's driver makes plain -O2 of the short form
+        # -Ofast spelled out: Zig's driver turns the short form into -O2
         _zig("cc", "-O3", "-ffast-math", "-march=native", "-w", *_run_c(job.run_c), "-lm", "-o", str(program))
         measure = functools.partial(measure, run_c=functools.partial(_run_natively, program))
     with contextlib.chdir(folder):
@@ -63,7 +63,7 @@ def node(job: Job, folder: Path) -> dict[str, Any]:
 
 def browser(job: Job, folder: Path) -> dict[str, Any]:
     """Measure in Pyodide in a page in Chromium, headless."""
-    import prerequisites  # it and Playwright import test dependencies, needed for this place only
+    import prerequisites  # it and Playwright import test dependencies, which only this place needs
     from playwright.sync_api import sync_playwright
 
     pyodide = _prepare(job, folder)
@@ -78,7 +78,7 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
         page = chromium.new_page()
         page.set_default_timeout(0)
         page.goto(f"{origin}/page.html")
-        page.wait_for_function("() => Boolean(window.run)")  # a function would be called
+        page.wait_for_function("() => Boolean(window.run)")  # evaluate() would call a function
         result: dict[str, Any] = page.evaluate("job => window.run(job)", _as_json(job, pyodide))
         result["engine"] = f"Chromium {chromium.version}"
         chromium.close()
@@ -89,12 +89,12 @@ PLACES = {"native": native, "pyodide": node, "browser": browser}
 
 
 def _prepare(job: Job, folder: Path) -> Path:
-    """Put what the place needs into the folder, and return Pyodide's."""
+    """Copy the files that the place needs into the folder; return Pyodide's folder."""
     peak = _peak_libraries(folder, "wasm") if job.name == "matmul" else []
     job.options["peak"] = [path.name for path in peak]
     if job.run_c:
         wasi = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-D_WASI_EMULATED_MMAN", "-lwasi-emulated-mman"]
-        for variant in build_kernels.variants("wasm"):  # with the instructions that the kernels have
+        for variant in build_kernels.variants("wasm"):  # with the same instructions as the kernels
             cpu = next(flag for flag in variant.compile if flag.startswith("-mcpu="))
             program = folder / variant.file.replace("tallow-wasm", "run_c")
             _zig("cc", *wasi, "-O3", "-ffast-math", cpu, "-w", *_run_c(job.run_c), "-o", str(program))
@@ -112,15 +112,15 @@ def _prepare(job: Job, folder: Path) -> Path:
 
 
 def _peak_libraries(folder: Path, target: str) -> list[Path]:
-    """peak.c, compiled like the kernels."""
-    made = []
+    """Compile peak.c like the kernels."""
+    libraries = []
     for variant in build_kernels.variants(target):
         library = folder / variant.file.replace("tallow-wasm-", "peak-").replace("tallow-", "peak-")
         compiled = library.with_suffix(".o")
         _zig("cc", *build_kernels.FLAGS, *variant.compile, "-c", str(HERE / "peak.c"), "-o", str(compiled))
         _zig(*variant.link, str(compiled), "-o", str(library))
-        made.append(library)
-    return made
+        libraries.append(library)
+    return libraries
 
 
 def _run_c(source: Path) -> list[str]:
@@ -137,8 +137,8 @@ def _zig(*arguments: str) -> None:
 
 
 def _as_json(job: Job, pyodide: Path) -> dict[str, Any]:
-    told = {"run_c": None, "runC": job.run_c is not None, "onnx": job.onnx is not None, "pyodide": str(pyodide)}
-    return asdict(job) | told
+    entries = {"run_c": None, "runC": job.run_c is not None, "onnx": job.onnx is not None, "pyodide": str(pyodide)}
+    return asdict(job) | entries
 
 
 def _write_job(job: Job, folder: Path, pyodide: Path) -> None:
@@ -146,7 +146,7 @@ def _write_job(job: Job, folder: Path, pyodide: Path) -> None:
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
-    """The job's folder, and Pyodide under /pyodide/; isolated, because only then is the page's clock fine enough."""
+    """Serve the job's folder, and Pyodide under /pyodide/. Pages are isolated, which gives them a precise clock."""
 
     extensions_map = {  # noqa: RUF012 - the base class's
         **http.server.SimpleHTTPRequestHandler.extensions_map,

@@ -1,4 +1,4 @@
-"""Tables of results, as plain text."""
+"""Format results as plain text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Row = dict[str, Any]
 
 
 def table(rows: list[Row]) -> str:
-    """The rows under the names of their columns; numbers to three figures, to the right."""
+    """Return a table with the names of the columns; numbers have three digits and align right."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [columns, *([_cell(row.get(name, "")) for name in columns] for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
@@ -22,7 +22,7 @@ def table(rows: list[Row]) -> str:
 
 
 def machine() -> str:
-    """The processor's name, as far as the system tells."""
+    """Return the name of the processor, if the system reports it."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():

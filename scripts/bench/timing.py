@@ -1,4 +1,4 @@
-"""How long a call takes: warmed up, repeated for a while, the best and the median of all."""
+"""Measure the duration of calls: warm up, repeat for a while, report the best and the median."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Timing(NamedTuple):
 
 
 def in_turn(budget_s: float, least: int, *functions: Callable[[], Any]) -> list[Timing]:
-    """Call each until its budget is spent, and at least `least` times after one call that does not count.
+    """Call each function until its budget is spent, at least `least` times, after one warm-up call.
 
-    They take turns, so that whatever else the machine does meets them all.
+    They alternate, so that other load on the machine affects all of them.
     """
     times: list[list[float]] = [[] for _ in functions]
     for fn in functions:
@@ -31,7 +31,7 @@ def in_turn(budget_s: float, least: int, *functions: Callable[[], Any]) -> list[
 
 
 def per_call(rounds: int, calls: int, *functions: Callable[[], Any]) -> list[Timing]:
-    """The time of one call of functions too short for the clock: `calls` of one are timed together, in turns."""
+    """Measure functions that are too short for the clock: time `calls` calls of one together, alternating."""
 
     def many(fn: Callable[[], Any]) -> Callable[[], None]:
         def run() -> None:

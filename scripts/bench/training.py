@@ -1,7 +1,7 @@
-"""Training steps per second: tallow beside PyTorch natively, and beside its own array code in a browser.
+"""Training steps per second: tallow compared with PyTorch natively, and with its own array code in a browser.
 
-Claims, of PyTorch's CPU build with as many threads: the MLP and the transformer at 0.9, the CNN at 0.6, the tiny one
-at 1.3, each with at most 1.3 times the memory; in Chromium the MLP 6 times as fast with kernels as without.
+Claims, relative to PyTorch's CPU build with equal numbers of threads: 0.9 for the MLP and the transformer, 0.6 for the
+CNN, 1.3 for the tiny one, each with at most 1.3 times the memory. In Chromium, kernels make the MLP 6 times as fast.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         return {"rows": rows, "notes": ["steps per second, medians of turns; float32"]}
     rows = [_beside_pytorch(name, threads, options["repeats"]) for threads in THREADS for name in names]
     notes = [
-        "steps per second, medians of turns that the two processes take; MiB: what resident memory grows by at most",
+        "steps per second, medians of alternating turns; MiB: peak growth of resident memory",
         turns.load_note(),
     ]
     return {"rows": rows, "notes": notes}
 
 
 def workload(library: str, name: str) -> Callable[[], Any]:
-    """A step of it, in a worker."""
+    """Return a step of the workload, for a worker."""
     module = importlib.import_module(library)
     module.manual_seed(0)
     return WORKLOADS[name](module)

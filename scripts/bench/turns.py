@@ -1,6 +1,6 @@
-"""Libraries beside each other: each in a process of its own, with as many threads, and they take turns.
+"""Compare libraries: each runs in its own process, with equal numbers of threads, and they alternate.
 
-One process for all would be unfair: the threads of one library's pool may still spin while the other computes.
+A single process would be unfair: the thread pool of one library may still spin while the other computes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import tallow as tl
 
-TURN_S = 0.25  # how long a turn lasts, about
+TURN_S = 0.25  # approximate duration of a turn
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Took(NamedTuple):
-    """What a worker says of a turn."""
+    """The report of a worker about a turn."""
 
     seconds: float
     cpu_seconds: float
@@ -30,9 +30,9 @@ class Took(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Of doing a piece of work once: the median and the best of all turns, and the memory at the end.
+    """The cost of running the work once: the median and the best of all turns, and the memory at the end.
 
-    The best is of processor time where there is one thread: what else the machine does counts least in it.
+    With one thread, the best is processor time, which other load on the machine affects least.
     """
 
     seconds: float
@@ -40,12 +40,12 @@ class Cost(NamedTuple):
     bytes: int
 
 
-Worker = Callable[..., Took]  # from how often, and the case, to what that took
+Worker = Callable[..., Took]  # from (count, case) to the report of the worker
 
 
 @contextmanager
 def worker(library: str, threads: int, function: str, *arguments: str) -> Iterator[Worker]:
-    """A process that imports the library, and then does what the function returns; see worker.py."""
+    """Start a process that imports the library and runs the work that the function returns; see worker.py."""
     package = str(Path(tl.__file__).parents[1])
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("worker.py")), library, str(threads), function, *arguments],
@@ -69,7 +69,7 @@ def worker(library: str, threads: int, function: str, *arguments: str) -> Iterat
 
 
 def in_turn(workers: Sequence[Worker], threads: int, repeats: int, *case: Any) -> list[Cost]:
-    """What the case costs each of the workers."""
+    """Return the cost of the case in each worker."""
     for take in workers:
         take(1, *case)
     times = [max(1, round(TURN_S / take(1, *case).seconds)) for take in workers]
@@ -82,6 +82,6 @@ def in_turn(workers: Sequence[Worker], threads: int, repeats: int, *case: Any) -
 
 
 def load_note() -> str:
-    """What else the machine does."""
+    """Describe the load of the machine."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{os.cpu_count()} CPUs; load average at the end {load} (of 1, 5 and 15 minutes)"

@@ -1,9 +1,11 @@
-"""Milliseconds of a Whisper of tiny's shape, random weights, for thirty seconds of sound: tallow and its plain array
-code, natively beside openai-whisper on PyTorch, in a browser beside onnxruntime-web.
+"""Milliseconds of a Whisper of tiny's shape with random weights, for thirty seconds of sound.
 
-Claims: natively the encoder runs at 0.9 of openai-whisper's speed or better, the decoder at 3 times, and the
-spectrogram takes 60 ms at most; in Chromium, on one thread, both run at 0.8 of onnxruntime-web's speed or better, and
-the encoder 7 times faster than without kernels.
+Compares tallow and its array code with openai-whisper on PyTorch natively, and with onnxruntime-web in a browser; and
+with tallow's own int8 weights, `quant="int8"`.
+
+Claims: natively the encoder reaches 0.9 times openai-whisper's speed, the decoder 3 times, and the spectrogram takes at
+most 60 ms. In Chromium, on one thread, both reach 0.8 times onnxruntime-web's speed, and kernels make the encoder 7
+times as fast.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from bench.timing import Timing, in_turn
 from tallow import kernels
 from tallow.audio.mel import log_mel_spectrogram
 from tallow.autograd.modes import no_grad
-from tallow.creation import as_tensor
+from tallow.core.creation import as_tensor
+from tallow.core.tensor import Tensor, wrap
 from tallow.models.whisper import Whisper, WhisperConfig, decode
-from tallow.tensor import Tensor, wrap
 from tallow.text.whisper import WhisperTokenizer
 
 NAME = "whisper"
@@ -38,14 +40,15 @@ TINY = WhisperConfig(
     decoder_ffn_dim=1536,
 )
 WORDS = 50257
-# All texts are equally long: none may end.
+INT8 = ", int8"
+# All texts have the same length: suppress the end token.
 DECODING: dict[str, Any] = {"language": "en", "suppress_tokens": [-1, WORDS]}
 
 Parts = dict[str, Callable[[], Any]]
 
 
 def measure(options: dict[str, Any], onnx: Any = None) -> dict[str, Any]:
-    """`onnx` is what onnx.mjs returns; the two take turns, so that whatever else the machine does meets both."""
+    """Measure all parts. `onnx` is the module onnx.mjs. The two alternate, so that other load affects both."""
     rng = np.random.default_rng(0)
     sound = rng.standard_normal(16000 * SECONDS, dtype=np.float32) * np.float32(0.1)
     tokens = options["tokens"]
@@ -53,7 +56,7 @@ def measure(options: dict[str, Any], onnx: Any = None) -> dict[str, Any]:
         ("onnxruntime-web", _onnxruntime(onnx, tokens)) if onnx else ("openai-whisper", _openai(sound, tokens))
     )
     ours = _tallow(sound, tokens)
-    divisors = {"token": tokens}
+    divisors = {"token": tokens, f"token{INT8}": tokens}
     rows: list[Row] = []
     for part, run in ours.items():
         both = [run, theirs[part]] if part in theirs else [run]
@@ -66,47 +69,55 @@ def measure(options: dict[str, Any], onnx: Any = None) -> dict[str, Any]:
     memory = _memory()
     with kernels.off():
         for row, (part, run) in zip(rows, ours.items(), strict=True):
+            if part.endswith(INT8):  # array code widens a matrix at each use
+                continue
             start = time.perf_counter()  # once: in a browser the encoder takes a minute
             run()
             row["array code"] = 1000 / divisors.get(part, 1) * (time.perf_counter() - start)
     notes = [
-        f"best and median of {options['repeats']}; a token: {tokens}, from the encoded sound on, by their number",
+        f"best and median of {options['repeats']}; a token: {tokens}, from the encoded sound, divided by their number",
         *memory,
     ]
     return {"rows": rows, "notes": notes}
 
 
 def _tallow(sound: Any, tokens: int) -> Parts:
-    model = Whisper(TINY, device="meta").eval()
-    model.load_state_dict({name: _random(*each.shape) for name, each in model.state_dict().items()}, assign=True)
-    # Any vocabulary does: all bytes, and then what no text has.
-    model.tokenizer = WhisperTokenizer(
+    model, quantised = (Whisper(TINY, device="meta").eval() for _ in range(2))
+    state = {name: _random(*each.shape) for name, each in model.state_dict().items()}
+    # Any vocabulary will do: all bytes, then words that no text contains.
+    tokenizer = WhisperTokenizer(
         {bytes([i]) if i < 256 else b"\0" + i.to_bytes(3, "big"): i for i in range(WORDS)}, TINY.vocab_size
     )
+    for each in (model, quantised):
+        each.load_state_dict(state, assign=True)  # shares the arrays
+        each.tokenizer = tokenizer
+    quantised.quantize("int8")
     mel = log_mel_spectrogram(sound)
     with no_grad():
         audio = model.encoder(as_tensor(mel[None]))
 
-    def encode() -> None:
+    def encode(model: Whisper) -> None:
         with no_grad():
             model.encoder(as_tensor(mel[None]))
 
     return {
         "spectrogram": lambda: log_mel_spectrogram(sound),
-        "encoder": encode,
+        "encoder": lambda: encode(model),
         "token": lambda: decode(model, audio, sample_len=tokens, **DECODING),
+        f"encoder{INT8}": lambda: encode(quantised),
+        f"token{INT8}": lambda: decode(quantised, audio, sample_len=tokens, **DECODING),
     }
 
 
 def _random(*shape: int) -> Tensor:
-    """In place and in float32: what is taken on the way is never given back in a browser."""
+    """Draw random weights in place, in float32: a browser never frees temporary memory."""
     array = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
     array *= np.float32(0.02)
     return wrap(array)
 
 
 def _openai(sound: Any, tokens: int) -> Parts:
-    """Nothing where it is not installed."""
+    """Return the rows of openai-whisper; none if it is not installed."""
     try:
         import torch
         import whisper
@@ -144,6 +155,4 @@ def _memory() -> list[str]:
         import pyodide_js
     except ImportError:
         return []
-    return [
-        f"Pyodide's memory, of which nothing is ever given back: {pyodide_js._module.HEAPU8.length / 2**20:.0f} MiB"
-    ]
+    return [f"Pyodide's memory, which never shrinks: {pyodide_js._module.HEAPU8.length / 2**20:.0f} MiB"]

@@ -1,12 +1,13 @@
-"""Write what a browser's onnxruntime-web needs to run Whisper: an encoder, the keys and values of the decoder's
-cross-attention, and one step of the decoder, for `scripts/bench.py whisper --browser --onnx FOLDER`.
+"""Export Whisper for onnxruntime-web: an encoder, the keys and values of cross-attention, and one decoder step.
+
+For `scripts/bench.py whisper --browser --onnx FOLDER`.
 
     npm pack onnxruntime-web && tar xf onnxruntime-web-*.tgz && cp package/dist/ort.wasm.min.mjs \\
         package/dist/ort-wasm-simd-threaded.{mjs,wasm} FOLDER
-    python -P scripts/bench/whisper_onnx.py FOLDER     # with torch, onnx, onnxscript and openai-whisper; -P, because
-                                                       # this folder has a whisper.py too
+    python -P scripts/bench/whisper_onnx.py FOLDER     # needs torch, onnx, onnxscript and openai-whisper; -P because
+                                                       # this folder contains a whisper.py too
 
-The weights are random: only the shape of Whisper tiny counts.
+The weights are random: only the shape of Whisper tiny matters.
 """
 
 from __future__ import annotations
@@ -41,20 +42,20 @@ class CrossKeys(nn.Module):
         self.decoder = decoder
 
     def forward(self, audio: Tensor) -> list[Tensor]:
-        """(1, S, D) -> keys and values (1, H, S, K), of one layer after the other"""
+        """(1, S, D) -> keys and values (1, H, S, K), layer by layer"""
         parts = [block.cross_attn for block in self.decoder.blocks]
         return [split(project(audio)) for part in parts for project in (part.key, part.value)]
 
 
 class Step(nn.Module):
-    """Each layer has caches of its own as inputs and outputs: joined, they would be copied out and in again."""
+    """One decoder step. Each layer has separate caches as inputs and outputs; joined caches would be copied twice."""
 
     def __init__(self, decoder: Any) -> None:
         super().__init__()
         self.decoder = decoder
 
     def forward(self, token: Tensor, position: Tensor, past: list[Tensor], cross: list[Tensor]) -> list[Tensor]:
-        """token (1, 1), position (1,), caches (1, H, T, K) -> logits (1, V), and `past`, one position longer"""
+        """token (1, 1), position (1,), caches (1, H, T, K) -> logits (1, V), caches one position longer"""
         decoder = self.decoder
         x = decoder.token_embedding(token) + decoder.positional_embedding[position]
         present = []
@@ -71,7 +72,7 @@ class Step(nn.Module):
 
 
 def names(kind: str) -> list[str]:
-    """Of the caches, as onnx.mjs has them."""
+    """Return the names of the caches, as in onnx.mjs."""
     return [f"{kind}_{part}_{i}" for i in range(TINY.n_text_layer) for part in ("keys", "values")]
 
 

@@ -1,8 +1,8 @@
-"""python worker.py LIBRARY THREADS MODULE.FUNCTION ARGUMENTS...: works in a process of its own, when it is told to.
+"""python worker.py LIBRARY THREADS MODULE.FUNCTION ARGUMENTS...: run work on request in its own process.
 
-The function is given the arguments, and returns the work: a function of a case. Each line on stdin is a list of JSON,
-how often to do the work and then the case; the answer is a line of JSON too: the seconds that it took, those that the
-process had a processor, and by how many bytes the resident memory has grown at most since the library was imported.
+The function takes the arguments and returns the work: a function of a case. Each line on stdin is a JSON list: the
+number of runs, then the case. The reply is a line of JSON: the wall-clock seconds, the processor seconds, and the peak
+growth of resident memory in bytes since the import of the library.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 
 def _status_bytes(field: str) -> int:
-    found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(found[1]) * 1024 if found else 0
+    match = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(match[1]) * 1024 if match else 0
 
 
 def main(library: str, threads: str, function: str, *arguments: str) -> None:
@@ -26,7 +26,7 @@ def main(library: str, threads: str, function: str, *arguments: str) -> None:
         sys.modules["torch"].set_num_threads(int(threads))
     module, _, name = function.rpartition(".")
     make = getattr(importlib.import_module(module), name)
-    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins here
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     start_bytes = _status_bytes("VmRSS")
     work = make(*arguments)
     for line in sys.stdin:

@@ -1,8 +1,8 @@
 """Small models and one training step of each, written against PyTorch's API.
 
-Every function takes the module to use, `torch` or `tallow`, and returns a step: a function without arguments that
-trains once and returns the loss. The data is random and the same for both. Optimizers are fused, which is PyTorch's
-fastest way; tallow always fuses them.
+Every function takes the library, `torch` or `tallow`, and returns a step: a function without arguments that trains once
+and returns the loss. The data is random and equal for both. Optimizers are fused, PyTorch's fastest setting; tallow
+always fuses them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def mlp(torch: Any) -> Step:
 
 
 def tiny(torch: Any) -> Step:
-    """3-16-1 on 5 samples, SGD: nothing but overhead"""
+    """3-16-1 on 5 samples, SGD: only overhead"""
     nn = torch.nn
     model = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)

@@ -1,8 +1,8 @@
-"""The first things to know of a GPU: that it is seen, computes, and runs a kernel of tallow's own.
+"""First checks of a GPU: it is visible, it computes, and it runs one of tallow's kernels.
 
     python -m first_run.smoke RESULTS
 
-Each check adds a line to the file of results, in the form of a test. The first that fails is the last.
+Each check appends a line to the file of results, in the format of a test. The first failure ends the run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def kernel() -> str:
     return f"rms_norm, compiled and run in {time.perf_counter() - started:.1f} s"
 
 
-CHECKS: tuple[Callable[[], str], ...] = (device, versions, add, matmul, kernel)  # device says what is missing
+CHECKS: tuple[Callable[[], str], ...] = (device, versions, add, matmul, kernel)  # the device reports what is missing
 
 
 def main(results: Path) -> int:

@@ -1,6 +1,6 @@
-"""Run tests in a process that is replaced when a test ends it, hangs, or leaves the GPU broken.
+"""Run tests in a process that is replaced when a test kills it, hangs, or breaks the GPU.
 
-The process is pytest with the plugin tests/support/gpu_worker.py, whose file of results says what it is at.
+The process is pytest with the plugin tests/support/gpu_worker.py, whose file of results names the current test.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = "support.gpu_worker"
-FOUND = 87  # what compute-sanitizer is told to exit with
+FOUND = 87  # exit status of compute-sanitizer when it finds something
 POLL_S = 0.2
-START_LIMIT_S = 120.0  # to import, collect, and begin the first test
+START_LIMIT_S = 120.0  # for imports, collection, and the start of the first test
 FAILURES = ("failed", "broke the GPU", "hung", "died")
 
 
 @dataclass
 class Progress:
-    """What a file of results says so far."""
+    """The contents of a file of results so far."""
 
     collected: int = 0
     running: str | None = None
@@ -35,9 +35,9 @@ class Progress:
     outcomes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def counts(self) -> Counter[str]:
-        found = Counter(line["outcome"] for line in self.outcomes.values())
-        found["not run"] += max(0, self.collected - self.begun)
-        return found
+        counter = Counter(line["outcome"] for line in self.outcomes.values())
+        counter["not run"] += max(0, self.collected - self.begun)
+        return counter
 
 
 def read(results: Path) -> Progress:
@@ -48,7 +48,7 @@ def read(results: Path) -> Progress:
         try:
             line = json.loads(text)
         except json.JSONDecodeError:
-            continue  # cut off when its process was killed
+            continue  # truncated when its process was killed
         if "collected" in line:
             progress.collected = max(progress.collected, progress.begun + line["collected"])
         elif "began" in line:
@@ -69,15 +69,15 @@ def run_tests(
     test_limit_s: float,
     under: Sequence[str] = (),
 ) -> Progress:
-    """Run pytest with `arguments` until all tests have ended or it is `deadline`, by `time.monotonic`.
+    """Run pytest with `arguments` until all tests have ended or `time.monotonic()` reaches `deadline`.
 
     Args:
-        results: the file of results; what it has already is not run again.
-        log: what the processes print is added to it.
-        under: the program that runs pytest, such as a debugger, with its arguments.
+        results: the file of results; tests that it contains are not run again.
+        log: the output of the processes is appended to it.
+        under: a program that runs pytest, such as a debugger, with its arguments.
 
-    A test that takes longer than `test_limit_s`, and one that ends its process, is written down as such, and a new
-    process goes on with the next. Two processes in a row that begin no test are the end.
+    If a test takes longer than `test_limit_s` or kills its process, this is recorded, and a new process continues with
+    the next test. The run ends when two processes in a row start no test.
     """
     pytest = [sys.executable, "-m", "pytest", "-p", PLUGIN, f"--results={results}", "--continue-on-collection-errors"]
     idle = 0
@@ -99,14 +99,14 @@ def run_tests(
         elif process.returncode == FOUND:
             _write(results, under[0], "failed", 0.0)
             break
-        elif process.returncode in (0, 1, 5):  # all passed, some failed, none was left
+        elif process.returncode in (0, 1, 5):  # all passed, some failed, no tests left
             break
         idle = 0 if progress.begun > before else idle + 1
     return read(results)
 
 
 def _watch(process: subprocess.Popen[bytes], results: Path, before: int, deadline: float, test_limit_s: float) -> str:
-    """Wait for the process, and end it where a test takes too long. What to say of a test that has not ended."""
+    """Wait for the process; kill it if a test takes too long. Return the outcome of a test that did not finish."""
     started = time.time()
     while process.poll() is None:
         progress = read(results)
@@ -122,14 +122,14 @@ def _watch(process: subprocess.Popen[bytes], results: Path, before: int, deadlin
 
 
 def _write(results: Path, test: str, outcome: str, seconds: float) -> None:
-    """Add how a test ended that could not say so itself, behind a line that it may have begun."""
+    """Append the outcome of a test that could not report it itself, after a possibly unfinished line."""
     with results.open("a", encoding="utf-8") as file:
         file.write("\n" + json.dumps({"test": test, "outcome": outcome, "seconds": seconds}) + "\n")
 
 
 def environment() -> dict[str, str]:
-    """The caller's, with the checkout's packages before those on its PYTHONPATH, and of pytest's plugins none."""
+    """Return the environment of the caller, with the checkout first on PYTHONPATH and without pytest plugins."""
     folders = [str(ROOT / name) for name in ("package", "native_gpu", "scripts", "tests")]
-    given = os.environ.get("PYTHONPATH")
-    path = os.pathsep.join([*folders, *([given] if given else [])])
+    inherited = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join([*folders, *([inherited] if inherited else [])])
     return os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

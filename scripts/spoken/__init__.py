@@ -1,1 +1,1 @@
-"""The small speech model that comes with tallow: the phrases and voices that it learnt from, and its training."""
+"""The built-in speech model: its phrases and voices, and its training."""

@@ -1,4 +1,4 @@
-"""Rooms, noises and microphones, so that clean synthetic voices do not sound clean.
+"""Simulate rooms, noise and microphones, because synthetic voices are too clean.
 
 Letters: N samples, M mel bins, T frames.
 """
@@ -18,21 +18,21 @@ NOISE_SHARE, ROOM_SHARE, CHANNEL_SHARE = 0.7, 0.3, 0.5
 
 
 def noise(rng: Rng, count: int) -> Floats:
-    """Of mean power 1: from white to pink to red, sometimes with a hum of the mains and its overtones."""
+    """Return noise of mean power 1: white to pink to red, sometimes with mains hum and its overtones."""
     size = 1 << (count - 1).bit_length()
     spectrum = np.fft.rfft(rng.standard_normal(size, np.float32))
     spectrum *= np.maximum(np.arange(len(spectrum), dtype=np.float32), 8) ** -np.float32(rng.uniform(0, 1.2))
-    made = _unit(np.fft.irfft(spectrum)[:count])
+    samples = _unit(np.fft.irfft(spectrum)[:count])
     if rng.random() < 0.2:
         t = np.arange(count, dtype=np.float32) / SAMPLE_RATE_HZ
         hz = rng.choice((50, 60))
         overtones = sum(np.sin(2 * np.pi * hz * k * t + rng.uniform(0, 6)) / k for k in (1, 2, 3, 5))
-        made = _unit(made + rng.uniform(0.3, 2) * overtones)
-    return made
+        samples = _unit(samples + rng.uniform(0.3, 2) * overtones)
+    return samples
 
 
 def in_room(samples: Floats, rng: Rng) -> Floats:
-    """With echoes: noise that dies away, after the sound itself."""
+    """Add echoes: convolve with decaying noise."""
     decay_s = rng.uniform(0.03, 0.12)
     count = round(4 * decay_s * SAMPLE_RATE_HZ)
     t = np.arange(count, dtype=np.float32) / SAMPLE_RATE_HZ
@@ -45,7 +45,7 @@ def in_room(samples: Floats, rng: Rng) -> Floats:
 
 
 def spectrogram(samples: Floats, rng: Rng, n_mels: int) -> Floats:
-    """As `log_mel_spectrogram`, of the sound in some room, with some noise, through some microphone.
+    """Return the `log_mel_spectrogram` of the sound with a random room, noise and microphone.
 
     Shapes:  (N,) -> (M, N // 160)
     """
@@ -58,13 +58,13 @@ def spectrogram(samples: Floats, rng: Rng, n_mels: int) -> Floats:
     mel = log_mel_spectrogram(samples, n_mels)
     if rng.random() < CHANNEL_SHARE:
         mel = mel + _response(rng, n_mels)[:, None]
-    # Somewhere else in the sound it may be louder, which raises what counts as silence.
+    # Other parts of the sound may be louder, which raises the threshold of silence.
     louder = rng.uniform(0, 1) if rng.random() < 0.3 else 0.0
     return np.maximum(mel, np.float32(mel.max() + (louder - RANGE) / 4), dtype=np.float32)
 
 
 def _response(rng: Rng, n_mels: int) -> Floats:
-    """How loud a microphone takes each band: a slope and a wave, of up to 10 dB."""
+    """Return the gain of a microphone in each band: a slope plus a wave, up to 10 dB."""
     x = np.linspace(-1, 1, n_mels, dtype=np.float32)
     curve = rng.uniform(-0.15, 0.15) * x + rng.uniform(0, 0.1) * np.sin(rng.uniform(1, 6) * x + rng.uniform(0, 6))
     return curve.astype(np.float32)

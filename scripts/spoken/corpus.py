@@ -1,4 +1,4 @@
-"""Phrases said by voices, kept in a file so that they are made once."""
+"""Spoken phrases, cached in a file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .espeak import Espeak, Voice
 from .phrases import Phrase
 from .settings import Settings
 
-AUDIBLE = 0.003  # of the loudest sample: what is fainter at the ends is cut off
-SILENT_ENDS_S = 0.02  # of which so much stays
+AUDIBLE = 0.003  # relative to the loudest sample; quieter ends are cut off
+SILENT_ENDS_S = 0.02  # of which this much is kept
 LONGEST_S = 4.6
 
 Floats = npt.NDArray[np.float32]
@@ -37,7 +37,7 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Clip:
-    """A phrase that is said.
+    """A spoken phrase.
 
     Attributes:
         samples: (N,), at 16 kHz.
@@ -50,7 +50,7 @@ class Clip:
 
 
 class Clips:
-    """Clips of a file.
+    """The clips of a file.
 
     Attributes:  lengths: in samples
     """
@@ -73,7 +73,7 @@ class Clips:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is trained on, and what is held out: other phrases, said by other voices."""
+    """The training set, and the test set: other phrases by other voices."""
 
     training: Clips
     held_out: Clips
@@ -88,13 +88,13 @@ class Corpus:
 
 
 def clips(settings: Settings, folder: Path, progress: Any = iter, *, held_out: bool) -> Clips:
-    """Say what is not in the folder yet.  Args: progress: wraps what goes through the utterances"""
-    spoken = list(utterances(settings, held_out=held_out))
-    described = json.dumps([asdict(utterance) for utterance in spoken]).encode()
+    """Generate the clips that the folder lacks.  Args: progress: wraps the iteration over the utterances"""
+    batch = list(utterances(settings, held_out=held_out))
+    described = json.dumps([asdict(utterance) for utterance in batch]).encode()
     path = folder / f"spoken-{hashlib.sha256(described).hexdigest()[:16]}"
     if not path.with_suffix(".json").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _say(spoken, path, progress)
+        _say(batch, path, progress)
     return Clips(path)
 
 
@@ -105,21 +105,21 @@ def utterances(settings: Settings, *, held_out: bool) -> Iterator[Utterance]:
         yield Utterance(words, voices.voice(rng, held_out=held_out))
 
 
-def _say(spoken: list[Utterance], path: Path, progress: Any) -> None:
-    """Write samples, and then where in them what is said."""
+def _say(batch: list[Utterance], path: Path, progress: Any) -> None:
+    """Write the samples, then the positions of phrases and words."""
     espeak = Espeak()
-    made = [
-        clip for utterance in progress(spoken) if len((clip := say(espeak, utterance))[0]) < LONGEST_S * SAMPLE_RATE_HZ
+    recorded = [
+        clip for utterance in progress(batch) if len((clip := say(espeak, utterance))[0]) < LONGEST_S * SAMPLE_RATE_HZ
     ]
     with atomic_write(path.with_suffix(".npy")) as file:
-        np.save(file, np.concatenate([samples for samples, _, _ in made]))
-    index = [[words, starts, len(samples)] for samples, words, starts in made]
+        np.save(file, np.concatenate([samples for samples, _, _ in recorded]))
+    index = [[words, starts, len(samples)] for samples, words, starts in recorded]
     with atomic_write(path.with_suffix(".json")) as file:
         file.write(json.dumps(index).encode())
 
 
 def say(espeak: Espeak, utterance: Utterance) -> tuple[npt.NDArray[np.int16], Phrase, list[int]]:
-    """Samples at 16 kHz, without the silence at the ends, the words, and where each begins."""
+    """Return samples at 16 kHz without silence at the ends, the words, and the start of each word."""
     try:
         import soxr
     except ImportError as error:
@@ -128,7 +128,7 @@ def say(espeak: Espeak, utterance: Utterance) -> tuple[npt.NDArray[np.int16], Ph
     speech = espeak.say(utterance.words, utterance.voice)
     samples = soxr.resample(speech.samples, espeak.sample_rate_hz, SAMPLE_RATE_HZ)
     audible = np.flatnonzero(np.abs(samples.astype(np.int32)) > AUDIBLE * np.abs(samples.astype(np.int32)).max())
-    kept = round(SILENT_ENDS_S * SAMPLE_RATE_HZ)
-    first, last = max(audible[0] - kept, 0), min(audible[-1] + kept, len(samples))
+    margin = round(SILENT_ENDS_S * SAMPLE_RATE_HZ)
+    first, last = max(audible[0] - margin, 0), min(audible[-1] + margin, len(samples))
     starts = [round(start * SAMPLE_RATE_HZ / espeak.sample_rate_hz) - first for start in speech.word_starts]
     return samples[first:last], utterance.words, [int(np.clip(start, 0, last - first)) for start in starts]

@@ -1,4 +1,4 @@
-"""Synthetic voices: the library of eSpeak NG, through ctypes, which tells where each word begins.
+"""Synthetic voices: the library of eSpeak NG through ctypes, which reports the start of each word.
 
 Source:  https://github.com/espeak-ng/espeak-ng, `speak_lib.h`
 """
@@ -40,11 +40,11 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 @dataclass(frozen=True)
 class Voice:
-    """How something is said.
+    """A way to speak.
 
     Attributes:
-        name: of a language and, after "+", of a variant, as `espeak-ng -v` takes it.
-        rate: words a minute.
+        name: a language and, after "+", a variant, as for `espeak-ng -v`.
+        rate: words per minute.
         pitch, pitch_range: 0 to 99.
     """
 
@@ -65,19 +65,19 @@ class Speech:
 class Espeak:
     """eSpeak NG.
 
-    Attributes:  sample_rate_hz: of what it says
-    Raises:  MissingPackageError where the library is not installed
+    Attributes:  sample_rate_hz: sample rate of its output
+    Raises:  MissingPackageError if the library is not installed
     """
 
     def __init__(self) -> None:
         self._library, self.sample_rate_hz = _started()
         self._blocks: list[Int16] = []
-        self._events: list[tuple[int, int]] = []  # where in the text, where in the sound
+        self._events: list[tuple[int, int]] = []  # positions in the text and in the sound
         self._callback = _CALLBACK(self._take)  # the library does not keep it alive
 
     def say(self, words: tuple[str, ...], voice: Voice) -> Speech:
         """Raises:  TallowError for a voice that is not installed"""
-        self._library.espeak_SetSynthCallback(self._callback)  # the library is everybody's
+        self._library.espeak_SetSynthCallback(self._callback)  # the library has global state
         if self._library.espeak_SetVoiceByName(voice.name.encode()):
             raise TallowError(f"eSpeak NG has no voice {voice.name}")
         for parameter, value in ((RATE, voice.rate), (PITCH, voice.pitch), (PITCH_RANGE, voice.pitch_range)):
@@ -100,23 +100,23 @@ class Espeak:
         return 0
 
     def _word_starts(self, words: tuple[str, ...], end: int) -> list[int]:
-        """Words that are said as one with the next, as "on the" may be, begin with it."""
-        found = dict(self._events)
+        """Return the start of each word. A word spoken together with the next, such as "on the", starts with it."""
+        starts_at = dict(self._events)
         places = np.cumsum([0, *(len(word) + 1 for word in words[:-1])]).tolist()
         starts = []
         following = end
         for place in reversed(places):
-            following = min(following, found.get(place, following))
+            following = min(following, starts_at.get(place, following))
             starts.append(following)
         return starts[::-1]
 
 
 @cache
 def _started() -> tuple[ctypes.CDLL, int]:
-    """The library, and its sample rate; a process starts it once."""
+    """Load and start the library, once per process; return it and its sample rate."""
     name = ctypes.util.find_library("espeak-ng")
     if name is None:
-        raise MissingPackageError("libespeak-ng", "making speech: apt-get install espeak-ng", "train")
+        raise MissingPackageError("libespeak-ng", "speech synthesis: apt-get install espeak-ng", "train")
     library = ctypes.CDLL(name)
     sample_rate_hz = library.espeak_Initialize(SYNCHRONOUS, 0, None, 0)
     if sample_rate_hz <= 0:

@@ -1,4 +1,4 @@
-"""Word error rates: how many words are wrong, missing or added, of those that were said."""
+"""Word error rates: wrong, missing and added words, relative to the spoken words."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .corpus import Clips
 from .windows import N_MELS, Floats
 
 BATCH = 32
-EDGE_S = 0.3  # of silence before and after a phrase
+EDGE_S = 0.3  # silence before and after a phrase
 
 
 @dataclass
 class Score:
     """Attributes:
-    errors, words: how many.
-    wrong: what was said, and what was written instead.
+    errors, words: counts.
+    wrong: pairs of the spoken text and the transcript.
     """
 
     errors: int = 0
@@ -35,32 +35,32 @@ class Score:
     def rate(self) -> float:
         return self.errors / self.words
 
-    def add(self, said: Sequence[str], written: str) -> None:
-        errors = edits(said, written.split())
+    def add(self, reference: Sequence[str], transcript: str) -> None:
+        errors = edits(reference, transcript.split())
         self.errors += errors
-        self.words += len(said)
+        self.words += len(reference)
         self.phrases += 1
         if errors:
-            self.wrong.append((" ".join(said), written.strip()))
+            self.wrong.append((" ".join(reference), transcript.strip()))
 
     def row(self, name: str) -> str:
-        """A row of the table that `table` makes."""
+        """Return a row of the table of `table`."""
         right = 1 - len(self.wrong) / self.phrases
         return f"| {name} | {self.phrases} | {self.rate:.1%} | {right:.1%} |"
 
 
-def edits(said: Sequence[str], written: Sequence[str]) -> int:
-    """The fewest words to replace, leave out or add that make one of the other (Levenshtein 1966)."""
-    row = list(range(len(written) + 1))
-    for i, word in enumerate(said, 1):
+def edits(reference: Sequence[str], transcript: Sequence[str]) -> int:
+    """Return the least number of words to replace, remove or add to turn one into the other (Levenshtein 1966)."""
+    row = list(range(len(transcript) + 1))
+    for i, word in enumerate(reference, 1):
         before, row[0] = row[0], i
-        for j, other in enumerate(written, 1):
+        for j, other in enumerate(transcript, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (word != other))
     return row[-1]
 
 
 def scores(model: Whisper, clips: Clips) -> list[tuple[str, Score]]:
-    """Of all clips, each named by how it was heard."""
+    """Return the scores of all clips, by the way of listening."""
     count = len(clips)
     return [
         ("`transcribe`", transcribed(model, clips, count, noisy=False)),
@@ -70,7 +70,7 @@ def scores(model: Whisper, clips: Clips) -> list[tuple[str, Score]]:
 
 
 def transcribed(model: Whisper, clips: Clips, count: int, *, noisy: bool) -> Score:
-    """Of `transcribe`, with times, as users call it; noisy ones are heard as in training."""
+    """Score `transcribe`, with timestamps, as users call it; noisy clips are augmented as in training."""
     score = Score()
     for i in range(min(count, len(clips))):
         sound = _with_silence(clips[i].samples)
@@ -81,7 +81,7 @@ def transcribed(model: Whisper, clips: Clips, count: int, *, noisy: bool) -> Sco
 
 
 def decoded(model: Whisper, clips: Clips, count: int) -> Score:
-    """Of `decode`, without times, many at once."""
+    """Score `decode`, without timestamps, in batches."""
     score = Score()
     for chosen in _batches(min(count, len(clips))):
         mel = np.zeros((len(chosen), N_MELS, 2 * model.config.max_source_positions), np.float32)

@@ -1,6 +1,6 @@
-"""What is said: digits, numbers to 999, colours, directions, days, months, and short commands made of them.
+"""The phrases: digits, numbers to 999, colours, directions, days, months, and short commands made of them.
 
-Words are written in small letters, but for the names of days and months; numbers are written out.
+Words are in lower case, except the names of days and months; numbers are spelled out.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SPANS = ("seconds", "minutes", "hours", "days")
 LENGTHS = ("steps", "meters", "degrees")
 LONE_COMMANDS = ("yes", "no", "stop", "start", "go", "help", "play", "pause", "next", "wait", "cancel", "again")
 
-HELD_OUT_SHARE = 10  # one phrase in so many is never trained on
+HELD_OUT_SHARE = 10  # one phrase in this many is in the test set
 
 
 def number(n: int, *, british: bool = False) -> Phrase:
-    """The words of 0 to 999; in Britain with "and" after the hundreds."""
+    """Return the words of a number from 0 to 999; British English has "and" after the hundreds."""
     hundreds, rest = divmod(n, 100)
     words: list[str] = [DIGITS[hundreds], "hundred"] if hundreds else []
     if hundreds and rest and british:
@@ -49,7 +49,7 @@ def number(n: int, *, british: bool = False) -> Phrase:
 
 
 def _some_number(rng: random.Random) -> Phrase:
-    """Of one, two or three digits, equally often."""
+    """Return a number with one, two or three digits, each equally likely."""
     return number(rng.randrange(10 ** rng.randint(1, 3)), british=rng.random() < 0.5)
 
 
@@ -66,7 +66,7 @@ def _word(rng: random.Random) -> Phrase:
 
 
 def _words(rng: random.Random) -> Phrase:
-    """Words that have nothing to do with each other, so that what is written is what is heard."""
+    """Return unrelated words, so that context does not help."""
     return tuple(rng.choice(WORDS) for _ in range(rng.randint(2, 5)))
 
 
@@ -126,7 +126,7 @@ def _remind(rng: random.Random) -> Phrase:
     return (rng.choice(("call", "remind", "wake")), "me", "on", *when, *rng.choice(((), _time(rng))))
 
 
-# Each with how often it comes.
+# Each with its frequency.
 _KINDS: tuple[tuple[Callable[[random.Random], Phrase], int], ...] = (
     (_word, 8),
     (_words, 12),
@@ -153,15 +153,15 @@ WORDS: tuple[str, ...] = tuple(
 
 
 def phrase(rng: random.Random, *, held_out: bool, longest: int) -> Phrase:
-    """One of those that are, or are not, held out, of at most so many words."""
+    """Return a phrase of the training set or the test set with at most `longest` words."""
     makers, weights = zip(*_KINDS, strict=True)
     while True:
         (make,) = rng.choices(makers, weights)
-        made = make(rng)
-        if len(made) <= longest and is_held_out(made) == held_out:
-            return made
+        candidate = make(rng)
+        if len(candidate) <= longest and is_held_out(candidate) == held_out:
+            return candidate
 
 
 def is_held_out(words: Sequence[str]) -> bool:
-    """By chance, but always the same; single words never are."""
+    """Return whether a phrase is in the test set: pseudo-random but fixed; single words never are."""
     return len(words) > 1 and zlib.crc32(" ".join(words).encode()) % HELD_OUT_SHARE == 0

@@ -1,4 +1,4 @@
-"""All that a training run depends on."""
+"""The settings of a training run."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tallow.models.whisper import WhisperConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.Settings):
-    """Equal settings give equal weights, on one kind of machine. The defaults are those of the model in the wheel.
+    """Settings of a run; equal settings give equal weights on one kind of machine. Defaults: the built-in model's.
 
     Attributes:
-        clips, held_out: how many phrases are said for training, and how many for evaluation.
-        longest_phrase: words.
-        positions: of the encoder, 20 ms each: what the model hears at once.
-        context: tokens that the decoder reads.
-        full_share: the share of the last steps, whose windows are as long as those of inference; before, they are no
-            longer than the longest sound in them.
-        pool: how many batches are sorted by length together.
-        spoken_weight: of the loss by which the encoder alone is to tell which word is being said when.
-        validation_clips: how many held-out ones the validation is of.
+        clips, held_out: number of spoken phrases in the training set and in the test set.
+        longest_phrase: in words.
+        positions: encoder positions of 20 ms each: the length of a window.
+        context: decoder positions in tokens.
+        full_share: fraction of the steps, at the end, with windows as long as in inference; before, windows are as
+            long as the longest sound in the batch.
+        pool: number of batches that are sorted by length together.
+        spoken_weight: weight of the loss of the encoder's temporary head, which predicts the word at each position.
+        validation_clips: number of test phrases in a validation.
     """
 
     clips: int = 40_000

@@ -1,4 +1,4 @@
-"""The training loop. It can be stopped at any moment, and goes on from its last checkpoint to the same weights."""
+"""The training loop. It can be stopped at any time and resumes from its last checkpoint to the same weights."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .phrases import WORDS
 from .settings import Settings
 from .windows import IGNORED, Batch, Windows
 
-NEAREST = 2  # positions, where the inner heads of the first layer look at the beginning
-FOCUS = 1.8  # how much so
+NEAREST = 2  # positions: initial distance of attention in the inner heads of the first layer
+FOCUS = 1.8  # sharpness of that attention
 
 
 class Losses(NamedTuple):
     """Attributes:
-    text: nats per token that the decoder writes.
-    spoken: nats per position of the sound, of which word is being said there.
+    text: nats per token of the decoder.
+    spoken: nats per position of the sound, for the word spoken there.
     """
 
     text: tl.Tensor
@@ -39,8 +39,8 @@ class Losses(NamedTuple):
 
 
 class Training(training.Training):
-    """A run. A row of its `curve`: the step, both training losses since the row before, the word error rate of held-out
-    clips."""
+    """A training run. A row of `curve` holds the step, both training losses since the previous row, the word error rate
+    of the test set."""
 
     settings: Settings
 
@@ -55,7 +55,7 @@ class Training(training.Training):
         self._spoken_head = Linear(settings.width, 1 + len(WORDS), device=device)  # for training only
         trained = ModuleDict({"model": self.model, "spoken_head": self._spoken_head})
         super().__init__(settings, trained, _optimizer(self.model, self._spoken_head, settings), checkpoint)
-        self._ahead = ThreadPoolExecutor(1)  # makes the next batch while this one is learnt from
+        self._ahead = ThreadPoolExecutor(1)  # prepares the next batch during the current step
         self._next: Future[Batch] | None = None
 
     def resume(self) -> None:
@@ -63,7 +63,7 @@ class Training(training.Training):
         self._next = None
 
     def validate(self) -> float:
-        """The word error rate of held-out clips, always the same ones, without times."""
+        """Return the word error rate of fixed test clips, without timestamps."""
         self.model.eval()
         score = evaluation.decoded(self.model, self.corpus.held_out, self.settings.validation_clips)
         self.model.train()
@@ -72,7 +72,7 @@ class Training(training.Training):
     def learn(self) -> tuple[float, float]:
         settings = self.settings
         batch = self._next.result() if self._next else self._batch(self.step)
-        # NumPy lets go of the interpreter where it computes, so this costs little.
+        # NumPy releases the GIL while it computes, so this costs little.
         self._next = self._ahead.submit(self._batch, self.step + 1) if self.step + 1 < settings.steps else None
         losses = self.losses(batch)
         (losses.text + settings.spoken_weight * losses.spoken).backward()
@@ -94,7 +94,7 @@ class Training(training.Training):
 
 
 def encode(encoder: WhisperEncoder, mel_BMT: tl.Tensor) -> tl.Tensor:
-    """As the encoder does, of any even number of frames that is no more than what it takes: they save time.
+    """Run the encoder on any even number of frames up to its maximum; fewer frames save time.
 
     Shapes:  (B, M, T) -> (B, T / 2, D)
     """
@@ -106,10 +106,10 @@ def encode(encoder: WhisperEncoder, mel_BMT: tl.Tensor) -> tl.Tensor:
 
 
 def look_around(encoder: WhisperEncoder) -> None:
-    """Let each head of the encoder begin by looking at what is some distance before or behind, farther in each layer.
+    """Initialise each head of the encoder to attend at a fixed distance before or behind, farther in each layer.
 
-    A word is known by what is around each place, and to find that out from random heads takes thousands of steps. Of
-    sinusoids of position t, queries that are turned by an angle w d have the largest product with the keys of t + d.
+    A word depends on its surroundings, and random heads need thousands of steps to learn that. For sinusoids of
+    position t, queries that are rotated by the angle w d have their largest product with the keys of position t + d.
     The idea, for images: Cordonnier et al. 2020, arXiv:1911.03584, theorem 1.
     """
     width = encoder.embed_positions.embedding_dim
@@ -117,7 +117,7 @@ def look_around(encoder: WhisperEncoder) -> None:
         attention = block.self_attn
         head_width = width // attention.num_heads
         pairs = head_width // 2
-        waves = np.arange(pairs) * (width // 4 // pairs)  # the faster half of all
+        waves = np.arange(pairs) * (width // 4 // pairs)  # the half with the higher frequencies
         rates = LONGEST_PERIOD ** -(waves / max(width // 2 - 1, 1))
         query, key = (np.zeros((attention.num_heads, pairs, 2, width), np.float32) for _ in range(2))
         for head in range(attention.num_heads):
@@ -133,7 +133,7 @@ def look_around(encoder: WhisperEncoder) -> None:
 
 
 def _optimizer(model: Whisper, spoken_head: Linear, settings: Settings) -> tl.optim.AdamW:
-    """AdamW that decays the matrices of layers; the positions of the sound stay sinusoids."""
+    """Return AdamW with weight decay for the matrices of layers; the encoder positions stay sinusoids."""
     modules = [*model.modules(), spoken_head]
     decayed = [module.weight for module in modules if isinstance(module, Linear | Conv1d)]
     model.encoder.embed_positions.weight.requires_grad_(False)
@@ -151,13 +151,13 @@ def _optimizer(model: Whisper, spoken_head: Linear, settings: Settings) -> tl.op
 
 
 def export(model: Whisper, folder: Path) -> None:
-    """Write the model as a folder of Hugging Face's, in float16."""
+    """Write the model as a Hugging Face folder, in float16."""
     save_folder(model, _config_json(model.config, model.tokenizer), folder)
     vocabulary.save(folder / "vocab.json")
 
 
 def _config_json(config: WhisperConfig, tokenizer: WhisperTokenizer) -> dict[str, Any]:
-    """What `WhisperConfig.from_json` and transformers read."""
+    """Return the entries of config.json for `WhisperConfig.from_json` and transformers."""
     entries = asdict(config)
     entries["init_std"] = entries.pop("initializer_range")
     return {

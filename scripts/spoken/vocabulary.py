@@ -16,7 +16,7 @@ BYTES = 256
 
 
 def ranks() -> dict[bytes, int]:
-    """The id of each token that is text."""
+    """Return the id of each text token."""
     tokens = [bytes([i]) for i in range(BYTES)] + [f" {word}".encode() for word in WORDS]
     return {token: i for i, token in enumerate(tokens)}
 
@@ -26,7 +26,7 @@ def tokenizer() -> WhisperTokenizer:
 
 
 def save(path: Path) -> None:
-    """Write `vocab.json` as GPT-2's is: each byte spelt as a letter."""
+    """Write `vocab.json` in GPT-2's format, with each byte spelled as a letter."""
     spelt = {"".join(LETTERS_OF_BYTES[byte] for byte in token): rank for token, rank in ranks().items()}
     with atomic_write(path) as file:
         file.write((json.dumps(spelt, ensure_ascii=False) + "\n").encode())

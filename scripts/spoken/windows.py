@@ -1,8 +1,8 @@
-"""Rows for training: some seconds with phrases in them, and what Whisper writes of that.
+"""Training rows: a few seconds with phrases, and the tokens that Whisper should predict.
 
 Letters: B rows, M mel bins, T frames, N tokens.
 
-A row is planned first, which tells its length, and rendered when it is its turn.
+A row is planned first, which gives its length, and rendered later.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from .phrases import WORDS, Phrase
 from .settings import Settings
 
 IGNORED = -100
-LATEST_FIRST_S = 1.0  # Whisper's rules let no text begin later, so speech that does is said to begin then
+LATEST_FIRST_S = 1.0  # Whisper's rules allow no later start, so later speech gets this time
 N_MELS = 80
 SAMPLES_PER_POSITION = 2 * HOP
-NOTICED = SAMPLE_RATE_HZ // 10  # so much of a word must be heard for its beginning to be written
-TOLERANCE = SAMPLE_RATE_HZ // 50  # so little of one may be missing
+NOTICED = SAMPLE_RATE_HZ // 10  # minimum audible part of a word for writing its start
+TOLERANCE = SAMPLE_RATE_HZ // 50  # maximum missing part of a whole word
 
-# The tokens are finer, but what cannot be told apart would be spread over several of them: a text of few words would
-# then look unlikely, and be thrown away.
+# The timestamp tokens are finer, but indistinguishable times would share their probability among several tokens. A
+# short text would then look unlikely and be rejected.
 TIME_GRID_S = 0.1
 ROUNDING = 1e-6
 
-COUNT_SHARES = (0.55, 0.22, 0.08, 0.15)  # how many rows have one phrase, two, ...; four seldom fit, so they are cut off
-# How many rows are silent, begin with a long silence, begin within a phrase, and have something before them.
+COUNT_SHARES = (0.55, 0.22, 0.08, 0.15)  # fractions of rows with one phrase, two, ...; four rarely fit and are cut off
+# Fractions of rows that are silent, start with a long silence, start within a phrase, or follow previous text.
 SILENT_SHARE, LATE_SHARE, LATER_START_SHARE, PROMPT_SHARE, FULL_PROMPT_SHARE = 0.05, 0.12, 0.1, 0.3, 0.5
 
 Floats = npt.NDArray[np.float32]
@@ -49,12 +49,12 @@ Rng = np.random.Generator
 @dataclass(frozen=True)
 class Plan:
     """Attributes:
-    clips: their numbers.
-    gaps_s: the silence before each, and behind the last.
-    skipped: how many words of the first were said before the window.
-    speed: that of all clips, of their own.
-    samples: how long the row is.
-    seed: of all else.
+    clips: indices of the clips.
+    gaps_s: the silence before each clip, and after the last.
+    skipped: number of words of the first clip before the window.
+    speed: factor on the speed of all clips.
+    samples: length of the row.
+    seed: for all other random choices.
     """
 
     clips: tuple[int, ...]
@@ -66,7 +66,7 @@ class Plan:
 
 
 class Placed(NamedTuple):
-    """A phrase in a row: its words, and the samples where each begins and the last one ends."""
+    """A phrase in a row: its words, the first sample of each, and the end of the last."""
 
     words: Phrase
     edges: list[int]
@@ -75,9 +75,9 @@ class Placed(NamedTuple):
 class Row(NamedTuple):
     """Attributes:
     mel: (M, T).
-    inputs: what the decoder reads.
-    targets: what is to follow each of these.
-    spoken: (T / 2), which word is being said when, as 1 + its number in `WORDS`; 0 is none.
+    inputs: input tokens of the decoder.
+    targets: the next token for each input.
+    spoken: (T / 2), the word at each position, as 1 + its index in `WORDS`; 0 is none.
     """
 
     mel: Floats
@@ -96,7 +96,7 @@ class Batch(NamedTuple):
 
 
 class Windows:
-    """Batches, each of which depends on nothing but the settings and its number."""
+    """Batches of rows. A batch depends only on the settings and its index."""
 
     def __init__(self, clips: Clips, tokenizer: WhisperTokenizer, settings: Settings) -> None:
         self._clips = clips
@@ -106,7 +106,10 @@ class Windows:
         self._pool: tuple[int, list[list[Plan]]] = (-1, [])
 
     def batch(self, number: int, *, full: bool) -> Batch:
-        """Args:  full: the rows are as in inference: as long, not as the longest sound, and more often after others"""
+        """Return batch number `step`.
+
+        Args:  full: rows as in inference: of full length, and more often after previous text
+        """
         pool, place = divmod(number, self._settings.pool)
         if self._pool[0] != pool:
             self._pool = (pool, self._plan_pool(pool))
@@ -115,7 +118,7 @@ class Windows:
         return stack(rows, frames + frames % 2)
 
     def _plan_pool(self, number: int) -> list[list[Plan]]:
-        """Batches of rows of about one length, in any order."""
+        """Plan batches of rows of similar length, in random order."""
         rng = np.random.default_rng((self._settings.seed, number))
         size = self._settings.batch_size
         plans = sorted((self.plan(rng) for _ in range(size * self._settings.pool)), key=lambda plan: plan.samples)
@@ -153,18 +156,18 @@ class Windows:
         return Row(mel, [*prompt, *text[:-1]], targets, _spoken(placed, mel.shape[1] // 2))
 
     def _silent_row(self, plan: Plan, rng: Rng, prompt: list[int], with_times: bool) -> Row:
-        """Nobody speaks; and whoever writes nevertheless writes nothing."""
+        """Return a silent row, whose text is empty."""
         tokenizer = self._tokenizer
         level = 10 ** (rng.uniform(-70, -10) / 20) * (rng.random() < 0.8)
         mel = augment.spectrogram(augment.noise(rng, plan.samples) * np.float32(level), rng, N_MELS)
-        if rng.random() < 0.5:  # elsewhere in the sound somebody does
+        if rng.random() < 0.5:  # other parts of the sound contain speech
             mel = np.maximum(mel, np.float32(rng.uniform(-1.5, 0.2)))
         first = self._time(rng.uniform(0, LATEST_FIRST_S) * SAMPLE_RATE_HZ) if with_times else tokenizer.no_timestamps
         targets = [IGNORED] * len(prompt) + [tokenizer.no_speech, tokenizer.eot]
         return Row(mel, [*prompt, tokenizer.sot, first], targets, _spoken([], mel.shape[1] // 2))
 
     def _place(self, plan: Plan, rng: Rng) -> tuple[Floats, list[Placed]]:
-        """The sound, and where in it what is said; of the last phrase, some may be beyond its end."""
+        """Return the sound and its phrases; the last phrase may extend beyond the end."""
         sound = np.zeros(plan.samples, np.float32)
         placed = []
         at, skipped = 0, plan.skipped
@@ -172,7 +175,7 @@ class Windows:
             at += round(gap_s * SAMPLE_RATE_HZ)
             clip = self._clips[i]
             first = 0
-            if skipped:  # the grid of times is coarse, so some of the word before is heard, too
+            if skipped:  # the grid of times is coarse, so a part of the previous word is audible
                 first = max(clip.word_starts[skipped] - int(rng.uniform(0, TIME_GRID_S) * SAMPLE_RATE_HZ), 0)
             samples = _faster(clip.samples[first:], plan.speed) * np.float32(rng.uniform(0.4, 1))
             edges = [*clip.word_starts[skipped:], len(clip.samples)]
@@ -183,28 +186,28 @@ class Windows:
         return sound, placed
 
     def _write(self, placed: list[Placed], end: int, with_times: bool) -> list[int]:
-        """The text of a row that ends at some sample.
+        """Return the text of a row that ends at a given sample.
 
-        What is cut off at the end is written as far as its words are whole, if it is the only phrase; otherwise only
-        its time is, and the next window begins there, as in Whisper's training.
+        If the only phrase is cut off at the end, its complete words are written. Otherwise only its start time is
+        written, and the next window starts there, as in Whisper's training.
         """
         text: list[int] = []
         heard: list[int] = []
         for words, edges in placed:
-            whole = sum(edge <= end + TOLERANCE for edge in edges[1:])
-            ids = [token for word in words[:whole] for token in self._tokenizer.encode(f" {word}")]
+            count = sum(edge <= end + TOLERANCE for edge in edges[1:])
+            ids = [token for word in words[:count] for token in self._tokenizer.encode(f" {word}")]
             begin = self._time(edges[0] if text else min(edges[0], LATEST_FIRST_S * SAMPLE_RATE_HZ))
             heard += ids
-            if whole == len(words):
+            if count == len(words):
                 text += [begin, *ids, self._time(min(edges[-1], end), later=True)]
             elif ids and not text:
-                text += [begin, *ids, *[max(self._time(edges[whole]), begin + 1)] * 2]
+                text += [begin, *ids, *[max(self._time(edges[count]), begin + 1)] * 2]
             elif text and edges[0] < end - NOTICED:
                 text.append(begin)
         return text if with_times else heard
 
     def _prompt(self, rng: Rng, with_times: bool, full: bool) -> list[int]:
-        """Something that was said before, and tells nothing.  Args: full: with pauses in between"""
+        """Return unrelated previous text.  Args: full: with pauses in between"""
         placed = [self._clips[int(i)] for i in rng.integers(len(self._clips), size=rng.integers(1, 4))]
         tokens: list[int] = []
         for clip in placed:
@@ -215,10 +218,10 @@ class Windows:
         return [self._tokenizer.sot_prev, *tokens[-(self._settings.context // 2 - 1) :]]
 
     def _time(self, sample: float, *, later: bool = False) -> int:
-        """The token of a time of the grid, at or before that of the sample, or at or after it."""
+        """Return the timestamp token on the grid at or before the sample, or at or after it."""
         steps = sample / SAMPLE_RATE_HZ / TIME_GRID_S
-        whole = math.ceil(steps - ROUNDING) if later else math.floor(steps + ROUNDING)
-        return self._tokenizer.timestamp_begin + whole * round(TIME_GRID_S / SECONDS_PER_TIMESTAMP)
+        index = math.ceil(steps - ROUNDING) if later else math.floor(steps + ROUNDING)
+        return self._tokenizer.timestamp_begin + index * round(TIME_GRID_S / SECONDS_PER_TIMESTAMP)
 
 
 def _spoken(placed: list[Placed], positions: int) -> Ids:
@@ -230,16 +233,16 @@ def _spoken(placed: list[Placed], positions: int) -> Ids:
 
 
 def _faster(samples: Floats, speed: float) -> Floats:
-    """Higher, too: as if somebody smaller spoke."""
+    """Change the speed and the pitch, as of a smaller speaker."""
     places = np.arange(round(len(samples) / speed)) * speed
     return np.interp(places, np.arange(len(samples)), samples).astype(np.float32)
 
 
 def stack(rows: Sequence[Row], frames: int) -> Batch:
-    """Rows of some frames; what is missing is zero, as behind the end of a file."""
+    """Return rows with a number of frames, padded with zeros as after the end of a file."""
     mel = np.zeros((len(rows), N_MELS, frames), np.float32)
-    for made, row in zip(mel, rows, strict=True):
-        made[:, : row.mel.shape[1]] = row.mel
+    for target, row in zip(mel, rows, strict=True):
+        target[:, : row.mel.shape[1]] = row.mel
     return Batch(
         mel,
         _padded([row.inputs for row in rows], 0),
@@ -250,6 +253,6 @@ def stack(rows: Sequence[Row], frames: int) -> Batch:
 
 def _padded(rows: Sequence[Sequence[int] | Ids], filler: int, length: int = 1) -> Ids:
     padded = np.full((len(rows), max(length, *map(len, rows))), filler)
-    for made, row in zip(padded, rows, strict=True):
-        made[: len(row)] = row
+    for target, row in zip(padded, rows, strict=True):
+        target[: len(row)] = row
     return padded

@@ -1,1 +1,1 @@
-"""The small language model that comes with tallow: the grammar its stories are made by, and its training."""
+"""The built-in story model: the grammar of its stories, and its training."""

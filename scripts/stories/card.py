@@ -1,4 +1,4 @@
-"""The model card: what the model is, how it was trained, how well it does, and how to make it again."""
+"""The model card: description, training, results, and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .training import Training
 CARD = """\
 # stories
 
-A language model of {parameters:,} parameters that tells small stories. tallow trained it, with its own autograd and its
-own AdamW, in {minutes:.0f} minutes on {device}.
+A language model with {parameters:,} parameters that tells small stories. It was trained with tallow in
+{minutes:.0f} minutes on {device}.
 
 ```python
 from tallow.models import stories
@@ -25,20 +25,20 @@ from tallow.models import stories
 model, tokenizer = stories.load()
 ```
 
-`tallow generate` tells one in the terminal, and the page llama2c in a browser tab.
+`tallow generate` tells a story in the terminal, and the page llama2c in a browser tab.
 
-| file | what it holds |
+| file | contents |
 | --- | --- |
 | `model.safetensors` | the weights in float16, {weight_bytes:,} bytes; `load` widens them to float32 |
-| `config.json` | the sizes, as Hugging Face's `LlamaForCausalLM` has them |
+| `config.json` | the sizes, in the format of Hugging Face's `LlamaForCausalLM` |
 | `tokenizer.bin` | {vocab_size} pieces of byte-pair encoding, in llama2.c's format |
 
 ## What it can and cannot do
 
-It continues a text in the register of a picture book: somebody has a problem, tries, is helped, and learns from it.
-It learnt from nothing but stories that the grammar in `scripts/stories` tells, so it knows that grammar's {plots}
-plots, thirty names and about a thousand words. It knows nothing of the world, and a prompt with other words leads it
-astray. No text by anybody else was used.
+It continues a text in the style of a picture book: a character has a problem, tries to solve it, gets help, and learns
+something. The training data are stories from the grammar in `scripts/stories` only, so the model knows {plots} plots,
+thirty names and about a thousand words. It has no knowledge of the world, and a prompt with other words gives nonsense.
+No text by other authors was used.
 
 ## Sizes
 
@@ -47,35 +47,35 @@ tokens, and the embedding as the head.
 
 ## Training
 
-{told:,} different stories, of which {held_out:,} were held out and {learnt:,} learnt from. {steps} steps of
+{told:,} distinct stories: {learnt:,} for training and {held_out:,} in the test set. {steps} steps of
 {batch_size} rows of {context} tokens; AdamW with learning rate {learning_rate} after {warmup_steps} steps of warm-up,
-down to {final_learning_rate} along a cosine; weight decay {weight_decay} for all matrices but the embedding;
-gradients clipped at norm {clip_norm}; float32; seed {seed}. The losses are nats per token; the validation loss is taken
-of {validation_rows} rows of held-out stories.
+down to {final_learning_rate} along a cosine; weight decay {weight_decay} for all matrices except the embedding;
+gradients clipped at norm {clip_norm}; float32; seed {seed}. The losses are in nats per token; the validation loss is
+that of {validation_rows} rows of the test set.
 
 {curve}
 
-## Held-out stories
+## Test set
 
-All {held_out:,} of them, each on its own, with the weights as they are in the file. The trigram model learnt from the
-same stories and is scored on the same tokens; interpolated Kneser-Ney smooths it, with discount 0.75.
+All {held_out:,} stories, scored separately, with the weights in the file. The trigram model was trained on the same
+stories and is scored on the same tokens; it uses interpolated Kneser-Ney smoothing with discount 0.75.
 
 {scores}
 
-## Make it again
+## Reproduce it
 
 ```
 pip install -e '.[train]'
-scripts/train_stories.py               # Ctrl-C at any moment; --resume goes on
+scripts/train_stories.py               # Ctrl-C at any time; --resume continues
 scripts/train_stories.py --evaluate    # the table above
 ```
 
-tallow {version}, NumPy {numpy}, Python {python}. Another machine rounds differently, so its weights differ a little.
+tallow {version}, NumPy {numpy}, Python {python}. Other machines round differently, so the weights differ slightly.
 """
 
 
 def write(path: Path, training: Training, scores: str) -> None:
-    """Write the card of a finished run beside the files that `training.export` wrote."""
+    """Write the card of a finished run next to the files of `training.export`."""
     settings = training.settings
     values = vars(settings) | {
         "parameters": sum(parameter.numel() for parameter in training.model.parameters()),

@@ -1,4 +1,4 @@
-"""Stories as token ids, in rows for training and one by one for evaluation."""
+"""Stories as token ids: in rows for training, one by one for evaluation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is trained on, what is held out, and the vocabulary of both. No story is in both."""
+    """The training set, the test set, and their tokenizer. No story is in both sets."""
 
     training: list[str]
     held_out: list[str]
@@ -28,18 +28,18 @@ class Corpus:
 
     @classmethod
     def make(cls, settings: Settings) -> Corpus:
-        told = list(grammar.stories(PLOTS, settings.stories, settings.seed))
-        held_out, training = told[: settings.held_out], told[settings.held_out :]
+        all_stories = list(grammar.stories(PLOTS, settings.stories, settings.seed))
+        held_out, training = all_stories[: settings.held_out], all_stories[settings.held_out :]
         vocabulary = tokenizer.train(training[: settings.tokenizer_stories], settings.vocab_size)
         return cls(training, held_out, vocabulary)
 
     def encode(self, stories: Sequence[str]) -> list[list[int]]:
-        """Each story's ids between two marks: BOS starts it, and the BOS of the next ends it."""
+        """Return the ids of each story between two marks: BOS starts it, and the BOS of the next story ends it."""
         return [[BOS, *encoding.ids, BOS] for encoding in self.tokenizer.encode_batch_fast(stories)]
 
 
 class Rows:
-    """Stories one after another, cut into rows of `length` ids; every row begins where a story does."""
+    """Concatenated stories, cut into rows of `length` ids; every row starts with a story."""
 
     def __init__(self, texts: Sequence[Sequence[int]], length: int) -> None:
         sizes = [len(text) - 1 for text in texts]
@@ -48,11 +48,11 @@ class Rows:
         self._length = length
         self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         stream = np.concatenate([np.asarray(text[:-1], dtype=np.int64) for text in texts])
-        self._stream = np.resize(stream, len(stream) + length)  # what follows the last story is the first
+        self._stream = np.resize(stream, len(stream) + length)  # the last story continues with the first
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def __getitem__(self, indices: Ids) -> Ids:
-        """The rows (B, length) that begin with these stories."""
+        """Return the rows (B, length) that start with these stories."""
         return self._stream[self._starts[indices][:, None] + np.arange(self._length)]

@@ -1,4 +1,4 @@
-"""How well a model tells held-out stories, beside a trigram model that learnt from the same ones."""
+"""Perplexity on the test stories, compared with a trigram model trained on the same stories."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Score:
-    """The surprise of some texts, in nats and in all, and how long they are.
+    """The total negative log-likelihood of texts in nats, and their lengths.
 
-    Perplexities are per token and per word; words are what spaces part. The mark that ends a story counts as a token.
+    Perplexities are per token and per word, split at spaces. The mark that ends a story counts as a token.
     """
 
     nats: float
@@ -44,26 +44,26 @@ class Score:
         return self.nats / math.log(2) / self.characters
 
     def row(self, name: str) -> str:
-        """A row of the table that `table` makes."""
+        """Return a row of the table of `table`."""
         return f"| {name} | {self.per_token:.3f} | {self.per_word:.3f} | {self.bits_per_character:.4f} |"
 
 
 def model_score(model: Llama, corpus: Corpus, stories: Sequence[str]) -> Score:
-    """Each story on its own, after BOS."""
+    """Score each story separately, after BOS."""
     texts = corpus.encode(stories)
     nats = sum(_nats(model, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
     return _score(nats, texts, stories)
 
 
 def trigram_score(corpus: Corpus, stories: Sequence[str]) -> Score:
-    """The same tokens by a trigram model of the training stories."""
+    """Score the same tokens with a trigram model of the training stories."""
     trigram = Trigram(corpus.encode(corpus.training), corpus.tokenizer.get_vocab_size())
     texts = corpus.encode(stories)
     return _score(-sum(trigram.log_probabilities(text).sum() for text in texts), texts, stories)
 
 
 def table(model: Score, trigram: Score) -> str:
-    """Both, in Markdown."""
+    """Return both scores as a Markdown table."""
     head = "| | perplexity per token | per word | bits per character |\n| --- | --- | --- | --- |"
     return "\n".join((head, model.row("this model"), trigram.row("trigram, Kneser-Ney")))
 

@@ -1,8 +1,8 @@
-"""A grammar of small stories: a plot is a row of steps, a step a choice of templates, a template text with slots.
+"""A grammar of small stories: a plot is a list of steps, a step a choice of templates, a template text with slots.
 
-One cast is drawn for a story and fills the slots of every step, so that who has what stays the same to the end. Names
-and things come again soon after they are told first, and heroes have a home and a kind of their own: by that a small
-model learns to repeat them.
+One cast is drawn per story and fills the slots of all steps, so that names and things stay consistent. Names and
+things recur soon after their first mention, and each hero has a fixed home and kind, which teaches a small model to
+repeat them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 from . import vocabulary as words
 
 Step = tuple[str, ...]
-"""Templates of which one is told; an empty one leaves the step out."""
+"""Templates, one of which is chosen; an empty one skips the step."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """What happens, from the problem to the moral; how heroes are introduced is common to all plots.
+    """A plot, from the problem to the moral. All plots share the introduction of the hero.
 
     Attributes:
-        heroes: who it can happen to; their friend is another of them.
+        heroes: candidates for the hero; the friend is another of them.
         things: nouns for the slot `thing`.
-        variants: slots of its own, one row for each story; their values may name those of the cast.
+        variants: additional slots, one mapping per story; their values may refer to slots of the cast.
     """
 
     name: str
@@ -44,7 +44,7 @@ OPENINGS: Step = (
 
 
 def tell(plot: Plot, rng: random.Random) -> str:
-    """One story of this plot."""
+    """Return a random story of this plot."""
     slots = cast(plot, rng)
     slots |= {name: value.format_map(slots) for name, value in rng.choice(plot.variants).items()}
     sentences = (rng.choice(step).format_map(slots) for step in (OPENINGS, *plot.steps))
@@ -52,18 +52,18 @@ def tell(plot: Plot, rng: random.Random) -> str:
 
 
 def stories(plots: Sequence[Plot], count: int, seed: int) -> Iterator[str]:
-    """`count` different stories, the same for the same seed; plots come in equal parts."""
+    """Yield `count` distinct stories, equal for equal seeds; all plots are equally likely."""
     rng = random.Random(seed)
-    told: set[str] = set()
-    while len(told) < count:
+    seen: set[str] = set()
+    while len(seen) < count:
         story = tell(rng.choice(plots), rng)
-        if story not in told:
-            told.add(story)
+        if story not in seen:
+            seen.add(story)
             yield story
 
 
 def cast(plot: Plot, rng: random.Random) -> dict[str, Any]:
-    """Who and what fills the slots of one story."""
+    """Draw the values of the slots of one story."""
     heroes = plot.heroes or rng.choice((words.CHILDREN, words.ANIMALS))
     hero = rng.choice(heroes)
     friend = rng.choice([other for other in heroes if other is not hero])

@@ -1,7 +1,7 @@
-"""The plots: each a problem, an attempt, a way out, and what is learnt from it.
+"""The plots: each has a problem, an attempt, a solution and a moral.
 
-Slots are those of `grammar.cast`; what one plot alone needs stands in its variants. Every way through the steps has to
-make sense, so a template relies only on what all templates of the steps before it have said.
+Slots come from `grammar.cast`, and from the variants of a plot. Every combination of templates has to make sense, so a
+template relies only on facts that all templates of the preceding steps state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All that a training run depends on."""
+"""The settings of a training run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tallow.models.llama import LlamaConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.Settings):
-    """Equal settings give equal weights, on one kind of machine. The defaults are those of the model in the wheel.
+    """Settings of a run; equal settings give equal weights on one kind of machine. Defaults: the built-in model's.
 
     Attributes:
-        stories: how many are told; the first `held_out` of them are for evaluation only.
-        tokenizer_stories: how many the vocabulary is learnt from.
-        context: the length of a training row; no story with its marks is longer.
-        validation_rows: how many rows of held-out stories the validation loss is taken of.
+        stories: number of generated stories; the first `held_out` are the test set.
+        tokenizer_stories: number of stories for training the tokenizer.
+        context: length of a training row in tokens; no story with its marks is longer.
+        validation_rows: number of rows of the test set for the validation loss.
     """
 
     stories: int = 64_000
@@ -36,7 +36,7 @@ class Settings(training.Settings):
     validation_rows: int = 64
 
     def llama_config(self) -> LlamaConfig:
-        """BOS ends a text: it stands before the next."""
+        """BOS ends a text: it precedes the next one."""
         return LlamaConfig(
             vocab_size=self.vocab_size,
             hidden_size=self.hidden_size,

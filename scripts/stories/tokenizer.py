@@ -1,4 +1,4 @@
-"""The vocabulary: byte-pair encoding learnt by the package `tokenizers`, written as llama2.c's `tokenizer.bin`."""
+"""The vocabulary: byte-pair encoding trained by the package `tokenizers`, written as llama2.c's `tokenizer.bin`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tallow.errors import MissingPackageError
 from tallow.io.atomic import atomic_write
 
 SPECIAL = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
-SPACE = "▁"  # SentencePiece's, and so that of `tokenizers`
+SPACE = "▁"  # used by SentencePiece and `tokenizers`
 
-# A piece is a word or one other character, either with the space before it. llama2.c merges wherever the vocabulary
-# lets it; that no piece reaches over the end of a word keeps its merges those of `tokenizers`, which splits first.
+# A piece is a word or one other character, with the preceding space. llama2.c merges whatever the vocabulary allows,
+# while `tokenizers` splits first. Because no piece crosses the end of a word, both merge in the same way.
 PIECE = f"{SPACE}?[A-Za-z]+|{SPACE}?[^A-Za-z{SPACE}]|{SPACE}"
 
 
 def train(stories: Sequence[str], vocab_size: int) -> Any:
-    """A `tokenizers.Tokenizer` of `vocab_size` pieces, bytes and marks included."""
+    """Train a `tokenizers.Tokenizer` with `vocab_size` pieces, bytes and marks included."""
     try:
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
     except ImportError as error:
@@ -40,7 +40,7 @@ def train(stories: Sequence[str], vocab_size: int) -> Any:
 
 
 def save_llama2c(tokenizer: Any, path: Path) -> None:
-    """Write pieces and scores as llama2.c reads them: an earlier merge scores higher; what is not merged scores 0."""
+    """Write pieces and scores in llama2.c's format: an earlier merge scores higher; unmerged pieces score 0."""
     model = json.loads(tokenizer.to_str())["model"]
     scores = {left + right: -float(rank) for rank, (left, right) in reversed(list(enumerate(model["merges"])))}
     pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)

@@ -1,4 +1,4 @@
-"""The training loop. It can be stopped at any moment, and goes on from its last checkpoint to the same weights."""
+"""The training loop. It can be stopped at any time and resumes from its last checkpoint to the same weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .settings import Settings
 
 
 class Training(training.Training):
-    """A run. A row of its `curve`: the step, the training loss since the row before, the validation loss."""
+    """A training run. A row of `curve` holds the step, the training loss since the last row, the validation loss."""
 
     settings: Settings
 
@@ -40,7 +40,7 @@ class Training(training.Training):
         return (loss.item(),)
 
     def validate(self) -> float:
-        """The loss on rows of held-out stories, always the same ones."""
+        """Return the loss on a fixed set of rows of the test stories."""
         settings = self.settings
         indices = np.arange(min(settings.validation_rows, len(self._validation)))
         batches = np.array_split(indices, math.ceil(len(indices) / settings.batch_size))
@@ -49,17 +49,17 @@ class Training(training.Training):
         return sum(losses) / len(indices)
 
     def _loss(self, rows_BT: Ids) -> tl.Tensor:
-        """Mean cross-entropy of each token given those before it in its row."""
+        """Return the mean cross-entropy of each token given the preceding ones in its row."""
         tokens_BT = tl.from_numpy(rows_BT).to(self.device)
         logits_BTV = self.model(tokens_BT[:, :-1])
         return F.cross_entropy(logits_BTV.flatten(0, 1), tokens_BT[:, 1:].flatten())
 
 
 def _optimizer(model: Llama, settings: Settings) -> tl.optim.AdamW:
-    """AdamW that decays the matrices of linear layers.
+    """Return AdamW with weight decay for the matrices of linear layers.
 
-    Not the embedding: decay would make names alike, which come in the same places and differ by chance alone, and a
-    model whose names are alike does not learn to repeat one.
+    The embedding has none: names occur in the same contexts, so decay would make their vectors alike, and a model with
+    similar names does not learn to repeat one.
     """
     decayed = [module.weight for module in model.modules() if isinstance(module, Linear)]
     others = [module.weight for module in model.modules() if isinstance(module, Embedding | RMSNorm)]
@@ -71,6 +71,6 @@ def _optimizer(model: Llama, settings: Settings) -> tl.optim.AdamW:
 
 
 def export(model: Llama, corpus: Corpus, folder: Path) -> None:
-    """Write the model as a folder of Hugging Face's, in float16, and the vocabulary as llama2.c's file."""
+    """Write the model as a Hugging Face folder, in float16, and the vocabulary as llama2.c's file."""
     save_hugging_face(model, folder, tl.float16)
     tokenizer.save_llama2c(corpus.tokenizer, folder / "tokenizer.bin")

@@ -1,4 +1,4 @@
-"""Who and what the stories are about. Words that belong together (a place and its corners) are kept together."""
+"""The characters, things and places of the stories. Words that belong together form one object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Character:
-    """Someone with a name, a kind and pronouns: `{hero.he}` in a template, `{hero.He}` where a sentence starts."""
+    """A character with a name, a kind and pronouns: `{hero.he}` in a template, `{hero.He}` to start a sentence."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class Character:
 
     @property
     def full(self) -> str:
-        """The name as it is first told: "Pip the otter", but "Ada"."""
+        """The name at first mention: "Pip the otter", but "Ada"."""
         return self.name if self.kind in ("girl", "boy") else f"{self.name} the {self.kind}"
 
 
@@ -47,7 +47,7 @@ def he(name: str, kind: str, home: str = "") -> Character:
 
 @dataclass(frozen=True)
 class Thing:
-    """Something with a colour: `{thing}` is "kite", `{thing.a}` "an orange kite", `{thing.full}` "orange kite"."""
+    """A thing with a colour: `{thing}` is "kite", `{thing.a}` "an orange kite", `{thing.full}` "orange kite"."""
 
     noun: str
     colour: str
@@ -66,7 +66,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Place:
-    """Somewhere to play, with its preposition and the corners where things can lie."""
+    """A place to play, with its preposition and the spots where things can lie."""
 
     name: str
     preposition: str
@@ -80,7 +80,7 @@ class Place:
         return f"{self.preposition} {self.name}"
 
 
-# Heroes are the same in all stories: each has a home, and an animal is of one kind.
+# Heroes keep their home and, for animals, their kind in all stories.
 HOUSES = (
     "in a tall house on a hill",
     "in a small house by the sea",

@@ -1,4 +1,4 @@
-"""The real site, served as `tallow demo` serves it, in a real Chromium."""
+"""Serve the real site as `tallow demo` does, and open it in a real Chromium."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tallow.cli.serve import SiteServer
 from tallow.cli.site import build_site
 
 HERE = Path(__file__).parent
-# Python starts in a few seconds; a busy machine may take ten times as long, and must not fail a test for it.
+# Python starts in a few seconds; a busy machine may take ten times as long without failing a test.
 START_MS = 180_000  # a busy machine takes a minute and more
-# Browsers write on the console what a Content-Security-Policy has stopped in a page, but not what it has in a worker.
+# Browsers log violations of the Content-Security-Policy by a page on the console, but not those by a worker.
 POLICY = "Content Security Policy"
 REPORT = f"""
 addEventListener("securitypolicyviolation", ({{ violatedDirective, blockedURI }}) =>
@@ -28,10 +28,10 @@ addEventListener("securitypolicyviolation", ({{ violatedDirective, blockedURI }}
 
 
 def wait_until(page: Page, expression: str, arg: object = None) -> None:
-    """As page.wait_for_function, which looks again by eval(); the policy of the pages forbids that."""
+    """Wait for a condition. page.wait_for_function polls by eval(), which the pages' policy forbids."""
     end = time.monotonic() + START_MS / 1000
     while True:
-        with suppress(Error):  # a page that loads anew has no answer
+        with suppress(Error):  # a reloading page does not answer
             if page.evaluate(expression, arg):
                 return
         assert time.monotonic() < end, expression
@@ -40,7 +40,7 @@ def wait_until(page: Page, expression: str, arg: object = None) -> None:
 
 @contextmanager
 def serving(folder: Path, models: dict[str, Path] | None = None, port: int = 0) -> Iterator[SiteServer]:
-    """`folder` at a free port of this machine."""
+    """Serve `folder` at a free port of this machine."""
     server = SiteServer(folder, host="127.0.0.1", port=port, models=models or {})
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -56,7 +56,7 @@ def serving(folder: Path, models: dict[str, Path] | None = None, port: int = 0) 
 def site_dir(
     tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path, pyodide_dir: Path, tokenizers_dir: Path
 ) -> Path:
-    """The static site with Pyodide in it; standin/ is added for the tests of the runtime alone."""
+    """Build the static site with Pyodide; standin/ is added for the tests of the runtime only."""
     folder = tmp_path_factory.mktemp("site")
     build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir, tokenizers=tokenizers_dir)
     shutil.copytree(HERE / "standin", folder / "standin")
@@ -67,7 +67,7 @@ def site_dir(
 
 @pytest.fixture(scope="session")
 def site(site_dir: Path) -> Iterator[str]:
-    """The site's address."""
+    """Return the site's address."""
     with serving(site_dir) as server:
         yield server.url
 
@@ -80,13 +80,13 @@ def driver() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="session")
 def violations() -> list[str]:
-    """What pages have said of their Content-Security-Policy."""
+    """Collect violations of the pages' Content-Security-Policy."""
     return []
 
 
 @pytest.fixture(autouse=True)
 def no_violations(violations: list[str]) -> Iterator[None]:
-    """Whatever a test does with a page, its policy allows."""
+    """Fail a test if a page violates its policy."""
     violations.clear()
     yield
     assert not violations
@@ -94,7 +94,7 @@ def no_violations(violations: list[str]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def launch(driver: Playwright, chromium: str, violations: list[str]) -> Callable[..., Browser]:
-    """Starts Chromium, with these flags too."""
+    """Return a function that starts Chromium with additional flags."""
     common = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
     def note(message: ConsoleMessage) -> None:
@@ -125,7 +125,7 @@ def browser(launch: Callable[..., Browser]) -> Iterator[Browser]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser profile of the test's own: nothing is cached in it."""
+    """A browser profile for one test, with an empty cache."""
     context = browser.new_context()
     yield context
     context.close()

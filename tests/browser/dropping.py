@@ -1,4 +1,4 @@
-"""Files dropped on a page, which Playwright has no action for."""
+"""Drop files on a page; Playwright has no action for this."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ DROP = """
 
 
 def drop(page: Page, files: dict[str, Path]) -> None:
-    """Drop files, all at once, under the names that are the keys."""
+    """Drop all files at once, with the keys as names."""
     page.evaluate(DROP, {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()})

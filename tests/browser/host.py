@@ -1,4 +1,4 @@
-"""Another origin that holds models, and can fail in every way a host fails."""
+"""A server of models on another origin, which can fail in many ways."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 
 class Host(ThreadingHTTPServer):
-    """Serves `files` by path; how, the first part of the path says:
+    """Serves `files` by path; the first part of the path selects how:
 
-    /plain/   as they are           /cut/      half of it, then the connection drops
+    /plain/   unchanged             /cut/      half of it, then the connection drops
     /chunked/ without their size    /slow/     a kilobyte every 20 ms
     /closed/  to no other origin    /huge/     with a size of 4 GB in the header
-    /weak/    as they are, from the byte that is asked for; but the connection drops at `breaks_at`, once
+    /weak/    from the requested byte; but the connection drops at `breaks_at`, once
     """
 
     daemon_threads = True
@@ -26,10 +26,10 @@ class Host(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.files = files
         self.requests: Counter[str] = Counter()
-        self.ranges: list[str | None] = []  # that were asked for
-        self.version = "Sat, 21 Nov 2026 12:00:00 GMT"  # when the files were last changed
+        self.ranges: list[str | None] = []  # requested ranges
+        self.version = "Sat, 21 Nov 2026 12:00:00 GMT"  # Last-Modified of the files
         self.breaks_at: int | None = None
-        self.goes_down = False  # with the connection
+        self.goes_down = False  # of the connection
         self.is_down = False
         self.knows_ranges = True
 
@@ -37,7 +37,7 @@ class Host(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/{path}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up is what some tests are about."""
+        """Some tests are about a browser that closes the connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -46,33 +46,33 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.requests[self.path] += 1
-        manner, _, name = self.path[1:].partition("/")
+        mode, _, name = self.path[1:].partition("/")
         if name not in self.server.files:
             return self.send_error(404)
-        if manner == "weak":
+        if mode == "weak":
             return self.send_weakly(self.server.files[name])
         data = self.server.files[name]
-        size = 4 << 30 if manner == "huge" else len(data)
+        size = 4 << 30 if mode == "huge" else len(data)
         self.send_response(200)
         self.send_header("Content-Type", "application/octet-stream")
-        if manner == "chunked":
+        if mode == "chunked":
             self.send_header("Transfer-Encoding", "chunked")
             data = b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data)
         else:
             self.send_header("Content-Length", str(size))
-        if manner != "closed":
+        if mode != "closed":
             self.send_header("Access-Control-Allow-Origin", "*")
         self.end_headers()
-        if manner == "slow":
+        if mode == "slow":
             for start in range(0, len(data), 1024):
                 self.wfile.write(data[start : start + 1024])
                 time.sleep(0.02)
-        elif manner == "cut":
+        elif mode == "cut":
             self.wfile.write(data[: len(data) // 2])
             self.close_connection = True
         else:
             self.wfile.write(data)
-            self.close_connection = manner == "huge"
+            self.close_connection = mode == "huge"
 
     def do_HEAD(self) -> None:
         name = self.path[1:].partition("/")[2]
@@ -81,13 +81,13 @@ class _Handler(BaseHTTPRequestHandler):
     def send_weakly(self, data: bytes) -> None:
         if self.server.is_down:
             return self.send_error(503)
-        asked = self.headers["Range"]
-        self.server.ranges.append(asked)
+        requested = self.headers["Range"]
+        self.server.ranges.append(requested)
         if not self.server.knows_ranges:
-            asked = None
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+            requested = None
+        start = int(requested.removeprefix("bytes=").removesuffix("-")) if requested else 0
         end, self.server.breaks_at = self.server.breaks_at or len(data), None
-        self.send_response(206 if asked else 200)
+        self.send_response(206 if requested else 200)
         self.send_header("Access-Control-Allow-Origin", "*")
         self.send_header("Last-Modified", self.server.version)
         self.send_header("Content-Length", str(len(data) - start))

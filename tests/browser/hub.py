@@ -1,4 +1,4 @@
-"""The Hugging Face Hub, as a page sees it: `context.route("https://huggingface.co/**", Hub(...))`."""
+"""A stand-in for the Hugging Face Hub: `context.route("https://huggingface.co/**", Hub(...))`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from playwright.sync_api import Route
 
 
 class Hub:
-    """Answers as the Hub does, for repositories of `owner` that are files by their paths."""
+    """Answers as the Hub does, for repositories of `owner`: files by path."""
 
     def __init__(self, owner: str = "who", **repositories: dict[str, bytes]) -> None:
         self.owner = owner
         self.repositories = repositories
-        self.served: dict[str, bytes] = {}  # in place of what the list says
+        self.served: dict[str, bytes] = {}  # replaces the content in the list
         self.gated: set[str] = set()
 
     def __call__(self, route: Route) -> None:
@@ -34,7 +34,11 @@ class Hub:
         if is_list:
             entries: list[dict[str, Any]] = [{"type": "directory", "path": "1_Pooling"}]
             for file, content in files.items():
-                lfs = {"lfs": {"oid": hashlib.sha256(content).hexdigest()}} if file.endswith(".safetensors") else {}
+                lfs = (
+                    {"lfs": {"oid": hashlib.sha256(content).hexdigest()}}
+                    if file.endswith((".safetensors", ".gguf"))
+                    else {}
+                )
                 entries.append({"type": "file", "path": file, "size": len(content), **lfs})
             return 200, json.dumps(entries).encode()
         file = rest.removeprefix("resolve/main/")

@@ -1,4 +1,4 @@
-"""wasm_examples/bert: sentences compared and searched in the page, in Chromium, as natively."""
+"""wasm_examples/bert in Chromium: sentences compared and searched in the page, with the native results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUERY = "an animal that is resting"
 
 
 class Reader:
-    """What somebody at the page does and sees."""
+    """A page object: what a user does and sees."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -79,7 +79,7 @@ class Reader:
         return self
 
     def table(self) -> npt.NDArray[np.float64]:
-        """The similarities, from the table beside the square."""
+        """Return the similarities, from the table next to the heatmap."""
         self.page.get_by_test_id("as-table").evaluate("(details) => (details.open = true)")
         expect(self.page.get_by_test_id("table").locator("td").first).to_be_attached()
         rows = (
@@ -112,7 +112,7 @@ def minilm() -> Path:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of sentence-transformers, whose model knows nothing."""
+    """A sentence-transformers folder with an untrained model."""
     folder = tmp_path_factory.mktemp("models") / "tiny"
     (folder / "1_Pooling").mkdir(parents=True)
     tokenizer = tokenizer_kinds.KINDS["words-uncased"]()
@@ -135,7 +135,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def opened(browser: Browser, site: str) -> Iterator[Reader]:
+def open_page(browser: Browser, site: str) -> Iterator[Reader]:
     context = browser.new_context()
     page = context.new_page()
     page.set_default_timeout(START_MS)
@@ -148,19 +148,19 @@ def opened(browser: Browser, site: str) -> Iterator[Reader]:
 
 @pytest.fixture(scope="module")
 def real(browser: Browser, site: str, minilm: Path) -> Iterator[Reader]:
-    """A page with all-MiniLM-L6-v2, which the tests share."""
-    for reader in opened(browser, site):
+    """A page with all-MiniLM-L6-v2, shared by the tests."""
+    for reader in open_page(browser, site):
         yield reader.choose(minilm).is_ready()
 
 
 @pytest.fixture(scope="module")
 def shared(browser: Browser, site: str) -> Iterator[Reader]:
-    yield from opened(browser, site)
+    yield from open_page(browser, site)
 
 
 @pytest.fixture
 def small(shared: Reader, tiny: Path) -> Reader:
-    """A page with the tiny model, which the tests share."""
+    """A page with the tiny model, shared by the tests."""
     return shared.choose(tiny).is_ready()
 
 
@@ -171,12 +171,12 @@ def native(folder: Path) -> SentenceEncoder:
 def test_similarities_are_those_of_the_terminal(real: Reader, minilm: Path) -> None:
     real.compare(*TEXTS)
     vectors = native(minilm).encode(TEXTS, normalize=True)
-    np.testing.assert_allclose(real.table(), vectors @ vectors.T, atol=1e-4 + 5e-5)  # the table has four places
+    np.testing.assert_allclose(real.table(), vectors @ vectors.T, atol=1e-4 + 5e-5)  # the table has four decimals
     for name in ("tokens/s", "ms", "wasm"):
         expect(real.stats).to_contain_text(name)
 
 
-def test_search_ranks_by_meaning_while_one_writes(real: Reader, minilm: Path) -> None:
+def test_search_ranks_by_meaning_while_typing(real: Reader, minilm: Path) -> None:
     real.compare(*TEXTS)
     vectors = native(minilm).encode([*TEXTS, QUERY], normalize=True)
     scores = vectors[:-1] @ vectors[-1]
@@ -212,7 +212,7 @@ def test_square_is_drawn_and_read_out(real: Reader) -> None:
     assert {f"{i}: {text}" for i, text in enumerate(TEXTS, start=1)} <= readouts
 
 
-def test_stop_keeps_what_was_there(real: Reader) -> None:
+def test_stop_keeps_the_previous_result(real: Reader) -> None:
     real.compare(*TEXTS)
     real.write(*(f"{i} " + "many words " * 100 for i in range(100))).embed()
     expect(real.status).to_contain_text("Reading line")
@@ -224,7 +224,7 @@ def test_stop_keeps_what_was_there(real: Reader) -> None:
     expect(real.status).to_have_text("Nothing is running.")
 
 
-def test_example_takes_the_place_of_what_is_being_compared(real: Reader) -> None:
+def test_example_replaces_a_running_comparison(real: Reader) -> None:
     real.compare(*TEXTS, query=QUERY)
     real.write(*(f"{i} " + "other words " * 100 for i in range(100)), query=QUERY).embed()
     expect(real.status).to_contain_text("Reading line")
@@ -243,7 +243,7 @@ def test_example(real: Reader) -> None:
     expect(real.results.first).to_contain_text(re.compile("chocolate|apples"))
 
 
-def test_long_texts_are_cut_and_it_says_so(small: Reader, tiny: Path) -> None:
+def test_long_texts_are_truncated_with_a_note(small: Reader, tiny: Path) -> None:
     long = "the cat sleeps in the sun and the dog on the sofa " * 3
     small.compare("a cat", long, long + " and more")
     expect(small.status).to_have_text("Done. 2 lines are longer than the model's context; the rest is ignored.")
@@ -260,7 +260,7 @@ def test_lines_that_cannot_be_compared(small: Reader) -> None:
     np.testing.assert_allclose(small.table(), 1, atol=1e-4)
 
 
-def test_another_model_begins_anew(small: Reader, tiny: Path) -> None:
+def test_another_model_resets_the_page(small: Reader, tiny: Path) -> None:
     small.compare("a cat", "a dog", query="cat").choose(tiny).is_ready()
     expect(small.results).to_have_count(0)
     expect(small.page.get_by_test_id("heatmap")).to_be_hidden()
@@ -279,14 +279,14 @@ GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {
     "missing": ({"tokenizer.json": None, "1_Pooling/config.json": None}, ("tokenizer.json, 1_Pooling/config.json",)),
     "whisper": (
         {"config.json": b'{"architectures": ["WhisperForConditionalGeneration"]}'},
-        ("is of Whisper", "no vectors of texts"),
+        ("Whisper does not compute embeddings of texts", "Choose an encoder"),
     ),
-    "unknown": ({"config.json": b'{"architectures": ["Clip"]}'}, ("is of Clip",)),
+    "unknown": ({"config.json": b'{"architectures": ["Clip"]}'}, ("does not support Clip",)),
     "config": ({"config.json": b"{"}, ("config.json",)),
     "modules": ({"modules.json": b"<html>"}, ("modules.json is not a JSON list",)),
     "page": ({"tokenizer.json": b"<!doctype html>"}, ("tokenizer.json is not JSON",)),
     "tokenizer": ({"tokenizer.json": b"{}"}, ("tokenizer.json is not a tokenizer.json",)),
-    "weights": ({"model.safetensors": b"version https://git-lfs.github.com/spec/v1"}, ("is no safetensors file",)),
+    "weights": ({"model.safetensors": b"version https://git-lfs.github.com/spec/v1"}, ("is not a safetensors file",)),
     "truncated": ({"model.safetensors": b"\x40\0\0\0\0\0\0\0{"}, ("model.safetensors",)),
     "empty": ({"model.safetensors": b""}, ("model.safetensors",)),
     "shapes": ({"config.json": None}, ("config.json",)),
@@ -295,16 +295,16 @@ GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("case", GARBAGE)
 def test_folder_that_cannot_be_loaded(case: str, small: Reader, tiny: Path, tmp_path: Path) -> None:
-    changes, says = GARBAGE[case]
+    changes, messages = GARBAGE[case]
     for path in tiny.rglob("*.*"):
         copy = tmp_path / path.relative_to(tiny)
         copy.parent.mkdir(exist_ok=True)
         content = changes.get(path.relative_to(tiny).as_posix(), path.read_bytes())
         if content is not None:
             copy.write_bytes(content)
-    small.choose(tmp_path).fails_with(*says)
+    small.choose(tmp_path).fails_with(*messages)
     assert "Traceback" not in (small.error.text_content() or "")
-    expect(small.name).to_contain_text("tiny: ")  # which is there as before
+    expect(small.name).to_contain_text("tiny: ")  # the previous model is still loaded
     small.compare("a cat", "a dog")
 
 
@@ -312,7 +312,7 @@ def test_dropped_files(shared: Reader, tiny: Path, tmp_path: Path) -> None:
     files = {name: tiny / name for name in ("config.json", "tokenizer.json", "model.safetensors")}
     drop(shared.page, files)
     shared.is_ready()
-    expect(shared.name).to_contain_text("texts of up to 512 tokens")  # without the file that says 12
+    expect(shared.name).to_contain_text("texts of up to 512 tokens")  # without the file that has the 12
     drop(shared.page, files | {"modules.json": tiny / "modules.json"})
     shared.fails_with("1_Pooling/config.json", "whole folder")
 
@@ -329,11 +329,11 @@ def test_address_is_downloaded_once(page: Page, site: str, host: Host) -> None:
         Reader(page).open(site).load(host.url("plain/tiny")).is_ready()
         expect(page.get_by_test_id("model-name")).to_contain_text("tiny: ")
     assert host.requests["/plain/tiny/model.safetensors"] == 1
-    assert host.requests["/plain/tiny/tokenizer_config.json"] == 2  # which is not there
+    assert host.requests["/plain/tiny/tokenizer_config.json"] == 2  # a missing file
     Reader(page).compare("a cat", "a dog")
 
 
-def test_addresses_of_no_model(shared: Reader, host: Host) -> None:
+def test_addresses_without_a_model(shared: Reader, host: Host) -> None:
     shared.load("no model at all").fails_with("neither a model of the Hub nor an address")
     shared.load(host.url("plain/elsewhere")).fails_with("plain/elsewhere/config.json", "404")
     shared.load(host.url("closed/tiny")).fails_with("CORS")
@@ -393,8 +393,8 @@ def test_models_of_the_hub(shared: Reader, tiny_files: dict[str, bytes]) -> None
         hub.served["model.safetensors"] = weights[:-1]
         shared.load("who/torn").fails_with(f"has {len(weights) - 1} bytes, not {len(weights)}")
         hub.served["model.safetensors"] = b"<!doctype html><title>Too many requests</title>"
-        shared.load("who/page").fails_with("model.safetensors is no safetensors file")
-        expect(shared.name).to_contain_text("who/tiny: ")  # which is there as before
+        shared.load("who/page").fails_with("model.safetensors is not a safetensors file")
+        expect(shared.name).to_contain_text("who/tiny: ")  # the previous model is still loaded
     finally:
         shared.page.context.unroute("https://huggingface.co/**")
 

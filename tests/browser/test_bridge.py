@@ -1,4 +1,4 @@
-"""web/bridge.py by itself: what no server of the other tests sends."""
+"""web/bridge.py without a browser: cases that the servers of the other tests do not produce."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import importlib.util
 from typing import Any
 
 import numpy as np
-from support.places import ROOT
+from support.paths import ROOT
 
 
 class AnyFile:
     def check(self, name: str, head: bytes, size: int | None) -> None:
-        """Says nothing of the size."""
+        """Accept any file, without knowing its size."""
 
 
 def load_bridge() -> Any:
@@ -24,11 +24,11 @@ def load_bridge() -> Any:
 
 
 def test_a_chunk_may_be_larger_than_all_memory_so_far() -> None:
-    """As a part of 16 MiB is that an earlier visit has kept, of a file whose size the server does not tell."""
+    """For example a stored part of 16 MiB, of a file whose size the server does not send."""
     bridge = load_bridge()
     files = bridge.Files(AnyFile())
-    data = np.arange(3 * bridge.FIRST_ROOM_BYTES, dtype=np.uint32).astype(np.uint8)
+    data = np.arange(3 * bridge.INITIAL_BYTES, dtype=np.uint32).astype(np.uint8)
     files.begin("model", data[:5].tobytes())
     for chunk in (data[:5], data[5:]):
-        files.room(len(chunk))[...] = chunk
+        files.extend(len(chunk))[...] = chunk
     np.testing.assert_array_equal(files.current(), data)

@@ -20,14 +20,14 @@ DEMO = [sys.executable, "-m", "tallow", "demo"]
 
 @contextmanager
 def running_demo(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running `tallow demo` and the address that it prints."""
+    """Start `tallow demo`; return the process and the address that it prints."""
     process = subprocess.Popen(
         [*DEMO, "--port=0", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     )
     with process:
         assert process.stdout
         yield process, process.stdout.readline().strip()
-        process.terminate()  # killed, it would leave its folder behind
+        process.terminate()  # if killed, it would leave its folder behind
 
 
 def test_demo_serves_the_models_of_a_folder(page: Page, pyodide_dir: Path, data_dir: Path) -> None:
@@ -43,8 +43,8 @@ def test_demo_serves_the_models_of_a_folder(page: Page, pyodide_dir: Path, data_
         expect(page.get_by_test_id("stats")).to_contain_text("wasm")
 
 
-def test_pytorch_asks_for_a_gpu_in_a_tab(page: Page, pyodide_dir: Path) -> None:
-    """The page has every package that tallow imports: the answer is no, and no error."""
+def test_cuda_is_available_returns_false_in_a_tab(page: Page, pyodide_dir: Path) -> None:
+    """The page has every package that tallow imports: the answer is False, without an error."""
     with running_demo(f"--pyodide={pyodide_dir}") as (_, url):
         console = Console(page).open(url)
         install = "import tallow.compat; tallow.compat.install_torch()\n"
@@ -79,20 +79,20 @@ def test_demo_ends_when_asked_and_leaves_no_folder(
     ("option", "message"),
     [
         ("--port=65536", "expected 0 to 65535"),
-        ("--pyodide=/nowhere", "no Pyodide there"),
-        ("--model-dir=/nowhere", "no such folder"),
+        ("--pyodide=/nowhere", "Pyodide not found"),
+        ("--model-dir=/nowhere", "folder not found"),
     ],
 )
 def test_demo_refuses(option: str, message: str) -> None:
-    done = subprocess.run([*DEMO, option], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    process = subprocess.run([*DEMO, option], capture_output=True, text=True, timeout=60)
+    assert process.returncode == 2
+    assert message in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_demo_names_the_port_that_is_taken(pyodide_dir: Path) -> None:
     with running_demo(f"--pyodide={pyodide_dir}") as (_, url):
         port = url.rstrip("/").rpartition(":")[2]
-        done = subprocess.run([*DEMO, f"--port={port}"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert port in done.stderr
+        process = subprocess.run([*DEMO, f"--port={port}"], capture_output=True, text=True, timeout=60)
+    assert process.returncode == 2
+    assert port in process.stderr

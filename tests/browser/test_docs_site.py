@@ -1,24 +1,191 @@
-"""The site of the documentation, on a phone."""
+"""The documentation as a part of the site: its layout on a phone, search, and the Run buttons."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from playwright.sync_api import Browser
-from support.serving import serve
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from support import builds
+from support.guides import RUNS_ANYWHERE, blocks
+from support.paths import ROOT
+from tests.browser.conftest import START_MS, serving
 
 WIDTH = 360  # CSS pixels, of a small phone
+GUIDES = [path for path in sorted((ROOT / "docs").glob("*.md")) if blocks(path, RUNS_ANYWHERE)]
+ENDLESS = "while True: pass"
+SECONDS = re.compile(r"\d+\.\d s")
+STORY = re.compile(r"Once upon a time\b.{20,}", re.DOTALL)
 
 
-def test_phone_needs_no_sideways_scroll(browser: Browser, docs_site: Path) -> None:
-    """What is wider than a phone, such as a table, scrolls by itself."""
-    pages = sorted(page.relative_to(docs_site).as_posix() for page in docs_site.rglob("*.html"))
+@pytest.fixture(scope="module")
+def address(site_dir: Path) -> Iterator[str]:
+    """The address of the site with the documentation in docs/, and in storyteller/ the page of docs/browser.md."""
+    builds.docs(site_dir / "docs", "--site", "../")
+    storyteller = site_dir / "storyteller"
+    storyteller.mkdir()
+    for name, language in (("index.html", "html"), ("app.js", "js"), ("app.py", "py")):
+        (text,) = blocks(ROOT / "docs" / "browser.md", language)
+        (storyteller / name).write_text(text, encoding="utf-8")
+    with serving(site_dir) as server:  # which serves the files that are there when it starts
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def docs(address: str) -> str:
+    return f"{address}docs/"
+
+
+@pytest.fixture(scope="module")
+def guide(browser: Browser, docs: str) -> Iterator[Page]:
+    """The page to start with. Its Python runs from one test to the next."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    page.goto(f"{docs}docs/getting-started/")
+    yield page
+    context.close()
+
+
+def block(page: Page, index: int) -> Locator:
+    return page.locator(".runnable").nth(index)
+
+
+def press(block: Locator) -> None:
+    block.get_by_test_id("run").click()
+
+
+def write(block: Locator, code: str) -> None:
+    """Replace the code of a block."""
+    block.locator("code").evaluate("(element, code) => { element.textContent = code; }", code)
+
+
+def test_phone_needs_no_sideways_scroll(browser: Browser, docs: str, site_dir: Path) -> None:
+    """Elements wider than a phone, such as tables, scroll by themselves."""
+    pages = sorted(page.relative_to(site_dir / "docs").as_posix() for page in (site_dir / "docs").rglob("*.html"))
     context = browser.new_context(viewport={"width": WIDTH, "height": 740}, java_script_enabled=False)
     page = context.new_page()
     widths = {}
-    with serve(docs_site) as address:
-        for path in pages:
-            page.goto(f"{address}{path}")
-            widths[path] = page.evaluate("document.documentElement.scrollWidth")
+    for path in pages:
+        response = page.goto(f"{docs}{path}")
+        assert response
+        assert response.ok
+        widths[path] = page.evaluate("document.documentElement.scrollWidth")
     context.close()
     assert {path: width for path, width in widths.items() if width > WIDTH} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_code_has_enough_contrast(browser: Browser, docs: str, scheme: str) -> None:
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(f"{docs}docs/kernels/")
+    ratios = page.evaluate("""() => {
+      const luminance = (colour) => {
+        const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((c) => c / 255)
+          .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const ratios = {};
+      for (const span of document.querySelectorAll(".highlight span")) {
+        const ground = getComputedStyle(span.closest(".highlight")).backgroundColor;
+        const [low, high] = [getComputedStyle(span).color, ground].map(luminance).sort((a, b) => a - b);
+        ratios[span.className] = (high + 0.05) / (low + 0.05);
+      }
+      return ratios;
+    }""")
+    context.close()
+    assert len(ratios) > 10
+    assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+def test_search_finds_a_function(page: Page, docs: str) -> None:
+    page.goto(f"{docs}docs/speed/")
+    page.get_by_test_id("search").fill("softma")
+    first = page.get_by_test_id("results").get_by_role("link").first
+    expect(first).to_contain_text("oftmax", timeout=START_MS)
+    page.get_by_test_id("search").fill("cross_entropy")
+    link = page.get_by_test_id("results").get_by_role("link", name="cross_entropy tallow.nn.functional")
+    link.click(timeout=START_MS)
+    page.wait_for_url(f"{docs}api/tallow.nn.functional/#cross_entropy")
+
+
+def test_run_shows_the_output_of_a_block_and_of_those_above(guide: Page) -> None:
+    press(block(guide, 1))
+    expect(block(guide, 1).get_by_test_id("output")).to_have_text("16.0 -16.0\n", timeout=START_MS)
+    expect(block(guide, 0).get_by_test_id("output")).to_contain_text("tensor([[ 6., 12.]")
+    expect(block(guide, 1).get_by_test_id("status")).to_have_text(SECONDS)
+
+
+def test_error_is_shown_and_ends_what_waits(guide: Page) -> None:
+    write(block(guide, 2), "print('before')\n1 / 0")
+    press(block(guide, 3))
+    expect(block(guide, 2).get_by_test_id("output")).to_contain_text("before", timeout=START_MS)
+    expect(block(guide, 2).get_by_test_id("output")).to_contain_text("ZeroDivisionError")
+    expect(block(guide, 2).get_by_test_id("status")).to_have_text("Failed.")
+    expect(block(guide, 3).get_by_test_id("run")).to_have_text("Run")
+    expect(block(guide, 3).get_by_test_id("output")).to_be_hidden()
+
+
+def test_stop_keeps_the_names(guide: Page) -> None:
+    write(block(guide, 2), ENDLESS)
+    press(block(guide, 2))
+    expect(block(guide, 2).get_by_test_id("status")).to_have_text("Running.", timeout=START_MS)
+    expect(block(guide, 2).get_by_test_id("run")).to_have_text("Stop")
+    press(block(guide, 2))
+    expect(block(guide, 2).get_by_test_id("output")).to_contain_text("KeyboardInterrupt", timeout=START_MS)
+    expect(block(guide, 2).get_by_test_id("status")).to_have_text("Stopped.")
+    write(block(guide, 2), "w.grad")
+    press(block(guide, 2))
+    expect(block(guide, 2).get_by_test_id("output")).to_have_text("tensor(-16.)\n", timeout=START_MS)
+
+
+def test_stop_closes_python_that_does_not_answer(guide: Page) -> None:
+    write(block(guide, 0), "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass")
+    press(block(guide, 0))
+    expect(block(guide, 0).get_by_test_id("status")).to_have_text("Running.", timeout=START_MS)
+    press(block(guide, 0))
+    expect(block(guide, 0).get_by_test_id("status")).to_contain_text("variables are gone", timeout=START_MS)
+    write(block(guide, 0), "'w' in dir()")
+    press(block(guide, 0))
+    expect(block(guide, 0).get_by_test_id("output")).to_have_text("False\n", timeout=START_MS)
+
+
+def test_stop_while_python_starts(page: Page, docs: str) -> None:
+    page.goto(f"{docs}docs/data/")
+    press(block(page, 0))
+    press(block(page, 0))
+    expect(block(page, 0).get_by_test_id("status")).to_contain_text("Stopped.", timeout=START_MS)
+    expect(block(page, 0).get_by_test_id("output")).to_be_hidden()
+    press(block(page, 0))
+    expect(block(page, 0).get_by_test_id("output")).to_contain_text("800 rows", timeout=START_MS)
+
+
+def test_failure_to_start_is_shown(page: Page, docs: str) -> None:
+    page.route("**/pyodide.mjs", lambda route: route.abort())
+    page.goto(f"{docs}docs/data/")
+    press(block(page, 0))
+    expect(block(page, 0).get_by_test_id("status")).to_contain_text("Python did not start.", timeout=START_MS)
+    page.unroute("**/pyodide.mjs")
+    press(block(page, 0))
+    expect(block(page, 0).get_by_test_id("output")).to_contain_text("800 rows", timeout=START_MS)
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
+def test_every_block_with_a_button_runs(page: Page, docs: str, path: Path) -> None:
+    page.goto(f"{docs}docs/{path.stem}/")
+    assert page.get_by_test_id("run").count() == len(blocks(path, RUNS_ANYWHERE))
+    last = page.locator(".runnable").last
+    press(last)
+    expect(last.get_by_test_id("run")).to_have_text("Run", timeout=START_MS)
+    assert page.locator(".run-output .error").all_text_contents() == []
+    for status in page.get_by_test_id("status").all_text_contents():
+        assert SECONDS.fullmatch(status)
+
+
+def test_page_of_the_guide_writes_a_story(page: Page, address: str) -> None:
+    page.goto(f"{address}storyteller/")
+    page.locator("#write").click(timeout=START_MS)
+    expect(page.locator("#story")).to_have_text(STORY, timeout=START_MS)

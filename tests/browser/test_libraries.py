@@ -1,4 +1,4 @@
-"""The JavaScript that pages may ask for: part of the site, and loaded by those pages alone."""
+"""JavaScript libraries that pages can request: part of the site, and loaded only by those pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_site_without_a_copy_names_the_cdn(tmp_path: Path, pure_wheel: Path) -> 
     assert address(tmp_path / "site") == importlib.import_module("fetch_tokenizers").CDN + "dist/tokenizers.min.mjs"
 
 
-def test_library_comes_when_it_is_asked_for(page: Page, site: str) -> None:
+def test_library_is_loaded_on_demand(page: Page, site: str) -> None:
     requested: list[str] = []
     page.context.on("request", lambda request: requested.append(request.url))
     page.goto(f"{site}wasm_examples/llama2c/")
@@ -53,7 +53,7 @@ def test_library_comes_when_it_is_asked_for(page: Page, site: str) -> None:
     assert [url for url in requested if "tokenizers" in url]
 
 
-def test_library_that_is_not_there(page: Page, site: str) -> None:
+def test_missing_library(page: Page, site: str) -> None:
     def elsewhere(route: Route) -> None:
         config = route.fetch().json() | {"libraries": {site_module.TOKENIZERS: "runtime/nowhere.mjs"}}
         route.fulfill(json=config)

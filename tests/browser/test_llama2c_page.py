@@ -1,4 +1,4 @@
-"""wasm_examples/llama2c: the page as a reader uses it, with the real checkpoint, in Chromium."""
+"""wasm_examples/llama2c in Chromium, as a user sees it, with the real checkpoint."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from support.gguf_files import write_llama2c
 from tests.browser.conftest import START_MS, serving
 from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
+from tests.browser.hub import Hub
 
 PAGE = "wasm_examples/llama2c/"
 
 
 class Reader:
-    """What somebody at the page does and sees."""
+    """A page object: what a user does and sees."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -63,7 +65,7 @@ class Reader:
         return self
 
     def story(self) -> str:
-        """The text, once it is complete."""
+        """Return the text after generation has ended."""
         expect(self.status).to_contain_text("Done.", timeout=START_MS)
         return self.text()
 
@@ -81,14 +83,14 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def reference(data_dir: Path) -> list[dict[str, Any]]:
-    """What run.c prints at temperature 0."""
+    """Return run.c's output at temperature 0."""
     cases: list[dict[str, Any]] = json.loads((data_dir / "llama2c_reference.json").read_text())["cases"]
     return cases
 
 
 @pytest.fixture(scope="module")
 def loaded_page(browser: Browser, site: str, model: Path, tokenizer: Path) -> Iterator[Page]:
-    """A page with the model loaded, which the tests of this module share."""
+    """A page with the model loaded, shared by the tests of this module."""
     context = browser.new_context()
     page = context.new_page()
     page.set_default_timeout(START_MS)
@@ -99,7 +101,7 @@ def loaded_page(browser: Browser, site: str, model: Path, tokenizer: Path) -> It
 
 @pytest.fixture
 def reader(loaded_page: Page) -> Iterator[Reader]:
-    """That page, as it is after loading; a page that logs an error of its own fails the test."""
+    """The shared page as it is after loading; an error on its console fails the test."""
     bugs: list[str] = []
     note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
     loaded_page.on("pageerror", note)
@@ -110,28 +112,28 @@ def reader(loaded_page: Page) -> Iterator[Reader]:
 
 @pytest.fixture
 def fresh(page: Page, site: str) -> Reader:
-    """A page that was just opened."""
+    """A newly opened page."""
     return Reader(page).open(site)
 
 
 def native_story(model: Path | None = None, tokenizer: Path | None = None, **options: object) -> str:
-    """What `tallow generate` prints."""
-    files = [] if model is None else [f"--model={model}", f"--tokenizer={tokenizer}"]
+    """Return the output of `tallow generate`."""
+    files = [f"--{name}={path}" for name, path in (("model", model), ("tokenizer", tokenizer)) if path is not None]
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "tallow", "generate", *files, *flags]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout
 
 
-def test_greedy_stories_are_those_of_run_c(reader: Reader, reference: list[dict[str, Any]]) -> None:
+def test_greedy_stories_equal_run_c(reader: Reader, reference: list[dict[str, Any]]) -> None:
     for case in reference:
-        told = reader.tell(prompt=case["prompt"], steps=case["steps"], temperature=0)
-        assert told + "\n" == case["text"]  # run.c ends with a newline
+        story = reader.tell(prompt=case["prompt"], steps=case["steps"], temperature=0)
+        assert story + "\n" == case["text"]  # run.c ends with a newline
 
 
 @pytest.mark.parametrize(
     "options", [{"seed": 1}, {"seed": 7, "temperature": 0.7, "top_p": 0.5}, {"seed": 3, "top_p": 1}]
 )
-def test_seeded_stories_are_those_of_the_terminal(
+def test_seeded_stories_equal_the_terminals(
     reader: Reader, model: Path, tokenizer: Path, options: dict[str, Any]
 ) -> None:
     options = {"prompt": "The cat", "steps": 200, "temperature": 1.0, "top_p": 0.9} | options
@@ -151,11 +153,11 @@ def test_steps_count_the_prompt(reader: Reader, model: Path, tokenizer: Path) ->
         expect(reader.status).to_have_text("Done.")
 
 
-def test_steps_beyond_the_context_are_cut_and_it_says_so(reader: Reader, model: Path, tokenizer: Path) -> None:
+def test_steps_beyond_the_context_are_limited_with_a_note(reader: Reader, model: Path, tokenizer: Path) -> None:
     long = {"prompt": "The cat " * 165, "temperature": 0}
     assert reader.tell(steps=100_000, **long) + "\n" == native_story(model, tokenizer, steps=512, **long)
     expect(reader.status).to_contain_text("512 tokens of your 100000")
-    reader.tell(prompt="The", steps=100_000)  # this one comes to its end before
+    reader.tell(prompt="The", steps=100_000)  # this one ends before
     expect(reader.status).to_have_text("Done.")
 
 
@@ -182,8 +184,8 @@ def test_stop_keeps_the_text_and_the_next_story_begins_at_once(reader: Reader, r
     assert reader.tell() + "\n" == reference[1]["text"]
 
 
-def test_example_takes_the_place_of_the_story_that_is_being_written(reader: Reader) -> None:
-    """Its text is begun at once, and not a word of the other story is in it."""
+def test_example_replaces_a_running_story(reader: Reader) -> None:
+    """The new text starts at once, and contains nothing of the previous story."""
     example = reader.page.get_by_test_id("example").last
     alone = reader.tell(prompt=example.inner_text())
     reader.fill(prompt="The cat " * 100, steps=512).generate()
@@ -209,23 +211,23 @@ def test_stop_when_nothing_runs(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("steps", 0, ["Steps cannot be 0", "whole number of 1 or more"]),
+        ("steps", 0, ["Steps cannot be 0", "whole number of at least 1"]),
         ("steps", 1.5, ["Steps", "whole number"]),
         ("steps", "", ["Steps"]),
-        ("temperature", -1, ["Temperature cannot be -1", "0 or more"]),
-        ("top_p", 0, ["Top-p cannot be 0", "above 0 and of 1 at most"]),
-        ("top_p", 2, ["Top-p cannot be 2", "1 at most"]),
+        ("temperature", -1, ["Temperature cannot be -1", "at least 0"]),
+        ("top_p", 0, ["Top-p cannot be 0", "above 0 and at most 1"]),
+        ("top_p", 2, ["Top-p cannot be 2", "at most 1"]),
         ("seed", -1, ["Seed cannot be -1"]),
         ("seed", "", ["Seed"]),
         ("prompt", "a dog " * 600, ["prompt", "512", "Shorten"]),
     ],
 )
-def test_bad_option_says_which_and_the_page_goes_on(
+def test_bad_option_is_named_and_the_page_keeps_working(
     reader: Reader, field: str, value: object, words: list[str]
 ) -> None:
     last = reader.tell(prompt="Once", steps=5)
     reader.fill(**{field: value}).generate().fails_with(*words)
-    assert reader.text() == last, "the last story is still there"
+    assert reader.text() == last, "the previous story is still shown"
     assert reader.tell(prompt="The", steps=5, temperature=0, top_p=1, seed=1).startswith("The")
     expect(reader.error).to_be_hidden()
 
@@ -250,8 +252,8 @@ def test_output_and_errors_are_announced(reader: Reader) -> None:
 # ---- choosing a model
 
 
-def test_the_packaged_model_is_there_without_a_choice(page: Page, context: BrowserContext, site: str) -> None:
-    """No request leaves the site, and the story is that of `tallow generate`."""
+def test_the_packaged_model_is_the_default(page: Page, context: BrowserContext, site: str) -> None:
+    """No request leaves the site, and the story equals that of `tallow generate`."""
     addresses: list[str] = []
     page.on("request", lambda request: addresses.append(request.url))
     reader = Reader(page).open(site).is_ready()
@@ -265,8 +267,8 @@ def test_the_packaged_model_is_there_without_a_choice(page: Page, context: Brows
 
 def test_the_packaged_model_can_be_chosen_again(reader: Reader, model: Path, tokenizer: Path) -> None:
     reader.page.get_by_test_id("preset-stories").click()
-    told = reader.is_ready().tell()
-    assert told + "\n" == native_story(prompt="Once upon a time", steps=256, temperature=0)
+    story = reader.is_ready().tell()
+    assert story + "\n" == native_story(prompt="Once upon a time", steps=256, temperature=0)
     reader.choose(model, tokenizer).is_ready()
 
 
@@ -278,7 +280,7 @@ def test_an_example_begins_a_story(fresh: Reader) -> None:
         fresh.fill(prompt="")
 
 
-def test_stopped_while_it_loads_the_packaged_model_is_loaded_for_the_next_story(fresh: Reader) -> None:
+def test_packaged_model_loads_after_a_stop_during_loading(fresh: Reader) -> None:
     fresh.stop()
     expect(fresh.status).to_have_text("Loading stopped.")
     assert len(fresh.tell()) > 100
@@ -295,10 +297,10 @@ def test_stop_while_everything_is_loading(fresh: Reader, model: Path, tokenizer:
     fresh.choose(model, tokenizer).generate().stop()
     expect(fresh.status).to_have_text(re.compile("topped|Python is ready|Ready"), timeout=START_MS)
     assert fresh.text() == ""
-    assert fresh.tell(prompt="The", steps=5).startswith("The"), "the chosen files are loaded after all"
+    assert fresh.tell(prompt="The", steps=5).startswith("The"), "the chosen files are still loaded"
 
 
-def test_status_is_of_the_model_that_was_chosen_last(reader: Reader, host: Host, model: Path, tokenizer: Path) -> None:
+def test_status_belongs_to_the_last_chosen_model(reader: Reader, host: Host, model: Path, tokenizer: Path) -> None:
     reader.page.evaluate(
         """() => {
           const line = document.querySelector("#status");
@@ -314,7 +316,7 @@ def test_status_is_of_the_model_that_was_chosen_last(reader: Reader, host: Host,
     reader.choose(model, tokenizer).is_ready()
 
 
-def test_dropped_files_find_their_places(fresh: Reader, model: Path, tokenizer: Path) -> None:
+def test_dropped_files_are_assigned(fresh: Reader, model: Path, tokenizer: Path) -> None:
     fresh.drop({path.name: path for path in (tokenizer, model)}).is_ready()
     assert fresh.tell(prompt="The", steps=5).startswith("The")
 
@@ -333,7 +335,7 @@ def test_only_one_file(fresh: Reader, model: Path) -> None:
 
 @pytest.fixture
 def damaged(tmp_path: Path, model: Path, tokenizer: Path) -> dict[str, Path]:
-    """Files that cannot be used, by what is wrong with them."""
+    """Unusable files, by defect."""
     data, vocabulary = model.read_bytes(), tokenizer.read_bytes()
     contents = {
         "truncated": data[: len(data) // 2],
@@ -347,7 +349,7 @@ def damaged(tmp_path: Path, model: Path, tokenizer: Path) -> dict[str, Path]:
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
-    # Sparse: it takes no room on the disk.
+    # Sparse: needs no disk space.
     with (tmp_path / "4 GB").open("wb") as file:
         file.write(data[:28])
         file.truncate(4 << 30)
@@ -387,13 +389,125 @@ def test_weights_that_are_not_numbers(reader: Reader, damaged: dict[str, Path], 
     reader.choose(model, tokenizer).is_ready()
 
 
-def test_a_file_that_is_refused_leaves_the_loaded_model_alone(
+def test_a_refused_file_keeps_the_loaded_model(
     reader: Reader, damaged: dict[str, Path], reference: list[dict[str, Any]]
 ) -> None:
     reader.page.get_by_test_id("model-file").set_input_files(damaged["truncated"])
     reader.fails_with("truncated")
     expect(reader.page.get_by_test_id("model-name")).to_contain_text("stories260K.bin")
     assert reader.tell() + "\n" == reference[1]["text"]
+
+
+# ---- GGUF
+
+
+@pytest.fixture(scope="module")
+def gguf_files(tmp_path_factory: pytest.TempPathFactory, model: Path, tokenizer: Path) -> dict[str, Path]:
+    """GGUF files with the weights of the checkpoint, and unusable ones by defect."""
+    from gguf import GGMLQuantizationType as Type
+
+    folder = tmp_path_factory.mktemp("gguf")
+
+    def write(name: str, kind: Any = None, **options: Any) -> None:
+        write_llama2c(model, tokenizer, folder / name, kind, **options)
+
+    write("float32.gguf")
+    write("q8_0.gguf", Type.Q8_0)
+    write("endless.gguf", Type.Q8_0, context=100_000_000)
+    write("unknown architecture.gguf", Type.Q8_0, arch="mamba")
+    data = (folder / "q8_0.gguf").read_bytes()
+    (folder / "truncated.gguf").write_bytes(data[:-10_000])
+    (folder / "truncated header.gguf").write_bytes(data[:1000])
+    (folder / "garbage.gguf").write_bytes(b"GGUF" + bytes(range(256)) * 8)
+    (folder / "mostly garbage.gguf").write_bytes(data[:8] + b"\xff" * 16 + data[24:])
+    # The header of a quantised tensor ends with the type and the offset of the data.
+    entry = data.index(b"blk.0.attn_q.weight") + len("blk.0.attn_q.weight") + 4 + 2 * 8
+    foreign = struct.pack("<I", Type.Q8_K)
+    (folder / "foreign type.gguf").write_bytes(data[:entry] + foreign + data[entry + 4 :])
+    with (folder / "large.gguf").open("wb") as file:  # sparse
+        file.write(data)
+        file.truncate(4 << 30)
+    return {path.name: path for path in folder.iterdir()}
+
+
+def choose_gguf(reader: Reader, path: Path) -> Reader:
+    reader.page.get_by_test_id("model-file").set_input_files(path)
+    return reader
+
+
+def has_loaded(reader: Reader, name: str) -> Reader:
+    """Wait until the page shows the model: its status may be that of the model before."""
+    expect(reader.page.get_by_test_id("model-name")).to_contain_text(f"{name}: 260,032 parameters", timeout=START_MS)
+    return reader.is_ready()
+
+
+def test_gguf_file_continues_texts_as_run_c_does(
+    reader: Reader, gguf_files: dict[str, Path], reference: list[dict[str, Any]]
+) -> None:
+    has_loaded(choose_gguf(reader, gguf_files["float32.gguf"]), "float32.gguf")
+    expect(reader.page.get_by_test_id("model-name")).to_contain_text("5 layers of 64, context of 512 tokens")
+    assert reader.page.get_by_test_id("tokenizer-file").input_value() == ""
+    for case in reference:  # run.c also ends a story at BOS
+        story = reader.tell(prompt=case["prompt"], steps=case["steps"], temperature=0)
+        assert story.startswith(case["text"].rstrip("\n"))
+
+
+def test_dropped_quantised_gguf_equals_the_terminal(reader: Reader, gguf_files: dict[str, Path]) -> None:
+    path = gguf_files["q8_0.gguf"]
+    has_loaded(reader.drop({"dropped.gguf": path}), "dropped.gguf")
+    for options in ({"prompt": "The cat", "temperature": 0}, {"prompt": "Zoë", "temperature": 0.5, "seed": 3}):
+        options = {"steps": 60, "top_p": 0.9, "seed": 1} | options
+        assert reader.tell(**options) + "\n" == native_story(path, **options)
+
+
+def test_gguf_of_the_hub(reader: Reader, gguf_files: dict[str, Path]) -> None:
+    hub = Hub(tiny={"tiny-Q8_0.gguf": gguf_files["q8_0.gguf"].read_bytes(), "README.md": b""}, other={})
+    reader.page.context.route("https://huggingface.co/**", hub)
+    try:
+        has_loaded(load_addresses(reader, "who/tiny:tiny-Q8_0.gguf", ""), "tiny-Q8_0.gguf")
+        address = "https://huggingface.co/who/tiny/blob/main/tiny-Q8_0.gguf"  # of the page about the file
+        has_loaded(load_addresses(reader, address, ""), "tiny-Q8_0.gguf")
+        load_addresses(reader, "who/tiny:tiny-Q4_0.gguf", "").fails_with("no file tiny-Q4_0.gguf", "has tiny-Q8_0.gguf")
+        load_addresses(reader, "who/other:a.gguf", "").fails_with("no file a.gguf", "no GGUF file")
+        load_addresses(reader, "who/none:a.gguf", "").fails_with("no model who/none")
+    finally:
+        reader.page.context.unroute("https://huggingface.co/**")
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("truncated.gguf", ["truncated", "it again"]),
+        ("truncated header.gguf", ["truncated", "it again"]),
+        ("garbage.gguf", ["version", "it again"]),
+        ("mostly garbage.gguf", ["it again"]),
+        ("unknown architecture.gguf", ["'mamba'", "llama, ", "qwen3"]),
+        ("foreign type.gguf", ["Q8_K", "Q8_0"]),
+        ("large.gguf", ["large.gguf has 4.3 GB", "smaller model"]),
+    ],
+)
+def test_unusable_gguf(reader: Reader, gguf_files: dict[str, Path], fault: str, words: list[str]) -> None:
+    choose_gguf(reader, gguf_files[fault]).fails_with(*words)
+    assert reader.tell(prompt="The", steps=5).startswith("The"), "the last model still writes"
+
+
+def test_kinds_of_files_that_do_not_fit_the_fields(reader: Reader, gguf_files: dict[str, Path], model: Path) -> None:
+    files = {"a.gguf": gguf_files["q8_0.gguf"].read_bytes(), "b.bin": model.read_bytes()}
+    with hosting(files) as host:
+        gguf, checkpoint = host.url("plain/a.gguf"), host.url("plain/b.bin")
+        load_addresses(reader, checkpoint, "").fails_with("not a GGUF file", "needs its tokenizer too")
+        load_addresses(reader, gguf, checkpoint).fails_with("model is a GGUF file", "Load it alone")
+        load_addresses(reader, host.url("plain/a-00001-of-00002.gguf"), "").fails_with("part of a model", "--merge")
+        has_loaded(load_addresses(reader, gguf, ""), "a.gguf")
+
+
+def test_text_that_does_not_fit_the_memory(
+    reader: Reader, gguf_files: dict[str, Path], model: Path, tokenizer: Path
+) -> None:
+    has_loaded(choose_gguf(reader, gguf_files["endless.gguf"]), "endless.gguf")
+    reader.fill(steps=100_000_000).generate().fails_with("needs 128.0 GB of memory", "fewer steps")
+    assert reader.tell(prompt="The", steps=5, temperature=0).startswith("The")
+    reader.choose(model, tokenizer).is_ready()
 
 
 # ---- addresses and presets
@@ -449,8 +563,8 @@ def test_address_that_fails(reader: Reader, host: Host, path: str, words: list[s
     load_addresses(reader, host.url(path), host.url("plain/tok512.bin")).fails_with(*words)
 
 
-def test_text_that_is_no_address(reader: Reader) -> None:
-    load_addresses(reader, "stories.bin", "").fails_with("no address")
+def test_invalid_address(reader: Reader) -> None:
+    load_addresses(reader, "stories.bin", "").fails_with("not the address of a model")
 
 
 def test_offline(fresh: Reader, context: BrowserContext, host: Host) -> None:
@@ -459,7 +573,7 @@ def test_offline(fresh: Reader, context: BrowserContext, host: Host) -> None:
     load_addresses(fresh, host.url("plain/stories260K.bin"), host.url("plain/tok512.bin")).fails_with("offline")
 
 
-def test_page_without_python_says_so_and_offers_to_try_again(page: Page, site: str) -> None:
+def test_page_without_python_shows_an_error_and_offers_a_retry(page: Page, site: str) -> None:
     page.route("**/pyodide.asm.wasm", lambda route: route.abort())
     page.route("**/pyodide.mjs", lambda route: route.abort())
     reader = Reader(page).open(site)
@@ -475,7 +589,7 @@ def test_presets_point_at_the_models_of_llama2c(fresh: Reader) -> None:
 
 
 def test_preset_downloads_the_model(fresh: Reader, context: BrowserContext, model: Path, tokenizer: Path) -> None:
-    """The models themselves are out of reach of a test, so their addresses are answered with a smaller one."""
+    """Tests cannot reach the models themselves, so a smaller one is served at their addresses."""
     allow = {"Access-Control-Allow-Origin": "*"}
     context.route("https://huggingface.co/**", lambda route: route.fulfill(path=model, headers=allow))
     context.route("https://raw.githubusercontent.com/**", lambda route: route.fulfill(path=tokenizer, headers=allow))
@@ -501,7 +615,7 @@ def test_models_of_the_server_are_presets(page: Page, site_dir: Path, model: Pat
 # ---- the page
 
 
-def test_closing_the_tab_while_it_writes(context: BrowserContext, site: str, model: Path, tokenizer: Path) -> None:
+def test_closing_the_tab_while_it_generates(context: BrowserContext, site: str, model: Path, tokenizer: Path) -> None:
     page = context.new_page()
     Reader(page).open(site).choose(model, tokenizer).is_ready().fill(steps=512).generate()
     page.close()

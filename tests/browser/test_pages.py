@@ -1,4 +1,4 @@
-"""What holds for every page: the order of its controls, their contrast, the wording of messages. No Python runs."""
+"""Requirements for every page: tab order, contrast, wording of messages. No Python runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-# The first thing that somebody comes to a page for, by its test id.
+# The main control of each page, by its test id.
 FIRST = {"bert": "texts", "console": "prompt", "llama2c": "prompt", "train": "train", "whisper": "record"}
 WIDTHS = {"phone": 390, "desk": 1280}
 
 
 @pytest.fixture(scope="module")
 def idle(browser: Browser, site: str) -> Iterator[Page]:
-    """A page whose worker never starts, so that what it opens is there at once and stands still."""
+    """A page whose worker never starts, so that it appears at once and does not change."""
     context = browser.new_context()
     page = context.new_page()
     page.route("**/web/worker.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
@@ -27,14 +27,14 @@ def idle(browser: Browser, site: str) -> Iterator[Page]:
 
 @pytest.fixture(scope="module", params=FIRST)
 def name(request: pytest.FixtureRequest, idle: Page, site: str) -> str:
-    """The name of the page that is open, all that it folds away included."""
+    """Open a page with all folded sections expanded; return its name."""
     name: str = request.param
     idle.goto(f"{site}wasm_examples/{name}/")
     idle.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
     return name
 
 
-# What Tab stops at, in the order of its stops, with where it is on the page.
+# Elements in the tab order, with their position on the page.
 STOPS = """
 () => [...document.querySelectorAll("main :is(a, button, input, select, textarea, summary, [tabindex])")]
   .filter((it) => it.tabIndex >= 0 && it.checkVisibility() && !it.disabled && !it.closest(".problem"))
@@ -45,22 +45,22 @@ STOPS = """
 """
 
 
-def test_order_of_the_keyboard_is_that_of_the_eye(idle: Page, name: str) -> None:
-    """On a phone from top to bottom; and what a page is for comes first on every screen."""
-    above = {"interrupt", "clear", "output"}  # the console's prompt is the end of its terminal
+def test_tab_order_follows_the_layout(idle: Page, name: str) -> None:
+    """Tab order follows the layout of a phone from top to bottom, and the main control comes first on every screen."""
+    above = {"interrupt", "clear", "output"}  # the console's prompt is at the end of its terminal
     for width in WIDTHS.values():
         idle.set_viewport_size({"width": width, "height": 900})
         stops: list[dict[str, Any]] = idle.evaluate(STOPS)
         assert next(stop["name"] for stop in stops if stop["name"] not in above) == FIRST[name]
-        assert all(stop["tabIndex"] == 0 for stop in stops), "no stop jumps the queue"
+        assert all(stop["tabIndex"] == 0 for stop in stops), "an element has a positive tabindex"
         if width == WIDTHS["phone"]:
             for stop, after in pairwise(stops):
                 is_beside = after["left"] >= stop["left"] and after["bottom"] > stop["top"]
                 assert after["top"] >= stop["bottom"] - 1 or is_beside, f"{stop} comes before {after}"
 
 
-# A control with its border, what lies inside of that and what lies around it, as [r, g, b]; the CSS specification says
-# how colours with an alpha lie on others.
+# The colours of a control's border, inside and surroundings, as [r, g, b]; the CSS specification defines how colours
+# with an alpha blend.
 BORDERS = """
 () => {
   const canvas = new OffscreenCanvas(1, 1);
@@ -101,8 +101,8 @@ def contrast(one: list[int], other: list[int]) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_edges_of_controls_are_seen(idle: Page, name: str, scheme: Any) -> None:
-    """WCAG 2.2, 1.4.11: 3 to 1 between what bounds a control and what it lies on."""
+def test_edges_of_controls_have_contrast(idle: Page, name: str, scheme: Any) -> None:
+    """WCAG 2.2, 1.4.11: contrast of at least 3 to 1 between a control's boundary and its surroundings."""
     idle.emulate_media(color_scheme=scheme)
     borders = idle.evaluate(BORDERS)
     assert len(borders) > 2

@@ -1,6 +1,6 @@
-"""The Content-Security-Policy of every page: what stands in the pages, and what the browser makes of it.
+"""The Content-Security-Policy of every page: its text, and its enforcement by the browser.
 
-That a page needs nothing its policy forbids, every other test shows: conftest.py fails those in which one is violated.
+All other tests show that pages need nothing their policy forbids: conftest.py fails tests with a violation.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from support import places
+from support import paths
 from tests.browser.conftest import POLICY, START_MS, wait_until
 
 from tallow.cli.site import CDN, TOKENIZERS_CDN
 
-PAGES = {"index": places.ROOT / "web" / "index.html"} | {
-    path.parent.name: path for path in sorted((places.ROOT / "wasm_examples").glob("*/index.html"))
+PAGES = {"index": paths.ROOT / "web" / "index.html"} | {
+    path.parent.name: path for path in sorted((paths.ROOT / "wasm_examples").glob("*/index.html"))
 }
 
 
 class Tags(HTMLParser):
-    """All tags of a page, in order, and the texts of scripts and styles."""
+    """Collects all tags of a page in order, and the texts of scripts and styles."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -44,11 +44,11 @@ class Tags(HTMLParser):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_has_a_policy_before_all_that_it_loads(name: str) -> None:
     page = Tags(PAGES[name])
-    kinds = [tag if "http-equiv" not in given else "policy" for tag, given in page.tags]
+    kinds = [tag if "http-equiv" not in attributes else "policy" for tag, attributes in page.tags]
     assert kinds[:4] == ["html", "head", "meta", "policy"]
     policy = page.policy()
     assert policy["default-src"] == policy["object-src"] == policy["base-uri"] == policy["form-action"] == ["'none'"]
-    allowed = {"'self'", "'wasm-unsafe-eval'", CDN, TOKENIZERS_CDN}  # of these releases, no others
+    allowed = {"'self'", "'wasm-unsafe-eval'", CDN, TOKENIZERS_CDN}  # of these releases only
     assert policy["script-src"][0] == "'self'"
     assert set(policy["script-src"]) <= allowed
     assert policy["style-src"] == ["'self'"]
@@ -58,13 +58,13 @@ def test_every_page_has_a_policy_before_all_that_it_loads(name: str) -> None:
 def test_no_page_has_scripts_or_styles_of_its_own(name: str) -> None:
     page = Tags(PAGES[name])
     assert not page.inline
-    for tag, given in page.tags:
-        assert not [each for each in given if each == "style" or each.startswith("on")], (tag, given)
+    for tag, attributes in page.tags:
+        assert not [each for each in attributes if each == "style" or each.startswith("on")], (tag, attributes)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_is_injected_does_not_run(name: str, page: Page, site: str, violations: list[str]) -> None:
-    page.route("**/pyodide.mjs", lambda route: route.abort())  # it is not needed here
+def test_injected_scripts_do_not_run(name: str, page: Page, site: str, violations: list[str]) -> None:
+    page.route("**/pyodide.mjs", lambda route: route.abort())  # not needed here
     page.goto(site if name == "index" else f"{site}wasm_examples/{name}/")
     page.evaluate("""() => {
       window.stopped = [];
@@ -87,7 +87,7 @@ def test_what_is_injected_does_not_run(name: str, page: Page, site: str, violati
     violations.clear()
 
 
-def test_worker_has_the_policy_of_its_page(browser: Browser, site: str, violations: list[str]) -> None:
+def test_worker_inherits_the_policy_of_its_page(browser: Browser, site: str, violations: list[str]) -> None:
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"{site}wasm_examples/console/")
@@ -95,7 +95,7 @@ def test_worker_has_the_policy_of_its_page(browser: Browser, site: str, violatio
     page.get_by_test_id("prompt").fill("import js; js.fetch('http://192.0.2.1/'); js.eval('1')")
     page.get_by_test_id("run").click()
     expect(page.get_by_test_id("output")).to_contain_text("EvalError", timeout=START_MS)
-    wait_until(page, "true")  # lets the messages in
+    wait_until(page, "true")  # allows the messages
     assert any("connect-src" in text for text in violations)
     violations.clear()
     context.close()

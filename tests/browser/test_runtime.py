@@ -1,4 +1,4 @@
-"""web/: the protocol between page and worker, and how bytes reach Python, without any model."""
+"""web/: the protocol between page and worker, and loading of bytes into Python, without a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async ({ urls, abortAfter }) => {
   try {
     return { ...(await runtime.load(files, { onProgress, signal: controller.signal })), progress };
   } catch (error) {
-    return { error: error.name, message: error.message, mend: error.mend, progress };
+    return { error: error.name, message: error.message, hint: error.hint, progress };
   }
 }
 """
@@ -51,8 +51,8 @@ async ({ options, stopAt, abortAfterMs }) => {
     }
     return { text, stats, messages };
   } catch (error) {
-    const { name, message, mend, details } = error;
-    return { text, stats, messages, error: name, message, mend, details, stopped_ms: performance.now() - abortedAt };
+    const { name, message, hint, details } = error;
+    return { text, stats, messages, error: name, message, hint, details, stopped_ms: performance.now() - abortedAt };
   }
 }
 """
@@ -66,7 +66,7 @@ def host() -> Iterator[Host]:
 
 @pytest.fixture(scope="module")
 def standin(browser: Browser, site: str) -> Iterator[Page]:
-    """A page whose worker is started and whose demo is standin/app.py."""
+    """A page with a running worker and the demo standin/app.py."""
     context = browser.new_context()
     page = context.new_page()
     page.set_default_timeout(START_MS)
@@ -79,7 +79,7 @@ def standin(browser: Browser, site: str) -> Iterator[Page]:
 
 @pytest.fixture
 def runtime(standin: Page) -> Page:
-    """The same, with nothing kept from earlier tests."""
+    """The same page, with an empty cache."""
     standin.evaluate("async () => { for (const name of await caches.keys()) await caches.delete(name); }")
     return standin
 
@@ -92,13 +92,13 @@ def generate(page: Page, *, stop_at: int = 0, abort_after_ms: int | None = None,
     return page.evaluate(GENERATE, {"options": options, "stopAt": stop_at, "abortAfterMs": abort_after_ms})
 
 
-def loaded(data: bytes) -> list[object]:
-    """What the stand-in reports about a file that arrived whole."""
+def expected_report(data: bytes) -> list[object]:
+    """Return the stand-in's report about a file that was loaded completely."""
     return [len(data), hashlib.sha256(data).hexdigest()]
 
 
-def kept(page: Page) -> int:
-    """How many responses the browser keeps, complete or not."""
+def cached_responses(page: Page) -> int:
+    """Return the number of responses in the browser's cache, complete or not."""
     return page.evaluate(
         "async () => (await Promise.all((await caches.keys()).map("
         "async (name) => (await (await caches.open(name)).keys()).length))).reduce((a, b) => a + b, 0)"
@@ -116,11 +116,11 @@ def test_page_is_isolated_and_start_says_what_runs(runtime: Page) -> None:
     assert {"fetch", "python", "import"} <= started["seconds"].keys()
 
 
-def test_text_comes_whole_and_in_order(runtime: Page) -> None:
+def test_text_arrives_complete_and_in_order(runtime: Page) -> None:
     result = generate(runtime, count=2000)
     assert result["text"] == "".join(f"{i} " for i in range(2000))
     assert result["stats"]["made"] == 2000
-    assert result["messages"] < 1000, "steps faster than the screen share a message"
+    assert result["messages"] < 1000, "steps within one frame must share a message"
 
 
 def test_first_step_is_a_message_of_its_own(runtime: Page) -> None:
@@ -131,10 +131,10 @@ def test_nothing_to_generate(runtime: Page) -> None:
     assert generate(runtime, count=0) == {"text": "", "stats": {}, "messages": 0}
 
 
-def test_python_error_arrives_with_its_mend_and_traceback(runtime: Page) -> None:
+def test_python_error_arrives_with_hint_and_traceback(runtime: Page) -> None:
     result = generate(runtime, count=5, fail_at=2)
     assert result["text"] == "0 1 "
-    assert (result["error"], result["message"], result["mend"]) == (
+    assert (result["error"], result["message"], result["hint"]) == (
         "CheckpointError",
         "failed on purpose",
         "ask for less",
@@ -146,7 +146,7 @@ def test_bug_in_python_is_called_one(runtime: Page) -> None:
     result = generate(runtime, no_such_option=1)
     assert result["error"] == "TypeError"
     assert "no_such_option" in result["message"]
-    assert "bug" in result["mend"]
+    assert "bug" in result["hint"]
 
 
 def test_leaving_the_loop_stops_python(runtime: Page) -> None:
@@ -164,11 +164,11 @@ def test_abort_takes_effect_within_frames(runtime: Page) -> None:
 
 def test_abort_before_the_first_step(runtime: Page) -> None:
     assert generate(runtime, abort_after_ms=0, count=10, pause_s=0.05)["error"] == "AbortError"
-    assert generate(runtime, count=2)["text"] == "0 1 ", "and the worker goes on"
+    assert generate(runtime, count=2)["text"] == "0 1 ", "the worker must keep running"
 
 
 def test_abort_gives_its_reason(runtime: Page) -> None:
-    """As fetch does: what waits fails with what was passed to `abort`."""
+    """As with fetch: the pending promise rejects with the reason passed to `abort`."""
     assert (
         runtime.evaluate("""async () => {
       const controller = new AbortController();
@@ -195,7 +195,7 @@ async ({ method, keywords, interruptAfterMs }) => {
     const result = await runtime.call(method, keywords, emits ? { onEvent } : {});
     return { result, events };
   } catch (error) {
-    return { error: error.name, message: error.message, mend: error.mend };
+    return { error: error.name, message: error.message, hint: error.hint };
   }
 }
 """
@@ -220,8 +220,8 @@ def test_call_carries_plain_values_and_arrays(runtime: Page) -> None:
     }
 
 
-def test_kernels_are_those_with_relaxed_simd(runtime: Page) -> None:
-    """Chromium knows relaxed SIMD since version 114; the plain library would be right, and slower."""
+def test_kernels_use_relaxed_simd(runtime: Page) -> None:
+    """Chromium supports relaxed SIMD since version 114; the plain library would work too, but slower."""
     assert call(runtime, "softmax", row=[0.0, math.log(3.0)]) == {
         "result": {"result": [pytest.approx(0.25), pytest.approx(0.75)], "library": "wasm relaxed-simd"},
         "events": [],
@@ -230,11 +230,11 @@ def test_kernels_are_those_with_relaxed_simd(runtime: Page) -> None:
 
 @pytest.mark.parametrize("method", ["fail", "fail_later"])
 def test_call_that_fails(runtime: Page, method: str) -> None:
-    assert call(runtime, method) == {"error": "CheckpointError", "message": "failed on purpose", "mend": "ask for less"}
+    assert call(runtime, method) == {"error": "CheckpointError", "message": "failed on purpose", "hint": "ask for less"}
 
 
-def test_call_of_what_pages_may_not(runtime: Page) -> None:
-    assert "not for pages" in call(runtime, "__init__")["message"]
+def test_private_methods_cannot_be_called(runtime: Page) -> None:
+    assert "is private" in call(runtime, "__init__")["message"]
 
 
 def test_events_come_before_the_result_and_while_python_runs(runtime: Page) -> None:
@@ -244,7 +244,7 @@ def test_events_come_before_the_result_and_while_python_runs(runtime: Page) -> N
       const onEvent = () => times.push(performance.now());
       runtime.call("count", { to: 20 }, { onEvent }).then(() => resolve(times.at(-1) - times[0]));
     })"""
-    assert runtime.evaluate(live) > 100, "20 of them, 10 ms apart, came one by one"
+    assert runtime.evaluate(live) > 100, "20 events, 10 ms apart, must arrive one by one"
 
 
 def test_calls_are_answered_while_generate_runs(runtime: Page) -> None:
@@ -263,17 +263,17 @@ def test_calls_are_answered_while_generate_runs(runtime: Page) -> None:
 
 def test_interrupt_ends_a_loop_without_end(runtime: Page) -> None:
     assert call(runtime, "loop_forever", interrupt_after_ms=50) == {"result": "interrupted", "events": ["begun"]}
-    assert call(runtime, "count", to=1)["result"] == "counted", "and only that"
+    assert call(runtime, "count", to=1)["result"] == "counted", "the loop must be the only thing interrupted"
 
 
 def test_download_arrives_whole_and_is_kept(runtime: Page, host: Host) -> None:
     url = host.url("plain/data")
     before = host.requests["/plain/data"]
     first = load(runtime, model=url)
-    assert first["info"]["model"] == loaded(DATA)
+    assert first["info"]["model"] == expected_report(DATA)
     assert first["progress"][-2]["loaded"] == first["progress"][-2]["total"] == len(DATA)
     again = load(runtime, model=url)
-    assert again["info"]["model"] == loaded(DATA)
+    assert again["info"]["model"] == expected_report(DATA)
     assert stages(first) == {"download", "model"}
     assert stages(again) == {"cache", "model"}
     assert host.requests["/plain/data"] == before + 1
@@ -281,18 +281,18 @@ def test_download_arrives_whole_and_is_kept(runtime: Page, host: Host) -> None:
 
 def test_several_files_in_one_load(runtime: Page, host: Host) -> None:
     result = load(runtime, model=host.url("plain/data"), tokenizer=host.url("plain/other"))
-    assert result["info"] == {"model": loaded(DATA), "tokenizer": loaded(OTHER)}
+    assert result["info"] == {"model": expected_report(DATA), "tokenizer": expected_report(OTHER)}
     assert result["bytes"] == len(DATA) + len(OTHER)
 
 
 def test_size_is_not_needed(runtime: Page, host: Host) -> None:
-    assert load(runtime, model=host.url("chunked/data"))["info"]["model"] == loaded(DATA)
+    assert load(runtime, model=host.url("chunked/data"))["info"]["model"] == expected_report(DATA)
 
 
 def test_a_file_of_unknown_size_is_whole_after_its_memory_has_grown(runtime: Page, host: Host) -> None:
     """Bytes that no earlier test has left in Python's memory."""
     data = host.files["unlike"] = random.Random(0).randbytes(5 << 20)
-    assert load(runtime, model=host.url("chunked/unlike"))["info"]["model"] == loaded(data)
+    assert load(runtime, model=host.url("chunked/unlike"))["info"]["model"] == expected_report(data)
 
 
 def test_damaged_copy_is_downloaded_again(runtime: Page, host: Host) -> None:
@@ -303,7 +303,7 @@ def test_damaged_copy_is_downloaded_again(runtime: Page, host: Host) -> None:
         f"{url}?tallow-part=0",
     )  # as long as the file itself
     result = load(runtime, model=url)
-    assert result["info"]["model"] == loaded(OTHER)
+    assert result["info"]["model"] == expected_report(OTHER)
     assert "damaged" in result["notice"]
     assert load(runtime, model=url)["notice"] is None
 
@@ -317,52 +317,52 @@ def test_full_storage_does_not_stop_a_download(runtime: Page, host: Host, site: 
     finally:
         devtools.send("Storage.overrideQuotaForOrigin", {"origin": origin})
         devtools.detach()
-    assert result["info"] == {"model": loaded(DATA), "tokenizer": loaded(DATA)}
+    assert result["info"] == {"model": expected_report(DATA), "tokenizer": expected_report(DATA)}
     assert "not kept" in result["notice"]
-    assert kept(runtime) == 0
+    assert cached_responses(runtime) == 0
 
 
 def test_refused_head_ends_the_download_and_keeps_nothing(runtime: Page, host: Host) -> None:
     result = load(runtime, model=host.url("slow/refused"))
-    assert (result["error"], result["mend"]) == ("CheckpointError", "send another")
-    assert str(len(FILES["refused"])) in result["message"], "the check knows the size"
-    assert kept(runtime) == 0
+    assert (result["error"], result["hint"]) == ("CheckpointError", "send another")
+    assert str(len(FILES["refused"])) in result["message"], "the size is known before the check runs"
+    assert cached_responses(runtime) == 0
 
 
 def test_missing_file(runtime: Page, host: Host) -> None:
     result = load(runtime, model=host.url("plain/nothing"))
     assert result["error"] == "DownloadError"
     assert "404" in result["message"]
-    assert kept(runtime) == 0
+    assert cached_responses(runtime) == 0
 
 
-def test_host_that_shares_with_nobody(runtime: Page, host: Host) -> None:
+def test_host_without_cors(runtime: Page, host: Host) -> None:
     result = load(runtime, model=host.url("closed/data"))
     assert result["error"] == "DownloadError"
-    assert "CORS" in result["mend"]
+    assert "CORS" in result["hint"]
 
 
 def test_unreachable_host(runtime: Page) -> None:
     assert load(runtime, model="http://127.0.0.1:9/data")["error"] == "DownloadError"
 
 
-def test_dropped_connection_says_how_far_it_came(runtime: Page, host: Host) -> None:
+def test_dropped_connection_reports_the_received_size(runtime: Page, host: Host) -> None:
     result = load(runtime, model=host.url("cut/data"))
     assert result["error"] == "ReadError"
     assert "of 2.1 MB" in result["message"]
-    assert kept(runtime) == 0
+    assert cached_responses(runtime) == 0
 
 
 @pytest.mark.parametrize("knows_ranges", [True, False])
-def test_broken_connection_goes_on_where_it_stopped(
+def test_broken_connection_resumes(
     knows_ranges: bool, runtime: Page, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that does not know ranges sends all again: what is there already is left out."""
+    """A server without range support sends the whole file again: the part already received is skipped."""
     monkeypatch.setattr(host, "knows_ranges", knows_ranges)
     data = host.files["long"] = DATA * 10
-    host.breaks_at = 15_000_001  # a browser loses some MB of what came last, but not all of it
+    host.breaks_at = 15_000_001  # a browser loses a few of the last MB, but not all
     result = load(runtime, model=host.url("weak/long"))
-    assert result["info"]["model"] == loaded(data)
+    assert result["info"]["model"] == expected_report(data)
     first, rest = host.ranges[-2:]
     assert first is None
     assert re.fullmatch(r"bytes=[1-9]\d*-", rest or "")
@@ -370,20 +370,20 @@ def test_broken_connection_goes_on_where_it_stopped(
 
 
 @pytest.mark.parametrize("has_changed", [False, True])
-def test_download_goes_on_in_a_later_visit(has_changed: bool, runtime: Page, host: Host) -> None:
-    """What has come is kept in parts of 16 MiB, of use until the file changes."""
+def test_download_resumes_in_a_later_visit(has_changed: bool, runtime: Page, host: Host) -> None:
+    """Downloads are cached in parts of 16 MiB, which are valid until the file changes."""
     part = 16 << 20
     data = host.files["large"] = DATA * 15  # less than two parts, much more than one
     host.breaks_at, host.goes_down = len(data) - 1, True
     result = load(runtime, model=host.url("weak/large"))
     assert result["error"] == "ReadError"
     assert re.search(r"stopped after .* of 31\.5 MB: .* 503", result["message"])
-    assert kept(runtime) == 2, "a part, and what it is of"
+    assert cached_responses(runtime) == 2, "one cached part and its description"
     host.is_down = host.goes_down = False
     if has_changed:
         data = host.files["large"] = data[::-1]  # of the same size
         host.version = "Sun, 22 Nov 2026 12:00:00 GMT"
-    assert load(runtime, model=host.url("weak/large"))["info"]["model"] == loaded(data)
+    assert load(runtime, model=host.url("weak/large"))["info"]["model"] == expected_report(data)
     assert host.ranges[-1] == (None if has_changed else f"bytes={part}-")
     assert stages(load(runtime, model=host.url("weak/large"))) == {"cache", "model"}
 
@@ -397,12 +397,12 @@ def test_too_large_a_download_is_refused_by_its_size(runtime: Page, host: Host) 
 def test_aborted_download_leaves_nothing(runtime: Page, host: Host) -> None:
     result = load(runtime, model=host.url("slow/data"), abort_after=1000)
     assert result["error"] == "AbortError"
-    assert kept(runtime) == 0
-    assert load(runtime, model=host.url("plain/other"))["info"]["model"] == loaded(OTHER)
+    assert cached_responses(runtime) == 0
+    assert load(runtime, model=host.url("plain/other"))["info"]["model"] == expected_report(OTHER)
 
 
 def test_abort_that_comes_with_the_last_byte_loads_no_model(runtime: Page) -> None:
-    """Both messages wait for a worker that is busy, so there is nothing to read any more when it sees the abort."""
+    """Both messages wait for a busy worker, so there is nothing left to read when it sees the abort."""
     assert (
         runtime.evaluate("""async () => {
       const controller = new AbortController();
@@ -420,8 +420,8 @@ def test_offline(runtime: Page, host: Host) -> None:
     load(runtime, model=host.url("plain/other"))
     runtime.context.set_offline(True)
     try:
-        assert load(runtime, model=host.url("plain/other"))["info"]["model"] == loaded(OTHER), (
-            "what is kept still loads"
+        assert load(runtime, model=host.url("plain/other"))["info"]["model"] == expected_report(OTHER), (
+            "cached files must still load"
         )
         result = load(runtime, model=host.url("plain/data"))
         assert result["error"] == "DownloadError"
@@ -434,11 +434,11 @@ def test_local_files(runtime: Page) -> None:
     result = runtime.evaluate(
         "async () => runtime.load({ model: { file: new File([new Uint8Array(3e6).fill(7)], 'seven.bin') } })"
     )
-    assert result["info"]["model"] == loaded(b"\7" * 3_000_000)
-    assert kept(runtime) == 0
+    assert result["info"]["model"] == expected_report(b"\7" * 3_000_000)
+    assert cached_responses(runtime) == 0
 
 
-def test_closing_fails_what_is_waited_for(runtime: Page) -> None:
+def test_closing_rejects_pending_calls(runtime: Page) -> None:
     error = runtime.evaluate(
         "() => { const other = Runtime.create(); const start = other.start(app); other.close();"
         " return start.then(() => null, (error) => error.name); }"
@@ -452,7 +452,7 @@ def test_missing_part_of_the_runtime_is_an_error(page: Page, site: str, missing:
     page.goto(f"{site}standin/")
     wait_until(page, "document.title === 'loaded'")
     result = page.evaluate(
-        "() => Runtime.create().start(app).then(() => null, ({ name, message, mend }) => ({ name, message, mend }))"
+        "() => Runtime.create().start(app).then(() => null, ({ name, message, hint }) => ({ name, message, hint }))"
     )
     assert result["name"] in ("RuntimeUnavailable", "WorkerError")
-    assert result["mend"]
+    assert result["hint"]

@@ -1,4 +1,4 @@
-"""The static site and its server: what is written, what is sent, and that a plain host will do."""
+"""The static site and its server: files, headers, and hosting without special headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pyodide_lock import PyodideLockSpec
 from pyodide_lock.utils import add_wheels_to_spec
-from support import places
+from support import paths
 from support.links import dead_links
 from tests.browser.conftest import START_MS, wait_until
 
@@ -33,7 +33,7 @@ def read_json(path: Path) -> Any:
 
 
 def load_script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, places.ROOT / "scripts" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, paths.ROOT / "scripts" / f"{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -53,10 +53,10 @@ def test_lock_file_is_what_pyodide_lock_would_write(site_dir: Path) -> None:
     lock = read_json(site_dir / "runtime" / "pyodide-lock.json")
     base = {"info": lock["info"], "packages": {"numpy": lock["packages"]["numpy"]}}
     expected = add_wheels_to_spec(PyodideLockSpec(**base), [wheel]).packages["tallow"].model_dump()
-    found = dict(lock["packages"]["tallow"])
-    assert found.pop("file_name").endswith("/" + expected.pop("file_name"))
-    assert sorted(expected.pop("imports")) == found.pop("imports")
-    assert found == {name: expected[name] for name in found}
+    entry = dict(lock["packages"]["tallow"])
+    assert entry.pop("file_name").endswith("/" + expected.pop("file_name"))
+    assert sorted(expected.pop("imports")) == entry.pop("imports")
+    assert entry == {name: expected[name] for name in entry}
 
 
 def test_numpy_entry_is_that_of_the_release(pyodide_dir: Path) -> None:
@@ -66,7 +66,7 @@ def test_numpy_entry_is_that_of_the_release(pyodide_dir: Path) -> None:
     assert load_script("fetch_pyodide").VERSION == site_module.PYODIDE_VERSION
 
 
-def test_every_file_of_the_lock_is_there_with_its_hash(site_dir: Path) -> None:
+def test_every_file_of_the_lock_exists_with_its_hash(site_dir: Path) -> None:
     runtime = site_dir / "runtime"
     packages = read_json(runtime / "pyodide-lock.json")["packages"]
     assert set(packages) == {"numpy", "tallow"}
@@ -90,7 +90,7 @@ def test_site_is_built_over_an_earlier_one(cdn_site: Path, pure_wheel: Path) -> 
 
 def test_site_is_not_built_over_anything_else(tmp_path: Path, pure_wheel: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(SiteError, match="not empty"):
+    with pytest.raises(SiteError, match="neither empty nor"):
         build_site(tmp_path, wheel=pure_wheel, pyodide=None)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -109,12 +109,12 @@ def test_presets_have_the_sizes_of_their_models() -> None:
         "stories110M": (768, 2048, 12, 12, 12, 32000, 1024),
     }
     expected = {name: Header(*size, shared_classifier=True, version=0).file_bytes for name, size in sizes.items()}
-    presets = read_json(places.ROOT / "wasm_examples" / "llama2c" / "presets.json")
+    presets = read_json(paths.ROOT / "wasm_examples" / "llama2c" / "presets.json")
     assert {preset["name"]: preset["bytes"] for preset in presets} == expected
 
 
 def get(site: str, path: str, **headers: str) -> HTTPResponse:
-    """One request, without a client's own idea of redirects and `..`."""
+    """Send one request, without a client's usual handling of redirects and `..`."""
     connection = HTTPConnection(site.removeprefix("http://").rstrip("/"))
     connection.request("GET", path, headers=headers)
     response = connection.getresponse()
@@ -142,7 +142,7 @@ def test_every_answer_isolates_and_names_its_type(site: str, site_dir: Path, pat
     assert response.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
 
 
-def test_pages_are_asked_for_again_and_the_runtime_is_not(site: str, site_dir: Path) -> None:
+def test_pages_are_revalidated_and_the_runtime_is_immutable(site: str, site_dir: Path) -> None:
     page = get(site, "/web/tallow.js")
     assert page.headers["Cache-Control"] == "no-cache"
     again = get(site, "/web/tallow.js", **{"If-None-Match": page.headers["ETag"]})
@@ -159,7 +159,7 @@ def test_nothing_else_is_served(site: str, path: str) -> None:
 
 @pytest.fixture
 def plain_host(site_dir: Path) -> Iterator[str]:
-    """A static host that sends no header of ours, and has the site in a folder."""
+    """Serve the site in a folder, without any headers of ours."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
@@ -192,14 +192,14 @@ def test_plain_host_does_not_reload_a_page_in_use(page: Page, plain_host: str, m
     wait_until(page, "crossOriginIsolated")
 
 
-def test_every_link_of_the_pages_leads_somewhere(site_dir: Path) -> None:
+def test_pages_have_no_dead_links(site_dir: Path) -> None:
     assert dead_links(site_dir) == []
 
 
 def test_gallery_leads_to_every_demo(page: Page, site: str) -> None:
     page.goto(site)
     links = page.locator("a.demo").evaluate_all("(links) => links.map((link) => link.href)")
-    demos = {path.parent.name for path in (places.ROOT / "wasm_examples").glob("*/index.html")}
+    demos = {path.parent.name for path in (paths.ROOT / "wasm_examples").glob("*/index.html")}
     assert {link.rstrip("/").split("/")[-1] for link in links} == demos
     for link in links:
         with urllib.request.urlopen(link) as response:

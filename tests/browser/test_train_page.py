@@ -1,4 +1,4 @@
-"""wasm_examples/train: networks that learn in the page, as somebody at it sees them, in Chromium."""
+"""wasm_examples/train in Chromium: networks that train in the page, as a user sees them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ import tallow as tl
 from tallow.io import safetensors
 
 PAGE = "wasm_examples/train/"
-expect.set_options(timeout=START_MS)  # what comes late on a busy machine has come all the same
+expect.set_options(timeout=START_MS)  # generous timeout, for a busy machine
 DATASETS = ["moons", "circles", "spirals", "xor", "own", "digits"]
 
 
 class Bench:
-    """What somebody at the page does and sees."""
+    """A page object: what a user does and sees."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -63,7 +63,7 @@ class Bench:
         return float(self.figure(name).rstrip("%").replace(",", ""))
 
     def reaches(self, name: str, value: float) -> None:
-        """Wait until a figure is that high."""
+        """Wait until a figure reaches this value."""
         wait_until(
             self.page,
             """([name, value]) => [...document.querySelectorAll("#stats div")].some((figure) =>
@@ -83,7 +83,7 @@ class Bench:
         assert self.figure("Steps") == steps
 
     def draw(self, *strokes: list[tuple[float, float]]) -> Bench:
-        """Draw on the pad with the mouse; corners run from 0 to 1 each way."""
+        """Draw on the pad with the mouse; coordinates are 0 to 1."""
         pad = self.page.get_by_test_id("draw-pad")
         pad.scroll_into_view_if_needed()
         box = pad.bounding_box()
@@ -98,7 +98,7 @@ class Bench:
         return self
 
     def click_plane(self, x: float, y: float) -> Bench:
-        """Click where the point (x, y) is, in a plane that shows -1.4 to 1.4."""
+        """Click the point (x, y) of a plane that shows -1.4 to 1.4."""
         box = self.page.get_by_test_id("boundary").bounding_box()
         assert box
         position = {"x": (x / 1.4 + 1) / 2 * box["width"], "y": (1 - y / 1.4) / 2 * box["height"]}
@@ -106,7 +106,7 @@ class Bench:
         return self
 
     def colors(self, canvas: str) -> int:
-        """How many colours a canvas shows."""
+        """Return the number of colours in a canvas."""
         return self.page.get_by_test_id(canvas).evaluate(
             "(it) => new Set(new Uint32Array("
             "it.getContext('2d').getImageData(0, 0, it.width, it.height).data.buffer)).size"
@@ -127,7 +127,7 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser, site: str) -> Iterator[Page]:
-    """A page with Python running, which the tests of this module share."""
+    """A page with Python running, shared by the tests of this module."""
     context = browser.new_context()
     page = context.new_page()
     page.set_default_timeout(START_MS)
@@ -138,7 +138,7 @@ def opened(browser: Browser, site: str) -> Iterator[Page]:
 
 @pytest.fixture
 def bench(opened: Page) -> Iterator[Bench]:
-    """That page, set back; a page that logs an error of its own fails the test."""
+    """The shared page after a reset; an error on its console fails the test."""
     bugs: list[str] = []
     note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
     opened.on("pageerror", note)
@@ -153,7 +153,7 @@ def bench(opened: Page) -> Iterator[Bench]:
 # ---- training
 
 
-def test_moons_are_learned(bench: Bench) -> None:
+def test_training_on_moons(bench: Bench) -> None:
     assert bench.number("Test: accuracy") < 95
     bench.fill(lr=0.03).click("train")
     bench.reaches("Test: accuracy", 95)
@@ -167,7 +167,7 @@ def test_moons_are_learned(bench: Bench) -> None:
         assert bench.colors(canvas) > 10
 
 
-def test_pause_step_and_train_go_on_where_they_were(bench: Bench) -> None:
+def test_pause_step_and_train_continue(bench: Bench) -> None:
     bench.click("train")
     bench.reaches("Steps", 20)
     bench.click("pause")
@@ -200,7 +200,7 @@ def test_buttons_with_nothing_to_do(bench: Bench) -> None:
     expect(bench.error).to_be_hidden()
 
 
-def test_pause_and_train_in_one_breath_leave_one_run(bench: Bench) -> None:
+def test_pause_and_train_at_once_leave_one_run(bench: Bench) -> None:
     bench.page.evaluate("for (const id of ['train', 'pause', 'train', 'pause']) document.getElementById(id).click()")
     bench.page.wait_for_timeout(300)
     bench.stands_still()
@@ -211,12 +211,12 @@ def test_learning_rate_changes_what_steps_do_at_once(bench: Bench) -> None:
     bench.reaches("Steps", 20)
     bench.fill(lr=0)
     bench.page.wait_for_timeout(300)
-    held = bench.figure("Test: loss")
+    loss = bench.figure("Test: loss")
     bench.reaches("Steps", bench.number("Steps") + 50)
-    assert bench.figure("Test: loss") == held
+    assert bench.figure("Test: loss") == loss
     bench.fill(lr=0.1)
     bench.reaches("Steps", bench.number("Steps") + 100)
-    assert bench.figure("Test: loss") != held
+    assert bench.figure("Test: loss") != loss
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "momentum", "AdamW", "RMSprop", "Adagrad"])
@@ -226,12 +226,12 @@ def test_optimizer_changes_while_it_trains(bench: Bench, optimizer: str) -> None
     bench.choose(optimizer=optimizer)
     expect(bench.page.get_by_test_id("code")).to_contain_text(optimizer.replace("momentum", "SGD"))
     steps = bench.number("Steps")
-    assert steps >= 5, "the network went on"
+    assert steps >= 5, "the network kept training"
     bench.reaches("Steps", steps + 20)
     expect(bench.error).to_be_hidden()
 
 
-def test_another_network_starts_anew_and_trains_on(bench: Bench) -> None:
+def test_another_network_starts_over_and_keeps_training(bench: Bench) -> None:
     bench.click("train")
     bench.reaches("Steps", 30)
     bench.fill(hidden="4")
@@ -251,7 +251,7 @@ def test_same_seed_same_steps(bench: Bench) -> None:
     assert losses[0] == losses[2] != losses[1]
 
 
-def test_diverged_training_says_so_and_ends(bench: Bench) -> None:
+def test_diverged_training_stops_with_a_message(bench: Bench) -> None:
     bench.choose(optimizer="SGD", activation="ReLU").fill(lr=1e30).click("train")
     bench.fails_with("The loss is no longer a number", "Lower the learning rate")
     expect(bench.status).to_have_text("Training has ended.")
@@ -267,14 +267,16 @@ def test_diverged_training_says_so_and_ends(bench: Bench) -> None:
         ("hidden", "16, 0", ["from 1 to 512"]),
         ("hidden", "9 " * 9, ["9 hidden layers", "at most 8"]),
         ("lr", "", ["Learning rate"]),
-        ("lr", -1, ["Learning rate cannot be -1", "0 or more"]),
-        ("batch-size", 0, ["Batch size cannot be 0", "1 or more"]),
+        ("lr", -1, ["Learning rate cannot be -1", "at least 0"]),
+        ("batch-size", 0, ["Batch size cannot be 0", "at least 1"]),
         ("batch-size", 1.5, ["Batch size", "whole number"]),
         ("weight-decay", -1, ["Weight decay cannot be -1"]),
         ("seed", "", ["Seed"]),
     ],
 )
-def test_bad_setting_says_which_and_the_page_goes_on(bench: Bench, field: str, value: Any, words: list[str]) -> None:
+def test_bad_setting_is_named_and_the_page_keeps_working(
+    bench: Bench, field: str, value: Any, words: list[str]
+) -> None:
     right = bench.page.get_by_test_id(field).input_value()
     bench.fill(**{field: value}).fails_with(*words)
     bench.click("train").fails_with(*words)
@@ -283,8 +285,8 @@ def test_bad_setting_says_which_and_the_page_goes_on(bench: Bench, field: str, v
     expect(bench.error).to_be_hidden()
 
 
-def test_status_is_of_the_network_that_is_there(bench: Bench) -> None:
-    """What was said of one that is gone, goes with it; remarks give way to what goes on."""
+def test_status_belongs_to_the_current_network(bench: Bench) -> None:
+    """Messages about a previous network disappear; remarks are replaced by progress."""
     new = "The network is new. Press Train."
     bench.click("step")
     expect(bench.status).to_have_text("Step 1.")
@@ -306,7 +308,7 @@ def test_status_is_of_the_network_that_is_there(bench: Bench) -> None:
 
 
 def output_of(code: str, folder: Path, library: str = "tallow") -> str:
-    """What the script prints, run in `folder`."""
+    """Run the script in `folder` and return its output."""
     script = folder / "script.py"
     script.write_text(code.replace("import tallow as tl", f"import {library} as tl"))
     return run_script(script, folder=folder)
@@ -337,7 +339,7 @@ def test_script_of_every_dataset_runs(bench: Bench, tmp_path: Path, dataset: str
         bench.click_plane(0.5, 0)
         expect(bench.page.get_by_test_id("data-hint")).to_contain_text("2 points")
     code = bench.page.get_by_test_id("code")
-    expect(code).to_contain_text({"own": "points of your own"}.get(dataset, "def "))
+    expect(code).to_contain_text({"own": "your own points"}.get(dataset, "def "))
     text = re.sub(r"range\(\d+\):\n    model", "range(2):\n    model", code.inner_text())
     assert output_of(text, tmp_path, library).startswith("epoch 1: loss")
     bench.choose(dataset="own").click("clear-points")
@@ -395,9 +397,9 @@ def unusable(tmp_path: Path) -> dict[str, Path]:
     [
         ("garbage", ["not a safetensors file"]),
         ("empty", ["not a safetensors file"]),
-        ("photo.png", ["not a safetensors file", "weights that this page saved"]),
+        ("photo.png", ["not a safetensors file", "weights saved by this page"]),
         ("other", ["0.weight", "(3, 2)", "(16, 2)", "missing", "4.bias"]),
-        ("nan", ["0.weight", "no number"]),
+        ("nan", ["0.weight", "NaN"]),
     ],
 )
 def test_weights_that_do_not_fit(bench: Bench, unusable: dict[str, Path], fault: str, words: list[str]) -> None:
@@ -411,7 +413,7 @@ def test_weights_that_do_not_fit(bench: Bench, unusable: dict[str, Path], fault:
     expect(bench.status).to_have_text("Step 1.")
 
 
-# ---- points of one's own
+# ---- own points
 
 
 @pytest.fixture
@@ -421,7 +423,7 @@ def own(bench: Bench) -> Iterator[Bench]:
     bench.choose(dataset="own").click("clear-points")
 
 
-def test_points_of_ones_own_are_learned(own: Bench) -> None:
+def test_own_points_are_learned(own: Bench) -> None:
     hint = own.page.get_by_test_id("data-hint")
     for x, y in ((-0.9, -0.9), (0.9, 0.9), (-0.8, -0.6)):
         own.click_plane(x, y)
@@ -447,8 +449,8 @@ def test_points_by_the_keyboard(own: Bench) -> None:
     expect(own.page.get_by_test_id("data-hint")).to_contain_text("2 points")
 
 
-def test_nothing_to_learn_from(own: Bench) -> None:
-    own.click("train").fails_with("nothing to tell apart", "two classes")
+def test_training_without_data(own: Bench) -> None:
+    own.click("train").fails_with("same class", "two classes")
     own.click_plane(0.5, 0.5).click("step").fails_with("two classes")
 
 
@@ -471,8 +473,8 @@ def test_drawn_digits_are_recognized(bench: Bench) -> None:
         bench.draw(*strokes)
         expect(guess).to_contain_text(f"Prediction: {digit}")
     expect(bench.page.get_by_test_id("probabilities").locator("li")).to_have_count(10)
-    shown = bench.page.get_by_test_id("predictions").locator("li")
-    expect(shown).to_have_count(24)
+    predictions = bench.page.get_by_test_id("predictions").locator("li")
+    expect(predictions).to_have_count(24)
     wrong = bench.page.get_by_test_id("predictions").locator("li.wrong")
     assert wrong.count() < 6
     bench.click("reset")
@@ -497,13 +499,13 @@ def test_empty_drawing(bench: Bench) -> None:
 
 
 def idx(array: npt.NDArray[np.uint8]) -> bytes:
-    """The format of http://yann.lecun.com/exdb/mnist/."""
+    """Write the format of http://yann.lecun.com/exdb/mnist/."""
     return struct.pack(f">2xBB{array.ndim}I", 8, array.ndim, *array.shape) + array.tobytes()
 
 
 @pytest.fixture(scope="module")
 def mnist(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Files with 400 images, in which a bar stands at the place of the label, and damaged ones."""
+    """Files with 400 images, with a bar at the position given by the label, and damaged ones."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 10, 400).astype(np.uint8)
     images = rng.integers(0, 60, (400, 28, 28)).astype(np.uint8)
@@ -561,7 +563,7 @@ def test_script_reads_the_files(bench: Bench, mnist: dict[str, Path], tmp_path: 
     [
         (["images.idx"], ["images.idx alone", "two files"]),
         (["images.idx", "labels.idx", "fewer.idx"], ["3 files", "two files"]),
-        (["images.idx", "images.idx.gz"], ["both files of images"]),
+        (["images.idx", "images.idx.gz"], ["both contain images"]),
         (["images.idx", "fewer.idx"], ["400 images", "399 labels"]),
         (["images.idx", "letters.idx"], ["letters.idx", "label 11", "image 7"]),
         (["narrow.idx", "labels.idx"], ["narrow.idx", "20"]),
@@ -589,22 +591,22 @@ def test_train_before_python_has_started(page: Page, site: str) -> None:
     expect(bench.status).to_have_text("Training.")
 
 
-def test_files_are_asked_for(page: Page, site: str) -> None:
+def test_missing_files_are_requested(page: Page, site: str) -> None:
     bench = Bench(page).open(site).choose(dataset="files")
     expect(bench.status).to_contain_text("Choose a file of images")
     bench.click("train")
     expect(bench.status).to_contain_text("Choose a file of images")
 
 
-def test_page_without_python_says_so(page: Page, site: str) -> None:
+def test_page_without_python_shows_an_error(page: Page, site: str) -> None:
     page.route("**/pyodide.mjs", lambda route: route.abort())
     page.goto(site + PAGE)
     Bench(page).fails_with("Python could not be loaded")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 
 
-def test_everything_has_a_name(bench: Bench) -> None:
-    """Each control can be found by its label, as a screen reader finds it."""
+def test_every_control_has_a_label(bench: Bench) -> None:
+    """Every control has a label that a screen reader can find."""
     nameless = bench.page.evaluate(
         """() => [...document.querySelectorAll("input, select, button, canvas")].filter((it) =>
             !(it.labels?.length || it.getAttribute("aria-label") || it.textContent.trim())).map((it) => it.id)"""

@@ -1,4 +1,4 @@
-"""wasm_examples/whisper: speech from files and from the microphone, in Chromium, as natively."""
+"""wasm_examples/whisper in Chromium: speech from files and the microphone, with the native results."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from spoken import corpus
 from spoken.espeak import Espeak, Voice
 from spoken.evaluation import edits
+from support.whisper_files import CONFIG as TINY
+from support.whisper_files import ggml
 from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
 from tests.browser.hub import Hub
-from tests.unit.test_whisper import CONFIG as TINY
-from tests.unit.test_whisper import ggml
 
 import tallow as tl
 from tallow.audio import write_wav
@@ -33,21 +33,21 @@ from tallow.models.whisper.writers import WRITERS
 PAGE = "wasm_examples/whisper/"
 RATE = 16000
 PHRASES = ("turn left", "set the timer to twenty minutes", "three hundred forty two", "open the red door")
-MOST_WRONG = 1  # of 15 words; the model's card says how many it gets wrong
+MOST_WRONG = 1  # of 15 words; the model card states the error rate
 
 
 def say(espeak: Espeak, phrase: str) -> np.ndarray[Any, Any]:
-    """What eSpeak NG says, in a silence, by a voice that the built-in model was not trained on."""
+    """Synthesize speech with eSpeak NG, with silence around it, in a voice the packaged model was not trained on."""
     samples, _, _ = corpus.say(espeak, corpus.Utterance(tuple(phrase.split()), Voice("en-us+f3")))
     return np.pad(samples / 32768, RATE // 2)
 
 
-def words_wrong(text: str | None, said: str) -> int:
-    return edits(said.split(), (text or "").split())
+def words_wrong(text: str | None, spoken: str) -> int:
+    return edits(spoken.split(), (text or "").split())
 
 
 class Listener:
-    """What somebody at the page does and sees."""
+    """A page object: what a user does and sees."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -96,13 +96,13 @@ class Listener:
 
 @pytest.fixture(scope="module")
 def sounds(tmp_path_factory: pytest.TempPathFactory, espeak: Espeak) -> Path:
-    """A folder of phrases, `several.wav`, which has all, and `long.wav`, which has them many times."""
+    """A folder of phrases, with `several.wav`, which has all, and `long.wav`, which repeats them."""
     folder = tmp_path_factory.mktemp("sounds")
-    said = [say(espeak, phrase) for phrase in PHRASES]
-    for i, samples in enumerate(said):
+    recordings = [say(espeak, phrase) for phrase in PHRASES]
+    for i, samples in enumerate(recordings):
         write_wav(folder / f"{i}.wav", samples, RATE)
-    write_wav(folder / "several.wav", np.concatenate(said), RATE)
-    write_wav(folder / "long.wav", np.tile(np.concatenate(said), 20), RATE)
+    write_wav(folder / "several.wav", np.concatenate(recordings), RATE)
+    write_wav(folder / "long.wav", np.tile(np.concatenate(recordings), 20), RATE)
     write_wav(folder / "silence.wav", np.zeros(3 * RATE), RATE)
     write_wav(folder / "microphone.wav", np.pad(say(espeak, PHRASES[1]), RATE), RATE)
     return folder
@@ -117,7 +117,7 @@ def with_microphone(launch: Callable[..., Browser], sounds: Path) -> Iterator[Br
     browser.close()
 
 
-def opened(context: BrowserContext, site: str) -> Iterator[Listener]:
+def open_page(context: BrowserContext, site: str) -> Iterator[Listener]:
     page = context.new_page()
     page.set_default_timeout(START_MS)
     bugs: list[str] = []
@@ -129,15 +129,15 @@ def opened(context: BrowserContext, site: str) -> Iterator[Listener]:
 
 @pytest.fixture(scope="module")
 def shared(with_microphone: Browser, site: str) -> Iterator[Listener]:
-    """A page with the built-in model, which the tests share; it may use the microphone."""
-    # So that a test can pull the plug.
+    """A page with the packaged model and access to the microphone, shared by the tests."""
+    # lets a test disconnect the microphone
     keep = """
         const original = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
         navigator.mediaDevices.getUserMedia = async (wishes) => (window.microphone = await original(wishes));
     """
     context = with_microphone.new_context(permissions=["microphone"])
     context.add_init_script(keep)
-    yield from opened(context, site)
+    yield from open_page(context, site)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_phrases_of_files_are_written_as_natively(shared: Listener, sounds: Path
         wrong += words_wrong(text, phrase)
         expect(shared.page.get_by_test_id("unsure")).to_be_hidden()
     assert wrong <= MOST_WRONG
-    for name in ("× real time", "tokens/s", "ms a window", "wasm", "English"):
+    for name in ("× real time", "tokens/s", "ms per window", "wasm", "English"):
         expect(shared.stats).to_contain_text(name)
 
 
@@ -168,10 +168,10 @@ def test_segments_and_files_of_them(shared: Listener, sounds: Path, native: Whis
     assert saved["language"] == "en"
     assert saved["duration_s"] == pytest.approx(soundfile.info(sounds / "several.wav").duration, abs=0.02)
     transcript = Transcript(**saved | {"segments": [Segment(**segment) for segment in saved["segments"]]})
-    shown = [segment.text.strip() for segment in transcript.segments if segment.text.strip()]
-    assert len(shown) > 1
-    assert shown == [segment.text.strip() for segment in transcribe(native, sounds / "several.wav").segments]
-    assert shared.segments.locator("span").all_text_contents() == shown
+    texts = [segment.text.strip() for segment in transcript.segments if segment.text.strip()]
+    assert len(texts) > 1
+    assert texts == [segment.text.strip() for segment in transcribe(native, sounds / "several.wav").segments]
+    assert shared.segments.locator("span").all_text_contents() == texts
     for kind in ("txt", "srt", "vtt"):
         assert shared.saved(kind) == WRITERS[kind](transcript)
 
@@ -184,7 +184,7 @@ def test_a_click_plays_a_segment_and_shows_it(shared: Listener, sounds: Path) ->
     shared.player.evaluate("(player) => { player.muted = true; window.ends = new Set(); }")
     shared.player.evaluate("(player) => player.addEventListener('pause', () => ends.add(player.currentTime))")
     shared.segments.first.click()
-    wait_until(shared.page, "ends.size > 0")  # by itself, where the segment ends
+    wait_until(shared.page, "ends.size > 0")  # by itself, at the end of the segment
     at = shared.page.evaluate("[...ends][0]")
     assert 0 < at < shared.player.evaluate("(player) => player.duration") - 1
     assert not np.array_equal(ink(canvas), before)
@@ -196,7 +196,7 @@ def ink(canvas: Locator) -> np.ndarray[Any, Any]:
 
 
 def test_picture_ends_where_the_sound_does(shared: Listener, espeak: Espeak, tmp_path: Path) -> None:
-    """Noise up to its last instant, in windows that are mostly padding: the ink varies up to the right edge."""
+    """Noise until the end, in windows that are mostly padding: the drawing varies up to the right edge."""
     seconds = 1.5
     noise = np.random.default_rng(0).standard_normal(round(seconds * RATE)).clip(-3, 3) / 4
     write_wav(tmp_path / "noise.wav", noise, RATE)
@@ -212,7 +212,7 @@ def test_picture_ends_where_the_sound_does(shared: Listener, espeak: Espeak, tmp
 
 def check_picture(shared: Listener, seconds: float | None) -> None:
     canvas = shared.page.get_by_test_id("mel")
-    # The right half, above the labels, where the padding of a window was; it is one colour from top to bottom.
+    # The right half, above the labels, would show padding of a window: a single colour from top to bottom.
     shade = """(c) => {
       const { data, width } = c.getContext("2d").getImageData(c.width / 2, 0, c.width / 2, c.height * 0.8);
       return [width, Array.from(data.filter((_, i) => i % 4 === 0))];
@@ -234,8 +234,8 @@ def test_times_of_words(shared: Listener, sounds: Path) -> None:
     shared.page.get_by_test_id("timestamps").select_option("segments")
 
 
-def test_stop_keeps_what_was_read(shared: Listener, sounds: Path) -> None:
-    """Stop is pressed by the page itself, as soon as there is a segment: no machine is too fast for it."""
+def test_stop_keeps_the_text(shared: Listener, sounds: Path) -> None:
+    """The page itself presses Stop on the first segment, so the test does not depend on the machine's speed."""
     shared.page.evaluate("""
         new MutationObserver((_, observer) => {
           if (!document.querySelector("[data-testid=segment]")) return;
@@ -255,7 +255,7 @@ def test_stop_keeps_what_was_read(shared: Listener, sounds: Path) -> None:
 UNKNOWN = "large size in stockings is hard to sell"
 
 
-def test_guesses_are_called_so_and_a_larger_model_is_one_click_away(
+def test_uncertain_text_is_marked_and_a_larger_model_is_offered(
     shared: Listener, espeak: Espeak, sounds: Path, tmp_path: Path
 ) -> None:
     write_wav(tmp_path / "lemons.wav", say(espeak, UNKNOWN), RATE)
@@ -273,7 +273,7 @@ def test_guesses_are_called_so_and_a_larger_model_is_one_click_away(
         another.click()
         expect(shared.name).to_contain_text("openai/whisper-tiny: ", timeout=START_MS)
         shared.is_done()
-        expect(shared.text).to_have_text(re.compile(r"\w"))  # of that sound, read again
+        expect(shared.text).to_have_text(re.compile(r"\w"))  # the same sound, processed again
         expect(another).to_be_hidden()
     finally:
         shared.page.context.unroute("https://huggingface.co/**")
@@ -305,7 +305,7 @@ def test_silence(shared: Listener, sounds: Path) -> None:
 
 def test_microphone(shared: Listener) -> None:
     wrong = []
-    for _ in range(3):  # a busy machine drops some of what a microphone hears
+    for _ in range(3):  # a busy machine drops some of the microphone's audio
         shared.press("record")
         expect(shared.status).to_contain_text("Recording, 0:05", timeout=START_MS)
         expect(shared.page.get_by_test_id("record")).to_have_text("End")
@@ -328,9 +328,9 @@ def test_microphone_that_is_unplugged(shared: Listener) -> None:
 
 
 def test_microphone_that_is_refused(with_microphone: Browser, site: str, sounds: Path) -> None:
-    for listener in opened(with_microphone.new_context(viewport={"width": 360, "height": 740}), site):
+    for listener in open_page(with_microphone.new_context(viewport={"width": 360, "height": 740}), site):
         listener.press("record").fails_with("may not use the microphone", "Allow it")
-        expect(listener.status).to_have_text("Nothing is recorded.")
+        expect(listener.status).to_have_text("Nothing was recorded.")
         listener.hear(sounds / "several.wav").is_done()
         width: Any = listener.page.evaluate("document.documentElement.scrollWidth")
         assert width <= 360  # a phone's
@@ -342,25 +342,25 @@ FORMAT = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, RATE, 2 * RATE, 2, 16)
 NO_SOUND = {
     "empty.wav": (b"", "is empty"),
     "text.wav": (b"This is no sound.\n" * 50, "cannot be read as sound"),
-    "head.wav": (b"RIFF\0\0\0\0WAVE" + FORMAT + b"data\0\0\0\0", "holds no sound"),
+    "head.wav": (b"RIFF\0\0\0\0WAVE" + FORMAT + b"data\0\0\0\0", "has no sound"),
     "frame.mp3": (b"\xff\xfb\x90\x00" + bytes(100_000), "cannot be read as sound"),  # one head of many
     "noise.mp4": (np.random.default_rng(0).bytes(5000), "cannot be read as sound"),
 }
 
 
 @pytest.mark.parametrize("name", NO_SOUND)
-def test_files_that_are_no_sound(name: str, shared: Listener, tmp_path: Path) -> None:
-    content, says = NO_SOUND[name]
+def test_files_without_audio(name: str, shared: Listener, tmp_path: Path) -> None:
+    content, messages = NO_SOUND[name]
     (tmp_path / name).write_bytes(content)
-    shared.hear(tmp_path / name).fails_with(name, says)
+    shared.hear(tmp_path / name).fails_with(name, messages)
 
 
-def decoded(page: Page, site: str, file: Path) -> np.ndarray[Any, Any]:
-    """The samples that the page makes of a file."""
+def decode(page: Page, site: str, file: Path) -> np.ndarray[Any, Any]:
+    """Return the samples that the page decodes from a file."""
     page.goto(site)
     page.set_content("<input type=file>")
     page.locator("input").set_input_files(file)
-    made: str = page.evaluate(
+    samples: str = page.evaluate(
         """async (url) => {
           const { samplesOf } = await import(url);
           const parts = [];
@@ -372,40 +372,40 @@ def decoded(page: Page, site: str, file: Path) -> np.ndarray[Any, Any]:
         }""",
         f"{site}{PAGE}sound.js",
     )
-    return np.frombuffer(base64.b64decode(made), "<i2") / 32768
+    return np.frombuffer(base64.b64decode(samples), "<i2") / 32768
 
 
 TONES_HZ = (440.0, 1234.5)
 
 
 def tones(seconds: float, rate: int) -> np.ndarray[Any, Any]:
-    """One in each of two channels.  Shapes: (N, 2)"""
+    """One tone in each of two channels.  Shapes: (N, 2)"""
     return 0.5 * np.sin(2 * np.pi * np.outer(np.arange(round(seconds * rate)) / rate, TONES_HZ))
 
 
 def test_parts_of_long_files_join(page: Page, site: str, tmp_path: Path) -> None:
     expected = tones(21.3, RATE).mean(axis=1)
-    inner = slice(RATE, 20 * RATE + RATE // 2)  # where resampling knows both sides
+    inner = slice(RATE, 20 * RATE + RATE // 2)  # where resampling has samples on both sides
     for rate, subtype, atol in ((8000, "PCM_U8", 0.02), (44100, "PCM_24", 0.005), (96000, "FLOAT", 0.005)):
         soundfile.write(tmp_path / "tones.wav", tones(21.3, rate), rate, subtype=subtype)
-        made = decoded(page, site, tmp_path / "tones.wav")
-        assert abs(len(made) - len(expected)) <= 1
-        np.testing.assert_allclose(made[inner], expected[inner], atol=atol)
+        samples = decode(page, site, tmp_path / "tones.wav")
+        assert abs(len(samples) - len(expected)) <= 1
+        np.testing.assert_allclose(samples[inner], expected[inner], atol=atol)
 
 
 def test_parts_of_an_mp3_are_where_they_belong(page: Page, site: str, tmp_path: Path) -> None:
     rate = 22050
     loud = (np.arange(25 * rate) // rate) % 2  # every other second
     soundfile.write(tmp_path / "pulses.mp3", tones(25, rate)[:, 0] * loud, rate, format="MP3")
-    made = decoded(page, site, tmp_path / "pulses.mp3")
-    envelope = np.abs(made[: 24 * RATE]).reshape(-1, RATE // 10).max(axis=1)  # tenths of seconds
-    middle = envelope.reshape(24, 10)[:, 2:8]  # what coding delays does not reach it
+    samples = decode(page, site, tmp_path / "pulses.mp3")
+    envelope = np.abs(samples[: 24 * RATE]).reshape(-1, RATE // 10).max(axis=1)  # tenths of seconds
+    middle = envelope.reshape(24, 10)[:, 2:8]  # the delay of the codec is shorter
     assert (middle[1::2] > 0.4).all()
     assert (middle[::2] < 0.05).all()
 
 
 GIGABYTE = 2**30
-# The largest piece of a file that the page takes at once, and a decoder that never ends.
+# The largest piece of a file that the page reads at once, and a decoder that never ends.
 WATCH = """() => {
     Object.assign(window, { largest: 0, stuck: false });
     if (Blob.prototype.watched) return;
@@ -423,7 +423,7 @@ WATCH = """() => {
 
 
 def sparse(path: Path, head: bytes, size: int = GIGABYTE) -> Path:
-    """A file of zeros behind its head, which takes no room on the disk."""
+    """A sparse file of zeros after its header, which needs no disk space."""
     with path.open("wb") as file:
         file.write(head)
         file.truncate(size)
@@ -443,7 +443,7 @@ def test_a_gigabyte_is_read_in_parts_and_stopped(kind: str, watched: Listener, s
     file = tmp_path / f"long.{kind}"
     if kind == "wav":
         sparse(file, wav)
-    else:  # a minute, and nothing that is sound behind it
+    else:  # one minute, and no audio after it
         soundfile.write(file, tones(60, 22050)[:, 0], 22050, format="MP3")
         sparse(file, file.read_bytes())
     hearing = watched.page.get_by_test_id("hearing")
@@ -489,8 +489,8 @@ TOO_LARGE = {
 def test_files_that_are_too_large_are_refused_before_they_are_read(
     name: str, watched: Listener, tmp_path: Path
 ) -> None:
-    head, size, says = TOO_LARGE[name]
-    watched.hear(sparse(tmp_path / name, head, size)).fails_with(name, says)
+    head, size, messages = TOO_LARGE[name]
+    watched.hear(sparse(tmp_path / name, head, size)).fails_with(name, messages)
     assert watched.page.evaluate("largest") < 2**23
 
 
@@ -499,7 +499,7 @@ def test_files_that_are_too_large_are_refused_before_they_are_read(
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that knows nothing, in a file of whisper.cpp's."""
+    """An untrained model in whisper.cpp's format."""
     tl.manual_seed(0)
     path = tmp_path_factory.mktemp("models") / "tiny.bin"
     path.write_bytes(ggml(Whisper(TINY)))
@@ -517,14 +517,14 @@ def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path) -> No
     expect(shared.segments).to_have_count(1)
     shared.page.get_by_test_id("model").select_option("")
     expect(shared.name).to_contain_text("Built-in model: ")
-    expect(shared.segments).to_have_count(0)  # they were another model's
+    expect(shared.segments).to_have_count(0)  # they belonged to another model
     expect(shared.page.get_by_test_id("knows")).to_contain_text("numbers to 999")
     for name in ("tiny", "base", "small"):
         expect(shared.page.get_by_test_id("model")).to_contain_text(f"Whisper {name}, ")
 
 
-def test_status_is_of_the_load_that_took_the_page_over(shared: Listener, tiny: Path) -> None:
-    """That the other one was stopped is no news, and must not stand where the new one's progress does."""
+def test_status_belongs_to_the_latest_load(shared: Listener, tiny: Path) -> None:
+    """The message that the other load was stopped must not replace the progress of the new one."""
     shared.page.route("https://huggingface.co/**", lambda _: None)  # never answered
     models = shared.page.get_by_test_id("model")
     models.select_option("openai/whisper-base")
@@ -537,8 +537,8 @@ def test_status_is_of_the_load_that_took_the_page_over(shared: Listener, tiny: P
     }""")
     shared.choose(tiny)
     expect(shared.name).to_contain_text("tiny.bin: ", timeout=START_MS)
-    said = shared.page.evaluate("() => { window.watch.disconnect(); return window.said; }")
-    assert said == ["Loading tiny.bin", "Ready."]
+    statuses = shared.page.evaluate("() => { window.watch.disconnect(); return window.said; }")
+    assert statuses == ["Loading tiny.bin", "Ready."]
     models.select_option("openai/whisper-base")
     expect(shared.status).to_have_text("Loading openai/whisper-base")
     shared.press("stop")
@@ -546,7 +546,25 @@ def test_status_is_of_the_load_that_took_the_page_over(shared: Listener, tiny: P
     shared.page.unroute("https://huggingface.co/**")
 
 
-def test_remarks_give_way_to_what_goes_on(shared: Listener, sounds: Path) -> None:
+def test_a_model_chosen_during_a_transcription_stops_it(shared: Listener, tiny: Path, sounds: Path) -> None:
+    shared.hear(sounds / "long.wav")
+    expect(shared.segments.first).to_be_visible(timeout=START_MS)
+    drop(shared.page, {"tiny.bin": tiny})
+    expect(shared.status).to_have_text("Ready.", timeout=START_MS)
+    expect(shared.segments).to_have_count(0)
+    expect(shared.page.get_by_test_id("hearing")).to_be_hidden()
+    shared.page.get_by_test_id("model").select_option("")
+    expect(shared.name).to_contain_text("Built-in model: ")
+
+
+def test_stop_while_python_starts(page: Page, site: str) -> None:
+    page.goto(site + PAGE)
+    listener = Listener(page).press("stop")
+    expect(listener.status).to_have_text("Python is ready. Choose a model.", timeout=START_MS)
+    expect(page.get_by_test_id("progress")).to_be_hidden()
+
+
+def test_progress_replaces_remarks(shared: Listener, sounds: Path) -> None:
     shared.hear(sounds / "0.wav").is_done()
     for button, remark in (("stop", "Nothing is running."), ("download-txt", "Saved 0.txt.")):
         shared.press(button)
@@ -558,7 +576,7 @@ NO_MODEL: dict[str, tuple[dict[str, bytes], str]] = {
     "another": ({"config.json": b'{"model_type": "bert"}'}, "bert"),
     "config": ({"config.json": b"{"}, "config.json"),
     "truncated": ({"model.safetensors": b"\x40\0\0\0\0\0\0\0{"}, "model.safetensors"),
-    "page": ({"model.safetensors": b"<!doctype html>"}, "no safetensors file"),
+    "page": ({"model.safetensors": b"<!doctype html>"}, "not a safetensors file"),
     "alone": ({"x.pt": b"<!doctype html>"}, "x.pt is a text"),
     "pickle": ({"x.pt": b"Hello."}, "x.pt is not a PyTorch checkpoint"),
 }
@@ -566,18 +584,18 @@ NO_MODEL: dict[str, tuple[dict[str, bytes], str]] = {
 
 @pytest.mark.parametrize("case", NO_MODEL)
 def test_models_that_cannot_be_loaded(case: str, shared: Listener, tmp_path: Path) -> None:
-    changes, says = NO_MODEL[case]
+    changes, messages = NO_MODEL[case]
     if "x.pt" not in changes:
         for path in Path(spoken.FOLDER).iterdir():
             if path.is_file():
                 shutil.copy(path, tmp_path)
     for name, content in changes.items():
         (tmp_path / name).write_bytes(content)
-    shared.choose(*(path for path in tmp_path.iterdir() if path.suffix != ".py")).fails_with(says)
-    expect(shared.name).to_contain_text("million parameters")  # of the one that is there as before
+    shared.choose(*(path for path in tmp_path.iterdir() if path.suffix != ".py")).fails_with(messages)
+    expect(shared.name).to_contain_text("million parameters")  # of the model that is still loaded
 
 
-def test_a_checkpoint_cut_in_the_middle(shared: Listener, tiny: Path, tmp_path: Path) -> None:
-    whole = tiny.read_bytes()
-    (tmp_path / "cut.bin").write_bytes(whole[: len(whole) // 2])
-    shared.choose(tmp_path / "cut.bin").fails_with("cut.bin is truncated", "Fetch it again")
+def test_a_truncated_checkpoint(shared: Listener, tiny: Path, tmp_path: Path) -> None:
+    content = tiny.read_bytes()
+    (tmp_path / "cut.bin").write_bytes(content[: len(content) // 2])
+    shared.choose(tmp_path / "cut.bin").fails_with("cut.bin is truncated", "Download it again")

@@ -1,13 +1,13 @@
-"""Cases: one call of one op each, written once and used everywhere.
+"""Test cases: each is one call of one op, written once and used by several test folders.
 
-`tests/unit/test_ops.py` checks the gradient of each by differences, on NumPy alone, so it runs in Pyodide too;
-`tests/parity/test_ops.py` runs the same call through PyTorch and compares values, dtypes and gradients; `tests/gpu`
-runs them on a GPU. A case is a function of the module, `tallow` or `torch`, and of its tensors:
+`tests/unit/ops/test_ops.py` checks the gradient of each case by finite differences with NumPy alone, so it also runs in
+Pyodide; `tests/parity/test_ops.py` runs the same call through PyTorch and compares values, dtypes and gradients;
+`tests/gpu` runs the cases on a GPU. A case is a function of the module, `tallow` or `torch`, and of its tensors:
 
     case("softmax", lambda m, x: m.softmax(x, dim=1), normal(3, 4))
 
-A tensor that a call makes itself goes where its inputs are: `m.ones(3, device=x.device)`.
-Adding an op without a case fails `tests/unit/test_ops.py`.
+If the call creates a tensor itself, it puts it on the device of its inputs: `m.ones(3, device=x.device)`.
+An op without a case fails `tests/unit/ops/test_ops.py`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _rng = np.random.default_rng(2026)
 
 @dataclass(frozen=True)
 class Case:
-    """One call.
+    """One call of an op.
 
     Attributes:
-        op: the name in the table of ops, or of the composed function.
-        call: takes the module and one tensor for each input; returns a tensor, a tuple of them, or a plain value.
-        inputs: arrays; those of floating point require grad.
-        grad: whether the gradient is compared. False for ops that have none, or none at these inputs.
-        rtol, atol: for float32 against PyTorch; raise them only with a reason beside the case.
-        rtol64: the same for float64.
-        number: which of the cases of its op.
+        op: name in the table of ops, or name of the composed function.
+        call: takes the module and one tensor per input; returns a tensor, a tuple of tensors, or a Python value.
+        inputs: arrays; floating-point inputs require grad.
+        grad: whether to compare gradients. False for ops that have none, or none at these inputs.
+        rtol, atol: tolerances for float32 against PyTorch; raise them only with a comment that says why.
+        rtol64: relative tolerance for float64.
+        number: index of this case among the cases of its op.
     """
 
     op: str
@@ -56,28 +56,28 @@ CASES: list[Case] = []
 
 
 def case(op: str, call: Callable[..., Any], *inputs: Input, **options: Any) -> None:
-    """File a case. Integers of NumPy's default type, which is int32 in Pyodide, become int64 as in PyTorch."""
+    """Register a case. Convert NumPy's default integers (int32 in Pyodide) to int64, as PyTorch does."""
     inputs = tuple(x.astype(np.int64) if x.dtype == np.int_ else x for x in inputs)
     CASES.append(Case(op, call, inputs, number=sum(c.op == op for c in CASES), **options))
 
 
 def functional(name: str, **options: Any) -> Callable[..., Any]:
-    """The call of a function of nn.functional with all inputs, and these options."""
+    """Return a call of the nn.functional function `name` with all inputs and these options."""
     return lambda m, *inputs: getattr(m.nn.functional, name)(*inputs, **options)
 
 
 def normal(*shape: int) -> Input:
-    """Standard normal numbers, in float64; tests narrow them."""
+    """Return standard normal float64 values; tests convert them to other dtypes."""
     return _rng.standard_normal(shape)
 
 
 def uniform(*shape: int, low: float = 0.0, high: float = 1.0) -> Input:
-    """Numbers in [low, high): for ops with a limited domain."""
+    """Return float64 values drawn uniformly from [low, high), for ops with a limited domain."""
     return _rng.uniform(low, high, shape)
 
 
 def away_from(points: tuple[float, ...], *shape: int, margin: float = 0.1) -> Input:
-    """Normal numbers kept off the kinks of an op, where differences mean nothing."""
+    """Return normal values away from the points where an op is not differentiable."""
     x = _rng.standard_normal(shape)
     for p in points:
         x = np.where(np.abs(x - p) < margin, p + margin * np.where(x < p, -2.0, 2.0), x)
@@ -85,7 +85,7 @@ def away_from(points: tuple[float, ...], *shape: int, margin: float = 0.1) -> In
 
 
 def distinct(*shape: int) -> Input:
-    """Numbers without ties, well apart: for sorting, maxima, medians."""
+    """Return shuffled values without ties and well separated, for sorting, maxima and medians."""
     n = int(np.prod(shape))
     return _rng.permutation(n).reshape(shape) * 0.5 - n / 4
 
@@ -99,9 +99,9 @@ def booleans(*shape: int) -> Input:
 
 
 def load_all() -> list[Case]:
-    """Every case of every family, whose numbers depend on no other family."""
+    """Return every case of every family. Each family draws its values from its own generator."""
     global _rng
-    outside = _rng  # what test files draw from
+    outside = _rng  # used by the helpers that generate inputs
     for module in pkgutil.iter_modules(__path__):
         _rng = np.random.default_rng(2026)
         importlib.import_module(f"{__name__}.{module.name}")

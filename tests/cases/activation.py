@@ -3,12 +3,12 @@ import numpy as np
 from cases import away_from, case, functional, integers, normal, uniform
 
 smooth = normal(3, 4) * 3
-CONSTANT = 1e-7  # PyTorch holds a constant of this op in float32, for float64 tensors too
+CONSTANT = 1e-7  # PyTorch stores a constant of this op in float32, for float64 tensors too
 ends = np.array([-200.0, -30.0, 0.0, 30.0, 200.0, np.inf, np.nan])
 
 
 def family(name: str, x: np.ndarray, *, inplace: bool = False, ends: np.ndarray = ends, **options: float) -> None:
-    """An activation of nn.functional: with options by name and by position, in place, 0-d, and far out."""
+    """Register cases of an nn.functional activation: options by name and by position, in place, 0-d, large values."""
     case(name, functional(name), x)
     if options:
         case(name, functional(name, **options), x)
@@ -42,7 +42,7 @@ family("tanhshrink", smooth)
 family("softshrink", kinks, lambd=0.3)
 family("hardshrink", kinks, lambd=0.3)
 family("logsigmoid", smooth)
-family("gelu", smooth, ends=ends[:5])  # PyTorch's vectors say gelu(inf) is NaN
+family("gelu", smooth, ends=ends[:5])  # PyTorch's vectorized code returns NaN for gelu(inf)
 family("sigmoid", smooth)
 family("tanh", smooth)
 case("gelu", functional("gelu", approximate="tanh"), smooth)

@@ -10,7 +10,7 @@ from cases import booleans, case, functional, normal
 
 NAME = "scaled_dot_product_attention"
 q, k, v = normal(2, 4, 5, 3), normal(2, 4, 6, 3), normal(2, 4, 6, 7)
-g = normal(2, 2, 6, 3), normal(2, 2, 6, 7)  # grouped keys and values
+g = normal(2, 2, 6, 3), normal(2, 2, 6, 7)  # grouped-query attention: fewer heads of keys and values
 mask = booleans(5, 6)
 mask[:, 0] = True
 
@@ -23,14 +23,14 @@ case(NAME, functional(NAME, is_causal=True), q, k[:, :, :3], v[:, :, :3])
 case(NAME, functional(NAME), q, k, v, mask)
 case(NAME, functional(NAME), q, k, v, normal(5, 6))
 case(NAME, functional(NAME), q, k, v, normal(4, 1, 6))
-# Softmax does not change with what is added to whole rows: that gradient is 0, and rounding of six terms.
+# Softmax is invariant to a constant added to a whole row: the gradient is 0, up to the rounding of six terms.
 case(NAME, functional(NAME), q, k, v, normal(2, 1, 5, 1), atol=3e-6)
-case(NAME, functional(NAME), q, k, v, mask & (mask.sum(1, keepdims=True) > 3))  # queries that see nothing
+case(NAME, functional(NAME), q, k, v, mask & (mask.sum(1, keepdims=True) > 3))  # rows that are fully masked
 case(NAME, functional(NAME, enable_gqa=True), q, *g)
 case(NAME, functional(NAME, enable_gqa=True, is_causal=True), q, *g)
 case(NAME, functional(NAME, enable_gqa=True), q, *g, mask)
-case(NAME, functional(NAME), q[:, :1], k, v)  # broadcast heads
-case(NAME, functional(NAME), q[:, :, :1], k, v)  # one query
+case(NAME, functional(NAME), q[:, :1], k, v)  # heads are broadcast
+case(NAME, functional(NAME), q[:, :, :1], k, v)  # a single query
 case(NAME, functional(NAME), q[:, :, :1], k, normal(*k.shape))
 case(NAME, functional(NAME, enable_gqa=True), q[:, :, :1], g[0], normal(*g[0].shape))
 case(NAME, functional(NAME, is_causal=True), q[:, :, :1], k, normal(*k.shape))
@@ -40,7 +40,7 @@ MHA = "multi_head_attention_forward"
 L, S, N, D, H = 4, 5, 2, 6, 3
 sequence, source = normal(L, N, D), normal(S, N, D)
 in_weight, in_bias, out_weight, out_bias = (0.4 * normal(*n) for n in ((3 * D, D), (3 * D,), (D, D), (D,)))
-late = np.triu(np.ones((L, L), bool), 1)  # what a query must not see
+late = np.triu(np.ones((L, L), bool), 1)  # causal mask
 padding = np.array([[False] * S, [False, False, True, True, False]])
 
 
@@ -56,7 +56,7 @@ def self_attention(**options: Any) -> Any:
     return lambda m, x, *weights: mha(m, x, x, x, weights, {}, **options)
 
 
-def masked(**options: Any) -> Any:
+def with_masks(**options: Any) -> Any:
     def call(m: Any, q: Any, k: Any, w: Any, b: Any, ow: Any, ob: Any, *masks: Any) -> Any:
         names = [name for name in ("attn_mask", "key_padding_mask") if name in options]
         settings = {key: value for key, value in options.items() if key not in names}
@@ -66,7 +66,7 @@ def masked(**options: Any) -> Any:
 
 
 def mha_case(call: Any, *inputs: Any) -> None:
-    case(MHA, call, *inputs, rtol=1e-4, atol=1e-5)  # five products in a row
+    case(MHA, call, *inputs, rtol=1e-4, atol=1e-5)  # rounding of five products in sequence
 
 
 WEIGHTS = in_weight, in_bias, out_weight, out_bias
@@ -75,15 +75,15 @@ mha_case(self_attention(need_weights=False), sequence, *WEIGHTS)
 mha_case(self_attention(average_attn_weights=False, add_zero_attn=True), sequence[:, 0], *WEIGHTS)
 mha_case(self_attention(need_weights=False), sequence[:, 0], *WEIGHTS)
 for need_weights in (True, False):
-    given = {"need_weights": need_weights}
-    mha_case(masked(**given), sequence, source, *WEIGHTS)
-    mha_case(masked(attn_mask=1, **given), sequence, sequence, *WEIGHTS, late)
-    mha_case(masked(attn_mask=1, is_causal=True, **given), sequence, sequence, *WEIGHTS, late)
-    mha_case(masked(attn_mask=1, **given), sequence, source, *WEIGHTS, normal(N * H, L, S))
-    mha_case(masked(key_padding_mask=1, **given), sequence, source, *WEIGHTS, padding)
-    mha_case(masked(attn_mask=1, key_padding_mask=1, **given), sequence, sequence, *WEIGHTS, late, padding[:, :L])
+    options = {"need_weights": need_weights}
+    mha_case(with_masks(**options), sequence, source, *WEIGHTS)
+    mha_case(with_masks(attn_mask=1, **options), sequence, sequence, *WEIGHTS, late)
+    mha_case(with_masks(attn_mask=1, is_causal=True, **options), sequence, sequence, *WEIGHTS, late)
+    mha_case(with_masks(attn_mask=1, **options), sequence, source, *WEIGHTS, normal(N * H, L, S))
+    mha_case(with_masks(key_padding_mask=1, **options), sequence, source, *WEIGHTS, padding)
+    mha_case(with_masks(attn_mask=1, key_padding_mask=1, **options), sequence, sequence, *WEIGHTS, late, padding[:, :L])
     mha_case(
-        masked(attn_mask=1, key_padding_mask=1, add_zero_attn=True, **given),
+        with_masks(attn_mask=1, key_padding_mask=1, add_zero_attn=True, **options),
         sequence,
         source,
         *WEIGHTS,

@@ -1,4 +1,4 @@
-"""Divisors, parts of floating-point numbers, choices and powers of elements, distances of rows."""
+"""combinations, gcd and lcm, parts of floating-point numbers, powers, and pairwise distances."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ case("mvlgamma", lambda m, x: m.special.multigammaln(x, 1), uniform(4, low=2.0, 
 
 case("combinations", lambda m, x: (m.combinations(x), m.combinations(x, 3), m.combinations(x, 2, True)), normal(4))
 case("combinations", lambda m, x: (m.combinations(x, 0), m.combinations(x, 5), m.combinations(x, 1)), normal(4))
-# PyTorch fails in the backward of more columns
+# PyTorch's backward fails with more columns
 case("vander", lambda m, x: m.vander(x, 1) * x.unsqueeze(1), normal(3))
 case("vander", lambda m, x: (m.vander(x), m.vander(x, N=4)), away_from((0.0,), 3), grad=False)
 case("vander", lambda m, x: (m.vander(x), m.vander(x, 1), m.vander(x, 0)), integers(3), grad=False)

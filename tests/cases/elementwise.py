@@ -7,7 +7,7 @@ ends = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
 
 
 def family(names: str, *inputs: np.ndarray, inplace_grad: bool = True) -> None:
-    """Unary functions, "name=alias": as function, method, in place; integers, the ends of the domain, and empty."""
+    """Register cases of unary functions given as "name=alias": function, method, in place, integers, domain bounds."""
     for name, *aliases in (entry.split("=") for entry in names.split()):
         for x in inputs:
             case(name, lambda m, a, name=name: (getattr(m, name)(a), getattr(a, name)()), x)
@@ -23,7 +23,7 @@ def family(names: str, *inputs: np.ndarray, inplace_grad: bool = True) -> None:
 family("exp exp2 expm1 sin cos tan atan=arctan sinh cosh tanh square", normal(2, 3), normal())
 family("log log2 log10 log1p sqrt rsqrt reciprocal lgamma", positive, uniform(low=0.5, high=2.0))
 family("asin=arcsin acos=arccos erfinv", uniform(2, 3, low=-0.9, high=0.9))
-# PyTorch has no derivative of these in place.
+# PyTorch has no derivative for the in-place variants of these.
 family("asinh=arcsinh", normal(2, 3), inplace_grad=False)
 family("atanh=arctanh", uniform(2, 3, low=-0.9, high=0.9), inplace_grad=False)
 family("acosh=arccosh", uniform(2, 3, low=1.1, high=4.0), inplace_grad=False)

@@ -28,7 +28,7 @@ for mode in ("bilinear", "bicubic"):
     case("resample", functional("interpolate", size=(2, 3), mode=mode, antialias=True), x2)
     case("resample", functional("interpolate", size=(3, 8), mode=mode, antialias=True, align_corners=True), x2)
     case("resample", functional("interpolate", scale_factor=0.4, mode=mode, antialias=True), normal(1, 1, 11, 13))
-# PyTorch's gradient of a dim that keeps its length is not that of its value, which is the identity
+# PyTorch's gradient for a dimension that keeps its size does not match its forward, which is the identity
 case("resample", functional("interpolate", scale_factor=(1.1, 0.6), mode="bicubic", antialias=True), x2, grad=False)
 case("resample", functional("interpolate", size=(5, 4), mode="lanczos", antialias=True), normal(1, 1, 11, 13))
 case("adaptive_avg_pool", functional("interpolate", size=(2, 3), mode="area"), x2)

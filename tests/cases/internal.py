@@ -1,45 +1,56 @@
-"""Ops that are offered nowhere: what layers are made of. PyTorch's side is the formula."""
+"""Ops without a public function, which layers use. The PyTorch side is written out as a formula."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cases import booleans, case, integers, normal
-from tallow.apply import apply
+from tallow.core.apply import apply
 from tallow.ops import OPS
 
 
-def is_ours(m: Any) -> bool:
+def is_tallow(m: Any) -> bool:
     return bool(m.__name__ == "tallow")
 
 
 def rotary(m: Any, x: Any, cos: Any, sin: Any, interleaved: bool) -> Any:
-    if is_ours(m):
+    if is_tallow(m):
         return apply(OPS["rotary"], x, cos, sin, interleaved)
     half = x.shape[-1] // 2
     p, q = (x[..., ::2], x[..., 1::2]) if interleaved else (x[..., :half], x[..., half:])
-    turned = p * cos - q * sin, p * sin + q * cos
-    return m.stack(turned, -1).flatten(-2) if interleaved else m.cat(turned, -1)
+    rotated = p * cos - q * sin, p * sin + q * cos
+    return m.stack(rotated, -1).flatten(-2) if interleaved else m.cat(rotated, -1)
 
 
 def silu_mul(m: Any, a: Any, b: Any) -> Any:
-    return apply(OPS["silu_mul"], a, b) if is_ours(m) else m.nn.functional.silu(a) * b
+    return apply(OPS["silu_mul"], a, b) if is_tallow(m) else m.nn.functional.silu(a) * b
 
 
 def gelu_mul(m: Any, a: Any, b: Any) -> Any:
-    return apply(OPS["gelu_mul"], a, b) if is_ours(m) else m.nn.functional.gelu(a, approximate="tanh") * b
+    return apply(OPS["gelu_mul"], a, b) if is_tallow(m) else m.nn.functional.gelu(a, approximate="tanh") * b
 
 
 def weight_only_linear(m: Any, x: Any, codes: Any, scales: Any, bias: Any) -> Any:
     scales = scales.to(x.dtype) / 8
-    if is_ours(m):
+    if is_tallow(m):
         return apply(OPS["weight_only_linear"], x, codes.to(m.int8), scales, bias)
     groups = codes.to(x.dtype).reshape(*scales.shape, -1)
     return m.nn.functional.linear(x, (groups * scales[..., None]).flatten(1), bias)
 
 
+def quantized_linear(m: Any, x: Any, codes: Any, bias: Any) -> Any:
+    """Multiply by Q8_0 blocks: 32 codes each, after their scale, 1/8 here, which is the bytes 0x00 0x30 as a half."""
+    if not is_tallow(m):
+        return m.nn.functional.linear(x, codes.to(x.dtype) / 8, bias)
+    scales = m.tensor([[0x00, 0x30]], device=x.device).expand(len(codes), 2)
+    blocks = m.cat([scales, codes % 256], 1).to(m.uint8)
+    return apply(OPS["quantized_linear"], x, blocks, "Q8_0", bias)
+
+
 def scaled_mask(m: Any, x: Any, keep: Any, scale: float) -> Any:
-    return apply(OPS["scaled_mask"], x, keep, scale) if is_ours(m) else x * keep * scale
+    return apply(OPS["scaled_mask"], x, keep, scale) if is_tallow(m) else x * keep * scale
 
 
 case(
@@ -73,6 +84,16 @@ case(
     integers(5, 8, low=-128, high=128),
     integers(5, 2, low=1),
     normal(5),
+)
+# Kernels round the input to multiples of max|x| / 127: these are such multiples, so the product is exact.
+ON_GRID = integers(2, 3, 32, low=-127, high=128).astype(np.float64)
+ON_GRID[..., 0] = 127
+case("quantized_linear", quantized_linear, ON_GRID, integers(5, 32, low=-128, high=128), normal(5))
+case(
+    "quantized_linear",
+    lambda m, x, c: quantized_linear(m, x, c, None),
+    ON_GRID[0, 0],
+    integers(3, 32, low=-128, high=128),
 )
 case(
     "weight_only_linear",

@@ -1,4 +1,4 @@
-"""Linear algebra. Factors are unique up to signs, so cases of theirs multiply them back or take what is unique."""
+"""Linear algebra. Factors are unique only up to signs, so the cases multiply them back or compare what is unique."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ LOOSE = {"rtol": 1e-4, "atol": 1e-4}  # float32 through an inverse: the error gr
 
 
 def square(*shape: int) -> Any:
-    """Matrices that are well away from singular."""
+    """Return well-conditioned square matrices."""
     return normal(*shape) + 3 * np.eye(shape[-1])
 
 
@@ -20,7 +20,7 @@ def symmetric(x: Any) -> Any:
 
 
 def positive(m: Any, x: Any) -> Any:
-    """Symmetric, with eigenvalues of at least 1."""
+    """Return symmetric matrices with eigenvalues of at least 1."""
     return x @ x.mT + m.eye(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
@@ -75,16 +75,16 @@ case("linalg_qr", lambda m, a: m.linalg.qr(a, mode="complete"), normal(4, 3), gr
 case("linalg_qr", lambda m, a: m.linalg.qr(a, mode="r"), normal(4, 3), grad=False, **LOOSE)
 
 
-def rebuilt(u: Any, s: Any, vh: Any) -> Any:
-    """What is unique about factors: a product that weighs the singular values anew."""
+def weighted_product(u: Any, s: Any, vh: Any) -> Any:
+    """Return u @ diag(s ** 2) @ vh, which is unique although the factors are not."""
     k = s.shape[-1]
     return (u[..., :k] * (s * s).unsqueeze(-2)) @ vh[..., :k, :]
 
 
 for _shape in ((4, 3), (3, 3), (3, 5), (2, 4, 3)):
-    case("linalg_svd", lambda m, a: rebuilt(*m.linalg.svd(a, full_matrices=False)), normal(*_shape), **LOOSE)
+    case("linalg_svd", lambda m, a: weighted_product(*m.linalg.svd(a, full_matrices=False)), normal(*_shape), **LOOSE)
 case("linalg_svd", lambda m, a: [f.abs() for f in m.linalg.svd(a, full_matrices=False)], normal(3, 4), **LOOSE)
-case("linalg_svd", lambda m, a: rebuilt(*m.linalg.svd(a)), normal(4, 3), **LOOSE)
+case("linalg_svd", lambda m, a: weighted_product(*m.linalg.svd(a)), normal(4, 3), **LOOSE)
 case("linalg_svd", lambda m, a: [f.shape for f in m.linalg.svd(a)], normal(4, 3), grad=False)
 case("linalg_svd", lambda m, a: m.svd(a).S + a.svd().S, normal(4, 3), **LOOSE)
 case("linalg_svd", lambda m, a: [f.abs() for f in a.svd()], normal(4, 3), **LOOSE)
@@ -97,17 +97,17 @@ case("linalg_eigvalsh", lambda m, a: m.linalg.eigvalsh(a, "U"), normal(4, 4), gr
 
 
 def real(x: Any) -> Any:
-    """PyTorch's eigenvalues are complex whatever the matrix."""
+    """Return the real part; PyTorch's eigenvalues are complex even for real ones."""
     return getattr(x, "real", x)
 
 
-def squared(m: Any, a: Any) -> Any:
-    """a @ a from its eigenvalues and eigenvectors."""
+def matrix_square(m: Any, a: Any) -> Any:
+    """Return a @ a computed from the eigenvalues and eigenvectors of a."""
     values, vectors = m.linalg.eig(a)
     return real((vectors * (values * values).unsqueeze(-2)) @ m.linalg.inv(vectors))
 
 
-case("linalg_eig", squared, np.triu(normal(4, 4)) + 3 * np.diag(np.arange(4.0)), **LOOSE)
+case("linalg_eig", matrix_square, np.triu(normal(4, 4)) + 3 * np.diag(np.arange(4.0)), **LOOSE)
 case("linalg_eig", lambda m, a: [real(x).abs() for x in m.linalg.eig(a)], np.array([[1.0, 0.5], [0.1, 3.0]]), **LOOSE)
 case(
     "linalg_eigvals",
@@ -137,7 +137,7 @@ case("linalg_norm", lambda m, x: m.linalg.norm(x), normal(2, 3, 4))
 case("linalg_norm", lambda m, x: m.linalg.norm(x, dim=(0, 1), keepdim=True), normal(2, 3, 4))
 for _p in (None, 2, -2):
     case("linalg_cond", lambda m, x, p=_p: m.linalg.cond(x, p), square(3, 3), rtol=1e-3, atol=1e-3)
-for _p in (1, "fro", math.inf):  # PyTorch 2.13 fails in backward of these
+for _p in (1, "fro", math.inf):  # PyTorch 2.13 fails in the backward of these
     case("linalg_cond", lambda m, x, p=_p: m.linalg.cond(x, p), square(3, 3), grad=False, rtol=1e-3, atol=1e-3)
 case("matrix_rank", lambda m, x: m.linalg.matrix_rank(x), singular(2, 4, 4), grad=False)
 case("matrix_rank", lambda m, x: m.linalg.matrix_rank(x, atol=1.0), normal(3, 5), grad=False)

@@ -1,4 +1,4 @@
-"""linear, bilinear."""
+"""linear and bilinear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses."""
+"""Loss functions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ case(NLL, functional("nll_loss", reduction="sum"), normal(0, 5), integers(0))
 
 
 def broadcasting(name: str, **options: Any) -> Any:
-    """Sizes that differ, of which PyTorch warns."""
+    """Ignore PyTorch's warning about inputs and targets of different sizes."""
 
     def call(m: Any, *inputs: Any) -> Any:
         with warnings.catch_warnings():
@@ -72,7 +72,7 @@ def broadcasting(name: str, **options: Any) -> Any:
 
 
 def weighted(name: str, **options: Any) -> Any:
-    """With a weight, which has no gradient in PyTorch."""
+    """Return a call with a weight, for which PyTorch computes no gradient."""
     return lambda m, x, t, w: functional(name, weight=w.to(x.dtype), **options)(m, x, t)
 
 

@@ -1,4 +1,4 @@
-"""layer_norm, rms_norm and the norms over channels."""
+"""layer_norm, rms_norm and the normalizations over channels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ case("layer_norm", lambda m, x: m.nn.functional.layer_norm(x, [4]), normal(0, 4)
 
 
 def in_training(name: str, **options: Any) -> Any:
-    """The result, and the running statistics after it."""
+    """Return a call that gives the result and the updated running statistics."""
 
     def call(m: Any, x: Any, *parameters: Any) -> Any:
         like = {"dtype": x.dtype, "device": x.device}

@@ -1,4 +1,4 @@
-"""The steps of recurrent layers, which PyTorch does not offer: its side is written out, row by row."""
+"""Single steps of recurrent layers. PyTorch has no such op, so its side is written out row by row."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from itertools import accumulate
 from typing import Any
 
 from cases import case, normal
-from cases.internal import is_ours
-from tallow.apply import apply
+from cases.internal import is_tallow
+from tallow.core.apply import apply
 from tallow.ops import OPS
 
 EVEN, FALLING = (3, 3, 3), (3, 2, 2, 1)
@@ -15,7 +15,9 @@ H, P = 4, 2
 
 
 def walk(m: Any, gates: Any, states: list[Any], step: Any, batch_sizes: tuple[int, ...], reverse: bool) -> Any:
-    """All outputs, and the last states: `step` takes the rows of a step and the states of its sequences."""
+    """Return all outputs and the final states; `step` takes the rows of one time step and the states of their
+    sequences.
+    """
     outputs = [None] * len(batch_sizes)
     order = list(enumerate(zip(batch_sizes, accumulate(batch_sizes), strict=True)))
     for t, (n, end) in reversed(order) if reverse else order:
@@ -27,7 +29,7 @@ def walk(m: Any, gates: Any, states: list[Any], step: Any, batch_sizes: tuple[in
 
 def lstm(batch_sizes: tuple[int, ...], reverse: bool) -> Any:
     def call(m: Any, gates: Any, h0: Any, c0: Any, w: Any, projection: Any = None) -> Any:
-        if is_ours(m):
+        if is_tallow(m):
             return apply(OPS["lstm_steps"], gates, h0, c0, w, projection, batch_sizes, reverse)
 
         def step(x: Any, h: Any, c: Any) -> list[Any]:
@@ -43,7 +45,7 @@ def lstm(batch_sizes: tuple[int, ...], reverse: bool) -> Any:
 
 def gru(batch_sizes: tuple[int, ...], reverse: bool) -> Any:
     def call(m: Any, gates: Any, h0: Any, w: Any, bias: Any = None) -> Any:
-        if is_ours(m):
+        if is_tallow(m):
             return apply(OPS["gru_steps"], gates, h0, w, bias, batch_sizes, reverse)
 
         def step(x: Any, h: Any) -> list[Any]:
@@ -59,7 +61,7 @@ def gru(batch_sizes: tuple[int, ...], reverse: bool) -> Any:
 
 def rnn(nonlinearity: str, batch_sizes: tuple[int, ...], reverse: bool) -> Any:
     def call(m: Any, gates: Any, h0: Any, w: Any) -> Any:
-        if is_ours(m):
+        if is_tallow(m):
             return apply(OPS["rnn_steps"], gates, h0, w, nonlinearity, batch_sizes, reverse)
         return walk(m, gates, [h0], lambda x, h: [getattr(x + h @ w.T, nonlinearity)()], batch_sizes, reverse)
 

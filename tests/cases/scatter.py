@@ -3,8 +3,8 @@ import numpy as np
 from cases import case, distinct, integers, normal
 
 X = (3, 4)
-I = np.array([[0, 2, 1, 0], [2, 2, 0, 1]])  # (2, 4), places along dim 0 of X
-J = np.array([[0, 3, 3], [1, 0, 2], [3, 3, 3]])  # (3, 3), places along dim 1 of X
+I = np.array([[0, 2, 1, 0], [2, 2, 0, 1]])  # shape (2, 4), indices along dim 0 of X
+J = np.array([[0, 3, 3], [1, 0, 2], [3, 3, 3]])  # shape (3, 3), indices along dim 1 of X
 
 case("gather", lambda m, x, i: m.gather(x, 0, i), normal(*X), I)
 case("gather", lambda m, x, i: x.gather(1, i), normal(*X), J)
@@ -42,7 +42,7 @@ for reduce in ("sum", "prod", "mean", "amax", "amin"):
         case(
             "scatter_reduce",
             lambda m, x, i, s, r=reduce, w=include_self: m.scatter_reduce(x, 1, i, s, r, include_self=w),
-            distinct(*X) + 0.1,  # never equal to an element of src: PyTorch would count it even where it takes no part
+            distinct(*X) + 0.1,  # never equal to an element of src: PyTorch counts ties even if include_self=False
             J,
             distinct(3, 3),
         )
@@ -55,7 +55,7 @@ for reduce in ("sum", "prod", "mean", "amax", "amin"):
         grad=False,
     )
 case("scatter_reduce", lambda m, x, i, s: (x * 1).scatter_reduce_(0, i, s, "sum"), normal(*X), I, normal(2, 4))
-# two, one and no zeros at a place; ties are compared with PyTorch only: differences mean nothing there
+# positions with two, one and no zeros; finite differences are meaningless at ties, so only PyTorch is compared there
 ZEROS = np.array([[0.0, 1.0, 0.0], [2.0, 3.0, 0.0], [0.0, 5.0, 2.0]])
 case("scatter_reduce", lambda m, x, i, s: x.scatter_reduce(1, i, s, "prod"), normal(*X), J, ZEROS)
 case(

@@ -2,7 +2,7 @@ from cases import booleans, case, integers, normal
 
 case("reshape", lambda m, x: x.reshape(3, 4), normal(2, 6))
 case("reshape", lambda m, x: m.reshape(x, (-1, 2)), normal(2, 3, 2))
-case("reshape", lambda m, x: x.transpose(0, 1).reshape(12), normal(3, 4))  # has to copy
+case("reshape", lambda m, x: x.transpose(0, 1).reshape(12), normal(3, 4))  # cannot be a view: needs a copy
 case("reshape", lambda m, x: x.reshape(()), normal(1, 1))
 case("reshape", lambda m, x: m.reshape(x, [0, 5]), normal(5, 0))
 case("reshape", lambda m, x: x.reshape_as(m.zeros(4, 3)), normal(2, 6))

@@ -1,4 +1,4 @@
-"""Steps of recurrent layers, derivatives of samples, and sums to a size."""
+"""Cells of recurrent layers, gradients of samplers, and sum_to_size."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from cases import case, normal, uniform
 
 
 def cell(gates: int) -> tuple[np.ndarray, ...]:
-    """Weights and biases, for 3 input features and 2 hidden ones."""
+    """Return weights and biases for 3 input features and a hidden size of 2."""
     return normal(gates * 2, 3), normal(gates * 2, 2), normal(gates * 2), normal(gates * 2)
 
 
@@ -28,7 +28,7 @@ case("rnn_relu_cell", lambda m, x, h, *w: m.rnn_relu_cell(x, h, *w), normal(4, 3
 
 
 def at(m: Any, x: Any) -> Any:
-    """Positions of five samples."""
+    """Return the values of five samples, one per point."""
     return m.tensor([0.0, 0.5, 2.0, 2.25, 4.0], dtype=x.dtype, device=x.device)
 
 

@@ -1,7 +1,7 @@
-"""Runs a program under PyTorch or tallow with the same random numbers: `harness.py {torch,tallow} PROGRAM [args]`.
+"""Run a program under PyTorch or tallow with the same random numbers: `harness.py {torch,tallow} PROGRAM [args]`.
 
-The two draw different numbers from the same seed. Here both draw from NumPy, wherever programs ask for numbers as they
-run; the first weights they load from a file.
+The libraries draw different values for the same seed. Here both draw from NumPy while a program runs; initial weights
+come from a file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "programs").glo
 
 
 def draw_from_numpy(torch: Any) -> None:
-    """Put functions that draw from NumPy in the place of those that draw."""
+    """Replace the functions that draw random values by ones that draw from NumPy."""
     rng = np.random.RandomState(0)
     functional, distributions = (importlib.import_module(f"torch.{n}") for n in ("nn.functional", "distributions"))
 
@@ -35,8 +35,8 @@ def draw_from_numpy(torch: Any) -> None:
 
     def multinomial(weights: Any, num_samples: int, replacement: bool = False, **options: Any) -> Any:
         rows = weights.detach().numpy().reshape(-1, weights.shape[-1]).astype(np.float64)
-        drawn = [[int((rng.rand() < row.cumsum() / row.sum()).argmax()) for _ in range(num_samples)] for row in rows]
-        return torch.tensor(drawn).reshape(*weights.shape[:-1], num_samples)
+        samples = [[int((rng.rand() < row.cumsum() / row.sum()).argmax()) for _ in range(num_samples)] for row in rows]
+        return torch.tensor(samples).reshape(*weights.shape[:-1], num_samples)
 
     def dropout(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False, dims: int | None = None) -> Any:
         if not training or p == 0:
@@ -53,7 +53,7 @@ def draw_from_numpy(torch: Any) -> None:
 
 
 def run(program: str, *args: str) -> None:
-    """Run a program of the folder `programs` under whatever `import torch` gives."""
+    """Run a program of the folder `programs` with whatever `import torch` gives."""
     path = Path(__file__).parent / "programs" / f"{program}.py"
     before, sys.argv = sys.argv, [str(path), *args]
     try:
@@ -66,5 +66,7 @@ if __name__ == "__main__":
     module, program, *rest = sys.argv[1:]
     if module == "tallow":
         importlib.import_module("tallow.compat").install_torch()
-    draw_from_numpy(importlib.import_module("torch"))
+    torch = importlib.import_module("torch")
+    torch.manual_seed(0)  # the first weights: PyTorch starts from a random seed, and rounding grows with some weights
+    draw_from_numpy(torch)
     run(program, *rest)

@@ -1,4 +1,4 @@
-"""The checks of `checks/`, in two and in four processes. All run in one job; each is a test of its own here."""
+"""The checks of `checks/` in two and in four processes. One job runs all; each is a test of its own here."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CHECKS = [
 @pytest.mark.parametrize("processes", [2, 4])
 @pytest.mark.parametrize("name", CHECKS)
 def test_in_several_processes(
-    name: str, processes: int, checked: Callable[[int], subprocess.CompletedProcess[str]]
+    name: str, processes: int, run_checks: Callable[[int], subprocess.CompletedProcess[str]]
 ) -> None:
-    done = checked(processes)
-    if f"ok {name}" not in done.stdout.splitlines():
-        pytest.fail(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr[-8000:]}", pytrace=False)
+    process = run_checks(processes)
+    if f"ok {name}" not in process.stdout.splitlines():
+        pytest.fail(f"exit status {process.returncode}\n{process.stdout}\n{process.stderr[-8000:]}", pytrace=False)

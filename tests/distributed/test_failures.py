@@ -1,4 +1,4 @@
-"""However a process ends, the job ends with it, and says so."""
+"""However one process ends, the whole job ends and reports it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.distributed.conftest import start
 from tallow.distributed.run import main
 
 JOIN = "import os, signal, sys, tallow as tl, tallow.distributed as dist\ndist.init_process_group()\n"
-# Two ranks, of which one ends and the other waits for it: where two complain at once, their words may mingle.
+# Two ranks, of which one ends and the other waits: if both failed at once, their messages could be interleaved.
 WAIT = "\ndist.all_reduce(tl.ones(1))"
 
 
-# Into a file of each process: of one that mpiexec ends, it may drop the last words.
+# One file per process: mpiexec may drop the last output of a process that it kills.
 SPEAK = "import os, sys\nsys.stderr = open(f'{__file__}.{os.getpid()}.said', 'w', buffering=1)\n"
 
 
@@ -26,15 +26,15 @@ def program(folder: Path, code: str) -> str:
     return str(path)
 
 
-def ended(done: subprocess.CompletedProcess[str], folder: Path, *said: str) -> None:
-    assert done.returncode != 0, done
-    heard = "".join(path.read_text() for path in folder.glob("*.said"))
-    for words in said:
-        assert words in heard, (done, heard)
+def assert_failed(process: subprocess.CompletedProcess[str], folder: Path, *messages: str) -> None:
+    assert process.returncode != 0, process
+    output = "".join(path.read_text() for path in folder.glob("*.said"))
+    for words in messages:
+        assert words in output, (process, output)
 
 
 @pytest.mark.parametrize(
-    ("end", "said"),
+    ("end", "messages"),
     [
         ("raise KeyError('a bug')", ("KeyError: 'a bug'", "rank 1 of 2 has failed")),
         ("sys.exit(1)", ("DistributedError: all_reduce: rank 1 has ended", "waits for it")),
@@ -42,34 +42,36 @@ def ended(done: subprocess.CompletedProcess[str], folder: Path, *said: str) -> N
     ],
     ids=["exception", "exit", "kill"],
 )
-def test_a_rank_that_ends_ends_the_job(end: str, said: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_rank_that_ends_ends_the_job(end: str, messages: tuple[str, ...], tmp_path: Path) -> None:
     code = f"{JOIN}if dist.get_rank() == 1: {end}{WAIT}"
-    ended(start(2, program(tmp_path, code)), tmp_path, *said)
+    assert_failed(start(2, program(tmp_path, code)), tmp_path, *messages)
 
 
 def test_a_rank_that_fails_before_it_has_joined(tmp_path: Path) -> None:
     code = f"import os\nif os.environ['RANK'] == '1': raise SystemExit('no data here')\n{JOIN}{WAIT}"
-    ended(start(2, program(tmp_path, code), launcher=True), tmp_path, "no data here")
+    assert_failed(start(2, program(tmp_path, code), launcher=True), tmp_path, "no data here")
 
 
-def test_waiting_for_nobody_ends(tmp_path: Path) -> None:
-    """Nobody sends, and both live: only the timeout can tell."""
+def test_a_receive_without_a_sender_times_out(tmp_path: Path) -> None:
+    """Neither rank sends and both are alive, so only the timeout detects it."""
     code = (
         f"{JOIN}rank = dist.get_rank()\ndist.destroy_process_group()\nfrom datetime import timedelta\n"
         "dist.init_process_group(timeout=timedelta(seconds=0.5 if rank == 0 else 1000))\n"
         "room = tl.empty(1)\ndist.recv(room, src=1 - dist.get_rank())"
     )
-    ended(start(2, program(tmp_path, code)), tmp_path, "has waited for 0.5 s; another has not come to it", "same order")
+    assert_failed(
+        start(2, program(tmp_path, code)), tmp_path, "timed out after 0.5 s; another rank did not call it", "same order"
+    )
 
 
 def test_operations_that_were_started_and_differ_end_the_job(tmp_path: Path) -> None:
-    """What was begun cannot be taken back, and would never end."""
+    """A started operation cannot be cancelled and would never complete."""
     code = f"{JOIN}work = dist.all_reduce(tl.ones(3 + dist.get_rank()), async_op=True)\nwork.wait()"
-    ended(start(2, program(tmp_path, code)), tmp_path, "3 of tallow.float32 on cpu: rank 0", "4 of", "rank 1")
+    assert_failed(start(2, program(tmp_path, code)), tmp_path, "3 of tallow.float32 on cpu: rank 0", "4 of", "rank 1")
 
 
 def test_the_launcher_says_who_is_who(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the variables that torchrun sets, those that are left over from elsewhere among them."""
+    """Set the variables that torchrun sets, including some left over from another job."""
     monkeypatch.setenv("RANK", "7")
     monkeypatch.setenv("MASTER_PORT", "1234")
     names = "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE"
@@ -81,17 +83,19 @@ def test_the_launcher_says_who_is_who(tmp_path: Path, monkeypatch: pytest.Monkey
         "pathlib.Path(__file__ + '.' + said[0]).write_text(' '.join([*said, str(dist.get_rank())]))"
     )
     path = program(tmp_path, code)
-    done = start(2, path, "--flag", "x", launcher=True)
-    assert done.returncode == 0, done
-    said = [Path(f"{path}.{rank}").read_text() for rank in (0, 1)]
-    assert said == [f"{n} 2 {n} 2 0 1 {n} 2 127.0.0.1 1234 1 --flag x __main__ {n}" for n in (0, 1)]
+    process = start(2, path, "--flag", "x", launcher=True)
+    assert process.returncode == 0, process
+    outputs = [Path(f"{path}.{rank}").read_text() for rank in (0, 1)]
+    assert outputs == [f"{n} 2 {n} 2 0 1 {n} 2 127.0.0.1 1234 1 --flag x __main__ {n}" for n in (0, 1)]
 
 
-@pytest.mark.parametrize(("arguments", "said"), [(["-n", "0", "x.py"], "positive number"), (["x.py"], "required: -n")])
-def test_the_launchers_mistakes(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"), [(["-n", "0", "x.py"], "positive number"), (["x.py"], "required: -n")]
+)
+def test_the_launchers_mistakes(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(arguments)
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_without_mpi(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A program for torch.distributed, unchanged, ends where PyTorch does in one process that has everybody's batches."""
+"""A torch.distributed program, unchanged, gives PyTorch's single-process result for the combined batches."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def expected() -> list[float]:
 def test_a_program_for_pytorch(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     program = str(HERE / "programs" / "regression.py")
-    done = start(PROCESSES, "-m", "tallow.compat", program, str(result), launcher=True)
-    assert done.returncode == 0, done
+    process = start(PROCESSES, "-m", "tallow.compat", program, str(result), launcher=True)
+    assert process.returncode == 0, process
     assert json.loads(result.read_text()) == pytest.approx(expected(), rel=1e-5)

@@ -1,4 +1,4 @@
-"""`tallow train` in several processes: the weights of one, whoever stops the run, and an end where one fails."""
+"""`tallow train` in several processes: the weights of one process, also after an interruption; failures end the job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tallow as tl
 from tallow.cli import main
 
 SIZES = "--width 16 --layers 1 --heads 2 --context 16 --batch-size 8 --learning-rate 0.01 --steps 8"
-TOLERANCE = 2e-5  # of sums in float32 that are rounded in another order, after eight steps of AdamW
+TOLERANCE = 2e-5  # float32 sums rounded in a different order, after eight steps of AdamW
 
 Train = Callable[..., tuple["subprocess.CompletedProcess[str]", list[str]]]
 
@@ -29,18 +29,18 @@ def options(tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def train(tmp_path: Path) -> Train:
-    """Runs `programs/training.py`; how it ended, and what each rank said."""
+    """Run `programs/training.py`; return its exit status and each rank's output."""
 
     def run(processes: int, event: str, at: int, *arguments: str, launcher: bool = False) -> object:
-        program, said = str(HERE / "programs" / "training.py"), tmp_path / "said"
-        done = start(processes, program, str(said), event, str(at), *arguments, launcher=launcher)
-        return done, [Path(f"{said}.{rank}").read_text(encoding="utf-8") for rank in range(processes)]
+        program, output_prefix = str(HERE / "programs" / "training.py"), tmp_path / "said"
+        process = start(processes, program, str(output_prefix), event, str(at), *arguments, launcher=launcher)
+        return process, [Path(f"{output_prefix}.{rank}").read_text(encoding="utf-8") for rank in range(processes)]
 
     return run  # type: ignore[return-value]
 
 
 def loss_of_eval(said: str) -> float:
-    found = re.search(r"loss of --eval (\S+),", said)
+    found = re.search(r"validation loss (\S+),", said)
     assert found, said
     return float(found[1])
 
@@ -54,14 +54,14 @@ def test_two_processes_and_then_four_do_what_one_does(
     assert main(options) == 0
     evaluated = loss_of_eval(capsys.readouterr().err)
     options += ["--out", str(tmp_path / "several"), "--accumulate", "2"]
-    done, said = train(2, "Ctrl-C", 3, *options)
-    assert done.returncode == 130, (done, said)
-    assert "several has the model of step 4; loss " in said[0]
-    done, said = train(4, "nothing", 0, *options, "--resume", launcher=True)
-    assert done.returncode == 0, (done, said)
-    assert "in 4 processes; from step 4\n" in said[0]
-    assert said[1:] == [""] * 3
-    assert loss_of_eval(said[0]) == pytest.approx(evaluated, abs=1e-3)
+    process, output = train(2, "Ctrl-C", 3, *options)
+    assert process.returncode == 130, (process, output)
+    assert "several has the model of step 4; loss " in output[0]
+    process, output = train(4, "nothing", 0, *options, "--resume", launcher=True)
+    assert process.returncode == 0, (process, output)
+    assert "in 4 processes; from step 4\n" in output[0]
+    assert output[1:] == [""] * 3
+    assert loss_of_eval(output[0]) == pytest.approx(evaluated, abs=1e-3)
     one, several = (tl.load(tmp_path / name / "model.safetensors") for name in ("one", "several"))
     assert one.keys() == several.keys()
     for name in one:
@@ -74,11 +74,11 @@ def test_an_error_of_one_rank_ends_the_job_and_leaves_the_checkpoint(
     done, said = train(2, "error", 5, *options, str(tmp_path / "out"), "--save-every", "2")
     assert done.returncode != 0, (done, said)
     assert said[1] == "tallow train: error: data: the disk is gone\n"
-    assert said[0].endswith("all_reduce: rank 1 has ended; rank 0 waits for it\n")
+    assert said[0].endswith("all_reduce: rank 1 has ended, but rank 0 waits for it\n")
     assert tl.load_checkpoint(tmp_path / "out" / "checkpoint.safetensors")["step"] == 4
 
 
 def test_ranks_with_other_options_are_told(train: Train, options: list[str], tmp_path: Path) -> None:
-    done, said = train(2, "options", 0, *options, str(tmp_path / "out"), launcher=True)
-    assert done.returncode != 0, (done, said)
-    assert "rank 1 has other settings than rank 0\n  clip_norm: 1.0 there, 2.0 here" in said[1]
+    process, output = train(2, "options", 0, *options, str(tmp_path / "out"), launcher=True)
+    assert process.returncode != 0, (process, output)
+    assert "rank 1 has other settings than rank 0\n  clip_norm: 1.0 there, 2.0 here" in output[1]

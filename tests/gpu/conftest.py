@@ -1,4 +1,4 @@
-"""The device `cuda` twice: CuPy on a GPU, and without one a stand-in that has CuPy's names and manners."""
+"""Run each test with the device `cuda` twice: CuPy on a GPU, and the CuPy stand-in without one."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tallow.errors import DeviceError
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    marked = [item for item in items if item.get_closest_marker("gpu")]
+    gpu_marked = [item for item in items if item.get_closest_marker("gpu")]
     try:
-        if marked:
+        if gpu_marked:
             devices.get_backend("cuda")
     except DeviceError as error:
-        for item in marked:
+        for item in gpu_marked:
             item.add_marker(pytest.mark.skip(reason=str(error).splitlines()[0]))
 
 
 @pytest.fixture(params=[pytest.param("cupy", marks=pytest.mark.gpu), "like cupy"])
 def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a device that works."""
+    """Return the name of an available device."""
     if request.param == "like cupy":
         backend = cupy_like.Backend()
         monkeypatch.setitem(devices._BY_TYPE, backend.type, backend)
@@ -34,5 +34,5 @@ def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture
 def card(request: pytest.FixtureRequest, cuda: str, monkeypatch: pytest.MonkeyPatch) -> Card:
-    """Where CUDA kernels run: on a GPU, and on the CPU by tests/support/cuda_emulator."""
+    """Run CUDA kernels on a GPU, or on the CPU by tests/support/cuda_emulator."""
     return Card(monkeypatch, emulated=devices.get_backend("cuda").module is cupy_like.MODULE)

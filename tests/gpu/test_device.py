@@ -1,4 +1,4 @@
-"""Moving between devices, and keeping them apart. What is said when `cuda` is not there: test_errors.py."""
+"""Moving tensors between devices, and errors for mixed devices. test_errors.py tests errors if `cuda` is missing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16"
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_moving_there_and_back_keeps_every_bit(dtype: str, cuda: str) -> None:
     x = tl.tensor([[0.0, 1.0, 2.5], [7.0, 100.25, 3.0]]).to(getattr(tl, dtype))
-    there = x.to(cuda)
-    assert there.device.type == "cuda"
-    assert there.dtype == x.dtype
-    assert there.shape == x.shape
-    back = there.cpu()
+    moved = x.to(cuda)
+    assert moved.device.type == "cuda"
+    assert moved.dtype == x.dtype
+    assert moved.shape == x.shape
+    back = moved.cpu()
     assert back.device.type == "cpu"
     np.testing.assert_array_equal(back.array, x.array)
 
@@ -37,12 +37,12 @@ def test_moving_to_where_it_is_returns_itself(cuda: str) -> None:
 
 def test_the_copy_is_a_copy(cuda: str) -> None:
     x = tl.zeros(3)
-    there = x.to(cuda)
+    moved = x.to(cuda)
     x += 1
-    assert there.cpu().tolist() == [0.0, 0.0, 0.0]
-    back = there.cpu()
+    assert moved.cpu().tolist() == [0.0, 0.0, 0.0]
+    back = moved.cpu()
     back += 1
-    assert there.cpu().tolist() == [0.0, 0.0, 0.0]
+    assert moved.cpu().tolist() == [0.0, 0.0, 0.0]
 
 
 def test_creation_on_the_device(cuda: str) -> None:
@@ -53,9 +53,9 @@ def test_creation_on_the_device(cuda: str) -> None:
 
 def test_same_seed_same_numbers_on_every_device(cuda: str) -> None:
     tl.manual_seed(3)
-    here = tl.randn(4)
+    cpu_values = tl.randn(4)
     tl.manual_seed(3)
-    assert tl.randn(4, device=cuda).cpu().tolist() == here.tolist()
+    assert tl.randn(4, device=cuda).cpu().tolist() == cpu_values.tolist()
 
 
 def test_views_share_memory(cuda: str) -> None:
@@ -105,7 +105,7 @@ def test_scalar_tensor_of_the_cpu_joins_any_device(cuda: str) -> None:
     assert (tl.ones(2, device=cuda) * tl.tensor(3.0)).cpu().tolist() == [3.0, 3.0]
 
 
-def test_numpy_of_a_tensor_elsewhere_says_what_to_do(cuda: str) -> None:
+def test_numpy_of_a_device_tensor_raises_with_a_hint(cuda: str) -> None:
     with pytest.raises(TypeError, match="cpu"):
         tl.ones(2, device=cuda).numpy()
 
@@ -116,9 +116,9 @@ def test_printing(cuda: str) -> None:
 
 @pytest.mark.gpu
 class TestCupyBackend:
-    """What only CuPy itself can show."""
+    """Tests that need CuPy itself."""
 
-    def test_arrays_are_cupys_on_the_device_asked_for(self) -> None:
+    def test_arrays_are_cupys_on_the_requested_device(self) -> None:
         import cupy
 
         x = tl.ones(3, device="cuda:0")
@@ -126,7 +126,7 @@ class TestCupyBackend:
         assert x.device == tl.device("cuda:0")
 
     def test_a_device_beyond_the_last_one_is_named(self) -> None:
-        with pytest.raises(DeviceError, match=r"no device 'cuda:99'\n.*the last one is 'cuda:\d+'"):
+        with pytest.raises(DeviceError, match=r"device not found: 'cuda:99'\n.*the last one is 'cuda:\d+'"):
             tl.ones(3, device="cuda:99")
 
     def test_cuda_array_interface_shares_memory(self) -> None:

@@ -1,4 +1,4 @@
-"""What is said when something that `cuda` needs is missing, too old or wrong, and what to do about it."""
+"""Errors if something that `cuda` needs is missing, too old or broken, and their hints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import cupy_like, cupy_manners
+from support import cupy_behaviour, cupy_like
 
 import tallow as tl
 import tallow_cuda
@@ -33,14 +33,14 @@ class CompileException(Exception):
 
 
 class TestWhatIsMissing:
-    """`tallow_cuda.register`, in a process where something it needs is absent."""
+    """Call `tallow_cuda.register` in a process where a requirement is missing."""
 
     @pytest.fixture(autouse=True)
     def forget(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(devices._BY_TYPE, "cuda", raising=False)
 
     def install(self, monkeypatch: pytest.MonkeyPatch, count: Callable[[], int], driver: int = 12090) -> None:
-        """A cupy for CUDA 12.9 whose runtime counts GPUs with `count`."""
+        """Return a stub of cupy for CUDA 12.9 whose runtime counts GPUs with `count`."""
         runtime = SimpleNamespace(
             CUDARuntimeError=CUDARuntimeError,
             getDeviceCount=count,
@@ -55,19 +55,19 @@ class TestWhatIsMissing:
             tl.ones(2).to("cuda")
 
     @pytest.mark.parametrize(
-        ("driver", "says"),
+        ("driver", "message"),
         [
             (0, r"needs an NVIDIA GPU and its driver: cudaErrorInsufficientDriver.*\n.*install NVIDIA's driver"),
             (11080, r"driver is too old: it is for CUDA 11\.8, CuPy for 12\.9.*\n.*update the driver"),
             (13000, r"needs an NVIDIA GPU and its driver: cudaErrorInsufficientDriver"),
         ],
     )
-    def test_driver(self, driver: int, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        def count() -> int:  # what CUDA says without a driver, too
+    def test_driver(self, driver: int, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def count() -> int:  # CUDA returns this without a driver too
             raise CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
 
         self.install(monkeypatch, count, driver)
-        with pytest.raises(DeviceError, match=says):
+        with pytest.raises(DeviceError, match=message):
             tl.ones(2, device="cuda")
 
     def test_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ class TestWhatIsMissing:
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A cupy with two GPUs, as far as errors need it; what imports it is imported anew."""
+    """Return a stub of cupy with two GPUs, for errors; modules that import it are imported afresh."""
     cuda: Any = ModuleType("cupy.cuda")
     cuda.runtime = SimpleNamespace(getDeviceCount=lambda: 2, getDevice=lambda: 0)
     cuda.Device = lambda index: nullcontext()
@@ -95,43 +95,43 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     cupy.cuda, cupy.ndarray = cuda, cupy_like.Array
     cupy.get_default_memory_pool = lambda: SimpleNamespace(malloc=len)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setitem(sys.modules, "cupyx", SimpleNamespace(errstate=cupy_manners.errstate))
+    monkeypatch.setitem(sys.modules, "cupyx", SimpleNamespace(errstate=cupy_behaviour.errstate))
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
     names = [f"tallow_cuda.{name}" for name in ("backend", "cublas", "memory", "nccl", "uploads")]
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     yield cupy
     for name in names:
-        sys.modules.pop(name, None)  # it holds the library that was not CuPy
+        sys.modules.pop(name, None)  # its module holds the stub
 
 
 def test_a_device_beyond_the_last_one(library: Any) -> None:
     backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
-    with pytest.raises(DeviceError, match=r"no device 'cuda:2'\n.*the last one is 'cuda:1'"):
+    with pytest.raises(DeviceError, match=r"device not found: 'cuda:2'\n.*the last one is 'cuda:1'"):
         backend.from_host(np.ones(2), tl.device("cuda:2"))
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "message"),
     [
         (ImportError("libcusolver.so.11 not found"), r"needs cuSOLVER and cuSPARSE.*\n.*nvidia-cusolver-cu12"),
         (RuntimeError("geev is not available"), r"this cuSOLVER is too old: geev is not available\n.*pip install -U"),
     ],
 )
-def test_linear_algebra(error: Exception, says: str, library: Any) -> None:
+def test_linear_algebra(error: Exception, message: str, library: Any) -> None:
     backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
-    with pytest.raises(DeviceError, match=says), backend.linalg_errors():
+    with pytest.raises(DeviceError, match=message), backend.linalg_errors():
         raise error
-    inv = cupy_manners.LINALG["inv"]
+    inv = cupy_behaviour.LINALG["inv"]
     with pytest.raises(np.linalg.LinAlgError), backend.linalg_errors():
         inv(np.zeros((2, 2)))
-    inv(np.zeros((2, 2)))  # and CuPy's own users are asked nothing
+    inv(np.zeros((2, 2)))  # and CuPy's own users need no errstate
     with pytest.raises(RuntimeError, match="another"), backend.linalg_errors():
         raise RuntimeError("another")
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "message"),
     [
         (CompileException(), r"scale: the kernel does not compile:\nkernel.cu\(3\): error: identifier"),
         (
@@ -140,7 +140,7 @@ def test_linear_algebra(error: Exception, says: str, library: Any) -> None:
         ),
     ],
 )
-def test_a_source_that_does_not_compile(error: Exception, says: str, library: Any) -> None:
+def test_a_source_that_does_not_compile(error: Exception, message: str, library: Any) -> None:
     class RawModule:
         def __init__(self, code: str, options: tuple[str, ...]) -> None:
             assert code == "source"
@@ -150,7 +150,7 @@ def test_a_source_that_does_not_compile(error: Exception, says: str, library: An
 
     library.RawModule = RawModule
     backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
-    with pytest.raises(KernelCompileError, match=says):
+    with pytest.raises(KernelCompileError, match=message):
         backend.compile_kernel("source", "scale")
 
 
@@ -160,11 +160,11 @@ def test_nccl(library: Any) -> None:
         nccl.NcclEngine(SimpleNamespace(rank=0, size=1))
 
 
-def test_a_device_that_is_not_there_where_tensors_are_made(cuda: str) -> None:
+def test_creation_on_a_missing_device(cuda: str) -> None:
     for make in (
         lambda: tl.ones(3, device="cuda:99"),
         lambda: tl.ones(3).to("cuda:99"),
         lambda: tl.nn.Linear(1, 1).to("cuda:99"),
     ):
-        with pytest.raises(DeviceError, match=r"no device 'cuda:99'\n.*the last one is 'cuda:\d+'"):
+        with pytest.raises(DeviceError, match=r"device not found: 'cuda:99'\n.*the last one is 'cuda:\d+'"):
             make()

@@ -1,4 +1,4 @@
-"""Generation on `cuda`: the same texts as on the CPU, from caches that pad, slide, grow, truncate and choose rows."""
+"""Generation on `cuda`: the same texts as on the CPU, with caches that pad, slide, grow, truncate and select rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA graphs: a replay does what was captured, with what then lies in the memory that was captured."""
+"""CUDA graphs: a replay repeats the captured operations on the current contents of the captured memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tallow.nn import functional as F
 from tallow.nn.quantization import Int4WeightOnlyConfig, quantize_
 
 
-def test_a_replay_reads_what_is_there_then(cuda: str) -> None:
+def test_a_replay_reads_current_values(cuda: str) -> None:
     x, w = tl.tensor([[1.0, -2.0]], device=cuda), tl.tensor([[3.0, 4.0], [5.0, 6.0]], device=cuda)
     total = tl.zeros(2, device=cuda)
     g = tl.cuda.CUDAGraph()
@@ -27,16 +27,16 @@ def test_a_replay_reads_what_is_there_then(cuda: str) -> None:
         y = F.linear(tl.relu(x), w)
         total += y[0]
     assert not tl.cuda.is_current_stream_capturing()
-    assert total.tolist() == [0, 0]  # captured is not done
-    for given, expected in (([[1.0, -2.0]], [[3, 5]]), ([[2.0, 1.0]], [[10, 16]])):
-        x.copy_(tl.tensor(given))
+    assert total.tolist() == [0, 0]  # captured, not executed
+    for values, expected in (([[1.0, -2.0]], [[3, 5]]), ([[2.0, 1.0]], [[10, 16]])):
+        x.copy_(tl.tensor(values))
         g.replay()
         assert y.tolist() == expected
     assert total.tolist() == [13, 21]
 
 
 def test_a_capture_has_the_handles_that_it_needs(cuda: str) -> None:
-    """A product that nothing came before: making cuBLAS's handle waits for the device, so it is made first."""
+    """A matrix product as the first operation: creating cuBLAS's handle waits for the device, so it comes before."""
     x = tl.arange(128.0, device=cuda).reshape(8, 16)
     g = tl.cuda.CUDAGraph()
     with tl.cuda.stream(tl.cuda.Stream()):
@@ -73,7 +73,7 @@ def test_graphs_share_a_pool_and_are_reset(cuda: str) -> None:
     ids=["SGD", "AdamW"],
 )
 def test_a_training_step(cuda: str, optimizer_of: Any) -> None:
-    """As many steps by a graph and by themselves: the same weights."""
+    """As many steps with a graph as without: the same weights."""
     rng = np.random.default_rng(0)
     batches = [(rng.standard_normal((4, 3)), rng.integers(0, 2, 4)) for _ in range(4)]
     weights = []
@@ -102,8 +102,8 @@ def test_a_training_step(cuda: str, optimizer_of: Any) -> None:
         for inputs, classes in batches[1:]:
             x.copy_(tl.tensor(inputs, dtype=tl.float32))
             target.copy_(tl.tensor(classes))
-            made = run()
-            losses.append((loss if graphed else made).item())
+            run_losses = run()
+            losses.append((loss if graphed else run_losses).item())
         weights.append([p.tolist() for p in model.parameters()] + losses)
     for one, other in zip(*weights, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
@@ -119,7 +119,7 @@ def test_a_training_step(cuda: str, optimizer_of: Any) -> None:
     ],
     ids=["item", "cpu", "bool", "from the host"],
 )
-def test_what_waits_for_the_host_is_refused_and_the_program_goes_on(cuda: str, forbidden: Any) -> None:
+def test_synchronizing_calls_are_refused_and_the_program_continues(cuda: str, forbidden: Any) -> None:
     x = tl.ones(3, device=cuda)
     g = tl.cuda.CUDAGraph()
     with pytest.raises(DeviceError, match=r"cannot be part of a CUDA graph: .*capturing"), tl.cuda.graph(g):
@@ -131,7 +131,7 @@ def test_what_waits_for_the_host_is_refused_and_the_program_goes_on(cuda: str, f
     assert y.tolist() == [2, 2, 2]
 
 
-def test_errors_of_the_program_stay_its_own(cuda: str) -> None:
+def test_errors_of_the_program_pass_through(cuda: str) -> None:
     g = tl.cuda.CUDAGraph()
     with pytest.raises(ZeroDivisionError), tl.cuda.graph(g):
         _ = 1 / 0
@@ -184,24 +184,24 @@ LLAMA = LlamaConfig(
 
 @pytest.fixture
 def replays(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """One for each replay of a graph on the stand-in."""
+    """Append to the list on each replay of a graph on the stand-in."""
     launched: list[int] = []
     launch = streams_like.Graph.launch
 
-    def counted(self: Any, stream: Any = None) -> None:
+    def counting_launch(self: Any, stream: Any = None) -> None:
         launched.append(1)
         launch(self, stream)
 
-    monkeypatch.setattr(streams_like.Graph, "launch", counted)
+    monkeypatch.setattr(streams_like.Graph, "launch", counting_launch)
     return launched
 
 
 @pytest.mark.parametrize("weights", ["float32", "bfloat16", "int4"])
-def test_llama_makes_a_token_with_one_launch(
+def test_llama_decodes_a_token_with_one_launch(
     cuda: str, weights: str, replays: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Texts equal the CPU's: with caches that grow, and from a cache that is cut back and goes on."""
-    monkeypatch.setattr("tallow.nn.cache.FIRST_ROOM", 4)
+    monkeypatch.setattr("tallow.nn.cache.INITIAL_POSITIONS", 4)
     tl.manual_seed(0)
     model = Llama(LLAMA, dtype=tl.bfloat16 if weights == "bfloat16" else tl.float32).eval()
     if weights == "int4":
@@ -211,9 +211,9 @@ def test_llama_makes_a_token_with_one_launch(
         if weights != "float32":
             return [list(generate(model, [3], max_tokens=8))]
         cache = PromptCache(model)
-        made = [list(cache.generate([5], max_tokens=4)), list(cache.generate([5, 2], max_tokens=4))]
+        generated = [list(cache.generate([5], max_tokens=4)), list(cache.generate([5, 2], max_tokens=4))]
         tokens = generate(model, [2], max_tokens=None)
-        return [*made, [next(tokens) for _ in range(14)]]
+        return [*generated, [next(tokens) for _ in range(14)]]
 
     expected = texts()
     assert not replays

@@ -1,4 +1,4 @@
-"""Ops of rows and elements on bfloat16, by their CUDA kernels alone: values and gradients are near those in float32."""
+"""Row-wise and elementwise ops on bfloat16 by CUDA kernels only: values and gradients are close to float32's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import tallow as tl
 from tallow import kernels
-from tallow.apply import apply
+from tallow.core.apply import apply
 from tallow.nn import functional as F
 from tallow.ops.table import OPS
 
@@ -43,7 +43,7 @@ CALLS: dict[str, Callable[..., tl.Tensor]] = {
 
 
 def run(call: Callable[..., tl.Tensor], device: str, dtype: tl.dtype) -> list[Any]:
-    """The value and the gradients of x, y, a weight and a bias, of numbers that a bfloat16 holds."""
+    """Return the value and the gradients of x, y, a weight and a bias, for inputs exact in bfloat16."""
     draw = np.random.default_rng(1)
     shapes = (3, 5, WIDTH), (3, 5, WIDTH), (WIDTH,), (WIDTH,)
     numbers = [tl.tensor(draw.standard_normal(s).astype(np.float32)).bfloat16().float() for s in shapes]
@@ -58,8 +58,8 @@ def run(call: Callable[..., tl.Tensor], device: str, dtype: tl.dtype) -> list[An
 def test_bfloat16(name: str, cuda: str) -> None:
     expected = run(CALLS[name], "cpu", tl.float32)
     with kernels.require("cuda"):
-        made = run(CALLS[name], cuda, tl.bfloat16)
-    for ours, theirs in zip(made, expected, strict=True):
+        results = run(CALLS[name], cuda, tl.bfloat16)
+    for ours, theirs in zip(results, expected, strict=True):
         assert (ours is None) == (theirs is None)
         if ours is not None:
             assert ours.dtype == tl.bfloat16

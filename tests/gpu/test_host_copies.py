@@ -1,6 +1,6 @@
-"""A step of training and of decoding on `cuda` waits for nothing and copies nothing but its batch, loss and token.
+"""Training and decoding steps on `cuda` never synchronize, and copy only the batch, the loss and the token.
 
-Counted on the stand-in, which sees each copy between the host and the device; CuPy's own array type hides them.
+The tests count on the stand-in, which sees each copy between host and device; CuPy's own array type hides them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Copies = Callable[[Callable[[], Any]], list[str]]
 
 @pytest.fixture
 def copies(cuda: str, monkeypatch: pytest.MonkeyPatch) -> Copies:
-    """What a function copied between host and device, and for what it waited: each with the line of tallow's."""
+    """Return a function's copies between host and device and its waits, each with the line of tallow's source."""
     if devices.get_backend("cuda").module is not cupy_like.MODULE:
         pytest.skip("CuPy does not tell")
     seen: list[str] = []
@@ -35,18 +35,18 @@ def copies(cuda: str, monkeypatch: pytest.MonkeyPatch) -> Copies:
         at = " < ".join(f"{f.filename.rpartition('tallow/')[2]}:{f.lineno}" for f in reversed(frames[-5:]))
         seen.append(f"{what} at {at}")
 
-    monkeypatch.setattr(streams_like, "refuse", note)
+    monkeypatch.setattr(streams_like, "refuse_if_capturing", note)
 
-    def copied_by(function: Callable[[], Any]) -> list[str]:
+    def find_copies(function: Callable[[], Any]) -> list[str]:
         seen.clear()
         function()
         return list(seen)
 
-    return copied_by
+    return find_copies
 
 
-def trained(model: nn.Module, loss_of: Callable[[], tl.Tensor], **options: Any) -> Callable[[], tl.Tensor]:
-    """A step of AdamW, as programs write it; one has been taken, which made the state."""
+def train_step_of(model: nn.Module, loss_of: Callable[[], tl.Tensor], **options: Any) -> Callable[[], tl.Tensor]:
+    """Return a step of AdamW as programs write it, after one step that created the state."""
     optimizer = tl.optim.AdamW(model.parameters(), lr=1e-3, **options)
 
     def step() -> tl.Tensor:
@@ -64,7 +64,7 @@ def trained(model: nn.Module, loss_of: Callable[[], tl.Tensor], **options: Any) 
 def test_a_training_step_of_a_perceptron(copies: Copies) -> None:
     model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 3)).to("cuda")
     x, y = tl.randn(5, 4, device="cuda"), tl.tensor([0, 2, 1, 0, 1], device="cuda")
-    step = trained(model, lambda: F.cross_entropy(model(x), y))
+    step = train_step_of(model, lambda: F.cross_entropy(model(x), y))
     assert copies(step) == []
     x_here = tl.randn(5, 4)
     assert [copy.partition(" at ")[0] for copy in copies(lambda: x.copy_(x_here))] == ["a copy from the host"]
@@ -81,7 +81,7 @@ def test_a_training_step_of_a_gpt(dtype: str, copies: Copies) -> None:
             logits_BTV = model(tokens_BT[:, :-1])
             return F.cross_entropy(logits_BTV.flatten(0, 1), tokens_BT[:, 1:].flatten())
 
-    assert copies(trained(model, loss)) == []
+    assert copies(train_step_of(model, loss)) == []
 
 
 def test_a_decode_step_of_a_llama(copies: Copies) -> None:

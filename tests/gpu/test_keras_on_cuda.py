@@ -1,4 +1,4 @@
-"""The layers of tallow.keras on `cuda` give what they give on the CPU, and gradients there."""
+"""The layers of tallow.keras on `cuda` give the CPU's results and gradients."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ CASES: list[tuple[Callable[[], Any], tuple[int, ...], dict[str, Any]]] = [
 @pytest.mark.parametrize(("make", "shape", "options"), CASES, ids=[type(make()).__name__ for make, _, _ in CASES])
 def test_layer(make: Callable[[], Any], shape: tuple[int, ...], options: dict[str, Any], cuda: str) -> None:
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    here = make()
-    here.build(shape)
-    there = make()
-    there.build(shape)
-    there.set_weights(here.get_weights())
-    there.to(cuda)
+    cpu_layer = make()
+    cpu_layer.build(shape)
+    cuda_layer = make()
+    cuda_layer.build(shape)
+    cuda_layer.set_weights(cpu_layer.get_weights())
+    cuda_layer.to(cuda)
 
     def run(layer: Any, device: str) -> tuple[Any, list[Any]]:
         on = {k: tl.tensor(v, device=device) if isinstance(v, np.ndarray) else v for k, v in options.items()}
@@ -51,12 +51,12 @@ def test_layer(make: Callable[[], Any], shape: tuple[int, ...], options: dict[st
             y.square().sum().backward()
         return y.cpu().detach().numpy(), [w.grad.cpu().numpy() for w in layer.trainable_weights]
 
-    y, grads = run(here, "cpu")
-    found, grads_there = run(there, cuda)
-    np.testing.assert_allclose(found, y, rtol=1e-4, atol=1e-5)
+    y, grads = run(cpu_layer, "cpu")
+    results, grads_there = run(cuda_layer, cuda)
+    np.testing.assert_allclose(results, y, rtol=1e-4, atol=1e-5)
     for one, other in zip(grads_there, grads, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
-    for one, other in zip(there.get_weights(), here.get_weights(), strict=True):
+    for one, other in zip(cuda_layer.get_weights(), cpu_layer.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
@@ -68,6 +68,6 @@ def test_attention_and_embedding(cuda: str) -> None:
     embedding.to(cuda)
     attention.to(cuda)
     h = embedding(indices.to(cuda))
-    found = attention(h, h, use_causal_mask=True)
-    assert found.device.type == "cuda"
-    np.testing.assert_allclose(found.cpu().detach().numpy(), y.detach().numpy(), rtol=1e-4, atol=1e-5)
+    results = attention(h, h, use_causal_mask=True)
+    assert results.device.type == "cuda"
+    np.testing.assert_allclose(results.cpu().detach().numpy(), y.detach().numpy(), rtol=1e-4, atol=1e-5)

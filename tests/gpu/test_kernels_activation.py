@@ -1,4 +1,4 @@
-"""silu, silu_mul, gelu and their gradients by their CUDA kernels."""
+"""silu, silu_mul, gelu and their gradients by CUDA kernels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.card import PRECISION, Card, rounded
+from support.card import PRECISION, Card, round_to
 
 from tallow.dtypes import bfloat16, dtype, float32
 
-SIZES = [(1,), (8,), (3, 1003)]  # of less than a pack, of packs, of packs and a rest
+SIZES = [(1,), (8,), (3, 1003)]  # sizes: less than a vector load, several of them, several and a remainder
 
 
 def sigmoid(x: Any) -> Any:
@@ -34,7 +34,7 @@ FUNCTIONS = {
 
 
 def slope(share: Any, x: Any) -> Any:
-    """Of x · share(x), by a central difference in float64."""
+    """Return the derivative of x · share(x), by a central difference in float64."""
     step = 1e-6
     return ((x + step) * share(x + step) - (x - step) * share(x - step)) / (2 * step)
 
@@ -46,7 +46,7 @@ def test_values_and_gradients(card: Card, name: str, dtype: dtype) -> None:
     op = name.split()[0]
     for shape in SIZES:
         rng = np.random.default_rng(1)
-        x, g = rounded(3 * rng.standard_normal(shape), dtype), rounded(rng.standard_normal(shape), float32)
+        x, g = round_to(3 * rng.standard_normal(shape), dtype), round_to(rng.standard_normal(shape), float32)
         y = card.run(op, card.put(x, dtype), *options)
         assert y.dtype == dtype.storage
         np.testing.assert_allclose(card.get(y), x * share(x), rtol=PRECISION[dtype], atol=1e-6)
@@ -70,13 +70,13 @@ def test_gates(card: Card, dtype: dtype, name: str) -> None:
     op = f"{name.split()[0]}_mul"
     for shape in SIZES:
         rng = np.random.default_rng(2)
-        a, b = (rounded(rng.standard_normal(shape), dtype) for _ in range(2))
-        g = rounded(rng.standard_normal(shape), float32)
-        there = card.put(a, dtype), card.put(b, dtype)
-        y = card.run(op, *there)
+        a, b = (round_to(rng.standard_normal(shape), dtype) for _ in range(2))
+        g = round_to(rng.standard_normal(shape), float32)
+        operands = card.put(a, dtype), card.put(b, dtype)
+        y = card.run(op, *operands)
         assert y.dtype == dtype.storage
         np.testing.assert_allclose(card.get(y), a * share(a) * b, rtol=PRECISION[dtype], atol=1e-6)
-        da, db = card.run(f"{op}_backward", *there, card.put(g))
+        da, db = card.run(f"{op}_backward", *operands, card.put(g))
         assert da.dtype == db.dtype == np.float32
         np.testing.assert_allclose(card.get(da), g * b * slope(share, a), rtol=5e-6, atol=2e-6)
         np.testing.assert_allclose(card.get(db), g * a * share(a), rtol=5e-6, atol=2e-6)
@@ -85,8 +85,8 @@ def test_gates(card: Card, dtype: dtype, name: str) -> None:
 def test_elements_off_alignment_and_views(card: Card) -> None:
     x = np.random.default_rng(3).standard_normal((7, 6))
     flat = card.put(x, bfloat16).reshape(-1)[5:]
-    expected = rounded(x, bfloat16).reshape(-1)[5:]
+    expected = round_to(x, bfloat16).reshape(-1)[5:]
     result = card.get(card.run("silu", flat))
     np.testing.assert_allclose(result, expected * sigmoid(expected), rtol=PRECISION[bfloat16])
-    x = rounded(x, float32).T
+    x = round_to(x, float32).T
     np.testing.assert_allclose(card.get(card.run("silu", card.put(x.T).T)), x * sigmoid(x), rtol=2e-6)

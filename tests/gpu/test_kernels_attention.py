@@ -1,7 +1,7 @@
-"""Attention by its CUDA kernels, against softmax(q kᵀ) v and its derivative in float64.
+"""Attention by CUDA kernels, compared with softmax(q kᵀ) v and its derivative in float64.
 
-float16 and bfloat16 are rounded on the way to a result, weights and their gradients before a product, and once more as
-the result. So tolerances are parts of the largest element.
+In float16 and bfloat16 the kernels round weights and their gradients before a product, and the result. So tolerances
+are relative to the largest element.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from support.card import Card, rounded
+from support.card import Card, round_to
 
 import tallow as tl
 from tallow import dtypes, kernels
@@ -20,12 +20,12 @@ from tallow.nn.attention import merge_heads, split_heads
 from tallow_cuda.bindings import attention as bindings
 
 HALVES = [dtypes.float16, dtypes.bfloat16]
-ERROR = {dtypes.float32: 2e-6, dtypes.float16: 2e-3, dtypes.bfloat16: 1.6e-2}  # of the largest element
+ERROR = {dtypes.float32: 2e-6, dtypes.float16: 2e-3, dtypes.bfloat16: 1.6e-2}  # relative to the largest element
 INFINITY = np.inf
 
 
 class Case(NamedTuple):
-    """Sizes as the letters say, and what is done to them."""
+    """Sizes by letter, and options."""
 
     batch: int = 1
     heads: int = 1
@@ -39,7 +39,10 @@ class Case(NamedTuple):
     scale: float = 0.125
 
     def arrays(self, seed: int = 0) -> tuple[Any, Any, Any, Any, Any]:
-        """q, k, v, g and the mask, in which a key is hidden from all, all from a query, and others by numbers."""
+        """Return q, k, v, g and the mask.
+
+        The mask hides one key from all queries, all keys from one query, and others by finite values.
+        """
         rng = np.random.default_rng(seed)
         lead, of_keys = (self.batch, self.heads), (self.batch, self.kv_heads)
         q = rng.standard_normal((*lead, self.queries, self.width))
@@ -52,7 +55,7 @@ class Case(NamedTuple):
             mask[..., mask.shape[-1] // 2] = -INFINITY
             if self.mask[-2] > 1:
                 mask[..., 1, :] = -INFINITY
-                mask[..., 2, :] = np.finfo(np.float32).min  # all hidden, and yet all seen alike
+                mask[..., 2, :] = np.finfo(np.float32).min  # all masked, but with equal scores
         return q, k, v, g, mask
 
 
@@ -66,10 +69,10 @@ def scores_of(case: Case, q: Any, k: Any, mask: Any) -> Any:
 
 
 def expected(case: Case, q: Any, k: Any, v: Any, g: Any, mask: Any) -> tuple[Any, tuple[Any, Any, Any]]:
-    """The output and the gradients of q, k and v, in float64; a query that sees no key has zeros."""
+    """Return the output and the gradients of q, k and v, in float64; a fully masked query has zeros."""
     groups = case.heads // case.kv_heads
     scores = scores_of(case, q, k, mask)
-    if mask is not None:  # numbers that only float32 cannot tell from its least
+    if mask is not None:  # values that only float32 cannot tell from its minimum
         scores = np.where(scores < -1e30, np.where(np.isinf(scores), scores, np.finfo(np.float32).min), scores)
     top = scores.max(-1, keepdims=True)
     weights = np.exp(scores - np.where(np.isinf(top), 0, top))
@@ -87,12 +90,14 @@ def expected(case: Case, q: Any, k: Any, v: Any, g: Any, mask: Any) -> tuple[Any
 
 
 def heads_last(card: Card, x: Any, to: dtype) -> Any:
-    """(B, H, T, K) as a view of memory (B, T, H, K), as models make it."""
+    """Return (B, H, T, K) as a view of memory (B, T, H, K), as models create it."""
     return card.put(x.transpose(0, 2, 1, 3), to).transpose(0, 2, 1, 3)
 
 
-def check(found: Any, wanted: Any, to: dtype) -> None:
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=ERROR[to] * max(1.0, np.abs(wanted).max()))
+def check(results: Any, expected_values: Any, to: dtype) -> None:
+    np.testing.assert_allclose(
+        results, expected_values, rtol=0, atol=ERROR[to] * max(1.0, np.abs(expected_values).max())
+    )
 
 
 CASES = {
@@ -111,27 +116,27 @@ CASES = {
 def test_attention_and_its_gradients(card: Card, name: str) -> None:
     case, to = CASES[name]
     *arrays, mask = case.arrays()
-    q, k, v, g = (rounded(x, to) for x in arrays)
+    q, k, v, g = (round_to(x, to) for x in arrays)
     settings = (case.scale, case.is_causal, case.heads // case.kv_heads)
     x, y, z = (heads_last(card, array, to) for array in (q, k, v))
     bias = None if mask is None else card.put(mask, dtypes.float32)
-    value, wanted = expected(case, q, k, v, g, None if mask is None else card.get(bias))
+    value, expected_values = expected(case, q, k, v, g, None if mask is None else card.get(bias))
     out, stats = forward(card, x, y, z, bias, *settings)
     check(card.get(out), value, to)
 
     of_g = to if name == "wide" else dtypes.float32
     gradients = card.run("attention_backward", card.put(g, of_g), x, y, z, bias, (out, stats), *settings)
-    for found, of in zip(gradients, wanted, strict=True):
-        assert found.dtype == of_g.storage
-        check(card.get(found), of, to)
+    for results, of in zip(gradients, expected_values, strict=True):
+        assert results.dtype == of_g.storage
+        check(card.get(results), of, to)
 
 
 def forward(card: Card, *call: Any) -> tuple[Any, Any]:
-    """The output, and the numbers that are kept for backward beside it."""
+    """Return the output, and the values kept for backward."""
 
     def flat(*args: Any) -> Any:
-        out, (kept, stats) = kernels.run("attention", *args)
-        assert kept is out
+        out, (saved_output, stats) = kernels.run("attention", *args)
+        assert saved_output is out
         return out, stats
 
     return card.run(flat, *call)
@@ -140,14 +145,14 @@ def forward(card: Card, *call: Any) -> tuple[Any, Any]:
 def test_wide_heads_behind_a_mask_and_rows_off_alignment(card: Card) -> None:
     case, to = Case(heads=2, kv_heads=1, queries=65, keys=70, width=80, value_width=128, mask=(70,)), dtypes.bfloat16
     *arrays, _ = case._replace(mask=(1, 70)).arrays()
-    mask = rounded(np.random.default_rng(1).standard_normal(70), to)
-    q, k, v, g = (rounded(x, to) for x in arrays)
-    padded = card.put(np.concatenate([q[..., :3], q], -1), to)[..., 3:]  # rows that begin between multiples of 16 bytes
+    mask = round_to(np.random.default_rng(1).standard_normal(70), to)
+    q, k, v, g = (round_to(x, to) for x in arrays)
+    padded = card.put(np.concatenate([q[..., :3], q], -1), to)[..., 3:]  # rows that start between multiples of 16 bytes
     out, _ = forward(card, padded, card.put(k, to), card.put(v, to), card.put(mask, to), case.scale, False, 2)
     check(card.get(out), expected(case, q, k, v, g, mask)[0], to)
 
 
-def test_a_program_gets_these_kernels(cuda: str) -> None:
+def test_attention_ops_use_these_kernels(cuda: str) -> None:
     rng = np.random.default_rng(0)
     q, k, v = (tl.tensor(rng.standard_normal((2, 70, 2 * 64)), dtype=tl.float16, device=cuda) for _ in range(3))
     q.requires_grad_()
@@ -158,10 +163,10 @@ def test_a_program_gets_these_kernels(cuda: str) -> None:
     expected = merge_heads(F.scaled_dot_product_attention(*(split_heads(x, 2) for x in (q, k, v)), is_causal=True))
     assert y.dtype == tl.float16
     assert tl.allclose(y.cpu().double(), expected, rtol=0, atol=4e-3)
-    assert y._base is not None, "the heads were copied together"
+    assert y._base is not None, "the heads were copied"
 
 
-def test_float32_and_wide_heads_are_left_to_the_array_code(card: Card) -> None:
+def test_float32_and_wide_heads_use_the_array_code(card: Card) -> None:
     q = card.put(np.zeros((1, 1, 65, 8), np.float32))
     wide = card.put(np.zeros((1, 1, 2, 136)), dtypes.float16)
     assert not bindings.half_attention(q, q, q, None, 1.0, False, 1)
@@ -169,7 +174,7 @@ def test_float32_and_wide_heads_are_left_to_the_array_code(card: Card) -> None:
 
 
 def one_query(q: Any, k: Any, v: Any, scale: float) -> Any:
-    """softmax(q kᵀ · scale) v in float64."""
+    """Compute softmax(q kᵀ · scale) v in float64."""
     groups = q.shape[1] // k.shape[1]
     scores = q @ np.repeat(k, groups, 1).swapaxes(-1, -2) * scale
     weights = np.exp(scores - scores.max(-1, keepdims=True))
@@ -188,8 +193,8 @@ def test_one_query(
     card: Card, heads: int, kv_heads: int, keys: int, width: int, of_query: dtype, of_cache: dtype
 ) -> None:
     rng = np.random.default_rng(keys)
-    q = rounded(rng.standard_normal((2, heads, 1, width)), of_query)
-    k, v = (rounded(rng.standard_normal((2, kv_heads, keys + 20, width)), of_cache) for _ in range(2))
+    q = round_to(rng.standard_normal((2, heads, 1, width)), of_query)
+    k, v = (round_to(rng.standard_normal((2, kv_heads, keys + 20, width)), of_cache) for _ in range(2))
     views = (card.put(x, of_cache)[:, :, :keys] for x in (k, v))
     y = card.run("attention_decode", card.put(q, of_query), *views, 0.2)
     assert y.dtype == of_query.storage
@@ -197,16 +202,16 @@ def test_one_query(
 
 
 @pytest.mark.parametrize("position", [0, 130, 299])
-def test_one_query_up_to_a_position_on_the_card(card: Card, position: int) -> None:
+def test_one_query_up_to_a_position_on_the_device(card: Card, position: int) -> None:
     rng = np.random.default_rng(position)
-    q, k, v = (rounded(rng.standard_normal((1, n, t, 48)), dtypes.float32) for n, t in ((4, 1), (2, 300), (2, 300)))
-    k[:, :, position + 1 :] = v[:, :, position + 1 :] = np.nan  # what nothing has been written to yet
+    q, k, v = (round_to(rng.standard_normal((1, n, t, 48)), dtypes.float32) for n, t in ((4, 1), (2, 300), (2, 300)))
+    k[:, :, position + 1 :] = v[:, :, position + 1 :] = np.nan  # memory that was not written yet
     y = card.run(bindings.attend_to_cache, *map(card.put, (q, k, v)), 0.2, card.put(np.array([position], np.int64)))
     used = slice(position + 1)
     check(card.get(y), one_query(q, k[:, :, used], v[:, :, used], 0.2), dtypes.float32)
 
 
-def test_scores_that_are_infinite_or_not_numbers(card: Card) -> None:
+def test_infinite_and_nan_scores(card: Card) -> None:
     q, k, v = (np.ones((1, 1, n, 64)) for n in (3, 70, 70))
     q[0, 0, 1, 0] = np.nan
     out, _ = forward(card, *(card.put(x, dtypes.float16) for x in (q, k, v)), None, 1.0, False, 1)
@@ -221,13 +226,13 @@ def test_scores_that_are_infinite_or_not_numbers(card: Card) -> None:
 def test_shared_memory_is_what_every_card_with_tensor_cores_has(
     card: Card, width: int, masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """99 KiB for a block on compute capability 8.6, 8.9 and 12.0; 8.0 and 9.0 have more."""
-    asked: list[int] = []
+    """99 KiB per block on compute capability 8.6, 8.9 and 12.0; 8.0 and 9.0 have more."""
+    requests: list[int] = []
     monkeypatch.setattr(bindings, "load", lambda *_, **__: None)
-    monkeypatch.setattr(bindings, "launch", lambda *_, shared=0: asked.append(shared))
+    monkeypatch.setattr(bindings, "launch", lambda *_, shared=0: requests.append(shared))
     q = card.put(np.ones((1, 1, 128, width)), dtypes.bfloat16)
     bias = card.put(np.ones((128, 128))) if masked else None
     y, stats = bindings.attention(q, q, q, bias, 1.0, False, 1)
     bindings.attention_backward(y, q, q, q, bias, stats, 1.0, False, 1)
-    assert len(asked) == 4
-    assert 0 < max(asked) <= 99 << 10
+    assert len(requests) == 4
+    assert 0 < max(requests) <= 99 << 10

@@ -1,4 +1,4 @@
-"""Convolutions on CUDA: by their definition, in float64, and the adjoints by their bilinear form."""
+"""Convolutions by CUDA kernels: compared with the definition in float64; adjoints by their bilinear form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.card import FLOATS, PRECISION, Card, rounded
+from support.card import FLOATS, PRECISION, Card, round_to
 
 from tallow import dtypes
 from tallow.dtypes import dtype
@@ -22,8 +22,8 @@ CASES = {
 }
 
 
-def convolved(x: Any, w: Any, stride: Any, before: Any, dilation: Any, groups: int) -> Any:
-    """y[n, o, i] = Σ w[o, c, k] x[n, c, i · stride + k · dilation - before]"""
+def convolve(x: Any, w: Any, stride: Any, before: Any, dilation: Any, groups: int) -> Any:
+    """Compute y[n, o, i] = Σ w[o, c, k] x[n, c, i · stride + k · dilation - before]."""
     x = np.pad(x, [(0, 0), (0, 0), *((b, b) for b in before)])
     reach = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation, strict=True)]
     out = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, stride, strict=True)]
@@ -43,13 +43,13 @@ def test_convolution_and_its_adjoints(card: Card, case: Any, dtype: dtype, monke
     x_shape, w_shape, *settings = case
     if dtype is not dtypes.float32 and len(x_shape) != 4:
         pytest.skip("one shape is enough")
-    monkeypatch.setattr(binding, "COLUMNS", 300)  # so that a batch is cut into parts
+    monkeypatch.setattr(binding, "COLUMNS", 300)  # so that a batch is split
     rng = np.random.default_rng(0)
-    x, w, b = (rounded(rng.standard_normal(shape), dtype) for shape in (x_shape, w_shape, w_shape[0]))
-    y = convolved(x, w, *settings)
+    x, w, b = (round_to(rng.standard_normal(shape), dtype) for shape in (x_shape, w_shape, w_shape[0]))
+    y = convolve(x, w, *settings)
     out = y.shape[2:]
     by_channel = b.reshape(-1, *[1] * len(out))
-    scale = convolved(np.abs(x), np.abs(w), *settings) + np.abs(by_channel)
+    scale = convolve(np.abs(x), np.abs(w), *settings) + np.abs(by_channel)
     args = [card.put(v, dtype) for v in (x, w, b)]
     got = card.run("convolution", *args, *settings, out)
     assert got.dtype == dtype.storage
@@ -61,14 +61,14 @@ def test_convolution_and_its_adjoints(card: Card, case: Any, dtype: dtype, monke
     dx = card.run("convolution_dx", card.put(g), args[1], *settings, x_shape[2:])
     dw = card.run("convolution_dw", args[0], card.put(g), *settings, w_shape)
     assert dx.dtype == dw.dtype == np.float32
-    g = rounded(g, dtype)
+    g = round_to(g, dtype)
     # <g, conv(x, w)> is linear in x and in w: each element of a gradient is its value for a unit vector.
     tolerance = 4 * PRECISION[dtype] * np.abs(g).sum() * max(1, np.abs(w).max(), np.abs(x).max())
     for index in [tuple(rng.integers(n) for n in x_shape) for _ in range(12)]:
         unit = np.zeros(x_shape)
         unit[index] = 1
-        assert abs(card.get(dx)[index] - (g * convolved(unit, w, *settings)).sum()) <= tolerance
+        assert abs(card.get(dx)[index] - (g * convolve(unit, w, *settings)).sum()) <= tolerance
     for index in [tuple(rng.integers(n) for n in w_shape) for _ in range(12)]:
         unit = np.zeros(w_shape)
         unit[index] = 1
-        assert abs(card.get(dw)[index] - (g * convolved(x, unit, *settings)).sum()) <= tolerance
+        assert abs(card.get(dw)[index] - (g * convolve(x, unit, *settings)).sum()) <= tolerance

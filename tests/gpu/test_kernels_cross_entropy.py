@@ -1,4 +1,4 @@
-"""Cross-entropy by its CUDA kernels, against the formula in float64."""
+"""Cross-entropy by CUDA kernels, compared with the formula in float64."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.card import PRECISION, Card, rounded
+from support.card import PRECISION, Card, round_to
 
 import tallow as tl
 from tallow.dtypes import bfloat16, dtype, float32
@@ -21,7 +21,7 @@ def log_softmax(x: Any) -> Any:
 
 
 def expected(x: Any, target: Any, weight: Any, smoothing: float, g: Any) -> tuple[Any, Any]:
-    """The losses, and the gradient of the sum of g times them."""
+    """Return the losses, and the gradient of the sum of g times them."""
     rows, width = x.shape
     valid = target != IGNORED
     classes = np.where(valid, target, 0)
@@ -35,7 +35,7 @@ def expected(x: Any, target: Any, weight: Any, smoothing: float, g: Any) -> tupl
 
 def case(width: int, dtype: dtype) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(width)
-    x = rounded(rng.standard_normal((4, width)) * 4 + 90, dtype)
+    x = round_to(rng.standard_normal((4, width)) * 4 + 90, dtype)
     return x, np.array([0, width - 1, IGNORED, width // 2]), rng.random(width).astype(np.float32).astype(np.float64)
 
 
@@ -47,45 +47,46 @@ def test_losses_and_gradients(card: Card, width: int, dtype: dtype, smoothing: f
     g = np.array([0.5, -2.0, 1.0, 3.0])
     for w in (weight, None):
         losses, dx = expected(x, target, np.ones(width) if w is None else w, smoothing, g)
-        given = card.put(x, dtype), card.put(target), None if w is None else card.put(w), IGNORED, smoothing
-        got, share, *stats = card.run("cross_entropy", *given)
+        arguments = card.put(x, dtype), card.put(target), None if w is None else card.put(w), IGNORED, smoothing
+        got, share, *stats = card.run("cross_entropy", *arguments)
         np.testing.assert_allclose(card.get(got), losses, rtol=3e-6, atol=3e-6)
         shares = np.where(target == IGNORED, 0, 1 if w is None else weight[target % width])
         np.testing.assert_array_equal(card.get(share), shares)
-        back = card.run("cross_entropy_backward", card.put(g), *given, *stats, float32.storage)
+        back = card.run("cross_entropy_backward", card.put(g), *arguments, *stats, float32.storage)
         assert back.dtype == np.float32
         np.testing.assert_allclose(card.get(back), dx, rtol=2e-5, atol=1e-6)
 
 
 def test_one_gradient_for_all_rows_and_rows_off_alignment(card: Card) -> None:
     x, target, _ = case(41, bfloat16)
-    there = card.put(np.hstack([np.zeros((4, 1)), x]).reshape(-1), bfloat16)
-    inner = there[1:][: 4 * 41].reshape(4, 41)  # starts two bytes after a pack does; rows are other parts of the same
-    wide = rounded(card.get(inner), bfloat16)
+    rows = card.put(np.hstack([np.zeros((4, 1)), x]).reshape(-1), bfloat16)
+    inner = rows[1:][: 4 * 41].reshape(4, 41)  # starts two bytes after a vector boundary; rows have other offsets
+    wide = round_to(card.get(inner), bfloat16)
     losses, dx = expected(wide, target, np.ones(41), 0.0, np.full(4, 0.25))
-    given = inner, card.put(target), None, IGNORED, 0.0
-    got, _, *stats = card.run("cross_entropy", *given)
+    arguments = inner, card.put(target), None, IGNORED, 0.0
+    got, _, *stats = card.run("cross_entropy", *arguments)
     np.testing.assert_allclose(card.get(got), losses, rtol=3e-6, atol=3e-6)
-    back = card.run("cross_entropy_backward", card.put(np.float32(0.25)), *given, *stats, float32.storage)
+    back = card.run("cross_entropy_backward", card.put(np.float32(0.25)), *arguments, *stats, float32.storage)
     np.testing.assert_allclose(card.get(back), dx, rtol=2e-5, atol=1e-6)
 
 
 def test_a_gradient_in_bfloat16(card: Card) -> None:
     x, target, _ = case(33, bfloat16)
     g = np.array([0.5, -2.0, 1.0, 3.0])
-    given = card.put(x, bfloat16), card.put(target), None, IGNORED, 0.0
-    _, _, *stats = card.run("cross_entropy", *given)
+    arguments = card.put(x, bfloat16), card.put(target), None, IGNORED, 0.0
+    _, _, *stats = card.run("cross_entropy", *arguments)
     _, dx = expected(x, target, np.ones(33), 0.0, g)
-    for upstream in (card.put(g), card.put(g, bfloat16)):  # of values that bfloat16 holds
+    for upstream in (card.put(g), card.put(g, bfloat16)):  # values exact in bfloat16
         wide, half = (
-            card.run("cross_entropy_backward", upstream, *given, *stats, each.storage) for each in (float32, bfloat16)
+            card.run("cross_entropy_backward", upstream, *arguments, *stats, each.storage)
+            for each in (float32, bfloat16)
         )
         np.testing.assert_allclose(card.get(half), dx, rtol=PRECISION[bfloat16], atol=1e-6)
-        np.testing.assert_array_equal(card.get(half), rounded(card.get(wide), bfloat16))
+        np.testing.assert_array_equal(card.get(half), round_to(card.get(wide), bfloat16))
 
 
 def test_infinite_logits(card: Card) -> None:
-    """-inf has no part in a sum; rows of nothing else, and those with +inf or NaN, are NaN."""
+    """-inf does not contribute to a sum; rows of only -inf, and those with +inf or NaN, are NaN."""
     x = np.zeros((4, 40))
     x[0, ::2], x[0, 33] = -np.inf, 7
     x[1], x[2, 3], x[3, 4] = -np.inf, np.inf, np.nan
@@ -96,8 +97,8 @@ def test_infinite_logits(card: Card) -> None:
 
 
 @pytest.mark.parametrize("kernels", ["on", "off"])
-def test_a_class_that_is_not_there_has_a_loss_of_nan(kernels: str, cuda: str) -> None:
-    """Nothing waits for the GPU to say so; the other rows are as they were."""
+def test_an_invalid_class_has_a_loss_of_nan(kernels: str, cuda: str) -> None:
+    """No check waits for the GPU; the other rows are unaffected."""
     x = tl.zeros(3, 5, device=cuda, requires_grad=True)
     target = tl.tensor([1, 5, -1], device=cuda)
     with tl.kernels.off() if kernels == "off" else tl.no_grad(), tl.enable_grad():
@@ -111,7 +112,7 @@ def test_a_class_that_is_not_there_has_a_loss_of_nan(kernels: str, cuda: str) ->
 
 def test_halves_pass_through_the_op(cuda: str) -> None:
     rng = np.random.default_rng(0)
-    x = rounded(rng.standard_normal((6, 50, 3)), bfloat16)
+    x = round_to(rng.standard_normal((6, 50, 3)), bfloat16)
     target = rng.integers(0, 50, (6, 3))
     results = []
     for device in ("cpu", cuda):

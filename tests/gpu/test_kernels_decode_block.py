@@ -1,4 +1,4 @@
-"""A token through a block on the card: what the array code computes of it, whose own test is against the formulas."""
+"""A token through a block by CUDA kernels, compared with the array code, which has its own test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.card import Card
 
 from tallow import dtypes, kernels
 from tallow.dtypes import cast, dtype
-from tallow.kernels.decode_block import CACHES, MATRICES, DecodeBlock
+from tallow.fused.decode_block import CACHES, MATRICES, DecodeBlock
 from tallow.kernels.quantized import QuantizedMatrix, quantize_int4
 
 D, H, G, K, F, S = 32, 4, 2, 8, 64, 6
@@ -20,21 +20,21 @@ def arrays(weights: dtype, cache: dtype) -> dict[str, Any]:
     rng = np.random.default_rng(3)
     shapes = {"query": (H * K, D), "key": (G * K, D), "value": (G * K, D), "output": (D, H * K)}
     shapes |= {"gate": (F, D), "up": (F, D), "down": (D, F)}
-    made = {n: cast(rng.standard_normal(s).astype(np.float32) / 6, weights) for n, s in shapes.items()}
+    parameters = {n: cast(rng.standard_normal(s).astype(np.float32) / 6, weights) for n, s in shapes.items()}
     angles = np.outer(np.arange(S + 3), 0.7 ** np.arange(K // 2)).astype(np.float32)
-    made |= {"cos": np.cos(angles), "sin": np.sin(angles)}
-    made |= {name: rng.uniform(0.5, 1.5, D).astype(np.float32) for name in ("attention_norm", "mlp_norm")}
-    return made | {name: cast(np.full((1, G, S, K), 7, np.float32), cache) for name in CACHES}
+    parameters |= {"cos": np.cos(angles), "sin": np.sin(angles)}
+    parameters |= {name: rng.uniform(0.5, 1.5, D).astype(np.float32) for name in ("attention_norm", "mlp_norm")}
+    return parameters | {name: cast(np.full((1, G, S, K), 7, np.float32), cache) for name in CACHES}
 
 
-def block_of(given: dict[str, Any], interleaved: bool) -> DecodeBlock:
-    return DecodeBlock(**given, eps=1e-5, interleaved=interleaved)
+def block_of(parameters: dict[str, Any], interleaved: bool) -> DecodeBlock:
+    return DecodeBlock(**parameters, eps=1e-5, interleaved=interleaved)
 
 
-def on_card(card: Card, given: Any) -> Any:
-    if isinstance(given, QuantizedMatrix):
-        return QuantizedMatrix(card.put(given.codes), card.put(given.scales))
-    return card.put(given)
+def to_device(card: Card, value: Any) -> Any:
+    if isinstance(value, QuantizedMatrix):
+        return QuantizedMatrix(card.put(value.codes), card.put(value.scales))
+    return card.put(value)
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def on_card(card: Card, given: Any) -> Any:
     [(dtypes.float32, dtypes.float32, True), (dtypes.bfloat16, dtypes.bfloat16, False)],
     ids=["float32 interleaved", "bfloat16"],
 )
-def test_tokens_one_after_the_other(card: Card, weights: dtype, cache: dtype, interleaved: bool) -> None:
-    """The first positions are given as numbers, the last where the card reads them."""
-    here = arrays(weights, cache)
+def test_consecutive_tokens(card: Card, weights: dtype, cache: dtype, interleaved: bool) -> None:
+    """The first positions are passed as integers, the last is read from device memory."""
+    host_arrays = arrays(weights, cache)
     if weights is dtypes.float32:
-        here |= {name: quantize_int4(here[name], 32) for name in ("gate", "up")}
-    there = {name: on_card(card, array) for name, array in here.items()}
-    reference, block = block_of(here, interleaved), block_of(there, interleaved)
+        host_arrays |= {name: quantize_int4(host_arrays[name], 32) for name in ("gate", "up")}
+    device_arrays = {name: to_device(card, array) for name, array in host_arrays.items()}
+    reference, block = block_of(host_arrays, interleaved), block_of(device_arrays, interleaved)
     rng = np.random.default_rng(5)
     for position in range(5):
         x = rng.standard_normal((1, D)).astype(np.float32)
@@ -56,30 +56,36 @@ def test_tokens_one_after_the_other(card: Card, weights: dtype, cache: dtype, in
             expected = kernels.run("decode_block", x, reference, position)
         where = position if position < 3 else card.put(np.array([position]))
         y = card.run("decode_block", card.put(x), block, where)
-        # A key that lies between two bfloat16s may be rounded to either.
+        # A key halfway between two bfloat16s may be rounded to either.
         tolerance = 1e-5 if cache is dtypes.float32 else 2e-3
         np.testing.assert_allclose(card.get(y), expected, rtol=tolerance, atol=tolerance)
     for name in CACHES:
-        kept = card.get(getattr(block, name))
+        device_cache = card.get(getattr(block, name))
         rtol = 1e-5 if cache is dtypes.float32 else 2**-7
-        np.testing.assert_allclose(kept, dtypes.widen(here[name]), rtol=rtol, atol=1e-6)
-        assert (kept[:, :, 5] == 7).all()
+        np.testing.assert_allclose(device_cache, dtypes.widen(host_arrays[name]), rtol=rtol, atol=1e-6)
+        assert (device_cache[:, :, 5] == 7).all()
 
 
 def test_a_position_outside_the_cache_writes_nothing(card: Card) -> None:
-    there = {name: card.put(array) for name, array in arrays(dtypes.float32, dtypes.float32).items()}
-    block = block_of(there, True)
+    device_arrays = {name: card.put(array) for name, array in arrays(dtypes.float32, dtypes.float32).items()}
+    block = block_of(device_arrays, True)
     for position in (-1, S):
         card.run("decode_block", card.put(np.ones((1, D))), block, card.put(np.array([position])))
     assert (card.get(block.key_cache) == 7).all()
     assert (card.get(block.value_cache) == 7).all()
 
 
-def test_what_the_kernel_cannot_read_is_left_to_the_array_code(card: Card) -> None:
-    there = {name: card.put(array) for name, array in arrays(dtypes.float32, dtypes.float32).items()}
-    assert set(MATRICES) <= set(there)
-    one_quantized = {**there, "key": on_card(card, quantize_int4(arrays(dtypes.float32, dtypes.float32)["key"], 32))}
-    turned = {**there, "key_cache": there["key_cache"].transpose(0, 1, 3, 2).copy().transpose(0, 1, 3, 2)}
+def test_arrays_the_kernel_cannot_read_use_the_array_code(card: Card) -> None:
+    device_arrays = {name: card.put(array) for name, array in arrays(dtypes.float32, dtypes.float32).items()}
+    assert set(MATRICES) <= set(device_arrays)
+    one_quantized = {
+        **device_arrays,
+        "key": to_device(card, quantize_int4(arrays(dtypes.float32, dtypes.float32)["key"], 32)),
+    }
+    rotated = {
+        **device_arrays,
+        "key_cache": device_arrays["key_cache"].transpose(0, 1, 3, 2).copy().transpose(0, 1, 3, 2),
+    }
     x = card.put(np.ones((1, D)))
-    for given, backend in ((there, "cuda"), (one_quantized, "array"), (turned, "array")):
-        assert kernels.pick("decode_block", "cuda", x, block_of(given, True), 0).backend == backend
+    for parameters, backend in ((device_arrays, "cuda"), (one_quantized, "array"), (rotated, "array")):
+        assert kernels.pick("decode_block", "cuda", x, block_of(parameters, True), 0).backend == backend

@@ -1,4 +1,4 @@
-"""What dropout keeps on a device: Philox's words, which elements they drop, and that a seed brings them back."""
+"""Dropout on a device: Philox's output, the dropped elements, and reproducibility by seed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.card import PRECISION, Card, rounded
+from support.card import PRECISION, Card, round_to
 
 import tallow as tl
 from tallow import kernels
@@ -15,7 +15,7 @@ from tallow.nn import functional as F
 from tallow.ops.philox import philox
 
 PI = (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0)
-# Counter, key, words: `philox4x32 10` of Random123's kat_vectors.
+# Counter, key, output: `philox4x32 10` of Random123's kat_vectors.
 KNOWN = [
     ((0,) * 4, (0,) * 2, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
     ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
@@ -33,16 +33,16 @@ extern "C" __global__ void words(const unsigned* counter, unsigned* words, long 
 @pytest.mark.parametrize(("counter", "key", "words"), KNOWN)
 def test_philox(card: Card, counter: Any, key: Any, words: Any) -> None:
     number = key[0] | key[1] << 32
-    made = philox(tuple(np.array([c], np.uint64) for c in counter), number)  # type: ignore[arg-type]
-    assert tuple(int(w[0]) for w in made) == words
+    result = philox(tuple(np.array([c], np.uint64) for c in counter), number)  # type: ignore[arg-type]
+    assert tuple(int(w[0]) for w in result) == words
     kernel = card.backend.compile_kernel(KERNEL, "words")
-    there, out = card.put(np.array(counter, np.uint32)), card.put(np.zeros(4, np.uint32))
-    kernel((1,), (1,), (there, out, np.uint64(number).astype(np.int64)))
+    counters, out = card.put(np.array(counter, np.uint32)), card.put(np.zeros(4, np.uint32))
+    kernel((1,), (1,), (counters, out, np.uint64(number).astype(np.int64)))
     assert tuple(card.get(out).tolist()) == words
 
 
 @pytest.mark.parametrize("shape", [(1,), (3, 5), (4, 1030)])
-def test_the_kernel_keeps_what_the_array_code_keeps(card: Card, shape: tuple[int, ...]) -> None:
+def test_the_kernel_keeps_the_same_elements_as_the_array_code(card: Card, shape: tuple[int, ...]) -> None:
     for first, key in ((0, 0), (2**32 - 3, 2**64 - 5)):
         kept = card.get(card.run("random_keep", card.put(np.zeros(1)), shape, 0.3, key, first))
         with kernels.off():
@@ -54,7 +54,7 @@ def test_the_kernel_keeps_what_the_array_code_keeps(card: Card, shape: tuple[int
 def test_scaled_mask(card: Card, dtype: dtype) -> None:
     rng = np.random.default_rng(0)
     for shape in ((1,), (3, 1003)):
-        x, keep = rounded(rng.standard_normal(shape), dtype), rng.random(shape) < 0.5
+        x, keep = round_to(rng.standard_normal(shape), dtype), rng.random(shape) < 0.5
         y = card.run("scaled_mask", card.put(x, dtype), card.put(keep), 1.25)
         assert y.dtype == dtype.storage
         np.testing.assert_allclose(card.get(y), x * keep * 1.25, rtol=PRECISION[dtype])

@@ -1,4 +1,4 @@
-"""The gradient of an embedding by its CUDA kernels."""
+"""The gradient of an embedding by CUDA kernels."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def expected(g: Any, index: Any, rows: int, padding: int | None = None) -> Any:
     return table
 
 
-# Rows, columns, and the indices: all alike, so that sums go over many blocks; neighbours of the ends of blocks; a few
-# that are frequent among many; columns that are no packs.
+# Rows, columns, and the indices: all equal, so that sums span many blocks; neighbours at the ends of blocks; a few
+# frequent ones among many; columns that are not a multiple of a vector load.
 CASES: dict[str, tuple[int, int, Any]] = {
     "one": (1, 4, np.zeros(1)),
     "all alike": (5, 8, np.full(130, 3)),
@@ -41,7 +41,7 @@ def test_rows_are_added_up(card: Card, case: str) -> None:
     np.testing.assert_allclose(card.get(got), expected(g, index, rows), rtol=1e-5, atol=1e-5)
 
 
-def test_padding_and_what_lies_outside_is_left_out(card: Card) -> None:
+def test_padding_and_invalid_indices_are_ignored(card: Card) -> None:
     index = np.array([2, 0, -1, 2, 5, 1, 2, 7, 1])
     g = np.random.default_rng(0).standard_normal((9, 5)).astype(np.float32)
     got = card.run("add_rows", card.put(g[:, ::-1]), card.put(index), 5, 2)
@@ -49,7 +49,7 @@ def test_padding_and_what_lies_outside_is_left_out(card: Card) -> None:
 
 
 def test_through_the_op(cuda: str) -> None:
-    """With half weights too, and gradients divided by how often a row was used."""
+    """Includes 16-bit weights, and gradients divided by the frequency of a row."""
     index = tl.tensor([[1, 4, 1], [0, 1, 3]])
     grads = []
     for device in ("cpu", cuda):

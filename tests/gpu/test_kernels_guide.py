@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.card import FLOATS, PRECISION, Card, rounded
+from support.card import FLOATS, PRECISION, Card, round_to
 from support.guides import program
-from support.places import ROOT
+from support.paths import ROOT
 
 import tallow as tl
 from tallow.dtypes import dtype
@@ -21,7 +21,7 @@ GUIDE = ROOT / "docs" / "kernels.md"
 
 @pytest.fixture
 def ops(card: Card, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What the guide defines, until the end of the test; its program runs on the card."""
+    """Run the guide's program on the device; yield what it defines, and remove it after the test."""
     monkeypatch.setattr("tallow.cuda.device_count", lambda: 1)
     monkeypatch.setattr(table, "KERNELS", dict(table.KERNELS))
     monkeypatch.setattr("tallow.ops.table.OPS", dict(tl.ops.table.OPS))
@@ -34,7 +34,7 @@ def ops(card: Card, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_the_guides_kernels(card: Card, ops: None, dtype: dtype) -> None:
     rng = np.random.default_rng(0)
-    x, g = rounded(rng.standard_normal(300), dtype), rounded(rng.standard_normal(300), FLOATS[0])
+    x, g = round_to(rng.standard_normal(300), dtype), round_to(rng.standard_normal(300), FLOATS[0])
     s = 1 / (1 + np.exp(-1.702 * x))
     y = card.run("quick_gelu", card.put(x, dtype))
     np.testing.assert_allclose(card.get(y), x * s, rtol=PRECISION[dtype], atol=1e-6)
@@ -55,7 +55,7 @@ def test_compile_kernel_takes_tensors_numbers_and_files(cuda: str, tmp_path: Pat
     assert tl.equal(y.cpu(), tl.arange(40.0) * 0.5 + 4)
 
 
-def test_a_source_that_does_not_compile_says_where(cuda: str) -> None:
+def test_compile_errors_name_the_line(cuda: str) -> None:
     with pytest.raises(KernelCompileError, match=r"(?s)broken.*undeclared_name"):
         tl.cuda.compile_kernel('extern "C" __global__ void broken() { undeclared_name(); }', "broken")
 

@@ -1,4 +1,4 @@
-"""Products of a few rows, as decoding makes them: every dtype, widths that fill no pack, fused with what is around."""
+"""Products of a few rows, as in decoding: every dtype, widths that are not a vector multiple, fused neighbours."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.card import PRECISION, Card, rounded
+from support.card import PRECISION, Card, round_to
 
 from tallow import dtypes
 from tallow.dtypes import dtype
-from tallow_cuda.bindings.linear_rows import linear_rows
+from tallow_cuda.linear_rows import linear_rows
 
-# Sums of products in float32, in whatever order: a few units of the sum of their magnitudes, here a few tens.
+# float32 sums of products in any order: a few units in the last place of the sum of their magnitudes, here some dozens.
 ATOL = 2e-5
 
 
 def normal(seed: int, *shape: int, dtype: dtype = dtypes.float32) -> np.ndarray:
-    return rounded(np.random.default_rng(seed).standard_normal(shape), dtype)
+    return round_to(np.random.default_rng(seed).standard_normal(shape), dtype)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_linear_of_few_rows(card: Card, dtype: dtype, rows: int, k: int, n: int)
     np.testing.assert_allclose(card.get(y), x @ weight.T + bias, rtol=PRECISION[dtype], atol=ATOL)
 
 
-def test_a_warp_reads_more_than_it_has_under_way(card: Card) -> None:
-    """Rows of W so long that every lane goes round, more of them than warps, and four warps for each."""
+def test_rows_longer_than_the_loads_in_flight(card: Card) -> None:
+    """Rows of W so long that every lane loops, more rows than warps, and four warps per row."""
     x, weight = normal(1, 1, 2 * 4 * 128 * 2 + 64), normal(2, 5, 2 * 4 * 128 * 2 + 64)
     y = card.run(linear_rows, card.put(x), card.put(weight))
     np.testing.assert_allclose(card.get(y), x @ weight.T, rtol=1e-5, atol=1e-4)

@@ -1,4 +1,4 @@
-"""Products by cuBLAS: of views, transposes, broadcast batches and halves, against NumPy in float64."""
+"""Products by cuBLAS: views, transposes, broadcast batches and half precision, compared with NumPy in float64."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.card import FLOATS, PRECISION, Card, rounded
+from support.card import FLOATS, PRECISION, Card, round_to
 
 from tallow import dtypes
 from tallow.dtypes import dtype
@@ -35,7 +35,7 @@ SHAPES = [
 
 
 def close(actual: Any, a: Any, b: Any, dtype: dtype) -> None:
-    scale = np.abs(a) @ np.abs(b)  # what rounding errors are a part of
+    scale = np.abs(a) @ np.abs(b)  # rounding errors are relative to this
     assert actual.shape == scale.shape
     assert (np.abs(actual - a @ b) <= PRECISION[dtype] * scale).all()
 
@@ -44,7 +44,7 @@ def close(actual: Any, a: Any, b: Any, dtype: dtype) -> None:
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_matmul(card: Card, shapes: tuple[Any, Any], dtype: dtype) -> None:
     rng = np.random.default_rng(0)
-    a, b = (rounded(rng.standard_normal(shape), dtype) for shape in shapes)
+    a, b = (round_to(rng.standard_normal(shape), dtype) for shape in shapes)
     y = card.run("matmul", card.put(a, dtype), card.put(b, dtype))
     assert y.dtype == dtype.storage
     close(card.get(y), a, b, dtype)
@@ -61,7 +61,10 @@ def test_matmul_of_transposed_matrices(card: Card, view: Any) -> None:
 
 
 def test_matmul_of_heads_within_positions(card: Card) -> None:
-    """(B, T, H, K) memory seen as (B, H, T, K), a slice of it, and memory where neither rows nor columns are whole."""
+    """Test non-contiguous operands.
+
+    (B, T, H, K) memory seen as (B, H, T, K), a slice of it, and memory where neither rows nor columns are contiguous.
+    """
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, 2, 5, 3, 8))
     on_card = [card.put(x).transpose(0, 2, 1, 3) for x in (q, k)]
@@ -77,7 +80,7 @@ def test_matmul_of_heads_within_positions(card: Card) -> None:
 @pytest.mark.parametrize("half", FLOATS[1:], ids=str)
 def test_gradients_in_float32_meet_halves(card: Card, half: dtype) -> None:
     rng = np.random.default_rng(0)
-    g, w = rng.standard_normal((5, 7)), rounded(rng.standard_normal((7, 3)), half)
+    g, w = rng.standard_normal((5, 7)), round_to(rng.standard_normal((7, 3)), half)
     y = card.run("matmul", card.put(g), card.put(w, half))
     assert y.dtype == np.float32
     close(card.get(y), g, w, half)
@@ -86,7 +89,7 @@ def test_gradients_in_float32_meet_halves(card: Card, half: dtype) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_linear(card: Card, dtype: dtype) -> None:
     rng = np.random.default_rng(0)
-    x, w, b = (rounded(rng.standard_normal(shape), dtype) for shape in ((2, 20, 7), (13, 7), 13))
+    x, w, b = (round_to(rng.standard_normal(shape), dtype) for shape in ((2, 20, 7), (13, 7), 13))
     operands = [card.put(v, dtype) for v in (x, w, b)]
     y = card.run("linear", *operands)
     assert y.dtype == dtype.storage
@@ -101,10 +104,10 @@ SPECIAL = np.array(
 
 @pytest.mark.parametrize("source", FLOATS, ids=str)
 @pytest.mark.parametrize("to", FLOATS, ids=str)
-def test_conversions_are_those_of_the_host(card: Card, source: dtype, to: dtype) -> None:
+def test_conversions_equal_those_of_the_host(card: Card, source: dtype, to: dtype) -> None:
     with np.errstate(over="ignore"):
         x = dtypes.cast(np.concatenate([SPECIAL, np.random.default_rng(0).standard_normal(1000).astype("f4")]), source)
         expected = dtypes.cast(x, to)
-    made = dtypes.cast(card.put(x), to)
-    np.testing.assert_array_equal(dtypes.widen(card.backend.to_host(made)), dtypes.widen(expected))
-    assert np.isnan(dtypes.widen(card.backend.to_host(made))[4])
+    converted = dtypes.cast(card.put(x), to)
+    np.testing.assert_array_equal(dtypes.widen(card.backend.to_host(converted)), dtypes.widen(expected))
+    assert np.isnan(dtypes.widen(card.backend.to_host(converted))[4])

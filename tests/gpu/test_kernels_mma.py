@@ -1,17 +1,17 @@
-"""Products of small matrices by tensor cores: the layouts that src/mma.cuh states, one warp alone."""
+"""Products of small matrices by tensor cores: the layouts documented in src/mma.cuh, for a single warp."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.card import Card, rounded
+from support.card import Card, round_to
 
 from tallow import dtypes
 from tallow.dtypes import dtype
 from tallow_cuda.launching import launch
 from tallow_cuda.sources import element, source_of
 
-# c (16, 16) = a (16, 16) b (16, 16), with a as it is, transposed in memory, and b likewise.
+# c (16, 16) = a (16, 16) b (16, 16), each of a and b as it is or transposed in memory
 PRODUCT = """
 extern "C" __global__ void product(const X* a, const X* b, float* c, index_t a_transposed, index_t b_transposed) {
     alignas(16) __shared__ X left[16][16], right[16][16];
@@ -40,7 +40,7 @@ extern "C" __global__ void product(const X* a, const X* b, float* c, index_t a_t
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)
 def test_product_of_fragments(card: Card, dtype: dtype) -> None:
     rng = np.random.default_rng(0)
-    a, b = (rounded(rng.standard_normal((16, 16)), dtype) for _ in range(2))
+    a, b = (round_to(rng.standard_normal((16, 16)), dtype) for _ in range(2))
     x = card.put(a, dtype)
     if not card.emulated and card.backend.compute_capability() < (8, 0):
         pytest.skip("the card has no such tensor cores")
@@ -54,7 +54,7 @@ def test_product_of_fragments(card: Card, dtype: dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)
-def test_pack_rounds_as_stored_numbers_are(card: Card, dtype: dtype) -> None:
+def test_pack_rounds_to_nearest_even(card: Card, dtype: dtype) -> None:
     source = """
     extern "C" __global__ void packed(const float* x, unsigned* y) {
         y[threadIdx.x] = pack<X>(x[threadIdx.x * 2], x[threadIdx.x * 2 + 1]);
@@ -63,7 +63,7 @@ def test_pack_rounds_as_stored_numbers_are(card: Card, dtype: dtype) -> None:
     if not card.emulated and card.backend.compute_capability() < (8, 0):
         pytest.skip("the card has no such conversion")
     x = np.random.default_rng(0).standard_normal(64).astype(np.float32)
-    x[:4] = 1.00048828125, -1.00390625, np.inf, 0.0  # halves of a unit in the last place among them
+    x[:4] = 1.00048828125, -1.00390625, np.inf, 0.0  # including ties, half a unit in the last place
     y = card.put(np.zeros(32, np.uint32))
     name = element(card.put(x, dtype))
     kernel = card.backend.compile_kernel(source_of("mma.cuh") + source, "packed", (f"-DX={name}",))

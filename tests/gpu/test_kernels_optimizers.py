@@ -1,4 +1,4 @@
-"""Steps, norms and products of many arrays at once, by their CUDA kernels, against the formulas in float64."""
+"""Steps, norms and products of many arrays at once, by CUDA kernels, compared with the formulas in float64."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 from support import cuda_emulator
-from support.card import Card, rounded
+from support.card import Card, round_to
 
 import tallow as tl
 from tallow import kernels
 from tallow.dtypes import bfloat16, dtype, float16, float32
 
-SIZES = [(1,), (3, 5), (0,), (4096,), (4099,), (2, 4500)]  # below a pack, at the edge of a block, and more than one
+# below a vector load, at the edge of a block, and more than one block
+SIZES = [(1,), (3, 5), (0,), (4096,), (4099,), (2, 4500)]
 EXACT = {float32: 2e-6, float16: 1e-3, bfloat16: 8e-3}
 
 
 def arrays(dtype: dtype, seed: int, sizes: Any = SIZES) -> list[Any]:
     rng = np.random.default_rng(seed)
-    return [rounded(rng.standard_normal(size), dtype) for size in sizes]
+    return [round_to(rng.standard_normal(size), dtype) for size in sizes]
 
 
 def call(name: str, *args: Any) -> None:
@@ -27,8 +28,8 @@ def call(name: str, *args: Any) -> None:
         kernels.pick(name, "cuda", *args).fn(*args)
 
 
-def compare(card: Card, written: list[Any], expected: list[Any], dtype: dtype) -> None:
-    for got, values in zip(written, expected, strict=True):
+def compare(card: Card, results: list[Any], expected: list[Any], dtype: dtype) -> None:
+    for got, values in zip(results, expected, strict=True):
         np.testing.assert_allclose(card.get(got), values, rtol=EXACT[dtype], atol=EXACT[dtype])
 
 
@@ -50,24 +51,24 @@ ADAMS = [
 @pytest.mark.parametrize("where", ["host", "device"])
 @pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
 def test_adam(card: Card, dtype: dtype, where: str) -> None:
-    """`where` the steps are counted; then the learning rate is there too."""
+    """`where` is the device of the step counter; then the learning rate is there too."""
     for options, amsgrad, t in ((ADAMS[0], False, 1), (ADAMS[1], True, 1000)):
         p, g, m = (arrays(dtype, seed) for seed in range(3))
         v, top = ([a * a for a in arrays(dtype, seed)] for seed in (3, 4))
-        v, top = ([rounded(a, dtype) for a in each] for each in (v, top))
-        there = [[card.put(a, dtype) for a in each] for each in (p, g, m, v, top)]
-        tops = there.pop()
+        v, top = ([round_to(a, dtype) for a in each] for each in (v, top))
+        on_device = [[card.put(a, dtype) for a in each] for each in (p, g, m, v, top)]
+        tops = on_device.pop()
         tops = tops if amsgrad else None
         counts = [card.put(np.float32(t - 1)) for _ in p]
         lr, *rest = options.values()
         on_host = where == "host"
         steps, rate = (float(t), lr) if on_host else (counts, card.put(np.float32(lr)))
-        call("adam_steps", *there, tops, steps, rate, *rest)
+        call("adam_steps", *on_device, tops, steps, rate, *rest)
         expected = [
             adam(*each, t, options) for each in zip(p, g, m, v, top if amsgrad else [None] * len(p), strict=True)
         ]
-        for i, written in enumerate((there[0], there[2], there[3])):
-            compare(card, written, [each[i] for each in expected], dtype)
+        for i, result in enumerate((on_device[0], on_device[2], on_device[3])):
+            compare(card, result, [each[i] for each in expected], dtype)
         if tops is not None:
             compare(card, tops, [each[3] for each in expected], dtype)
         assert on_host or all(card.get(count) == t for count in counts)
@@ -76,49 +77,49 @@ def test_adam(card: Card, dtype: dtype, where: str) -> None:
 @pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
 def test_sgd(card: Card, dtype: dtype) -> None:
     p, g, b = (arrays(dtype, seed) for seed in range(3))
-    there = [[card.put(a, dtype) for a in each] for each in (p, g, b)]
-    call("sgd_steps", *there, 0.1, 0.9, 0.0, 0.01, True, False)
+    on_device = [[card.put(a, dtype) for a in each] for each in (p, g, b)]
+    call("sgd_steps", *on_device, 0.1, 0.9, 0.0, 0.01, True, False)
     gs = [x + 0.01 * y for x, y in zip(g, p, strict=True)]
     kept = [0.9 * x + y for x, y in zip(b, gs, strict=True)]
-    compare(card, there[2], kept, dtype)
-    compare(card, there[0], [x - 0.1 * (y + 0.9 * z) for x, y, z in zip(p, gs, kept, strict=True)], dtype)
-    there = [[card.put(a, dtype) for a in each] for each in (p, g)]
-    call("sgd_steps", *there, None, 0.1, 0.0, 0.0, 0.0, False, True)
-    compare(card, there[0], [x + 0.1 * y for x, y in zip(p, g, strict=True)], dtype)
+    compare(card, on_device[2], kept, dtype)
+    compare(card, on_device[0], [x - 0.1 * (y + 0.9 * z) for x, y, z in zip(p, gs, kept, strict=True)], dtype)
+    on_device = [[card.put(a, dtype) for a in each] for each in (p, g)]
+    call("sgd_steps", *on_device, None, 0.1, 0.0, 0.0, 0.0, False, True)
+    compare(card, on_device[0], [x + 0.1 * y for x, y in zip(p, g, strict=True)], dtype)
 
 
 @pytest.mark.parametrize("dtype", [float32, float16], ids=str)
 def test_the_norm_of_many_arrays_and_their_product(card: Card, dtype: dtype) -> None:
-    """More arrays than a launch takes."""
+    """More arrays than one launch takes."""
     values = arrays(dtype, 1, [*SIZES, *[(7,)] * 70])
-    there = [card.put(a, dtype) for a in values]
+    on_device = [card.put(a, dtype) for a in values]
     total = np.sqrt(sum((a * a).sum() for a in values))
     for order in (False, True):  # the same bits whichever block is first
         cuda_emulator.backwards = order
         try:
-            norm = card.run_once(lambda: kernels.pick("total_norm", "cuda", there).fn(there))
+            norm = card.run_once(lambda: kernels.pick("total_norm", "cuda", on_device).fn(on_device))
         finally:
             cuda_emulator.backwards = False
         np.testing.assert_allclose(card.get(norm), total, rtol=1e-6)
-    call("scale_all", there, card.put(np.float32(0.5)), None)
-    compare(card, there, [a * 0.5 for a in values], dtype)
-    found = card.put(np.float32(0))
-    call("scale_all", there, 0.25, found)
-    compare(card, there, [a * 0.125 for a in values], dtype)
-    assert card.get(found) == 0
-    there[-1] = card.put(np.array([1.0] * 6 + [np.inf]), dtype)
-    call("scale_all", there, 1.0, found)
-    assert card.get(found) == 1
+    call("scale_all", on_device, card.put(np.float32(0.5)), None)
+    compare(card, on_device, [a * 0.5 for a in values], dtype)
+    total_norm = card.put(np.float32(0))
+    call("scale_all", on_device, 0.25, total_norm)
+    compare(card, on_device, [a * 0.125 for a in values], dtype)
+    assert card.get(total_norm) == 0
+    on_device[-1] = card.put(np.array([1.0] * 6 + [np.inf]), dtype)
+    call("scale_all", on_device, 1.0, total_norm)
+    assert card.get(total_norm) == 1
 
 
 def test_arrays_off_alignment(card: Card) -> None:
-    p, g, m, v = (card.put(np.abs(rounded(np.random.default_rng(i).standard_normal(130), float32))) for i in range(4))
+    p, g, m, v = (card.put(np.abs(round_to(np.random.default_rng(i).standard_normal(130), float32))) for i in range(4))
     before = [card.get(a) for a in (p, g, m, v)]
     call("adam_steps", [p[1:]], [g[1:]], [m[1:]], [v[1:]], None, 2.0, *ADAMS[0].values())
     expected = adam(*[a[1:] for a in before], None, 2, ADAMS[0])
-    for written, values, old in ((p, expected[0], before[0]), (m, expected[1], before[2]), (v, expected[2], before[3])):
-        np.testing.assert_allclose(card.get(written)[1:], values, rtol=2e-6, atol=1e-6)
-        assert card.get(written)[0] == old[0]
+    for results, values, old in ((p, expected[0], before[0]), (m, expected[1], before[2]), (v, expected[2], before[3])):
+        np.testing.assert_allclose(card.get(results)[1:], values, rtol=2e-6, atol=1e-6)
+        assert card.get(results)[0] == old[0]
 
 
 def model(device: str) -> Any:
@@ -138,12 +139,12 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_goes_as_on_the_cpu(cuda: str, kind: str) -> None:
-    """With clipping and scaling, for one launch for all parameters; a state goes there and back."""
+    """With clipping and scaling, in one launch for all parameters; a state is saved and loaded."""
     results = []
     for device in ("cpu", cuda):
         net = model(device)
         optimizer = KINDS[kind](list(net.parameters()))
-        scaler = tl.amp.GradScaler("cpu", init_scale=256.0)  # the stand-in is no GPU to ask for
+        scaler = tl.amp.GradScaler("cpu", init_scale=256.0)  # the stand-in counts launches, a GPU does not
         x = tl.arange(18.0).reshape(3, 6).to(device) / 9 - 1
         cuda_emulator.launched.clear()
         for step in range(4):
@@ -156,11 +157,11 @@ def test_training_goes_as_on_the_cpu(cuda: str, kind: str) -> None:
             scaler.update()
         if cuda_emulator.launched:
             steps = [name for name in cuda_emulator.launched if name.endswith("_steps")]
-            assert len(steps) == (3 if kind in ("AdamW", "SGD") else 6)  # with one to count
+            assert len(steps) == (3 if kind in ("AdamW", "SGD") else 6)  # one with a step counter
         assert scaler.get_scale() == 128.0
         optimizer.load_state_dict(optimizer.state_dict())
         results.append([p.detach().cpu().numpy() for p in net.parameters()])
         counts = [state["step"].device.type for state in optimizer.state.values() if "step" in state]
         assert set(counts) <= {"cpu" if kind in ("AdamW", "SGD") else device}
-    for here, there in zip(*results, strict=True):
-        np.testing.assert_allclose(there, here, rtol=1e-5, atol=1e-6)
+    for cpu_value, cuda_value in zip(*results, strict=True):
+        np.testing.assert_allclose(cuda_value, cpu_value, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Products with int8 and int4 weights: those with the matrix that codes and scales stand for."""
+"""Products with int8 and int4 weights, compared with the dequantized matrix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from support import cuda_emulator
-from support.card import PRECISION, Card, rounded
+from support.card import PRECISION, Card, round_to
 
 from tallow import dtypes, kernels
 from tallow.dtypes import dtype
@@ -16,9 +16,9 @@ from tallow.kernels.quantized import QuantizedMatrix
 
 
 def codes_and_scales(bits: int, n: int, k: int, group: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Codes as they are stored, scales, and the matrix in float64."""
+    """Return codes as stored, scales, and the matrix in float64."""
     rng = np.random.default_rng(bits * k)
-    scales = rounded(rng.standard_normal((n, k // group)), dtypes.float16)
+    scales = round_to(rng.standard_normal((n, k // group)), dtypes.float16)
     if bits == 8:
         values = rng.integers(-128, 128, (n, k))
         codes = values.astype(np.int8)
@@ -40,7 +40,7 @@ def codes_and_scales(bits: int, n: int, k: int, group: int) -> tuple[np.ndarray,
 def test_weight_only_linear(card: Card, bits: int, dtype: dtype, rows: int, n: int, k: int, group: int) -> None:
     codes, scales, weight = codes_and_scales(bits, n, k, group)
     rng = np.random.default_rng(0)
-    x, bias = rounded(rng.standard_normal((rows, k)), dtype), rounded(rng.standard_normal(n), dtype)
+    x, bias = round_to(rng.standard_normal((rows, k)), dtype), round_to(rng.standard_normal(n), dtype)
     stored = card.put(scales, dtypes.float16)
     y = card.run("weight_only_linear", card.put(x, dtype), card.put(codes), stored, card.put(bias, dtype))
     sums = np.abs(x) @ np.abs(weight).T
@@ -49,17 +49,17 @@ def test_weight_only_linear(card: Card, bits: int, dtype: dtype, rows: int, n: i
 
 
 @pytest.mark.parametrize(("kib", "fits"), [(64, False), (81, True), (227, True)])
-def test_rows_beyond_the_shared_memory_of_the_card(
+def test_rows_beyond_the_shared_memory_of_the_device(
     card: Card, kib: int, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eight rows of 2560 float32 are 80 KiB, and a block can have 64 on compute capability 7.5."""
+    """Eight rows of 2560 float32 need 80 KiB, and a block has 64 on compute capability 7.5."""
     if not card.emulated:
         pytest.skip("a card has the shared memory that it has")
-    monkeypatch.setattr(cuda_emulator, "shared_most", kib << 10)
+    monkeypatch.setattr(cuda_emulator, "max_shared_bytes", kib << 10)
     codes, scales, weight = codes_and_scales(8, 2, 2560, 2560)
-    x = rounded(np.random.default_rng(0).standard_normal((8, 2560)), dtypes.float32)
-    given = card.put(x), card.put(codes), card.put(scales, dtypes.float16), None
-    y = kernels.run("weight_only_linear", *given)
+    x = round_to(np.random.default_rng(0).standard_normal((8, 2560)), dtypes.float32)
+    operands = card.put(x), card.put(codes), card.put(scales, dtypes.float16), None
+    y = kernels.run("weight_only_linear", *operands)
     np.testing.assert_allclose(card.get(y), x @ weight.T, rtol=1e-4, atol=1e-2)
     with nullcontext() if fits else pytest.raises(KernelUnavailable), kernels.require("cuda"):
-        kernels.run("weight_only_linear", *given)
+        kernels.run("weight_only_linear", *operands)

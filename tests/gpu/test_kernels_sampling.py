@@ -1,4 +1,4 @@
-"""Tokens that CUDA kernels choose: those that NumPy chooses from the same numbers."""
+"""Tokens chosen by CUDA kernels equal those that NumPy chooses with the same random numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.card import Card, rounded
+from support.card import Card, round_to
 
 import tallow as tl
 from tallow.dtypes import bfloat16, dtype, float32
@@ -22,13 +22,13 @@ LIMITS: list[dict[str, Any]] = [
     {"top_p": 0.9, "temperature": 2.0},
     {"top_p": 0.6, "min_p": 0.2},
     {"min_p": 0.05},
-    {"top_p": 0.9, "min_p": 1.0},  # the likeliest alone, and those as likely
+    {"top_p": 0.9, "min_p": 1.0},  # only the likeliest, and its ties
     {"top_k": 3000, "top_p": 0.99, "min_p": 0.01, "temperature": 3.0},
 ]
 
 
 def weights_of(logits_V: Any, sampler: Sampler) -> tuple[Any, Any]:
-    """The tokens that are kept, in the order in which they are drawn, and their weights: by sorting all."""
+    """Return the kept tokens in drawing order, and their weights, by a full sort."""
     weights = np.exp((logits_V - logits_V.max()) / sampler.temperature)
     order = np.lexsort((np.arange(len(weights)), -logits_V))
     if sampler.top_k is not None and sampler.top_k < len(order):
@@ -44,12 +44,12 @@ def weights_of(logits_V: Any, sampler: Sampler) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_tokens_are_those_of_sorted_weights(card: Card, limits: dict[str, Any]) -> None:
-    """With ties, and uniform numbers from end to end."""
+    """Test ties, and uniform numbers from 0 to 1."""
     sampler = Sampler(**limits, seed=0)
     uniforms = [0.0, 0.2, 0.5, 0.9, 1 - 2**-53]
     for width in WIDTHS:
         rng = np.random.default_rng(width)
-        x = rounded(rng.standard_normal((5, width)) * 3, float32)
+        x = round_to(rng.standard_normal((5, width)) * 3, float32)
         x[1] = np.round(x[1])  # many are equal
         x[2, : width // 2] = -np.inf
         x[3] = 0.5  # all are the likeliest
@@ -64,9 +64,9 @@ def test_tokens_are_those_of_sorted_weights(card: Card, limits: dict[str, Any]) 
             )
 
 
-def test_every_token_that_is_kept_is_drawn_and_no_other(card: Card) -> None:
-    """Rows that are alike, more of them than a launch takes."""
-    x = np.repeat(rounded(np.random.default_rng(0).standard_normal((1, 40)), float32), 100, axis=0)
+def test_exactly_the_kept_tokens_are_drawn(card: Card) -> None:
+    """Equal rows, more of them than a launch takes."""
+    x = np.repeat(round_to(np.random.default_rng(0).standard_normal((1, 40)), float32), 100, axis=0)
     sampler = Sampler(top_k=9, min_p=0.3, seed=0)
     order, weights = weights_of(x[0], sampler)
     uniforms = [(i + 0.5) / len(x) for i in range(len(x))]
@@ -79,7 +79,7 @@ def test_every_token_that_is_kept_is_drawn_and_no_other(card: Card) -> None:
 @pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
 def test_greedy_takes_the_first_of_the_likeliest(card: Card, dtype: dtype) -> None:
     for width in (1, 37, 2049):
-        x = rounded(np.random.default_rng(width).standard_normal((5, width)), dtype)
+        x = round_to(np.random.default_rng(width).standard_normal((5, width)), dtype)
         x[1] = -0.0
         x[1, width // 2] = 0
         x[2] = -np.inf
@@ -94,12 +94,12 @@ def test_logits_that_leave_no_choice(card: Card) -> None:
     x[0, 299], x[1, 7], x[2] = np.nan, np.inf, -np.inf
     assert card.get(card.run("sampled_tokens", card.put(x), [0.5] * 4, 1.0, 2, 0.9, 0.1)).tolist()[:3] == [-1] * 3
     with pytest.raises(NumericError, match="no token can be chosen"):
-        generated(lambda: card.put(x[0]), Sampler(seed=0))
+        generate_texts(lambda: card.put(x[0]), Sampler(seed=0))
     with pytest.raises(NumericError, match="no token can be chosen"):
-        generated(lambda: card.put(x[0]), greedy)
+        generate_texts(lambda: card.put(x[0]), greedy)
 
 
-def generated(logits: Any, sample: Any) -> list[int]:
+def generate_texts(logits: Any, sample: Any) -> list[int]:
     class Model:
         context_length = vocab_size = 300
 
@@ -120,7 +120,7 @@ SAMPLES: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_texts_equal_the_cpus(cuda: str, kind: str) -> None:
-    """Rows of a batch with limits of their own; a function of another's making is given NumPy's logits."""
+    """Rows of a batch with their own limits; a sampler of another type gets NumPy logits."""
     config = GPT2Config(vocab_size=61, n_positions=40, n_embd=24, n_layer=1, n_head=4, initializer_range=0.4)
     tl.manual_seed(1)
     model = GPT2(config).eval()

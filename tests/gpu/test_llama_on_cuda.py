@@ -22,7 +22,7 @@ SMALL = LlamaConfig(
     num_key_value_heads=2,
     max_position_embeddings=32,
 )
-# Sums of some tens of products of numbers near 1, taken in another order.
+# sums of a few dozen products of values near 1, in a different order
 RTOL = ATOL = 1e-4
 
 
@@ -50,13 +50,13 @@ def test_gradients_equal_the_cpus(cuda: str) -> None:
         logits_BTV = model(tokens_BT.to(device))
         tl.nn.functional.cross_entropy(logits_BTV[0, :-1], tokens_BT[0, 1:].to(device)).backward()
         grads.append({name: p.grad.cpu().numpy() for name, p in model.named_parameters()})
-    here, there = grads
-    for name, expected in here.items():
-        np.testing.assert_allclose(there[name], expected, rtol=RTOL, atol=ATOL, err_msg=name)
+    cpu_grad, cuda_grad = grads
+    for name, expected in cpu_grad.items():
+        np.testing.assert_allclose(cuda_grad[name], expected, rtol=RTOL, atol=ATOL, err_msg=name)
 
 
 def test_tells_the_reference_story(cuda: str, data_dir: Path) -> None:
-    """Greedily from a real checkpoint, token by token over the cache; the text is run.c's."""
+    """Greedy decoding of a real checkpoint with the cache; the text is run.c's."""
     (case,) = [c for c in json.loads((data_dir / "llama2c_reference.json").read_text())["cases"] if c["prompt"] == ""]
     model = Llama.from_llama2c(data_dir / "stories260K.bin", device=cuda)
     tokenizer = Llama2cTokenizer.load(data_dir / "tok512.bin", vocab_size=model.vocab_size)

@@ -1,4 +1,4 @@
-"""tl.cuda's peaks, errors, streams and events: on a library that keeps account, and on a GPU where there is one."""
+"""tl.cuda's peaks, errors, streams and events: on stubs that count, and on a GPU if available."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tallow.errors import ArgumentError, OutOfMemoryError
 
 
 class Pool:
-    """As cupy.cuda.MemoryPool, on a device of 1000 bytes."""
+    """Emulates cupy.cuda.MemoryPool on a device of 1000 bytes."""
 
     def __init__(self, error: type[Exception]) -> None:
         self.error = error
@@ -46,17 +46,17 @@ class CupyError(MemoryError):
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """tallow_cuda.memory's allocator on a pool that keeps account."""
+    """tallow_cuda.memory's allocator on a counting pool."""
     runtime = SimpleNamespace(getDevice=lambda: 0, memGetInfo=lambda: (1000, 4000), getDeviceCount=lambda: 1)
     cuda = SimpleNamespace(runtime=runtime, memory=SimpleNamespace(OutOfMemoryError=CupyError), Device=Device)
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
     monkeypatch.delitem(sys.modules, "tallow_cuda.memory", raising=False)
-    made = importlib.import_module("tallow_cuda.memory").Memory(Pool(CupyError))
-    backend = SimpleNamespace(type="cuda", memory=made, module=SimpleNamespace(cuda=cuda))
+    memory_manager = importlib.import_module("tallow_cuda.memory").Memory(Pool(CupyError))
+    backend = SimpleNamespace(type="cuda", memory=memory_manager, module=SimpleNamespace(cuda=cuda))
     monkeypatch.setitem(devices._BY_TYPE, "cuda", backend)
-    monkeypatch.setattr("tallow.cuda._pool", lambda device: made.pool)
-    yield made
-    sys.modules.pop("tallow_cuda.memory", None)  # it holds the library that was not CuPy
+    monkeypatch.setattr("tallow.cuda._pool", lambda device: memory_manager.pool)
+    yield memory_manager
+    sys.modules.pop("tallow_cuda.memory", None)  # its module holds the stub
 
 
 class Device:
@@ -84,7 +84,7 @@ def test_peaks_are_kept_until_they_are_reset(memory: Any) -> None:
     assert tl.cuda.max_memory_allocated("cuda:0") == 600
 
 
-def test_the_pool_is_asked_only_for_what_may_be_a_peak(memory: Any) -> None:
+def test_the_pool_is_queried_only_for_possible_peaks(memory: Any) -> None:
     memory.allocate(900)
     memory.pool.sizes.clear()
     memory.pool.asked = 0
@@ -95,11 +95,11 @@ def test_the_pool_is_asked_only_for_what_may_be_a_peak(memory: Any) -> None:
     assert memory.peak(0) == 900
 
 
-def test_out_of_memory_says_how_much_there_was(memory: Any) -> None:
+def test_out_of_memory_errors_name_the_free_memory(memory: Any) -> None:
     memory.allocate(900)
-    with pytest.raises(tl.cuda.OutOfMemoryError, match=r"200 bytes asked for on cuda:0; 1,000 of 4,000 are free.*\n"):
+    with pytest.raises(tl.cuda.OutOfMemoryError, match=r"200 bytes requested on cuda:0; 1,000 of 4,000 are free.*\n"):
         memory.allocate(200)
-    memory.allocate(100)  # and the program goes on
+    memory.allocate(100)  # and the program continues
     assert tl.cuda.OutOfMemoryError is tl.OutOfMemoryError is OutOfMemoryError
     assert issubclass(OutOfMemoryError, RuntimeError)
 
@@ -109,8 +109,10 @@ class DriverError(RuntimeError):
 
 
 class PoolOfPieces:
-    """As cupy.cuda.MemoryPool, whose arrays give their memory back to it: where its allocator finds none, it frees what
-    no array has and asks again (cuda/memory.pyx, _try_malloc)."""
+    """Emulates cupy.cuda.MemoryPool, whose arrays return their memory to it.
+
+    If its allocator finds none, the pool frees unused memory and asks again (cuda/memory.pyx, _try_malloc).
+    """
 
     def __init__(self, allocator: Any) -> None:
         self.allocator = allocator
@@ -128,9 +130,11 @@ class PoolOfPieces:
             return self.allocator(size)
 
 
-def test_a_capture_without_room_takes_none_of_earlier_ones(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = sys.modules["tallow_cuda.memory"]
-    cuda = made.cupy.cuda
+def test_a_capture_without_memory_does_not_use_that_of_earlier_ones(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["tallow_cuda.memory"]
+    cuda = module.cupy.cuda
     cuda.runtime.CUDARuntimeError = DriverError
     cuda.MemoryPool, cuda.MemoryPointer = PoolOfPieces, lambda memory, offset: memory
 
@@ -140,16 +144,16 @@ def test_a_capture_without_room_takes_none_of_earlier_ones(memory: Any, monkeypa
         return size
 
     cuda.Memory = driver
-    pool = made.graph_pool()
+    pool = module.graph_pool()
     assert pool.malloc(1000) == 1000
     assert pool.limit == 0
-    pool.free.append(1000)  # of an array that is gone; a captured graph writes there all the same
-    with pytest.raises(OutOfMemoryError, match=r"1,001 bytes asked for on cuda:0, for a CUDA graph\n.*empty_cache\(\)"):
+    pool.free.append(1000)  # of a deleted array; a captured graph writes there all the same
+    with pytest.raises(OutOfMemoryError, match=r"1,001 bytes requested on cuda:0, for a CUDA graph\n.*empty_cache\(\)"):
         pool.malloc(1001)
     assert pool.free == [1000]
 
 
-def test_tf32_is_switched_where_the_device_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tf32_is_switched_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = cupy_like.Backend()
     monkeypatch.setitem(devices._BY_TYPE, "cuda", backend)
     try:
@@ -164,7 +168,7 @@ def test_tf32_is_switched_where_the_device_is(monkeypatch: pytest.MonkeyPatch) -
 
 
 class Stream:
-    """As cupy.cuda.Stream; `log` tells what all of them were given."""
+    """Emulates cupy.cuda.Stream; `log` records the calls of all streams."""
 
     log: list[Any] = []  # noqa: RUF012
     current: Any = None
@@ -234,7 +238,7 @@ def test_streams_and_events(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.gpu
 class TestOnAGpu:
-    def test_memory_is_counted_and_given_back(self) -> None:
+    def test_memory_is_counted_and_released(self) -> None:
         tl.cuda.reset_peak_memory_stats()
         before = tl.cuda.memory_allocated()
         x = tl.zeros(1 << 20, device="cuda")
@@ -244,8 +248,8 @@ class TestOnAGpu:
         tl.cuda.empty_cache()
         assert tl.cuda.memory_reserved() <= tl.cuda.max_memory_reserved()
 
-    def test_too_much_is_refused_and_the_program_goes_on(self) -> None:
-        with pytest.raises(tl.cuda.OutOfMemoryError, match="bytes asked for on cuda:0"):
+    def test_too_large_allocations_raise_and_the_program_continues(self) -> None:
+        with pytest.raises(tl.cuda.OutOfMemoryError, match="bytes requested on cuda:0"):
             tl.zeros(1 << 44, dtype=tl.uint8, device="cuda")
         assert tl.ones(3, device="cuda").sum().item() == 3
 

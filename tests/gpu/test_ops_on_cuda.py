@@ -1,4 +1,4 @@
-"""Every case of every op on `cuda` gives what it gives on the CPU: values, dtypes and gradients."""
+"""Every case of every op on `cuda` equals the CPU: values, dtypes and gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cases import Case, load_all
 
 import tallow as tl
 
-MOVES = {"to_device", "to_dtype"}  # their cases name the device they go to
+MOVES = {"to_device", "to_dtype"}  # their cases name their device
 
 
 def tensors_of(result: Any) -> list[tl.Tensor]:
@@ -20,7 +20,7 @@ def tensors_of(result: Any) -> list[tl.Tensor]:
 
 
 def run(case: Case, device: str) -> tuple[list[tl.Tensor], list[tl.Tensor]]:
-    """The inputs, with their gradients where they have one, and the outputs, which `device` must hold."""
+    """Return the inputs, with their gradients, and the outputs, which must be on `device`."""
     tl.manual_seed(0)
     arrays = [a.astype(np.float32) if a.dtype.kind == "f" else a for a in case.inputs]
     inputs = [tl.tensor(a, device=device) for a in arrays]
@@ -40,9 +40,9 @@ def run(case: Case, device: str) -> tuple[list[tl.Tensor], list[tl.Tensor]]:
 
 @pytest.mark.parametrize("case", load_all(), ids=lambda c: c.id)
 def test_equals_cpu(case: Case, cuda: str) -> None:
-    there, outputs_there = run(case, cuda)
-    here, outputs_here = run(case, "cpu")
-    grads_there, grads_here = ([x.grad for x in inputs] for inputs in (there, here))
+    cuda_inputs, outputs_there = run(case, cuda)
+    cpu_inputs, outputs_here = run(case, "cpu")
+    grads_there, grads_here = ([x.grad for x in inputs] for inputs in (cuda_inputs, cpu_inputs))
     for mine, expected in zip([*outputs_there, *grads_there], [*outputs_here, *grads_here], strict=True):
         assert (mine is None) == (expected is None)
         if mine is not None:

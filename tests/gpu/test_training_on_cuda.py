@@ -1,4 +1,4 @@
-"""Training on `cuda`: checkpoints keep the device, variables are made and loaded there."""
+"""Training on `cuda`: checkpoints keep the device, variables are created and loaded there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Run:
 
 @pytest.mark.parametrize("other", ["cpu", "cuda"])
 def test_a_checkpoint_goes_to_the_device_of_the_model(other: str, cuda: str, tmp_path: Path) -> None:
-    dropout = 0.2 if other == cuda else 0.0  # what it keeps is drawn on the device, by a generator of its kind
+    dropout = 0.2 if other == cuda else 0.0  # the noise comes from the device's own generator
     run = Run(cuda, 1, dropout)
     run.step()
     tl.save_checkpoint(tmp_path / "run", model=run.model, optimizer=run.optimizer)

@@ -1,4 +1,4 @@
-"""Tensors on a GPU that is not the current one: what is computed from them is there too."""
+"""Tensors on a GPU that is not the current one: results are on the same GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def two_gpus(cuda: str, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = devices.get_backend("cuda")
     if backend.module is cupy_like.MODULE:
         monkeypatch.setattr(cupy_like.Gpu, "count", 2)
-        monkeypatch.setitem(devices.SEVERAL, cupy_like.Array, backend)
+        monkeypatch.setitem(devices.MULTI_DEVICE, cupy_like.Array, backend)
     elif tl.cuda.device_count() < 2:
         pytest.skip("there is one GPU")
 
@@ -41,8 +41,8 @@ class Small(nn.Module):
 TOKENS = np.array([[1, 2, 3, 4], [6, 5, 0, 2]])
 
 
-def trained(place: Callable[[Small], Small], tokens: tl.Tensor) -> tuple[list[float], Small]:
-    """The losses of three steps, and the model."""
+def train(place: Callable[[Small], Small], tokens: tl.Tensor) -> tuple[list[float], Small]:
+    """Return the losses of three steps, and the model."""
     tl.manual_seed(0)
     model = place(Small())
     optimizer = tl.optim.AdamW(model.parameters(), lr=0.1)
@@ -60,8 +60,8 @@ def trained(place: Callable[[Small], Small], tokens: tl.Tensor) -> tuple[list[fl
 
 @pytest.mark.usefixtures("two_gpus")
 def test_training_on_the_other_one() -> None:
-    expected, _ = trained(lambda model: model, tl.tensor(TOKENS))
-    losses, model = trained(lambda model: model.to("cuda:1"), tl.tensor(TOKENS, device="cuda:1"))
+    expected, _ = train(lambda model: model, tl.tensor(TOKENS))
+    losses, model = train(lambda model: model.to("cuda:1"), tl.tensor(TOKENS, device="cuda:1"))
     assert losses == pytest.approx(expected, rel=1e-4)
     assert {str(t.device) for p in model.parameters() for t in (p, p.grad)} == {"cuda:1"}
     assert tl.cuda.current_device() == 0
@@ -73,8 +73,8 @@ def test_a_model_on_both() -> None:
         model.to("cuda:0").head.to("cuda:1")
         return model
 
-    expected, _ = trained(lambda model: model, tl.tensor(TOKENS))
-    losses, model = trained(place, tl.tensor(TOKENS, device="cuda:0"))
+    expected, _ = train(lambda model: model, tl.tensor(TOKENS))
+    losses, model = train(place, tl.tensor(TOKENS, device="cuda:0"))
     assert losses == pytest.approx(expected, rel=1e-4)
     for name, p in model.named_parameters():
         assert str(p.grad.device) == str(p.device) == ("cuda:1" if name.startswith("head") else "cuda:0")
@@ -90,8 +90,14 @@ def test_writes_views_and_new_tensors() -> None:
     x.add_(1).mul_(2)
     assert (x.T @ x)[0].tolist() == [20.0, 48.0, 20.0]
     assert (x.sum().item(), float(x.max()), x.cpu()[0].tolist()) == (32.0, 16.0, [2.0, 16.0, 2.0])
-    made = [tl.zeros_like(x), tl.full((2,), 3, device="cuda:1"), tl.arange(3, device="cuda:1"), x.clone(), x.double()]
-    assert {str(t.device) for t in made} == {"cuda:1"}
+    tensors = [
+        tl.zeros_like(x),
+        tl.full((2,), 3, device="cuda:1"),
+        tl.arange(3, device="cuda:1"),
+        x.clone(),
+        x.double(),
+    ]
+    assert {str(t.device) for t in tensors} == {"cuda:1"}
     assert str(x.to("cuda:0").device) == "cuda:0"
     with tl.cuda.device(1):
         assert str(tl.ones(2, device="cuda").device) == "cuda:1"
@@ -104,9 +110,9 @@ def test_writes_views_and_new_tensors() -> None:
 def test_views_go_to_the_other_one() -> None:
     x = tl.arange(12.0, device="cuda:0").reshape(3, 4)
     for view in (x.T, x[:, 1:3], x[::2], x.expand(2, 3, 4), x[1]):
-        there = view.to("cuda:1")
-        assert str(there.device) == "cuda:1"
-        assert there.tolist() == view.tolist()
+        moved = view.to("cuda:1")
+        assert str(moved.device) == "cuda:1"
+        assert moved.tolist() == view.tolist()
     assert tl.cuda.current_device() == 0
 
 
@@ -138,7 +144,7 @@ def test_a_graph_on_the_other_one() -> None:
 
 
 class Late:
-    """A library with two GPUs whose streams note what they are given, and that copies as CuPy does."""
+    """A stub with two GPUs whose streams record calls, and which copies as CuPy does."""
 
     def __init__(self) -> None:
         self.log: list[Any] = []
@@ -161,7 +167,7 @@ class Late:
         return event
 
 
-def test_copies_wait_for_what_makes_them_and_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_are_ordered_between_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     late = Late()
     monkeypatch.setattr(cupy_like.Gpu, "count", 2)
     for name, module in (("cupy", late.module), ("cupyx", SimpleNamespace())):
@@ -172,11 +178,11 @@ def test_copies_wait_for_what_makes_them_and_are_waited_for(monkeypatch: pytest.
     try:
         backend = importlib.import_module("tallow_cuda.backend").CupyBackend()
         x = cupy_like.Array(np.arange(6.0).reshape(2, 3))
-        there = backend.transfer(x[:, 1:], devices.device("cuda:1"))
+        moved = backend.transfer(x[:, 1:], devices.device("cuda:1"))
     finally:
         for name in names:
-            sys.modules.pop(name, None)  # it holds the library that was not CuPy
-    assert (there.gpu, there.host.tolist()) == (1, [[1, 2], [4, 5]])
+            sys.modules.pop(name, None)  # its module holds the stub
+    assert (moved.gpu, moved.host.tolist()) == (1, [[1, 2], [4, 5]])
     assert late.log == [
         (0, "contiguous"), (0, "record", "on 0"), (1, "wait", "on 0"), (1, "copy"), (1, "record", "on 1"),
         (0, "wait", "on 1"),

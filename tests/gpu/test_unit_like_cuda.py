@@ -1,6 +1,7 @@
-"""The unit tests with their tensors on the stand-in of `cuda`, as `pytest --device like-cuda` runs them all.
+"""The unit tests with their tensors on the CuPy stand-in, as `pytest --device like-cuda` runs them all.
 
-Those that differ most by device run whole, of the others a sample: a case in SAMPLE of each file, always the same.
+Files that differ most by device run completely, the others as a sample: one test in SAMPLE of each file, always the
+same.
 """
 
 from __future__ import annotations
@@ -10,11 +11,18 @@ import sys
 from pathlib import Path
 
 from support import subsuite
-from support.places import ROOT
+from support.paths import ROOT
 
-WHOLE = ("autograd", "keras_training", "llama", "nn_layers", "optim_optimizer", "whisper")
+WHOLE = [
+    "tests/unit/autograd/test_engine.py",
+    "tests/unit/keras/test_training.py",
+    "tests/unit/models/test_llama.py",
+    "tests/unit/models/test_whisper.py",
+    "tests/unit/nn/test_layers.py",
+    "tests/unit/optim/test_optimizer.py",
+]
 SAMPLE = 20
-SKIPS = {  # what the reason begins with, and which share of all tests it may be
+SKIPS = {  # beginnings of allowed skip reasons, and their maximum share of all tests
     "about the CPU": 0.15,
     "no real data": 0.1,
     "kernels are switched off": 0.02,
@@ -25,19 +33,19 @@ SKIPS = {  # what the reason begins with, and which share of all tests it may be
 def on_the_stand_in(files: list[str], *options: str, folder: Path) -> subsuite.Outcome:
     junit = folder / "junit.xml"
     command = [sys.executable, "-m", "pytest", *files, "--device", "like-cuda", "-q", "-p", "no:cacheprovider"]
-    # The kernels have tests of their own, and take long where they are emulated.
+    # Kernels have tests of their own, and are slow in the emulator.
     env = os.environ | {"TALLOW_KERNELS": "off", "OMP_NUM_THREADS": "1"}
     return subsuite.run([*command, f"--junitxml={junit}", *options], junit, env=env, cwd=ROOT, timeout_s=600)
 
 
 def test_unit_tests_on_the_stand_in(tmp_path: Path, account_for: subsuite.AccountFor) -> None:
-    outcome = on_the_stand_in([f"tests/unit/test_{name}.py" for name in WHOLE], folder=tmp_path)
+    outcome = on_the_stand_in(WHOLE, folder=tmp_path)
     account_for("like cuda", outcome, SKIPS)
     assert outcome.kernels == "off"
 
 
 def test_a_sample_of_all_unit_tests_on_the_stand_in(tmp_path: Path, account_for: subsuite.AccountFor) -> None:
-    ignored = [f"--ignore=tests/unit/test_{name}.py" for name in WHOLE]
+    ignored = [f"--ignore={path}" for path in WHOLE]
     outcome = on_the_stand_in(["tests/unit"], f"--sample={SAMPLE}", *ignored, folder=tmp_path)
     account_for("of all files like cuda", outcome, SKIPS)
     assert outcome.passed > 300

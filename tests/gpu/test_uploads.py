@@ -1,4 +1,4 @@
-"""Pinned memory: batches and weights go to a GPU without waiting, and what a copy still reads is not given back."""
+"""Pinned memory: batches and weights are uploaded without waiting; memory is kept until a copy has read it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PinnedMemoryPointer(bytearray):
 
 
 class Card:
-    """A stream that does its copies when it is asked to, one after the other."""
+    """A stream that executes its copies in order when it is synchronized."""
 
     def __init__(self) -> None:
         self.queue: list[Any] = []
@@ -92,7 +92,7 @@ class Event:
 
 
 class Pointer:
-    """As cupy.cuda.MemoryPointer, into memory of NumPy's."""
+    """Emulates cupy.cuda.MemoryPointer into NumPy's memory."""
 
     def __init__(self, card: Card, memory: np.ndarray[Any, Any]) -> None:
         self.card, self.memory = card, memory
@@ -113,12 +113,12 @@ class Pointer:
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[Card]:
-    """tallow_cuda.uploads over a library whose copies are late: what it reads too early, or too late, is noticed."""
-    made = Card()
+    """tallow_cuda.uploads on a stub whose copies are delayed, so that reading too early or too late is noticed."""
+    stub = Card()
 
     def empty(shape: Any, dtype: Any) -> Any:
         host = np.zeros(shape, dtype)
-        return SimpleNamespace(host=host, data=Pointer(made, host.reshape(-1).view(np.uint8)))
+        return SimpleNamespace(host=host, data=Pointer(stub, host.reshape(-1).view(np.uint8)))
 
     runtime = SimpleNamespace(getDevice=lambda: 0)
     cuda = SimpleNamespace(
@@ -127,38 +127,38 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[Card]:
         Device=lambda index: nullcontext(),
         PinnedMemoryPointer=PinnedMemoryPointer,
         alloc_pinned_memory=PinnedMemoryPointer,
-        get_current_stream=lambda: made,
+        get_current_stream=lambda: stub,
     )
     asarray = lambda array: SimpleNamespace(host=array.copy())  # noqa: E731
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda, empty=empty, asarray=asarray, ndarray=None))
     monkeypatch.delitem(sys.modules, "tallow_cuda.uploads", raising=False)
-    yield made
-    sys.modules.pop("tallow_cuda.uploads", None)  # it holds the library that was not CuPy
+    yield stub
+    sys.modules.pop("tallow_cuda.uploads", None)  # its module holds the stub
 
 
 def test_a_copy_keeps_what_it_reads(card: Card) -> None:
     uploads = importlib.import_module("tallow_cuda.uploads")
     queue, source = uploads.Uploads(), uploads.pinned(np.arange(5.0))
-    kept = weakref.ref(source)
-    there = queue.upload(source, non_blocking=True)
+    reference = weakref.ref(source)
+    uploaded = queue.upload(source, non_blocking=True)
     del source
     gc.collect()
-    assert kept() is not None
-    assert there.host.tolist() == [0, 0, 0, 0, 0]
+    assert reference() is not None
+    assert uploaded.host.tolist() == [0, 0, 0, 0, 0]
     card.finish()
-    assert there.host.tolist() == [0, 1, 2, 3, 4]
+    assert uploaded.host.tolist() == [0, 1, 2, 3, 4]
     queue.upload(uploads.pinned(np.ones(1)), non_blocking=True)
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
 def test_threads_do_not_drop_what_another_copy_reads(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another thread looks through the copies that are done, just when this one has found the first of them."""
+    """Another thread checks for finished copies just after this one has found the first of them."""
     uploads = importlib.import_module("tallow_cuda.uploads")
     queue = uploads.Uploads()
     queue.upload(uploads.pinned(np.ones(1)), non_blocking=True)
     source = uploads.pinned(np.arange(3.0))
-    kept = weakref.ref(source)
+    reference = weakref.ref(source)
     queue.upload(source, non_blocking=True)
     del source
     other = threading.Thread(target=queue.upload, args=(uploads.pinned(np.ones(1)), True))
@@ -167,24 +167,24 @@ def test_threads_do_not_drop_what_another_copy_reads(card: Card, monkeypatch: py
         def __bool__(self) -> bool:
             if not other.ident:
                 other.start()
-                other.join(0.2)  # it has to wait for this one
+                other.join(0.2)  # it must wait for this one
             return True
 
     queue._unfinished[0][0].done = Asked()
     queue.upload(uploads.pinned(np.ones(1)), non_blocking=True)
     other.join()
     gc.collect()
-    assert kept() is not None
+    assert reference() is not None
 
 
-def test_a_blocking_copy_is_done(card: Card) -> None:
+def test_a_blocking_copy_is_complete(card: Card) -> None:
     uploads = importlib.import_module("tallow_cuda.uploads")
     source = uploads.pinned(np.arange(6).reshape(2, 3))
     assert uploads.is_pinned(source[:, 1:])
     assert not uploads.is_pinned(source.copy())
-    there = uploads.Uploads().upload(source.T, non_blocking=False)
+    uploaded = uploads.Uploads().upload(source.T, non_blocking=False)
     source[:] = 7
-    assert there.host.tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert uploaded.host.tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
 @pytest.mark.parametrize("length", [41, 40, 24, 9])
@@ -195,11 +195,11 @@ def test_large_arrays_go_by_parts_through_memory_of_a_fixed_size(
     monkeypatch.setattr(uploads, "PART", 8)
     queue = uploads.Uploads()
     sources = [np.arange(length, dtype=np.uint8) + shift for shift in (1, 100)]
-    made = [queue.upload(source, non_blocking=False) for source in sources]
+    copies = [queue.upload(source, non_blocking=False) for source in sources]
     expected = [source.copy() for source in sources]
     for source in sources:
-        source[:] = 0  # it may be written to at once
+        source[:] = 0  # it may be overwritten at once
     card.finish()
-    for there, source in zip(made, expected, strict=True):
-        np.testing.assert_array_equal(there.host, source)
+    for uploaded, source in zip(copies, expected, strict=True):
+        np.testing.assert_array_equal(uploaded.host, source)
     assert [memory.nbytes for memory, _ in queue._parts[0]] == [8, 8]

@@ -1,4 +1,4 @@
-"""Ops on `cuda` where CuPy computes something else than NumPy: the results are PyTorch's all the same."""
+"""Ops on `cuda` where CuPy's results differ from NumPy's: tallow's are still PyTorch's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import cupy_manners
+from support import cupy_behaviour
 
 import tallow as tl
 from tallow import kernels
@@ -16,7 +16,7 @@ from tallow.errors import DtypeError, LinAlgError
 from tallow.nn import functional as F
 
 NAN, INF = math.nan, math.inf
-NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)  # what x86 makes of 0 / 0
+NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)  # the result of 0 / 0 on x86
 
 
 def places(x: tl.Tensor) -> Any:
@@ -24,21 +24,21 @@ def places(x: tl.Tensor) -> Any:
 
 
 class TestDivision:
-    """Quotients rounded down, and remainders, are those of Python's floats; floor(x / y) is not."""
+    """Floor division and remainders equal those of Python's floats; floor(x / y) does not."""
 
     PAIRS = ((1.0, 0.1), (6.0, 0.1), (-1.0, 0.1), (5.0, INF), (-5.0, INF), (5.0, -3.0), (-5.0, 3.0), (-7.5, 2.5))
 
     @pytest.mark.parametrize("dtype", [tl.float64, tl.float32])
-    def test_floats_divide_as_pythons(self, cuda: str, dtype: tl.dtype) -> None:
+    def test_floats_divide_as_in_python(self, cuda: str, dtype: tl.dtype) -> None:
         x, y = (tl.tensor(column, dtype=dtype) for column in zip(*self.PAIRS, strict=True))
         exact = [(float(a), float(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
         quotients, rests = [a // b for a, b in exact], [a % b for a, b in exact]
-        there, by = x.to(cuda), y.to(cuda)
-        for quotient in (there // by, tl.floor_divide(there, by), tl.div(there, by, rounding_mode="floor")):
+        dividends, by = x.to(cuda), y.to(cuda)
+        for quotient in (dividends // by, tl.floor_divide(dividends, by), tl.div(dividends, by, rounding_mode="floor")):
             assert quotient.tolist() == quotients
-        for rest in (there % by, tl.remainder(there, by), there.clone().remainder_(by)):
-            np.testing.assert_allclose(rest.tolist(), rests, rtol=1e-6 if dtype == tl.float32 else 1e-15)
-        assert (there // 0.1).tolist() == [float(a // np.asarray(0.1, x.numpy().dtype)) for a in x.numpy()]
+        for remainder in (dividends % by, tl.remainder(dividends, by), dividends.clone().remainder_(by)):
+            np.testing.assert_allclose(remainder.tolist(), rests, rtol=1e-6 if dtype == tl.float32 else 1e-15)
+        assert (dividends // 0.1).tolist() == [float(a // np.asarray(0.1, x.numpy().dtype)) for a in x.numpy()]
         assert (1.0 // by).tolist() == [1.0 // b for _, b in exact]
 
     def test_quotients_by_zero_and_of_nan(self, cuda: str) -> None:
@@ -47,8 +47,8 @@ class TestDivision:
         assert np.isnan(places(x % y)).all()
 
     def test_signs_of_zeros(self, cuda: str) -> None:
-        rest = tl.tensor([-4.0, 4.0], device=cuda) % tl.tensor([2.0, -2.0], device=cuda)
-        assert np.signbit(places(rest)).tolist() == [False, True]  # of the divisor
+        remainder = tl.tensor([-4.0, 4.0], device=cuda) % tl.tensor([2.0, -2.0], device=cuda)
+        assert np.signbit(places(remainder)).tolist() == [False, True]  # of the divisor
 
     def test_gradient(self, cuda: str) -> None:
         y = tl.tensor([0.1], dtype=tl.float64, device=cuda, requires_grad=True)
@@ -78,16 +78,16 @@ class TestOrder:
     def test_kthvalue_counts_nan_as_the_greatest(self, cuda: str) -> None:
         x = np.random.default_rng(0).permutation(400).astype(np.float32)
         x[[3, 77]] = NAN
-        found = tl.kthvalue(tl.tensor(x, device=cuda), 11)
-        assert found.values.item() == np.sort(x)[10]
+        result = tl.kthvalue(tl.tensor(x, device=cuda), 11)
+        assert result.values.item() == np.sort(x)[10]
         assert math.isnan(tl.kthvalue(tl.tensor(x, device=cuda), 399).values.item())
 
     def test_nan_of_either_sign_come_last(self, cuda: str) -> None:
         x = tl.tensor(np.concatenate([NEGATIVE_NAN, np.float32([2, NAN, 1])]), device=cuda)
-        for given in (x, x[None]):
-            assert places(tl.sort(given).values).reshape(-1)[:2].tolist() == [1, 2]
-            assert tl.argsort(given).reshape(-1).tolist() == [3, 1, 0, 2]
-            assert tl.argsort(given, descending=True).reshape(-1).tolist() == [0, 2, 1, 3]
+        for values in (x, x[None]):
+            assert places(tl.sort(values).values).reshape(-1)[:2].tolist() == [1, 2]
+            assert tl.argsort(values).reshape(-1).tolist() == [3, 1, 0, 2]
+            assert tl.argsort(values, descending=True).reshape(-1).tolist() == [0, 2, 1, 3]
         assert tl.median(tl.tensor(np.concatenate([NEGATIVE_NAN, np.float32([2, 5, 1])]), device=cuda)).isnan().item()
         assert tl.unique(x).cpu()[:2].tolist() == [1, 2]
 
@@ -124,12 +124,12 @@ class TestScatteredExtremes:
 
 
 class TestLinearAlgebra:
-    """cuSOLVER tells of a failure only if it is asked."""
+    """cuSOLVER reports a failure only if asked."""
 
     SINGULAR = ((1.0, 2.0), (2.0, 4.0))
 
     @pytest.mark.parametrize(
-        ("failing", "says"),
+        ("failing", "message"),
         [
             (tl.linalg.inv, "linalg.inv: singular matrix"),
             (lambda a: tl.linalg.solve(a, a), "linalg.solve: singular matrix"),
@@ -139,13 +139,13 @@ class TestLinearAlgebra:
         ],
     )
     @pytest.mark.parametrize("batch", [False, True])
-    def test_what_has_no_answer_raises(self, cuda: str, failing: Callable[..., Any], says: str, batch: bool) -> None:
+    def test_singular_matrices_raise(self, cuda: str, failing: Callable[..., Any], message: str, batch: bool) -> None:
         a = tl.tensor(self.SINGULAR, device=cuda)
         if batch:
             a = tl.stack([tl.eye(2, device=cuda), a])
-            failing = failing if "cholesky" in says or "inv" in says else lambda a: tl.linalg.solve(a, a)
-            says = says if "cholesky" in says or "inv" in says else "linalg.solve: singular matrix"
-        with pytest.raises(LinAlgError, match=says):
+            failing = failing if "cholesky" in message or "inv" in message else lambda a: tl.linalg.solve(a, a)
+            message = message if "cholesky" in message or "inv" in message else "linalg.solve: singular matrix"
+        with pytest.raises(LinAlgError, match=message):
             failing(a)
 
     def test_cond_of_a_singular_matrix(self, cuda: str) -> None:
@@ -154,13 +154,13 @@ class TestLinearAlgebra:
     def test_systems_broadcast(self, cuda: str) -> None:
         rng = np.random.default_rng(0)
         for a, b in [((3, 3), (2, 3, 4)), ((2, 3, 3), (3, 4)), ((2, 1, 3, 3), (5, 3, 1)), ((2, 3, 3), (2, 3, 0))]:
-            given = [tl.tensor(rng.standard_normal(s), device=cuda, requires_grad=True) for s in (a, b)]
-            x = tl.linalg.solve(*given)
+            operands = [tl.tensor(rng.standard_normal(s), device=cuda, requires_grad=True) for s in (a, b)]
+            x = tl.linalg.solve(*operands)
             np.testing.assert_allclose(
-                places(x.detach()), np.linalg.solve(*(g.detach().cpu().numpy() for g in given)), rtol=1e-9
+                places(x.detach()), np.linalg.solve(*(g.detach().cpu().numpy() for g in operands)), rtol=1e-9
             )
             x.sum().backward()
-            assert [g.grad.shape for g in given] == [a, b]
+            assert [g.grad.shape for g in operands] == [a, b]
         vectors = tl.linalg.solve(tl.eye(3, device=cuda).expand(2, 3, 3), tl.ones(2, 3, device=cuda))
         assert vectors.tolist() == [[1, 1, 1], [1, 1, 1]]
 
@@ -180,7 +180,7 @@ class TestLinearAlgebra:
 
 
 class TestCaptures:
-    """What CuPy does by way of the host cannot be in a graph; ops do it on the device."""
+    """Calls that CuPy computes on the host cannot be captured in a graph; ops compute them on the device."""
 
     @pytest.mark.parametrize(
         "step",
@@ -192,8 +192,8 @@ class TestCaptures:
             lambda x: tl.where(x > 1, x, 0.0),
             lambda x: x.index_fill(0, INDEX, 5.0),
             lambda x: x.scatter(0, INDEX, 3.0),
-            lambda x: written(x, x > 1),
-            lambda x: written(x.reshape(2, 2), INDEX > 1),
+            lambda x: write(x, x > 1),
+            lambda x: write(x.reshape(2, 2), INDEX > 1),
             lambda x: gradient(x, lambda y: y.scatter(0, INDEX, y[:2] * y[1])),
             lambda x: gradient(x, lambda y: y.index_copy(0, INDEX, y[:2] * y[1])),
             lambda x: gradient(x, lambda y: tl.scatter_reduce(y, 0, INDEX, y[:2] * y[1], "amax", include_self=False)),
@@ -233,7 +233,7 @@ class TestCaptures:
         g.replay()
         np.testing.assert_allclose(places(y), expected, rtol=1e-5, atol=1e-6)
 
-    def test_a_mask_that_does_not_fit(self, cuda: str) -> None:
+    def test_a_mismatched_mask(self, cuda: str) -> None:
         with pytest.raises(IndexError):
             tl.zeros(3, device=cuda)[tl.ones(1, device=cuda) > 0] = 7
 
@@ -251,7 +251,7 @@ INDEX: Any = None
 MASK: Any = None
 
 
-def written(x: tl.Tensor, mask: tl.Tensor) -> tl.Tensor:
+def write(x: tl.Tensor, mask: tl.Tensor) -> tl.Tensor:
     y = x.clone()
     y[mask] = 7
     return y
@@ -259,18 +259,18 @@ def written(x: tl.Tensor, mask: tl.Tensor) -> tl.Tensor:
 
 def gradient(x: tl.Tensor, function: Callable[[tl.Tensor], tl.Tensor]) -> tl.Tensor:
     y = x.detach().clone().requires_grad_()
-    (found,) = tl.autograd.grad(function(y).square().sum(), y)
-    return found
+    (result,) = tl.autograd.grad(function(y).square().sum(), y)
+    return result
 
 
 def test_the_stand_in_differs_from_numpy() -> None:
-    """As CuPy's source does; else the tests here would show nothing."""
+    """The stand-in must differ from NumPy as CuPy's source does; else these tests would show nothing."""
     one, tenth = np.float64(1), np.float64(0.1)
-    assert (cupy_manners.floor_divide(one, tenth), one // tenth) == (10, 9)
-    assert cupy_manners.fmod(np.int64([2**60 + 1]), np.int64([10])).tolist() != [7]
-    assert cupy_manners.argsort(np.concatenate([NEGATIVE_NAN, np.float32([1])])).tolist() == [0, 1]
-    assert cupy_manners.clip(np.float32([5]), NAN, 3.0).tolist() == [3]
-    assert cupy_manners.LINALG["cholesky"](np.float64([[-1, 0], [0, 1]])).tolist() == [[-1, 0], [0, 1]]
-    assert cupy_manners.LINALG["eig"](np.eye(2))[0].dtype == np.complex128
+    assert (cupy_behaviour.floor_divide(one, tenth), one // tenth) == (10, 9)
+    assert cupy_behaviour.fmod(np.int64([2**60 + 1]), np.int64([10])).tolist() != [7]
+    assert cupy_behaviour.argsort(np.concatenate([NEGATIVE_NAN, np.float32([1])])).tolist() == [0, 1]
+    assert cupy_behaviour.clip(np.float32([5]), NAN, 3.0).tolist() == [3]
+    assert cupy_behaviour.LINALG["cholesky"](np.float64([[-1, 0], [0, 1]])).tolist() == [[-1, 0], [0, 1]]
+    assert cupy_behaviour.LINALG["eig"](np.eye(2))[0].dtype == np.complex128
     with pytest.raises(ValueError, match="must have"):
-        cupy_manners.LINALG["solve"](np.eye(2), np.ones((3, 2, 1)))
+        cupy_behaviour.LINALG["solve"](np.eye(2), np.ones((3, 2, 1)))

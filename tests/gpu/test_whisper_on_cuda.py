@@ -1,4 +1,4 @@
-"""Whisper on the device cuda: the same texts and times of words as on the CPU."""
+"""Whisper on `cuda`: the same texts and word times as on the CPU."""
 
 from __future__ import annotations
 

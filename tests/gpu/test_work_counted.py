@@ -1,4 +1,4 @@
-"""What a training step in half precision does no more often than it has to, counted on the stand-in."""
+"""A training step in half precision converts and copies no more than necessary, counted on the stand-in."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from support import cupy_like
 import tallow as tl
 from tallow import devices, kernels
 from tallow.nn import functional as F
-from tallow_cuda.bindings import convert
+from tallow_cuda.bindings import casting
 
 B, T, D, V = 2, 12, 16, 40  # of a language model's head
 
 
 @pytest.fixture
 def passes(cuda: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[int, ...]]]:
-    """The passes over memory that convert an array or bring it in order: what, and its shape."""
+    """Return passes over memory that convert or reorder an array: the operation and the shape."""
     if devices.get_backend("cuda").module is not cupy_like.MODULE:
         pytest.skip("counted on the stand-in")
     seen: list[tuple[str, tuple[int, ...]]] = []
-    plain_launch, plain_copy = convert.launch_map, cupy_like.MODULE.ascontiguousarray
+    plain_launch, plain_copy = casting.launch_map, cupy_like.MODULE.ascontiguousarray
 
     def launch_map(kernel: Any, x: Any, y: Any) -> None:
         seen.append(("convert", x.shape))
@@ -35,7 +35,7 @@ def passes(cuda: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[
             seen.append(("copy", array.shape))
         return plain_copy(array, *args)
 
-    monkeypatch.setattr(convert, "launch_map", launch_map)
+    monkeypatch.setattr(casting, "launch_map", launch_map)
     monkeypatch.setattr(cupy_like.MODULE, "ascontiguousarray", ascontiguousarray)
     return seen
 
@@ -45,7 +45,7 @@ def passes(cuda: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[
 def test_a_gradient_is_rounded_once_for_both_products(
     product: str, dtype: tl.dtype, passes: list[tuple[str, tuple[int, ...]]]
 ) -> None:
-    """For dx = g W and dW = gᵀ x, which reads it transposed where it lies."""
+    """For dx = g W and dW = gᵀ x, which reads x transposed in place."""
     rng = np.random.default_rng(0)
     x, w = (tl.tensor(rng.integers(-4, 5, shape), dtype=dtype, device="cuda") for shape in ((24, 16), (32, 16)))
     x.requires_grad_()
@@ -55,13 +55,15 @@ def test_a_gradient_is_rounded_once_for_both_products(
     loss = (y.float() * g).sum()
     passes.clear()
     loss.backward()
-    assert [found for found in passes if set(found[1]) == {24, 32}] == [("convert", (24, 32))], passes
+    assert [entry for entry in passes if set(entry[1]) == {24, 32}] == [("convert", (24, 32))], passes
     g, x_, w_ = (t.detach().float().cpu() for t in (g, x, w))
     np.testing.assert_array_equal(x.grad.float().cpu().numpy(), (g @ w_).numpy())
     np.testing.assert_array_equal(w.grad.float().cpu().numpy(), (g.mT @ x_).numpy())
 
 
-def test_a_transposed_matrix_is_converted_as_it_lies(cuda: str, passes: list[tuple[str, tuple[int, ...]]]) -> None:
+def test_a_transposed_matrix_keeps_its_strides_when_converted(
+    cuda: str, passes: list[tuple[str, tuple[int, ...]]]
+) -> None:
     x = tl.arange(24.0, device="cuda").reshape(2, 3, 4).permute(2, 0, 1)
     half = x.to(tl.bfloat16)
     assert passes == [("convert", (2, 3, 4))]
@@ -70,15 +72,15 @@ def test_a_transposed_matrix_is_converted_as_it_lies(cuda: str, passes: list[tup
 
 
 class Head:
-    """The logits of hidden states, of constants that are the same for every instance."""
+    """A head that computes logits from constant weights, the same in every instance."""
 
     def __init__(self, dtype: tl.dtype, autocast: bool = False, product: str = "linear", bias: bool = False) -> None:
         draw = np.random.default_rng(0)
         self.dtype, self.autocast, self.product = dtype, autocast, product
-        kept = tl.float32 if autocast else dtype
+        storage = tl.float32 if autocast else dtype
         shapes = (B, T, D), (V, D), (V,)
         self.leaves = [
-            tl.tensor(draw.standard_normal(shape), dtype=kept, device="cuda").requires_grad_() for shape in shapes
+            tl.tensor(draw.standard_normal(shape), dtype=storage, device="cuda").requires_grad_() for shape in shapes
         ][: 3 if bias else 2]
         self.target = tl.tensor(draw.integers(0, V, (B, T)), device="cuda")
 
@@ -99,7 +101,7 @@ class Head:
 def step(
     head: Head, see: Callable[[tl.Tensor], Any], also: Callable[[tl.Tensor], tl.Tensor | float] = lambda logits: 0.0
 ) -> list[Any]:
-    """The gradients of a step in which `see` is given the logits, and `also` of them is added to the loss."""
+    """Return the gradients of a step that passes the logits to `see` and adds `also` of them to the loss."""
     with head.precision():
         logits = head.logits()
         see(logits)
@@ -109,7 +111,7 @@ def step(
 
 
 def in_float32(logits: tl.Tensor) -> None:
-    """A hook sees the gradient in float32, so that it is rounded by the product alone."""
+    """A hook receives the gradient in float32, so that only the product rounds it."""
     logits.register_hook(lambda g: None)
 
 
@@ -121,9 +123,9 @@ def test_logits_and_their_gradient_are_not_converted(
 ) -> None:
     head = Head(dtype, autocast, product)
     got = step(head, lambda logits: passes.clear())
-    assert [found for found in passes if found[1] in ((B, T, V), (B * T, V))] == []
+    assert [entry for entry in passes if entry[1] in ((B, T, V), (B * T, V))] == []
     seen = step(Head(dtype, autocast, product), in_float32)
-    assert [found for found in passes if found[1] in ((B, T, V), (B * T, V))] == [("convert", (B, T, V))]
+    assert [entry for entry in passes if entry[1] in ((B, T, V), (B * T, V))] == [("convert", (B, T, V))]
     for a, b in zip(got, seen, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -135,7 +137,7 @@ def test_logits_and_their_gradient_are_not_converted(
     ids=["of a copy", "of a view"],
 )
 def test_logits_that_are_read_twice_have_gradients_in_float32(cuda: str, also: Any, bias: bool) -> None:
-    """Two that arrive in one place are added before they are rounded."""
+    """Two gradients for one tensor are added before they are rounded."""
     got, seen = (step(Head(tl.bfloat16, bias=bias), see, also) for see in (lambda logits: None, in_float32))
     for a, b in zip(got, seen, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -148,8 +150,8 @@ def test_the_gradient_of_a_bias_is_a_sum_in_float32(cuda: str, dtype: tl.dtype) 
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_stands_between_gets_float32(cuda: str) -> None:
-    """Soft-capped logits: the gradient is rounded where the product reads it."""
+def test_functions_in_between_get_float32(cuda: str) -> None:
+    """Soft-capped logits: the gradient is rounded when the product reads it."""
 
     class Capped(Head):
         def logits(self) -> tl.Tensor:
@@ -160,7 +162,7 @@ def test_what_stands_between_gets_float32(cuda: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_who_looks_at_the_gradient_sees_what_was_there_before(cuda: str) -> None:
+def test_observed_gradients_are_unchanged(cuda: str) -> None:
     """By retain_grad, by autograd.grad, and with kernels off."""
     expected = step(Head(tl.bfloat16), in_float32)
     retained: list[tl.Tensor] = []
@@ -204,7 +206,7 @@ def test_backward_twice_gives_the_same_twice(cuda: str) -> None:
 
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
 def test_autocast_gives_a_loss_in_float32(cuda: str, dtype: tl.dtype) -> None:
-    """As PyTorch's, of logits in a half; outside of autocast for CUDA it has the dtype of the logits."""
+    """As in PyTorch, for half-precision logits; outside of autocast for CUDA it has the dtype of the logits."""
     head = Head(dtype)
     logits = head.logits().detach()
     wide = logits.float().cpu()

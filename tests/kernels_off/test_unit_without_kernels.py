@@ -1,4 +1,4 @@
-"""Kernels are speed, never meaning: the unit tests pass on the array implementations alone."""
+"""Kernels only change speed: the unit tests pass with the array implementations alone."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import sys
 from pathlib import Path
 
 from support import subsuite
-from support.places import ROOT
+from support.paths import ROOT
 
-# What computes nothing, or compiles kernels.
-ELSEWHERE = ("cli_bytecode", "cli_offers", "cli_serve", "data_workers", "hub", "kernels_build")
+# reasons of skips for tests that compute nothing, or that compile kernels
+ELSEWHERE = (
+    "cli/test_bytecode.py",
+    "cli/test_offers.py",
+    "cli/test_serve.py",
+    "data/test_workers.py",
+    "hub/test_hub.py",
+    "kernels/test_build.py",
+)
 
 
 def test_unit_suite_without_kernels(tmp_path: Path, account_for: subsuite.AccountFor) -> None:
     junit = tmp_path / "junit.xml"
     command = [sys.executable, "-m", "pytest", "tests/unit", "-q", "-p", "no:cacheprovider", f"--junitxml={junit}"]
-    command += [f"--ignore=tests/unit/test_{name}.py" for name in ELSEWHERE]
+    command += [f"--ignore=tests/unit/{path}" for path in ELSEWHERE]
     env = os.environ | {"TALLOW_KERNELS": "off", "OMP_NUM_THREADS": "1"}
     outcome = subsuite.run(command, junit, env=env, cwd=ROOT, timeout_s=1200)
-    # All that is about what no kernel computes; tests of the C functions themselves run.
+    # tests about things no kernel computes; tests of the C functions themselves run
     skips = {"kernels are switched off": 0.01, "natively NumPy's BLAS multiplies": 0.001, "no real data": 0.1}
     account_for("with kernels off", outcome, skips)
     assert outcome.kernels == "off"

@@ -1,4 +1,4 @@
-"""Sound against OpenAI's whisper, and files of many formats by libsndfile and SoX's resampler."""
+"""Audio compared with OpenAI's whisper; files of many formats by libsndfile, and SoX's resampler."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ soundfile = pytest.importorskip("soundfile")
 
 
 def speech_like(seconds: float, rate: int = 16000) -> np.ndarray:
-    """A voice's harmonics, rising and falling, in some noise: without it, Whisper's own float32 is off by more than
-    1e-5 where a band is nearly silent."""
+    """Return the harmonics of a voice, rising and falling, with noise.
+
+    Without noise, Whisper's own float32 is off by more than 1e-5 where a band is nearly silent.
+    """
     t = np.arange(int(seconds * rate)) / rate
     pitch = 2 * np.pi * np.cumsum(140 + 30 * np.sin(2 * np.pi * 0.7 * t)) / rate
     voice = sum(np.sin(k * pitch) / k for k in range(1, 20)) * (0.5 + 0.5 * np.sin(2 * np.pi * 2.3 * t))
@@ -67,7 +69,7 @@ def test_formats_rates_and_channels(kind: str, subtype: str) -> None:
 
 
 @pytest.mark.parametrize("subtype", ["ULAW", "ALAW"])
-def test_every_sample_of_telephones(subtype: str) -> None:
+def test_telephone_companding(subtype: str) -> None:
     buffer = io.BytesIO()
     soundfile.write(buffer, np.zeros(256), 16000, format="WAV", subtype=subtype)
     content = buffer.getvalue()[:-256] + bytes(range(256))
@@ -82,20 +84,20 @@ def test_every_sample_of_telephones(subtype: str) -> None:
         ("OGG", "VORBIS", [0.2071, 0.2929, 0.2071, 0.1464, 0.1464, 0]),  # left, centre, right, back, bass
     ],
 )
-def test_channels_stand_where_the_format_has_them(kind: str, subtype: str, weights: list[float]) -> None:
-    """The weights are what ffmpeg 5.1 mixes such files with; of the bass channel nothing is heard."""
+def test_channel_order_of_formats(kind: str, subtype: str, weights: list[float]) -> None:
+    """ffmpeg 5.1 mixes files with these weights; the bass channel is dropped."""
     tone = 0.5 * np.sin(np.arange(4800) * 0.3)
     samples = np.zeros((6 * 4800, 6))
     for channel in range(6):
         samples[4800 * channel : 4800 * (channel + 1), channel] = tone
     buffer = io.BytesIO()
     soundfile.write(buffer, samples, 16000, format=kind, subtype=subtype)
-    heard = Sound(buffer.getvalue()).read().reshape(6, 4800)[:, 1200:3600]
-    np.testing.assert_allclose(np.std(heard, axis=1) / np.std(tone), weights, atol=0.01)
+    channels = Sound(buffer.getvalue()).read().reshape(6, 4800)[:, 1200:3600]
+    np.testing.assert_allclose(np.std(channels, axis=1) / np.std(tone), weights, atol=0.01)
 
 
 def m4a(planes: np.ndarray, path: Path, rate: int = 48000) -> Path:
-    """Planes (channels, N) as AAC in an MP4 file."""
+    """Encode planes (channels, N) as AAC in an MP4 file."""
     ffmpeg = decoders._ffmpeg()
     if ffmpeg is None:
         pytest.skip("there is no ffmpeg, nor imageio-ffmpeg")
@@ -109,8 +111,8 @@ def m4a(planes: np.ndarray, path: Path, rate: int = 48000) -> Path:
 def test_m4a(tmp_path: Path) -> None:
     tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(48000) / 48000)
     silence = np.zeros_like(tone)
-    left = m4a(np.stack([tone, silence]), tmp_path / "left.m4a")
-    for sound in (Sound(left), Sound(left.read_bytes())):
+    left_sound = m4a(np.stack([tone, silence]), tmp_path / "left.m4a")
+    for sound in (Sound(left_sound), Sound(left_sound.read_bytes())):
         read = sound.read()
         middle = read[4000:12000]
         assert abs(len(read) - 16000) < 1200  # an encoder's frames have 1024 samples
@@ -128,27 +130,27 @@ def test_m4a_without_its_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         Sound(path).read()
 
 
-def test_no_file_makes_ffmpeg_open_another(tmp_path: Path) -> None:
-    """It follows playlists where it may."""
+def test_no_file_can_make_ffmpeg_open_another(tmp_path: Path) -> None:
+    """ffmpeg would follow playlists."""
     m4a(np.zeros((1, 4096)), tmp_path / "talk.m4a")
     playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\ntalk.m4a\n#EXT-X-ENDLIST\n"
     (tmp_path / "talk.m3u8").write_text(playlist)
-    with pytest.raises(AudioError, match="cannot be read as sound"):
+    with pytest.raises(AudioError, match="cannot be read as audio"):
         Sound(tmp_path / "talk.m3u8").read()
 
 
 def test_a_truncated_m4a(tmp_path: Path) -> None:
     path = m4a(np.random.default_rng(0).standard_normal((1, 48000)) / 10, tmp_path / "talk.m4a")
     path.write_bytes(path.read_bytes()[:-500])
-    with pytest.raises(AudioError, match=r"talk.m4a cannot be read as sound"):
+    with pytest.raises(AudioError, match=r"talk.m4a cannot be read as audio"):
         Sound(path).read()
 
 
-def test_a_reader_that_stops_ends_the_decoder(tmp_path: Path) -> None:
+def test_closing_the_reader_ends_the_decoder(tmp_path: Path) -> None:
     path = m4a(np.zeros((1, 48000 * 60)), tmp_path / "talk.m4a")
     blocks = iter(Sound(path))
     assert len(next(blocks)) > 0
-    blocks.close()  # waits for the process: a pipe that nobody reads would hold it for ever
+    blocks.close()  # waits for the process: an unread pipe would block it for ever
 
 
 @pytest.mark.parametrize("rate", [8000, 11025, 22050, 44100, 96000])
@@ -162,8 +164,8 @@ def test_resampling_keeps_a_tone(rate: int) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"Hello, this is a text.", b"\0\0\0\x18ftypmp42" + bytes(100), b"ID3\4" * 50])
-def test_what_is_no_sound(content: bytes, tmp_path: Path) -> None:
+def test_files_without_audio(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "talk.wav"
     path.write_bytes(content)
-    with pytest.raises(AudioError, match=r"talk.wav cannot be read as sound.*\n.*ffmpeg"):
+    with pytest.raises(AudioError, match=r"talk.wav cannot be read as audio.*\n.*ffmpeg"):
         Sound(path).read()

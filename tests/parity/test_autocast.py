@@ -1,4 +1,4 @@
-"""Under autocast on the CPU the results have PyTorch's dtypes, but where it mixes them inside of an op."""
+"""Under autocast on the CPU, results have PyTorch's dtypes, except where PyTorch mixes dtypes within an op."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ b.masked_fill(b > 0, 0.0)
 @pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")
 @pytest.mark.parametrize("expression", [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()])
 def test_dtype_and_value(expression: str) -> None:
-    made = []
+    results = []
     for m in (tl, torch):
         rng = np.random.RandomState(0)
         names = {"m": m, "F": m.nn.functional, "y": m.tensor([0, 1, 2, 3])}
@@ -34,7 +34,7 @@ def test_dtype_and_value(expression: str) -> None:
         names |= {"a": a, "b": a.bfloat16(), "x": m.from_numpy(rng.rand(2, 3, 4, 4).astype(np.float32))}
         names["w"] = m.from_numpy(rng.rand(3, 3, 1, 1).astype(np.float32))
         with m.autocast("cpu"):
-            made.append(eval(expression, names))
-    ours, theirs = made
+            results.append(eval(expression, names))
+    ours, theirs = results
     assert str(ours.dtype).split(".")[1] == str(theirs.dtype).split(".")[1]
     np.testing.assert_allclose(ours.float().numpy(), theirs.float().numpy(), rtol=0.02, atol=0.01)

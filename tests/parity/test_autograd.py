@@ -1,4 +1,4 @@
-"""Autograd against PyTorch: programs of views, in-place writes and modes, written once and run by both."""
+"""Autograd compared with PyTorch: programs of views, in-place writes and modes, run by both modules."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tes
 PROGRAMS: list[Callable[..., Any]] = []
 
 
-RTOL = {"float64": 1e-12, "float32": 1e-6, "bfloat16": 1e-2}  # by the narrowest dtype on a gradient's way
+RTOL = {"float64": 1e-12, "float32": 1e-6, "bfloat16": 1e-2}  # by the narrowest dtype on a gradient's path
 
 
 def program(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the module and its leaves; the (3, 4) x, (4,) y and (3, 4) c, of which c needs no gradient."""
+    """A function of the module and its leaves: the (3, 4) x, (4,) y and (3, 4) c, which needs no gradient."""
     PROGRAMS.append(function)
     return function
 
@@ -74,7 +74,7 @@ def the_base_needs_no_gradient_until_written(m: Any, x: Any, y: Any, c: Any) -> 
 
 @program
 def write_to_a_transposed_clone(m: Any, x: Any, y: Any, c: Any) -> Any:
-    z = x.t().clone().t()  # its order in memory allows this view, that of a new array would not
+    z = x.t().clone().t()  # its memory order allows this view; that of a new array would not
     z.t().view(12)[2:9].mul_(2)
     return z * z
 
@@ -266,7 +266,7 @@ def decorated_functions_restore_the_mode(m: Any, x: Any, y: Any, c: Any) -> Any:
         return x * 2
 
     @m.enable_grad()
-    def recorded() -> Any:
+    def is_recorded() -> Any:
         return x * 3
 
     @m.no_grad()
@@ -275,7 +275,7 @@ def decorated_functions_restore_the_mode(m: Any, x: Any, y: Any, c: Any) -> Any:
         yield x * 3
 
     with m.no_grad():
-        r = recorded()
+        r = is_recorded()
     parts = []
     for part in pieces():
         assert m.is_grad_enabled()
@@ -343,14 +343,14 @@ def float16_and_bfloat16_on_the_way(m: Any, x: Any, y: Any, c: Any) -> Any:
 
 
 def run(module: Any, function: Callable[..., Any]) -> Any:
-    """The results' values, flags and the leaves' gradients; or the error."""
+    """Return the results' values, flags and the leaves' gradients, or the error."""
     rng = np.random.default_rng(0)
     x, y, c = (module.tensor(rng.standard_normal(shape)) for shape in ((3, 4), (4,), (3, 4)))
     x.requires_grad_()
     y.requires_grad_()
     try:
-        made = function(module, x, y, c)
-        results = list(made) if isinstance(made, list | tuple) else [made]
+        outputs = function(module, x, y, c)
+        results = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
         rng = np.random.default_rng(1)
         weights = [module.tensor(rng.standard_normal(tuple(r.shape))) for r in results]
         total = sum((r * w).sum() for r, w in zip(results, weights, strict=True))
@@ -384,7 +384,7 @@ def test_program_agrees_with_pytorch(function: Callable[..., Any]) -> None:
 
 
 def both(function: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """What the function returns for each module, or the error's class among the built-in ones."""
+    """Return the function's result for each module, or the built-in class of its error."""
 
     def outcome(module: Any) -> Any:
         try:
@@ -420,7 +420,7 @@ def graph_partly_freed(m: Any) -> Any:
 
 
 def nothing_saved_nothing_freed(m: Any) -> Any:
-    """PyTorch lets an op that saved nothing go back twice; here, what is freed is freed."""
+    """PyTorch allows a second backward through an op that saved nothing; here freed means freed."""
     x = leaf(m, 1, 2)
     y = x * x
     y.sum().backward()
@@ -617,9 +617,9 @@ def test_gradients_add_up_in_the_same_tensor_as_in_pytorch() -> None:
     for m in (torch, tl):
         x = leaf(m, 1, 2)
         (x * 2).sum().backward()
-        held = x.grad
+        grad = x.grad
         (x * 2).sum().backward()
-        assert x.grad is held
+        assert x.grad is grad
 
 
 # ------------------------------------------------------------------------------------------------- random programs
@@ -645,7 +645,7 @@ WEIGHTS = np.array([2.0] * (len(VIEWS) + len(WRITES) + len(OPS)) + [0.4] * len(M
 
 
 def act(rng: np.random.Generator, m: Any, tensors: list[Any]) -> Any:
-    """One random action on random tensors of the list; a new tensor, or None after a write."""
+    """Apply a random action to random tensors of the list. Return a new tensor, or None after a write."""
     action = str(rng.choice(ACTIONS, p=WEIGHTS / WEIGHTS.sum()))
     x, y = (tensors[int(i)] for i in rng.integers(len(tensors), size=2))
     some = rng.integers(0, 2**31, 4)
@@ -721,18 +721,18 @@ def act(rng: np.random.Generator, m: Any, tensors: list[Any]) -> Any:
 
 
 def random_program(seed: int, m: Any) -> Iterator[Any]:
-    """The state after each action, and at the end the gradients; or the error of the action."""
+    """Return the state after each action and the gradients at the end, or the error of the action."""
     rng = np.random.default_rng(seed)
     leaves = [m.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((3, 4), (4,))]
     tensors = [*leaves, m.tensor(rng.standard_normal((3, 4))), leaves[0] * 1]
     for step in range(3 + seed % 12):
         try:
-            made = act(np.random.default_rng([seed, step]), m, tensors)
+            tensor = act(np.random.default_rng([seed, step]), m, tensors)
         except (RuntimeError, IndexError) as error:
             yield error
             continue
-        if made is not None:
-            tensors.append(made)
+        if tensor is not None:
+            tensors.append(tensor)
         yield [(t.detach().numpy().copy(), t.requires_grad, t.is_leaf) for t in tensors]
     try:
         m.autograd.backward([(t * t).sum() for t in tensors if t.requires_grad])
@@ -742,8 +742,8 @@ def random_program(seed: int, m: Any) -> Iterator[Any]:
         yield [(t.grad.numpy() if t.is_leaf and t.grad is not None else np.zeros(0), True, True) for t in tensors]
 
 
-STRICTER = "memory cannot be written"  # PyTorch lets copy_ and fill_ write to elements that share a place
-LESS_STRICT = re.compile("modified by an inplace operation|refer to a single memory location")  # here it just works
+STRICTER = "memory cannot be written"  # PyTorch lets copy_ and fill_ write to overlapping elements
+LESS_STRICT = re.compile("modified by an inplace operation|refer to a single memory location")  # tallow supports these
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -757,11 +757,11 @@ def test_random_program_agrees_with_pytorch(part: int) -> None:
                 assert STRICTER in str(ours), f"seed {seed}: {ours}"
                 break
             if isinstance(theirs, Exception):
-                assert LESS_STRICT.search(str(theirs)), f"seed {seed}: tallow accepts what PyTorch does not: {theirs}"
+                assert LESS_STRICT.search(str(theirs)), f"seed {seed}: tallow accepts it, PyTorch does not: {theirs}"
                 break
             for (our, *flags), (their, *their_flags) in zip(ours, theirs, strict=True):
                 assert flags == their_flags, f"seed {seed}"
-                if our.size or their.size:  # no gradient is as good as zeros
+                if our.size or their.size:  # no gradient equals zeros
                     expected = their if their.size else np.zeros_like(our)
                     np.testing.assert_allclose(our if our.size else np.zeros_like(their), expected, atol=1e-12)
 
@@ -777,7 +777,7 @@ def test_hooks_of_leaves_run_as_soon_as_a_gradient_is_complete() -> None:
         x.register_hook(lambda g: happened.append("x"))
         y = x * b
         y.register_hook(lambda g: happened.append("y"))
-        for _ in range(2):  # the second time on top of the first
+        for _ in range(2):  # the second time adds to the first
             (y * c * b).sum().backward(retain_graph=True)
         return happened
 

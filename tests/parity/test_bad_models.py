@@ -1,4 +1,4 @@
-"""Folders that are damaged and texts that do not fit: an error that says which, from Python and in a terminal."""
+"""Damaged folders and texts that do not fit: the error names the cause, from Python and in a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONTEXT = 64
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def saved_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small random Llama in several shards, with a tokenizer, as transformers saves it."""
     folder = tmp_path_factory.mktemp("whole")
     save_tokenizer(folder, CHATML, 300)
@@ -38,9 +38,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(whole: Path, tmp_path: Path) -> Path:
-    """A copy, to be damaged."""
-    return Path(shutil.copytree(whole, tmp_path / "model"))
+def folder(saved_model: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, to be damaged."""
+    return Path(shutil.copytree(saved_model, tmp_path / "model"))
 
 
 def shards(folder: Path) -> list[Path]:
@@ -58,7 +58,7 @@ def rename_shard(folder: Path, name: str) -> None:
 
 
 def only(folder: Path, name: str, content: bytes) -> None:
-    """These are the weights, and there are no others."""
+    """Make these the only weights of the folder."""
     for path in (*shards(folder), folder / INDEX):
         path.unlink()
     (folder / name).write_bytes(content)
@@ -84,7 +84,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     ),
     "unknown architecture": (
         lambda folder: edit(folder / "config.json", architectures=["MambaForCausalLM"], model_type="mamba"),
-        ("config.json is of MambaForCausalLM, which tallow does not have",),
+        ("config.json: tallow does not support MambaForCausalLM",),
     ),
     "setting that is not computed": (
         lambda folder: edit(folder / "config.json", hidden_act="prelu"),
@@ -96,19 +96,19 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
         lambda folder: rename_shard(folder, "other.safetensors"),
         (INDEX, "'other.safetensors' is missing"),
     ),
-    "index of a file outside": (step_outside, (INDEX, "'../outside.safetensors', which is no file name")),
+    "index of a file outside": (step_outside, (INDEX, "'../outside.safetensors', which is not a file name")),
     "index that is none": (lambda folder: (folder / INDEX).write_bytes(PAGE), (INDEX, "is not a JSON object")),
     "page as safetensors": (
         lambda folder: only(folder, "model.safetensors", PAGE),
-        ("model.safetensors is a web page", "fetch it again"),
+        ("model.safetensors is a web page", "download it again"),
     ),
     "page as pytorch_model.bin": (
         lambda folder: only(folder, "pytorch_model.bin", PAGE),
-        ("pytorch_model.bin is a web page", "fetch it again"),
+        ("pytorch_model.bin is a web page", "download it again"),
     ),
     "pointer as safetensors": (
         lambda folder: only(folder, "model.safetensors", POINTER),
-        ("model.safetensors is a pointer of Git LFS", "git lfs pull"),
+        ("model.safetensors is a Git LFS pointer", "git lfs pull"),
     ),
     "no weights": (
         lambda folder: [path.unlink() for path in (*shards(folder), folder / INDEX)],
@@ -134,12 +134,12 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("case", FOLDERS)
 def test_folder(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    damage, says = FOLDERS[case]
+    damage, messages = FOLDERS[case]
     damage(folder)
     with pytest.raises(TallowError) as caught:
         list(AutoModel.from_pretrained(folder).generate_text("the cat", max_tokens=2))
-    assert all(words in str(caught.value) for words in says), caught.value
-    refused(capsys, ["generate", "--model", str(folder), "the cat"], *says)
+    assert all(words in str(caught.value) for words in messages), caught.value
+    assert_refused(capsys, ["generate", "--model", str(folder), "the cat"], *messages)
 
 
 TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -151,20 +151,20 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("case", TEXTS)
-def test_text(case: str, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text, says = TEXTS[case]
+def test_text(case: str, saved_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, messages = TEXTS[case]
     with pytest.raises(TallowError) as caught:
-        list(AutoModel.from_pretrained(whole).generate_text(text))
-    assert all(words in str(caught.value).replace("\n  mend: ", "; ") for words in says), caught.value
-    refused(capsys, ["generate", "--model", str(whole), text], *says)
+        list(AutoModel.from_pretrained(saved_model).generate_text(text))
+    assert all(words in str(caught.value).replace("\n  hint: ", "; ") for words in messages), caught.value
+    assert_refused(capsys, ["generate", "--model", str(saved_model), text], *messages)
 
 
-def refused(capsys: pytest.CaptureFixture[str], command: list[str], *says: str) -> None:
-    """Exit status 2, and one line; but for the list of what does not fit."""
+def assert_refused(capsys: pytest.CaptureFixture[str], command: list[str], *messages: str) -> None:
+    """Check for exit status 2 and one line of error, besides the list of mismatches."""
     assert main(command) == 2
     out, err = capsys.readouterr()
     assert out == ""
     first, *rest = [line for line in err.splitlines() if not line.startswith("loaded ")]
     assert first.startswith("tallow generate: error: ")
-    assert all(words in err for words in says), err
-    assert not rest or "does not fit" in first or "asks for what" in first, err
+    assert all(words in err for words in messages), err
+    assert not rest or "does not fit" in first or "does not support" in first, err

@@ -1,4 +1,4 @@
-"""Language models against transformers: the same weights give the same logits, the same gradients and the same text."""
+"""Language models compared with transformers: equal weights give equal logits, gradients and texts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import tallow as tl
 from tallow.generation import generate
 from tallow.models import AutoModel
 
-# Both compute in float32; sums of up to 128 terms are taken in another order.
+# Both compute in float32; sums of up to 128 terms are taken in a different order.
 ATOL = 1e-4
 
 
 @pytest.fixture(params=LANGUAGE_MODELS)
 def models(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Any]:
-    """A model of transformers, and tallow's of the folder that it saved."""
+    """Return a transformers model, and tallow's model loaded from its folder."""
     reference = reference_model(request.param)
     reference.save_pretrained(tmp_path, max_shard_size="20KB")
     return AutoModel.from_pretrained(tmp_path), reference
@@ -69,7 +69,7 @@ def test_gradients(models: tuple[Any, Any]) -> None:
         np.testing.assert_allclose(parameter.grad.numpy(), theirs, atol=ATOL * max(1, abs(theirs).max()), err_msg=name)
 
 
-def test_phi3_reads_anew_where_a_text_becomes_long_or_short(tmp_path: Path) -> None:
+def test_phi3_recomputes_its_cache_when_a_text_becomes_long_or_short(tmp_path: Path) -> None:
     reference = reference_model("phi3, a part of each head")
     reference.save_pretrained(tmp_path)
     model = AutoModel.from_pretrained(tmp_path)

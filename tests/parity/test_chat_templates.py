@@ -1,4 +1,4 @@
-"""Chat templates against transformers: the same conversations give the same text and the same ids."""
+"""Chat templates compared with transformers: equal conversations give equal texts and ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tallow generate` and `tallow chat` with folders that transformers saved, against transformers' own answers."""
+"""`tallow generate` and `tallow chat` with folders saved by transformers, compared with transformers' answers."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected_text(folder: Path, ids: list[int], max_new_tokens: int) -> str:
-    """What transformers continues the ids with, up to the tokenizer's </s>."""
+    """Return transformers' continuation of the ids, up to the tokenizer's </s>."""
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     prompt = torch.tensor([ids])
     options = {"do_sample": False, "eos_token_id": 1, "pad_token_id": 0, "attention_mask": torch.ones_like(prompt)}
-    made = model.generate(prompt, max_new_tokens=max_new_tokens, **options)
-    return tokenizer.decode(made[0, len(ids) :], skip_special_tokens=True)
+    generated = model.generate(prompt, max_new_tokens=max_new_tokens, **options)
+    return tokenizer.decode(generated[0, len(ids) :], skip_special_tokens=True)
 
 
 def test_models_answer_as_in_transformers(folder: Path) -> None:
@@ -73,36 +73,36 @@ def test_models_answer_as_in_transformers(folder: Path) -> None:
 
 def test_stop_strings_and_samplers(folder: Path) -> None:
     lm = AutoModel.from_pretrained(folder)
-    whole = "".join(lm.chat([USER], max_tokens=40, sample=Sampler(seed=3)))
-    stop = whole[11:14]
-    assert "".join(lm.chat([USER], max_tokens=40, stop=[stop], sample=Sampler(seed=3))) == whole[: whole.index(stop)]
+    text = "".join(lm.chat([USER], max_tokens=40, sample=Sampler(seed=3)))
+    stop = text[11:14]
+    assert "".join(lm.chat([USER], max_tokens=40, stop=[stop], sample=Sampler(seed=3))) == text[: text.index(stop)]
 
 
-def copied(folder: Path, to: Path, generation_config: str) -> None:
+def copy_folder(folder: Path, to: Path, generation_config: str) -> None:
     for file in folder.iterdir():
         (to / file.name).write_bytes(file.read_bytes())
     (to / "generation_config.json").write_text(generation_config)
 
 
 def test_stop_ids_come_from_every_file(folder: Path, tmp_path: Path) -> None:
-    copied(folder, tmp_path, '{"eos_token_id": [7, 9]}')
+    copy_folder(folder, tmp_path, '{"eos_token_id": [7, 9]}')
     config = (tmp_path / "config.json").read_text()
     (tmp_path / "config.json").write_text(config.replace('"eos_token_id": null', '"eos_token_id": 5'))
     assert AutoModel.from_pretrained(tmp_path).stop_ids == {1, 5, 7, 9}
     assert AutoModel.from_pretrained(folder).stop_ids == {1}
 
 
-def test_a_cache_spares_what_was_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_avoids_recomputation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lm = AutoModel.from_pretrained(folder)
     cache = PromptCache(lm)
     read: list[int] = []
     hidden = type(lm).hidden
 
-    def noted(self: Any, tokens_BT: tl.Tensor, cache: Any) -> tl.Tensor:
+    def recording_hidden(self: Any, tokens_BT: tl.Tensor, cache: Any) -> tl.Tensor:
         read.append(tokens_BT.shape[1])
         return hidden(self, tokens_BT, cache)
 
-    monkeypatch.setattr(type(lm), "hidden", noted)
+    monkeypatch.setattr(type(lm), "hidden", recording_hidden)
     first = "".join(lm.chat([USER], max_tokens=20, cache=cache))
     assert first == "".join(lm.chat([USER], max_tokens=20))
     longer = [USER, {"role": "assistant", "content": "On the mat."}, {"role": "user", "content": "And now?"}]
@@ -112,7 +112,7 @@ def test_a_cache_spares_what_was_read(folder: Path, monkeypatch: pytest.MonkeyPa
     read.clear()
     assert again == "".join(lm.chat(longer, max_tokens=20))
     assert spared < max(read)
-    # The same once more: one token has to be read for its logits.
+    # The same prompt again: one token must be read for its logits.
     read.clear()
     assert again == "".join(lm.chat(longer, max_tokens=20, cache=cache))
     assert max(read, default=1) == 1
@@ -120,13 +120,13 @@ def test_a_cache_spares_what_was_read(folder: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_model_without_a_folder_has_no_tokenizer(folder: Path) -> None:
     lm = AutoModel.from_pretrained(folder)
-    made = type(lm)(lm.config).eval()
+    model = type(lm)(lm.config).eval()
     with pytest.raises(TokenizerError, match="not loaded from a folder"):
-        made.chat([USER])
-    made.tokenizer = Tokenizer.from_pretrained(folder)
-    assert len(list(made.chat([USER], max_tokens=3))) <= 3
+        model.chat([USER])
+    model.tokenizer = Tokenizer.from_pretrained(folder)
+    assert len(list(model.chat([USER], max_tokens=3))) <= 3
     with pytest.raises(ArgumentError, match="the model's context holds 512"):
-        made.chat([{"role": "user", "content": "cat " * 600}])
+        model.chat([{"role": "user", "content": "cat " * 600}])
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
@@ -144,7 +144,7 @@ def test_generate_continues_the_prompt(folder: Path, capsys: pytest.CaptureFixtu
 
 
 def printable(text: str) -> str:
-    """Without what would move a terminal's cursor."""
+    """Return the text without control characters that would move a terminal's cursor."""
     return re.sub(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]", "", text)
 
 
@@ -156,10 +156,10 @@ def test_generate_begins_with_bos(
     assert capsys.readouterr().out == printable(expected_text(folder, [0], 20)) + "\n"
 
 
-def test_texts_are_made_as_the_folder_says(
+def test_texts_follow_the_generation_config(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copied(folder, tmp_path, '{"do_sample": false, "temperature": 9.0, "repetition_penalty": 1.5}')
+    copy_folder(folder, tmp_path, '{"do_sample": false, "temperature": 9.0, "repetition_penalty": 1.5}')
     ids = Tokenizer.from_pretrained(folder).encode("once upon a ")
     expected = expected_text(tmp_path, ids, 30)
     assert expected != expected_text(folder, ids, 30)
@@ -171,11 +171,11 @@ def test_texts_are_made_as_the_folder_says(
     assert main([*command, "--repetition-penalty", "1"]) == 0
     assert capsys.readouterr().out == printable("once upon a " + expected_text(folder, ids, 30) + "\n")
     answer = "".join(lm.chat([USER], max_tokens=8))
-    assert piped(monkeypatch, USER["content"] + "\n", "--model", tmp_path, "--max-tokens", 8) == 0
+    assert pipe_stdin(monkeypatch, USER["content"] + "\n", "--model", tmp_path, "--max-tokens", 8) == 0
     assert capsys.readouterr().out == printable(answer) + "\n"
 
 
-def piped(monkeypatch: pytest.MonkeyPatch, lines: str, *options: Any) -> int:
+def pipe_stdin(monkeypatch: pytest.MonkeyPatch, lines: str, *options: Any) -> int:
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
     return main(["chat", *map(str, options)])
 
@@ -193,7 +193,7 @@ def test_chat_answers_each_line(
     one = answer(system, first)
     two = answer(system, first, one, second)
     anew = answer(system, second)
-    status = piped(
+    status = pipe_stdin(
         monkeypatch,
         "Where is it?\n\nAnd now?\n/reset\nAnd now?\n/exit\nnever\n",
         *("--model", folder, "--temperature", 0, "--max-tokens", 8, "--system", "You are a cat."),
@@ -203,14 +203,14 @@ def test_chat_answers_each_line(
     assert capsys.readouterr().out == expected
 
 
-def refused(capsys: pytest.CaptureFixture[str], *says: str) -> None:
+def assert_refused(capsys: pytest.CaptureFixture[str], *messages: str) -> None:
     out, err = capsys.readouterr()
     assert out.strip() == ""
     (error,) = [line for line in err.splitlines() if "error:" in line]
-    assert all(text in error for text in says)
+    assert all(text in error for text in messages)
 
 
-def test_what_cannot_chat_is_refused(
+def test_models_without_a_chat_template_are_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plain, encoder, polite = tmp_path / "plain", tmp_path / "encoder", tmp_path / "polite"
@@ -220,23 +220,23 @@ def test_what_cannot_chat_is_refused(
     save_model(polite, context=16)
     bert = transformers.BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
     transformers.BertModel(bert).save_pretrained(encoder)
-    assert piped(monkeypatch, "hi\n") == 2
-    refused(capsys, "--model is missing", "tallow chat --model Qwen/Qwen3-0.6B")
-    assert piped(monkeypatch, "hi\n", "--model", plain) == 2
-    refused(capsys, "has no chat template", "tallow generate")
+    assert pipe_stdin(monkeypatch, "hi\n") == 2
+    assert_refused(capsys, "--model is missing", "tallow chat --model Qwen/Qwen3-0.6B")
+    assert pipe_stdin(monkeypatch, "hi\n", "--model", plain) == 2
+    assert_refused(capsys, "has no chat template", "tallow generate")
     for command in (["chat"], ["generate"]):
         assert main([*command, "--model", str(encoder)]) == 2
-        refused(capsys, "is a BertModel, not a language model")
-    assert piped(monkeypatch, "hi\n", "--model", polite, "--system", "Be polite.") == 2
-    refused(capsys, "the chat template refuses the messages: there is no system role")
-    assert piped(monkeypatch, "cat " * 30, "--model", polite) == 2
-    refused(capsys, "tokens, the model's context holds 16; shorten the prompt")
+        assert_refused(capsys, "is a BertModel, not a language model")
+    assert pipe_stdin(monkeypatch, "hi\n", "--model", polite, "--system", "Be polite.") == 2
+    assert_refused(capsys, "the chat template refuses the messages: there is no system role")
+    assert pipe_stdin(monkeypatch, "cat " * 30, "--model", polite) == 2
+    assert_refused(capsys, "tokens, the model's context holds 16; shorten the prompt")
     assert main(["generate", "--model", str(polite), "cat " * 30]) == 2
-    refused(capsys, "tokens, the model's context holds 16; shorten the prompt")
+    assert_refused(capsys, "tokens, the model's context holds 16; shorten the prompt")
 
 
 class Terminal:
-    """`tallow chat` at the other end of a pseudo-terminal."""
+    """`tallow chat` attached to a pseudo-terminal."""
 
     def __init__(self, *options: Any) -> None:
         import pty
@@ -256,7 +256,7 @@ class Terminal:
         os.write(self.end, text.encode())
 
     def until(self, expected: str) -> str:
-        """What is printed up to and with `expected`."""
+        """Read until `expected` appears, and return the output so far."""
         seen = b""
         while expected.encode() not in seen:
             seen += self.read(f"{expected!r} after {seen!r}")
@@ -270,7 +270,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    """A chat with a model whose answers never end."""
+    """Chat with a model whose answers never end."""
     pytest.importorskip("pty", reason="needs pseudo-terminals")
     save_tokenizer(tmp_path, CHATML, VOCAB)
     model = save_model(tmp_path, context=1 << 20)
@@ -289,13 +289,13 @@ def test_a_conversation_in_a_terminal(terminal: Terminal) -> None:
     for text in ("hello", "again"):
         terminal.type(f"{text}\n")
         terminal.until("\n")  # the echo
-        terminal.read()  # of the answer
+        terminal.read()  # the answer
         terminal.process.send_signal(signal.SIGINT)
         terminal.until("\n> ")
     terminal.type("half a li")
     terminal.until("li")
     terminal.process.send_signal(signal.SIGINT)
-    terminal.type("\n")  # CPython's readline may see the signal at the next line's end only
+    terminal.type("\n")  # CPython's readline may notice the signal only at the end of the next line
     terminal.until("> ")
     terminal.type("\x04")  # Ctrl-D
     assert terminal.process.wait(60) == 0

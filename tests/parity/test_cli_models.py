@@ -1,4 +1,4 @@
-"""`tallow embed` and `tallow fill-mask`, against sentence-transformers' model and transformers' pipeline."""
+"""`tallow embed` and `tallow fill-mask`, compared with sentence-transformers and transformers' pipeline."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_embed_reads_lines_and_writes_an_array(
 
 
 @pytest.fixture(scope="module")
-def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small random BERT with a tokenizer of words."""
+def masked_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save a small random BERT with a tokenizer of words."""
     folder = tmp_path_factory.mktemp("masked")
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "sky", "is", "blue", "green", "."]
     model = tokenizers.models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]")
@@ -69,56 +69,56 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_fill_mask_guesses_as_the_pipeline(masked: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fill-mask", "--model", str(masked), "--top-k", "3", "the sky is [MASK] ."]) == 0
+def test_fill_mask_predicts_as_the_pipeline(masked_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fill-mask", "--model", str(masked_model), "--top-k", "3", "the sky is [MASK] ."]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    expected = transformers.pipeline("fill-mask", str(masked), top_k=3)("the sky is [MASK] .")
+    expected = transformers.pipeline("fill-mask", str(masked_model), top_k=3)("the sky is [MASK] .")
     assert lines == [[f"{guess['score']:.2%}", guess["token_str"]] for guess in expected]
 
 
 def test_fill_mask_by_a_model_with_another_head_too(
-    masked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    masked_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = transformers.BertConfig.from_pretrained(masked)
+    config = transformers.BertConfig.from_pretrained(masked_model)
     torch.manual_seed(0)
-    transformers.BertForPreTraining(config).save_pretrained(shutil.copytree(masked, tmp_path / "model"))
+    transformers.BertForPreTraining(config).save_pretrained(shutil.copytree(masked_model, tmp_path / "model"))
     assert main(["fill-mask", "--model", str(tmp_path / "model"), "--top-k", "1", "the sky is [MASK] ."]) == 0
     (guess,) = transformers.pipeline("fill-mask", str(tmp_path / "model"), top_k=1)("the sky is [MASK] .")
     assert capsys.readouterr().out.split() == [f"{guess['score']:.2%}", guess["token_str"]]
 
 
-def test_fill_mask_without_a_mask(masked: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fill-mask", "--model", str(masked), "the sky is blue ."]) == 2
-    assert "there is no mask in the text" in capsys.readouterr().err
+def test_fill_mask_without_a_mask(masked_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fill-mask", "--model", str(masked_model), "the sky is blue ."]) == 2
+    assert "the text contains no mask" in capsys.readouterr().err
 
 
 def test_fill_mask_by_another_model(minilm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fill-mask", "--model", str(minilm), "the sky is [MASK] ."]) == 2
-    assert "of BertModel, not a masked language model" in capsys.readouterr().err
+    assert "is a BertModel, not a masked language model" in capsys.readouterr().err
 
 
-def test_embed_by_a_model_without_a_pooler(masked: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As models of masked words are saved; the vectors do not take it."""
-    assert main(["embed", "--model", str(masked), "the sky is blue"]) == 0
+def test_embed_by_a_model_without_a_pooler(masked_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder saved from a masked language model; its head does not affect the vectors."""
+    assert main(["embed", "--model", str(masked_model), "the sky is blue"]) == 0
     vector = json.loads(capsys.readouterr().out)["vector"]
-    tokens = transformers.AutoTokenizer.from_pretrained(masked)("the sky is blue", return_tensors="pt")
-    model = transformers.AutoModel.from_pretrained(masked, add_pooling_layer=False).eval()
+    tokens = transformers.AutoTokenizer.from_pretrained(masked_model)("the sky is blue", return_tensors="pt")
+    model = transformers.AutoModel.from_pretrained(masked_model, add_pooling_layer=False).eval()
     with torch.no_grad():
         expected = model(**tokens).last_hidden_state[0].mean(0)
     np.testing.assert_allclose(vector, expected.numpy(), atol=1e-5)
 
 
 def test_fill_mask_reads_stdin(
-    masked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    masked_model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["fill-mask", "--model", str(masked), "the sky is [MASK] ."]) == 0
+    assert main(["fill-mask", "--model", str(masked_model), "the sky is [MASK] ."]) == 0
     guesses = capsys.readouterr().out
     monkeypatch.setattr("sys.stdin", io.StringIO("the sky is [MASK] .\n"))
-    assert main(["fill-mask", "--model", str(masked)]) == 0
+    assert main(["fill-mask", "--model", str(masked_model)]) == 0
     assert capsys.readouterr().out == guesses
 
 
-def test_embed_refuses_bytes_that_are_no_text(
+def test_embed_refuses_invalid_utf8(
     minilm: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Gr\xfc\xdfe\n"), "utf-8"))
@@ -126,15 +126,15 @@ def test_embed_refuses_bytes_that_are_no_text(
     assert "stdin is not UTF-8: byte 0xfc" in capsys.readouterr().err
 
 
-def test_a_converted_model_of_sentences_makes_the_same_vectors(minilm: Path, tmp_path: Path) -> None:
+def test_a_converted_sentence_model_gives_the_same_vectors(minilm: Path, tmp_path: Path) -> None:
     assert main(["convert", str(minilm), str(tmp_path / "copy")]) == 0
     texts = ["A cat sleeps.", "Grüße"]
     expected, vectors = (SentenceEncoder.from_pretrained(place).encode(texts) for place in (minilm, tmp_path / "copy"))
     np.testing.assert_array_equal(vectors, expected)
 
 
-def test_a_converted_llama2c_folder_is_one_of_transformers(data_dir: Path, tmp_path: Path) -> None:
-    """Its tokenizer gives run.c's ids, its model run.c's text."""
+def test_transformers_loads_a_converted_llama2c_folder(data_dir: Path, tmp_path: Path) -> None:
+    """The converted tokenizer gives run.c's ids, the model run.c's text."""
     source, vocabulary = data_dir / "stories260K.bin", data_dir / "tok512.bin"
     assert main(["convert", str(source), str(tmp_path / "folder"), "--tokenizer", str(vocabulary)]) == 0
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "folder")
@@ -149,20 +149,20 @@ def test_a_converted_llama2c_folder_is_one_of_transformers(data_dir: Path, tmp_p
     )
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "folder")
     ids = tokenizer(case["prompt"], return_tensors="pt")
-    told = model.generate(**ids, do_sample=False, max_new_tokens=20)
-    assert case["text"].startswith(tokenizer.decode(told[0], skip_special_tokens=True))
+    story = model.generate(**ids, do_sample=False, max_new_tokens=20)
+    assert case["text"].startswith(tokenizer.decode(story[0], skip_special_tokens=True))
 
 
 def test_fill_mask_by_a_tokenizer_without_a_mask(
-    masked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    masked_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "maskless"
-    shutil.copytree(masked, folder)
+    shutil.copytree(masked_model, folder)
     (folder / "tokenizer_config.json").write_text("{}")
     assert main(["fill-mask", "--model", str(folder), "the sky is [MASK] ."]) == 2
     assert "has no mask" in capsys.readouterr().err
 
 
-def test_a_model_that_is_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["embed", "--model", "./nowhere", "x"]) == 2
-    assert "there is no folder ./nowhere" in capsys.readouterr().err
+    assert "folder not found: ./nowhere" in capsys.readouterr().err

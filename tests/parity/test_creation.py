@@ -1,4 +1,4 @@
-"""Creation and casts against PyTorch: values, dtypes, and what is refused."""
+"""Creation and casts compared with PyTorch: values, dtypes, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches, collation, splits and errors as PyTorch's torch.utils.data."""
+"""torch.utils.data compared with PyTorch: batches, collation, splits and errors."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Y = np.arange(N)
 ORDER = np.random.default_rng(1).permutation(N).tolist()
 
 
-def plain(x: Any) -> Any:
-    """What tallow and PyTorch give, made comparable: tensors as dtype, shape, numbers; containers with their type."""
+def comparable(x: Any) -> Any:
+    """Return a comparable form of a value: tensors as dtype, shape, elements; containers with their type."""
     if isinstance(x, tl.Tensor | torch.Tensor):
         return str(x.dtype).removeprefix("torch.").removeprefix("tallow."), tuple(x.shape), x.tolist()
     if isinstance(x, Mapping):
-        return type(x), [(key, plain(value)) for key, value in x.items()]
+        return type(x), [(key, comparable(value)) for key, value in x.items()]
     if isinstance(x, list | tuple):
-        return type(x), [plain(item) for item in x]
+        return type(x), [comparable(item) for item in x]
     return type(x), x
 
 
 def both(run: Callable[[Any], Any]) -> tuple[Any, Any]:
-    return plain(run(tl)), plain(run(torch))
+    return comparable(run(tl)), comparable(run(torch))
 
 
 def rows(m: Any) -> Any:
@@ -43,7 +43,7 @@ def rows(m: Any) -> Any:
 
 
 def count(m: Any, n: int) -> Any:
-    """An iterable dataset of n numbers of which each worker takes a share."""
+    """An iterable dataset of n numbers; each worker takes a share."""
 
     class Count(m.utils.data.IterableDataset):  # type: ignore[misc]
         def __iter__(self) -> Iterator[int]:
@@ -102,7 +102,7 @@ def test_batches_of_workers(workers: int, n: int) -> None:
         ]
 
     ours, theirs = both(run)
-    # Where workers end early PyTorch's order depends on who is quicker; the batches are the same.
+    # If workers end early, PyTorch's order depends on timing; the batches are the same.
     for mine, other in zip(ours[1], theirs[1], strict=True):
         assert sorted(map(str, mine[1])) == sorted(map(str, other[1]))
     assert ours[1][2:] == theirs[1][2:]
@@ -242,7 +242,7 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_errors_are_of_pytorchs_kind(name: str) -> None:
+def test_error_types_are_pytorchs(name: str) -> None:
     kinds = []
     for module in (torch, tl):
         with pytest.raises(Exception) as caught:
@@ -252,7 +252,7 @@ def test_errors_are_of_pytorchs_kind(name: str) -> None:
     assert issubclass(ours, theirs)
 
 
-def test_all_public_names_are_there() -> None:
+def test_all_public_names_exist() -> None:
     pipes = {"DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "_DatasetKind"}
     pipes |= {"argument_validation", "functional_datapipe", "guaranteed_datapipes_determinism", "non_deterministic"}
     pipes |= {"runtime_validation", "runtime_validation_disabled"}

@@ -1,4 +1,4 @@
-"""Distributions against PyTorch's: densities, moments, entropies, divergences, and their gradients."""
+"""Distributions compared with PyTorch: densities, moments, entropies, divergences, and their gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tallow.errors import TallowError
 LOC, SCALE = np.array([[0.5], [-1.0]]), np.array([0.5, 1.0, 2.0])
 PROBS, ROWS = np.array([0.1, 0.5, 0.9]), np.array([[0.1, 0.3, 0.6], [0.4, 0.4, 0.2]])
 
-# name, arguments, further arguments for the second of a divergence, values
+# name, arguments, further arguments for the second distribution of a divergence, values
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], np.ndarray[Any, Any]]] = {
     "Normal": ("Normal", {"loc": LOC, "scale": SCALE}, {"loc": LOC + 1, "scale": SCALE * 2}, np.full((2, 3), 0.7)),
     "LogNormal": ("LogNormal", {"loc": LOC, "scale": SCALE}, {"loc": LOC, "scale": SCALE * 2}, np.full((2, 3), 0.7)),
@@ -34,8 +34,8 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], np.ndarray[Any, Any]
 
 def make(m: Any, case: str, second: bool = False, **options: Any) -> tuple[Any, list[Any]]:
     name, first, other, _ = CASES[case]
-    given = {key: m.tensor(value, requires_grad=True) for key, value in (other if second else first).items()}
-    return getattr(m.distributions, name)(**given, **options), list(given.values())
+    parameters = {key: m.tensor(value, requires_grad=True) for key, value in (other if second else first).items()}
+    return getattr(m.distributions, name)(**parameters, **options), list(parameters.values())
 
 
 def result(call: Callable[[], Any]) -> Any:
@@ -99,7 +99,7 @@ def test_entropy_and_divergence(case: str) -> None:
 def test_shapes_and_text(case: str) -> None:
     (p, _), (q, _) = make(tl, case), make(torch, case)
     i, j = tl.distributions.Independent(p, 1), torch.distributions.Independent(q, 1)
-    if case not in ("LogNormal", "OneHotCategorical"):  # PyTorch shows no parameters of these
+    if case not in ("LogNormal", "OneHotCategorical"):  # PyTorch prints no parameters of these
         assert str(p).replace("tallow.", "torch.") == str(q)
         assert str(i).replace("tallow.", "torch.") == str(j)
     for a, b in ((p, q), (p.expand((4, *p.batch_shape)), q.expand((4, *q.batch_shape)))):
@@ -119,17 +119,17 @@ def test_shapes_and_text(case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_samples_have_the_mean_and_variance(case: str) -> None:
-    """Of 40 000: within six standard errors of the mean, and within a tenth of the variance."""
+    """With 40 000 samples: within six standard errors of the mean, and within a tenth of the variance."""
     if case.startswith("Categorical"):
         return
     tl.manual_seed(0)
     p, _ = make(tl, case)
-    drawn = p.sample((40000,)).numpy()
+    samples = p.sample((40000,)).numpy()
     if case == "LogNormal":
-        drawn, p = np.log(drawn), p._logarithm  # whose own moments converge
+        samples, p = np.log(samples), p._log_distribution  # whose own moments converge
     mean, std = p.mean.detach().numpy(), p.stddev.detach().numpy()
-    assert (np.abs(drawn.mean(0) - mean) < 6 * std / 200).all()
-    np.testing.assert_allclose(drawn.var(0), std**2, rtol=0.1)
+    assert (np.abs(samples.mean(0) - mean) < 6 * std / 200).all()
+    np.testing.assert_allclose(samples.var(0), std**2, rtol=0.1)
 
 
 def test_a_sample_of_one_category_has_no_dims() -> None:
@@ -139,8 +139,8 @@ def test_a_sample_of_one_category_has_no_dims() -> None:
 
 def test_samples_of_categories_have_their_probabilities() -> None:
     tl.manual_seed(0)
-    drawn = tl.distributions.Categorical(tl.tensor(ROWS)).sample((20000,)).numpy()
-    counts = np.stack([(drawn == k).mean(0) for k in range(3)], -1)
+    samples = tl.distributions.Categorical(tl.tensor(ROWS)).sample((20000,)).numpy()
+    counts = np.stack([(samples == k).mean(0) for k in range(3)], -1)
     np.testing.assert_allclose(counts, ROWS, atol=0.02)
 
 
@@ -165,7 +165,7 @@ def test_samples_of_categories_have_their_probabilities() -> None:
         "d.Bernoulli(0.5).rsample()",
     ],
 )
-def test_what_pytorch_refuses_is_refused(program: str) -> None:
+def test_errors_as_in_pytorch(program: str) -> None:
     theirs = result(lambda: eval(program, {"m": torch, "d": torch.distributions}))
     ours = result(lambda: eval(program, {"m": tl, "d": tl.distributions}))
     assert isinstance(theirs, Exception)

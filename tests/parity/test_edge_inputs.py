@@ -1,6 +1,6 @@
-"""Broadcasts, empty and zero-dim tensors, and numbers at the limits of a dtype, where functions often differ.
+"""Broadcasting, empty and zero-dim tensors, and values at the limits of a dtype, where functions often differ.
 
-`tests/parity/test_mutated_cases.py` draws such inputs; what it does not reach by changing shapes stands here.
+`tests/parity/test_mutated_cases.py` draws inputs of this kind; this file has those it cannot reach by changing shapes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from support.agreement import assert_agree  # after the check
 
 
 def n(*shape: int) -> Any:
-    """Normal numbers, the same at each call."""
+    """Return standard normal values, the same at each call."""
     return np.random.default_rng(0).standard_normal(shape)
 
 
@@ -30,7 +30,7 @@ def lower(size: int) -> Any:
 
 
 def grads(m: Any, function: Callable[..., Any], *arrays: Any) -> Any:
-    """The value of a function of tensors, and its gradients."""
+    """Return the value of a function of tensors, and its gradients."""
     inputs = [m.tensor(a).requires_grad_() for a in arrays]
     value = function(*inputs)
     return value, m.autograd.grad(value.square().sum(), inputs)
@@ -106,14 +106,14 @@ EXPRESSIONS = """
 
 
 def after(module: Any, x: Any) -> Any:
-    """A layer's value, and what it keeps."""
+    """Return a layer's output and its state."""
     return module(x), module.running_mean, module.running_var, module.num_batches_tracked
 
 
 NAMES = {"n": n, "z": z, "grads": grads, "after": after}
 
 
-@pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta")  # PyTorch says so
+@pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta")  # raised by PyTorch
 @pytest.mark.parametrize("expression", [line.strip() for line in EXPRESSIONS.strip().splitlines()])
 def test_edge_inputs_are_as_in_pytorch(expression: str) -> None:
     assert_agree(expression, rtol=1e-5, atol=1e-6, **NAMES)
@@ -121,7 +121,7 @@ def test_edge_inputs_are_as_in_pytorch(expression: str) -> None:
 
 @pytest.mark.parametrize("upper", [False, True])
 def test_gradients_of_triangular_factors_are_pytorchs_within_the_triangle(upper: bool) -> None:
-    """Outside of it the factor is not read, so its gradient is zero; PyTorch's is not."""
+    """Outside the triangle the factor is not read, so its gradient is zero; PyTorch's is not."""
     import torch
 
     import tallow as tl

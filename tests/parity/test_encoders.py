@@ -1,4 +1,4 @@
-"""BERT, RoBERTa, XLM-RoBERTa and DistilBERT against transformers: the same weights give the same numbers."""
+"""BERT, RoBERTa, XLM-RoBERTa and DistilBERT compared with transformers: equal weights give equal outputs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import pytest
 import torch
 from support import model_pairs
 from support.model_pairs import ENCODER_SIZES, ENCODERS, HEADS, inputs_of, reference_model
-from support.outputs import of_text, outputs_of
+from support.outputs import outputs_of, without_padding
 
 import tallow as tl
 from tallow import models
 from tallow.models import AutoModel, bert
 
-# Both compute in float32; sums of up to 64 terms are taken in another order.
+# Both compute in float32; sums of up to 64 terms are taken in a different order.
 ATOL = 1e-4
 
 
-def saved(variant: str, folder: Path) -> Any:
-    """A model of transformers, saved in `folder`."""
+def save_model(variant: str, folder: Path) -> Any:
+    """Save a transformers model in `folder`."""
     model = reference_model(variant)
     model.save_pretrained(folder, max_shard_size="20KB")
     return model
@@ -30,10 +30,10 @@ def saved(variant: str, folder: Path) -> Any:
 
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("variant", ENCODERS)
-def test_numbers(variant: str, head: str, tmp_path: Path) -> None:
-    reference, inputs = saved(f"{variant} {head}", tmp_path), inputs_of(f"{variant} {head}")
-    got = of_text(outputs_of(AutoModel.from_pretrained(tmp_path), inputs), inputs)
-    for ours, theirs in zip(got, of_text(model_pairs.outputs_of(reference, inputs), inputs), strict=True):
+def test_outputs(variant: str, head: str, tmp_path: Path) -> None:
+    reference, inputs = save_model(f"{variant} {head}", tmp_path), inputs_of(f"{variant} {head}")
+    got = without_padding(outputs_of(AutoModel.from_pretrained(tmp_path), inputs), inputs)
+    for ours, theirs in zip(got, without_padding(model_pairs.outputs_of(reference, inputs), inputs), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=ATOL)
 
 
@@ -41,11 +41,11 @@ def test_numbers(variant: str, head: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("variant", ["bert", "roberta", "distilbert"])
 def test_a_checkpoint_with_a_head_loads_without_it(variant: str, head: str, tmp_path: Path) -> None:
     name, _ = ENCODERS[variant]
-    reference = saved(f"{variant} {head}", tmp_path)
+    reference = save_model(f"{variant} {head}", tmp_path)
     config = getattr(models, f"{name}Config").from_json(tmp_path / "config.json")
     assert config.labels == (("LABEL_0", "LABEL_1") if head == "ForQuestionAnswering" else ("bad", "good", "so so"))
     model = getattr(models, f"{name}Model").from_pretrained(tmp_path)
-    if name != "DistilBert":  # which has no pooler at all
+    if name != "DistilBert":  # which has no pooler
         assert (model.pooler is not None) == ((name, head) == ("Bert", "ForSequenceClassification"))
     ids = inputs_of(f"{variant} {head}")["input_ids"]
     with torch.no_grad():
@@ -57,7 +57,7 @@ def test_a_checkpoint_with_a_head_loads_without_it(variant: str, head: str, tmp_
 
 
 def test_gradients(tmp_path: Path) -> None:
-    reference = saved("bert ForSequenceClassification", tmp_path)
+    reference = save_model("bert ForSequenceClassification", tmp_path)
     model = bert.BertForSequenceClassification.from_pretrained(tmp_path)
     inputs, labels = inputs_of("bert ForSequenceClassification"), np.array([2, 0])
     loss = reference(**{k: torch.tensor(v) for k, v in inputs.items()}, labels=torch.tensor(labels)).loss
@@ -76,13 +76,13 @@ def test_fresh_weights_have_the_spread_of_transformers() -> None:
     model = bert.BertForMaskedLM(bert.BertConfig(**sizes, initializer_range=0.05))
     weight = model.bert.embeddings.word_embeddings.weight
     assert weight[1:].std().item() == pytest.approx(0.05, rel=0.1)
-    assert weight[0].abs().max().item() == 0  # the padding's
+    assert weight[0].abs().max().item() == 0  # padding's
     assert model.bert.encoder.layer[0].output.dense.bias.abs().max().item() == 0
 
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_pytorchs_own_files_give_the_same_weights(shards: int, tmp_path: Path) -> None:
-    reference = saved("bert ForMaskedLM", tmp_path)
+    reference = save_model("bert ForMaskedLM", tmp_path)
     expected = bert.BertForMaskedLM.from_pretrained(tmp_path)
     for path in tmp_path.glob("model*"):
         path.unlink()

@@ -1,4 +1,4 @@
-"""The programs of `examples/` that are PyTorch's too: `tallow` replaced by `torch` gives the same numbers."""
+"""The programs of `examples/` that also run with PyTorch: replacing `tallow` by `torch` gives the same numbers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from support.examples import EXAMPLES
 
 import tallow as tl
 
-RTOL = 1e-4  # losses after some steps in float32, summed in another order
+RTOL = 1e-4  # losses after some steps in float32, summed in a different order
 
 
 @pytest.fixture
 def in_torch(tmp_path: Path) -> Any:
-    """Loads an example in which every `tallow` is `torch`."""
+    """Load an example with every `tallow` replaced by `torch`."""
     for path in EXAMPLES.glob("*.py"):
         text = path.read_text(encoding="utf-8").replace("from tallow.data import MNIST\n", "")
         (tmp_path / path.name).write_text(text.replace("tallow", "torch"), encoding="utf-8")

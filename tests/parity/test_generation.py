@@ -1,4 +1,4 @@
-"""Generation against transformers: the same weights give the same batches, beams, penalties and cuts."""
+"""Generation compared with transformers: equal weights give equal batches, beams, penalties and truncation."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
 
 
 def load(name: str, sizes: dict[str, Any], folder: Path) -> tuple[Any, Any]:
-    """tallow's model, and that of transformers whose folder it has loaded."""
+    """Return tallow's model, and the transformers model whose folder it was loaded from."""
     torch.manual_seed(0)
     cls = getattr(transformers, name)
     reference = cls(cls.config_class(**sizes)).eval()
     with torch.no_grad():
         for parameter in reference.parameters():
-            if parameter.ndim == 1:  # norms are made of ones, biases of zeros
+            if parameter.ndim == 1:  # norms are initialized to ones, biases to zeros
                 parameter.add_(torch.randn_like(parameter) / 4)
     reference.save_pretrained(folder)
     return AutoModel.from_pretrained(folder), reference
@@ -68,7 +68,7 @@ def prompts(*lengths: int) -> list[list[int]]:
 
 
 def theirs(reference: Any, texts: list[list[int]], **options: Any) -> Any:
-    """What transformers makes of texts, padded at the left."""
+    """Return transformers' continuations of texts padded on the left."""
     longest = max(map(len, texts))
     ids = torch.tensor([[0] * (longest - len(text)) + text for text in texts])
     mask = torch.tensor([[0] * (longest - len(text)) + [1] * len(text) for text in texts])
@@ -76,39 +76,39 @@ def theirs(reference: Any, texts: list[list[int]], **options: Any) -> Any:
     return longest, reference.generate(ids, attention_mask=mask, **options)
 
 
-def cut(ids: Any, start: int, stops: list[int]) -> list[int]:
-    """What was made, up to the first stop id."""
-    made = ids[start:].tolist()
-    return made[: next((i for i, token in enumerate(made) if token in stops), len(made))]
+def cut_at_stop(ids: Any, start: int, stops: list[int]) -> list[int]:
+    """Return the generated tokens up to the first stop id."""
+    generated = ids[start:].tolist()
+    return generated[: next((i for i, token in enumerate(generated) if token in stops), len(generated))]
 
 
-def batched(model: Any, texts: list[list[int]], **options: Any) -> list[list[int]]:
-    made: list[list[int]] = [[] for _ in texts]
+def our_generations(model: Any, texts: list[list[int]], **options: Any) -> list[list[int]]:
+    generated: list[list[int]] = [[] for _ in texts]
     for row, token in generate_batch(model, texts, **options):
-        made[row].append(token)
-    return made
+        generated[row].append(token)
+    return generated
 
 
 def test_batches_of_prompts_of_different_lengths(models: tuple[Any, Any]) -> None:
     model, reference = models
     texts = prompts(3, 11, 7, 1)
     start, expected = theirs(reference, texts, max_new_tokens=30)
-    assert batched(model, texts, max_tokens=30) == expected.sequences[:, start:].tolist()
+    assert our_generations(model, texts, max_tokens=30) == expected.sequences[:, start:].tolist()
 
 
-def test_rows_end_by_themselves(models: tuple[Any, Any]) -> None:
+def test_rows_end_independently(models: tuple[Any, Any]) -> None:
     model, reference = models
     texts = prompts(4, 9, 6, 2, 5)
-    made = batched(model, texts, max_tokens=30)
-    stops = [made[0][3], made[1][7]]
+    generated = our_generations(model, texts, max_tokens=30)
+    stops = [generated[0][3], generated[1][7]]
     start, expected = theirs(reference, texts, max_new_tokens=30, eos_token_id=stops)
-    ended = [cut(row, start, stops) for row in expected.sequences]
-    assert len({len(row) for row in ended}) > 1  # some end before others
-    assert batched(model, texts, max_tokens=30, stop_ids=stops) == ended
+    texts_cut = [cut_at_stop(row, start, stops) for row in expected.sequences]
+    assert len({len(row) for row in texts_cut}) > 1  # some end before others
+    assert our_generations(model, texts, max_tokens=30, stop_ids=stops) == texts_cut
 
 
 def check_beams(models: tuple[Any, Any], stop_places: list[int], **options: Any) -> None:
-    """Both find the same, where the tokens at these places of the greedy text are stop ids."""
+    """Check that both give the same beams if the tokens at these positions of the greedy text are stop ids."""
     model, reference = models
     (text,) = prompts(6)
     plain = list(generate(model, text, max_tokens=18))
@@ -117,7 +117,7 @@ def check_beams(models: tuple[Any, Any], stop_places: list[int], **options: Any)
         reference, [text], max_new_tokens=18, output_scores=True, eos_token_id=stops or None, **options
     )
     penalty = options.pop("repetition_penalty", None)
-    found = beam_search(
+    result = beam_search(
         model,
         text,
         max_tokens=18,
@@ -125,9 +125,9 @@ def check_beams(models: tuple[Any, Any], stop_places: list[int], **options: Any)
         processors=[RepetitionPenalty(penalty)] if penalty else (),
         **options,
     )
-    assert [beam.tokens for beam in found] == [cut(row, start, stops) for row in expected.sequences]
+    assert [beam.tokens for beam in result] == [cut_at_stop(row, start, stops) for row in expected.sequences]
     if options["num_beams"] > 1:  # transformers has no score for one beam, which is the greedy text
-        np.testing.assert_allclose([beam.score for beam in found], expected.sequences_scores, atol=1e-4)
+        np.testing.assert_allclose([beam.score for beam in result], expected.sequences_scores, atol=1e-4)
 
 
 @pytest.mark.parametrize("stop_places", [[], [2], [0, 5, 9]], ids=["endless", "one stop id", "three stop ids"])
@@ -158,8 +158,8 @@ def test_repetition_penalty(models: tuple[Any, Any]) -> None:
     model, reference = models
     (text,) = prompts(6)
     start, expected = theirs(reference, [text], max_new_tokens=40, repetition_penalty=1.4)
-    made = generate(model, text, max_tokens=40, sample=Sampler(temperature=0, repetition_penalty=1.4))
-    assert list(made) == expected.sequences[0, start:].tolist()
+    generated = generate(model, text, max_tokens=40, sample=Sampler(temperature=0, repetition_penalty=1.4))
+    assert list(generated) == expected.sequences[0, start:].tolist()
 
 
 def test_logprobs(models: tuple[Any, Any]) -> None:
@@ -180,7 +180,7 @@ def test_speculating_gives_the_greedy_text(models: tuple[Any, Any]) -> None:
     model, reference = models
     (text,) = prompts(6)
     start, expected = theirs(reference, [text], max_new_tokens=40)
-    # Against itself all guesses are right; a model whose first layer is off is right at times.
+    # With itself as draft all predictions are right; a model with another first layer is right sometimes.
     near = type(model)(model.config).eval()
     near.load_state_dict(model.state_dict())
     first = next(name for name, _ in near.named_parameters() if ".0." in name)
@@ -207,7 +207,7 @@ def test_speculating_gives_the_greedy_text(models: tuple[Any, Any]) -> None:
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_samplers_draw_from_what_the_warpers_keep(options: dict[str, Any], warpers: list[Any]) -> None:
+def test_samplers_draw_from_the_tokens_that_warpers_keep(options: dict[str, Any], warpers: list[Any]) -> None:
     for seed in range(20):
         logits = np.random.default_rng(seed).standard_normal(50).astype(np.float32) * 3
         scores = torch.from_numpy(logits)[None]

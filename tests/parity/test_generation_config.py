@@ -1,4 +1,4 @@
-"""generation_config.json against transformers: texts are made with the probabilities that it draws tokens with."""
+"""generation_config.json compared with transformers: tokens are drawn with the same probabilities."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_probabilities(folder: Path, file: dict[str, Any]) -> None:
     (folder / "generation_config.json").write_text(json.dumps(file | {"eos_token_id": [95, 96], "pad_token_id": 0}))
     reference = transformers.AutoModelForCausalLM.from_pretrained(folder)
     ((*prompt,),) = tokens(12, batch=1)
-    made = reference.generate(
+    generated = reference.generate(
         torch.tensor([prompt]), max_new_tokens=6, output_scores=True, return_dict_in_generate=True
     )
-    text = made.sequences[0].tolist()
+    text = generated.sequences[0].tolist()
     model = AutoModel.from_pretrained(folder)
     assert model.generation_config.eos_token_id == (95, 96)
     sampler = Sampler(**model.generation_config.sampling)
-    for length, scores in enumerate(made.scores, len(prompt)):
+    for length, scores in enumerate(generated.scores, len(prompt)):
         logits = model.next_logits(text[:length], model.new_cache(length=length))
         expected = torch.softmax(scores[0].double(), -1).numpy()
         if not file.get("do_sample"):

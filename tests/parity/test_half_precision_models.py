@@ -1,8 +1,8 @@
-"""Models in bfloat16 and float16: tallow's numbers are as near to those of float32 as transformers' in the same dtype.
+"""Models in bfloat16 and float16: tallow's outputs are as close to float32's as transformers' in the same dtype.
 
-Two programs that round at different places differ from each other by what each differs from the exact numbers, so it is
-the distances from float32 that are compared, the root mean square over all results. Most of tallow's sums are taken in
-float32, so its distance is the smaller one as a rule.
+Two programs that round at different points differ from each other by as much as each differs from the exact result. So
+the tests compare distances from float32: the root mean square over all outputs. tallow computes most sums in float32,
+so its distance is usually smaller.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import pytest
 import torch
 from support import model_pairs
 from support.model_pairs import BASES, ENCODERS, EVERY, HEADS, inputs_of, reference_model
-from support.outputs import of_text, outputs_of
-from support.unusual_configs import BARE, ENCODED, LABELLED
+from support.outputs import outputs_of, without_padding
+from support.unusual_configs import BASE_MODELS, CLASSIFIERS, ENCODER_HEADS
 
 import tallow as tl
 from tallow.models import AutoModel
 from tallow.models.auto import ARCHITECTURES
 
-# Of the distances: the same rounding at other places comes out otherwise by chance.
+# Factor on the distances: rounding at other points gives another error by chance.
 SLACK = 1.5
-TEXTS = 24  # of whole texts there are only a few numbers each
+TEXTS = 24  # outputs per text have only a few elements each
 LANGUAGE_MODELS = (
     *("gpt2", "llama", "mistral, sliding", "qwen2, sliding", "qwen3", "gemma", "gemma2", "phi3, a part of each head"),
     *("falcon 7b", "falcon 40b", "falcon rw"),
@@ -36,33 +36,33 @@ VARIANTS = (
 )
 ELSEWHERE = {
     *("WhisperForConditionalGeneration", "RWForCausalLM"),  # test_whisper.py; another name of Falcon's
-    # test_unusual_configs.py, in float32: others of the same parts.
-    *(case.family + case.head for case in (*BARE, *LABELLED, *ENCODED)),
+    # test_unusual_configs.py covers these in float32; they have the same parts.
+    *(case.family + case.head for case in (*BASE_MODELS, *CLASSIFIERS, *ENCODER_HEADS)),
     *("RobertaForCausalLM", "XLMRobertaForCausalLM"),
 }
 
 
-def test_every_architecture_is_among_the_variants() -> None:
+def test_every_architecture_is_covered() -> None:
     assert {EVERY[variant][0] for variant in VARIANTS} | ELSEWHERE == set(ARCHITECTURES)
 
 
 @pytest.fixture(scope="module", params=VARIANTS)
-def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, Any]:
-    """A model of transformers, the folder it is saved in, the inputs, and what it makes of them in float32."""
+def saved_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, Any]:
+    """Return a transformers model, its folder, the inputs, and its float32 outputs."""
     folder = tmp_path_factory.mktemp("model")
     reference, inputs = reference_model(request.param), inputs_of(request.param, TEXTS)
     reference.save_pretrained(folder)
-    return type(reference), folder, inputs, of_text(model_pairs.outputs_of(reference, inputs), inputs)
+    return type(reference), folder, inputs, without_padding(model_pairs.outputs_of(reference, inputs), inputs)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_distance_from_float32(saved: tuple[Any, Path, Any, Any], dtype: str) -> None:
-    reference_class, folder, inputs, exact = saved
+def test_distance_from_float32(saved_model: tuple[Any, Path, Any, Any], dtype: str) -> None:
+    reference_class, folder, inputs, exact = saved_model
     reference = reference_class.from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
-    theirs = of_text(model_pairs.outputs_of(reference, inputs), inputs)
+    theirs = without_padding(model_pairs.outputs_of(reference, inputs), inputs)
     model = AutoModel.from_pretrained(folder, dtype=getattr(tl, dtype))
     assert {parameter.dtype for parameter in model.parameters()} == {getattr(tl, dtype)}
-    ours = of_text(outputs_of(model, inputs), inputs)
+    ours = without_padding(outputs_of(model, inputs), inputs)
     for our, their, number in zip(ours, theirs, exact, strict=True):
         assert 0 < distance(our, number) <= SLACK * distance(their, number)
 

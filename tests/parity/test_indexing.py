@@ -1,4 +1,4 @@
-"""Indexing, gathering, shapes: what is refused, and single values, against PyTorch."""
+"""Indexing, gathering, shapes: errors and selected values, compared with PyTorch."""
 
 from __future__ import annotations
 
@@ -241,10 +241,10 @@ def test_agrees_with_pytorch(expression: str) -> None:
 
 
 def random_index(rng: np.random.Generator, shape: tuple[int, ...], module: Any) -> Any:
-    """An index of any mixture of kinds, which fits the shape; the same for both modules if `rng` is."""
+    """Return a random index of mixed kinds that fits the shape; with equal `rng`, the same for both modules."""
     items: list[Any] = []
     dim = 0
-    length = int(rng.integers(1, 4))  # what all arrays broadcast to
+    length = int(rng.integers(1, 4))  # the shape all arrays broadcast to
     while dim < len(shape) and rng.random() < 0.85:
         n = shape[dim]
         kind = rng.choice(["int", "slice", "none", "array", "list", "mask", "bool", "number", "ellipsis"])
@@ -278,7 +278,7 @@ def random_index(rng: np.random.Generator, shape: tuple[int, ...], module: Any) 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_indices_read_and_write_as_in_pytorch(seed: int) -> None:
-    """Reading, its gradient, and writing a number and a tensor; where PyTorch refuses, tallow does."""
+    """Read, differentiate, and write a number and a tensor; if PyTorch raises, tallow must raise."""
     rng = np.random.default_rng(seed)
     for _ in range(150):
         shape = tuple(rng.integers(1, 5, rng.integers(1, 5)).tolist())
@@ -310,14 +310,15 @@ def _use(module: Any, values: np.ndarray[Any, Any], index: Any) -> Any:
 
 
 def test_a_list_of_lists_is_one_index() -> None:
-    """PyTorch warns that it will read x[[[0, 2], [1, 1]]] so; until then it reads x[[0, 2], [1, 1]]."""
+    """PyTorch warns that a future version will read x[[[0, 2], [1, 1]]] like this; now it reads x[[0, 2], [1, 1]]."""
     x = tl.arange(12).reshape(3, 4)
     assert x[[[0, 2], [1, 1]]].shape == (2, 2, 4)
 
 
-SUMS = ("scatter_add", "scatter_reduce", "index_add", "index_put", "put", "scatter")  # PyTorch rounds after each addend
+# PyTorch rounds after each summand
+SUMS = ("scatter_add", "scatter_reduce", "index_add", "index_put", "put", "scatter")
 MOVING = [c for c in load_all() if c.op in OPS and (OPS[c.op].dtypes == "keep" or c.op in (*SUMS, "cat", "stack"))]
-COMPUTING = ("embedding", "linear", "weight_only_linear")  # they widen for themselves
+COMPUTING = ("embedding", "linear", "weight_only_linear")  # these widen by themselves
 MOVING = [c for c in MOVING if c.op not in COMPUTING and any(a.dtype.kind == "f" for a in c.inputs)]
 
 
@@ -330,10 +331,10 @@ def test_sixteen_bit_floats_are_moved_as_in_pytorch(case: Case, dtype: str) -> N
         inputs = [module.tensor(a) for a in case.inputs]
         inputs = [t.to(getattr(module, dtype)) if t.is_floating_point() else t for t in inputs]
         try:
-            made = case.call(module, *inputs)
+            result = case.call(module, *inputs)
         except RuntimeError as error:
-            made = error
-        results.append(made)
+            result = error
+        results.append(result)
     ours, theirs = results
     if isinstance(theirs, Exception):  # the case itself mixes in another dtype
         assert isinstance(ours, tl.errors.TallowError)

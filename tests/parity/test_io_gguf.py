@@ -1,4 +1,4 @@
-"""GGUF against its own package, bit for bit."""
+"""GGUF compared with its own package, bit for bit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from gguf import GGMLQuantizationType
 
 import tallow as tl
-from tallow.io import gguf_blocks
 from tallow.io.gguf import FOREIGN, PLAIN, TYPES
+from tallow.kernels import gguf_blocks
 
 BLOCKS = 2000
 
@@ -34,7 +34,7 @@ def test_every_format_is_dequantised_to_the_same_bits(name: str) -> None:
     np.testing.assert_array_equal(gguf_blocks.dequantize(name, raw).view(np.uint32), expected.view(np.uint32))
 
 
-def test_what_the_package_writes_is_read(tmp_path: Path) -> None:
+def test_files_written_by_the_package_load(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     metadata: dict[str, Any] = {"general.architecture": "llama", "a.count": 3, "a.flag": True, "a.rate": 0.5}
     metadata |= {"tokens": ["a", "é"], "scores": [1.0, 2.0], "ids": [1, -2]}

@@ -1,4 +1,4 @@
-"""PyTorch's checkpoints against PyTorch: each reads what the other wrote, value for value and storage for storage."""
+"""PyTorch checkpoints compared with PyTorch: each library reads the other's files, with equal values and storages."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from tallow.nn.parameter import Parameter
 NAMES = [dtype.name for dtype in dtypes.ALL]
 
 
-def saved(value: Any, **options: Any) -> bytearray:
+def torch_bytes(value: Any, **options: Any) -> bytearray:
     file = io.BytesIO()
     torch.save(value, file, **options)
     return bytearray(file.getvalue())
 
 
 def bits(tensor: Any) -> Any:
-    """A tensor's elements, bfloat16 as float32, which holds them exactly."""
+    """Return a tensor's elements; bfloat16 as float32, which is exact."""
     return tensor.detach().float().numpy() if "bfloat16" in str(tensor.dtype) else tensor.detach().numpy()
 
 
 def assert_same(ours: Any, theirs: Any) -> None:
-    """The same structure, with tensors of the same dtype, shape and elements."""
+    """Check for the same structure, with tensors of equal dtype, shape and elements."""
     if isinstance(theirs, torch.Tensor):
         assert isinstance(ours, tl.Tensor)
         assert str(ours.dtype).removeprefix("tallow") == str(theirs.dtype).removeprefix("torch")
@@ -67,7 +67,7 @@ def options(request: pytest.FixtureRequest) -> dict[str, Any]:
 def test_every_dtype_is_read(name: str, options: dict[str, Any]) -> None:
     x = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(getattr(torch, name))
     value = [x, x.T, x[:, 1], x[1:], x.expand(2, 2, 3), x[:0]]
-    assert_same(tl.load(saved(value, **options)), value)
+    assert_same(tl.load(torch_bytes(value, **options)), value)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -98,7 +98,7 @@ def test_training_checkpoint_is_read(protocol: int, options: dict[str, Any]) -> 
         "device": torch.device("cuda", 1),
         "losses": (1.5, None, True, "text", b"bytes", 2**40, {1, 2}),
     }
-    loaded = tl.load(saved(value, pickle_protocol=protocol, **options))
+    loaded = tl.load(torch_bytes(value, pickle_protocol=protocol, **options))
     assert_same(loaded, value)
     assert loaded["model"]._metadata == model.state_dict()._metadata
 
@@ -125,7 +125,7 @@ def test_training_checkpoint_is_written(tmp_path: Path) -> None:
 
 def test_shared_storages_stay_shared_both_ways(options: dict[str, Any]) -> None:
     x = torch.arange(12.0).reshape(3, 4)
-    loaded = tl.load(saved([x, x.T, x[1, 1:], x], **options))
+    loaded = tl.load(torch_bytes([x, x.T, x[1, 1:], x], **options))
     loaded[0].array[1, 2] = 99
     assert loaded[1].tolist()[2][1] == 99
     assert loaded[2].tolist()[1] == 99
@@ -143,20 +143,20 @@ def test_attributes_of_tensors_and_parameters_are_read(options: dict[str, Any]) 
     x, p = torch.ones(2), torch.nn.Parameter(torch.ones(2))
     x.note, p.note = "kept", [1]
     buffer = torch.nn.Buffer(torch.zeros(1))
-    loaded = tl.load(saved([x, p, buffer], **options))
+    loaded = tl.load(torch_bytes([x, p, buffer], **options))
     assert [loaded[0].note, loaded[1].note] == ["kept", [1]]
     assert_same(loaded, [x, p, buffer.data])
 
 
 @pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
-def test_storages_are_read_as_flat_tensors(options: dict[str, Any]) -> None:
+def test_storages_load_as_flat_tensors(options: dict[str, Any]) -> None:
     x = torch.arange(4.0)
-    assert_same(tl.load(saved(x.storage(), **options)), x)
-    assert_same(tl.load(saved(x.untyped_storage(), **options)), x.view(torch.uint8))
+    assert_same(tl.load(torch_bytes(x.storage(), **options)), x)
+    assert_same(tl.load(torch_bytes(x.untyped_storage(), **options)), x.view(torch.uint8))
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "message"),
     [
         (torch.nn.Linear(1, 1), "torch.nn.modules.linear.Linear"),
         (torch.ones(2, dtype=torch.complex64), "torch.ComplexFloatStorage"),
@@ -167,10 +167,10 @@ def test_storages_are_read_as_flat_tensors(options: dict[str, Any]) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_not_read_is_refused_by_name(value: Any, says: str, options: dict[str, Any]) -> None:
+def test_unsupported_objects_are_refused_by_name(value: Any, message: str, options: dict[str, Any]) -> None:
     with pytest.raises(CheckpointError) as caught:
-        tl.load(saved(value, **options))
-    assert f"'{says}'" in str(caught.value)
+        tl.load(torch_bytes(value, **options))
+    assert f"'{message}'" in str(caught.value)
 
 
 def test_script_is_refused(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_script_is_refused(tmp_path: Path) -> None:
 
 def test_checkpoint_of_an_absent_device_needs_map_location() -> None:
     x = torch.ones(2)
-    legacy = saved(x, _use_new_zipfile_serialization=False)
+    legacy = torch_bytes(x, _use_new_zipfile_serialization=False)
     raw = bytes(legacy.replace(b"\x03\x00\x00\x00cpu", b"\x06\x00\x00\x00cuda:9"))
     for load in (tl.load, torch.load):
         with pytest.raises(RuntimeError, match="map_location"):
@@ -196,7 +196,7 @@ def test_checkpoint_of_an_absent_device_needs_map_location() -> None:
 
 @st.composite
 def views(draw: st.DrawFn) -> torch.Tensor:
-    """A view of eight elements, by any size, strides and offset that they have room for."""
+    """Return a random view of eight elements: any size, strides and offset that fit."""
     size = draw(st.lists(st.integers(0, 3), max_size=3))
     stride = draw(st.lists(st.integers(0, 3), min_size=len(size), max_size=len(size)))
     last = sum((n - 1) * step for n, step in zip(size, stride, strict=True)) if all(size) else 0
@@ -206,7 +206,7 @@ def views(draw: st.DrawFn) -> torch.Tensor:
 
 @given(st.lists(views(), min_size=1, max_size=3), st.booleans())
 def test_any_view_makes_the_round_trip(tensors: list[torch.Tensor], new: bool) -> None:
-    ours = tl.load(saved(tensors, _use_new_zipfile_serialization=new))
+    ours = tl.load(torch_bytes(tensors, _use_new_zipfile_serialization=new))
     assert_same(ours, tensors)
     file = io.BytesIO()
     tl.save(ours, file)

@@ -1,4 +1,4 @@
-"""The constraints of tallow.keras against Keras': alone, and on the weights of layers while they learn."""
+"""The constraints of tallow.keras compared with Keras: alone, and on the weights of layers during training."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ LAYERS: list[tuple[str, tuple[Any, ...], tuple[int, ...], tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("name", "args", "shape", "parts"), LAYERS, ids=[row[0] for row in LAYERS])
-def test_weights_are_held_while_they_learn(
+def test_weights_are_constrained_during_training(
     name: str, args: tuple[Any, ...], shape: tuple[int, ...], parts: tuple[str, ...]
 ) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(8, *shape)).astype(np.float32)
     models = []
     for library in (keras, ours):
-        held = {f"{part}_constraint": library.constraints.MaxNorm(0.3, axis=-1) for part in parts}
-        given = library.Input(shape)
-        layer = getattr(library.layers, name)(*args, **held)
-        models.append(library.Model(given, layer(given, given) if name == "MultiHeadAttention" else layer(given)))
+        constraints = {f"{part}_constraint": library.constraints.MaxNorm(0.3, axis=-1) for part in parts}
+        inputs = library.Input(shape)
+        layer = getattr(library.layers, name)(*args, **constraints)
+        models.append(library.Model(inputs, layer(inputs, inputs) if name == "MultiHeadAttention" else layer(inputs)))
     theirs, mine = models
     mine.set_weights([np.asarray(w) for w in theirs.get_weights()])
     y = rng.normal(size=theirs.compute_output_shape(x.shape)).astype(np.float32)

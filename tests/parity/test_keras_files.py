@@ -1,4 +1,4 @@
-"""Files of Keras read by tallow.keras, and the other way round: the same outputs, and training goes on the same."""
+"""Keras files read by tallow.keras and vice versa: equal outputs, and training continues equally."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def inputs(model: Any) -> Any:
         is_integer = "int" in str(tensor.dtype)
         return rng.integers(0, 7, shape).astype(np.int32) if is_integer else rng.normal(size=shape).astype(np.float32)
 
-    found = {tensor.name: values(tensor) for tensor in model.inputs}
-    return found if len(found) > 1 else next(iter(found.values()))
+    arrays = {tensor.name: values(tensor) for tensor in model.inputs}
+    return arrays if len(arrays) > 1 else next(iter(arrays.values()))
 
 
 def flat(outputs: Any) -> list[Any]:
@@ -113,7 +113,7 @@ def test_models(make: Any, source: str, target: str, tmp_path: Path) -> None:
     for expected, got in zip(flat(model.predict(x, verbose=0)), flat(loaded.predict(x, verbose=0)), strict=True):
         np.testing.assert_allclose(got, expected, rtol=rough * TOLERANCE, atol=rough * TOLERANCE)
     assert [layer.name for layer in loaded.layers if layer.weights] == [w.name for w in model.layers if w.weights]
-    # The weights alone, into a model of the same program.
+    # Weights alone, for a model built by the same program.
     model.save_weights(tmp_path / "model.weights.h5")
     fresh = make(LIBRARIES[target])
     fresh.load_weights(tmp_path / "model.weights.h5")
@@ -141,15 +141,15 @@ OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("source", "target"), DIRECTIONS)
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=[f"{row[0]}-{i}" for i, row in enumerate(OPTIMIZERS)])
-def test_training_goes_on(name: str, options: dict[str, Any], source: str, target: str, tmp_path: Path) -> None:
+def test_training_continues(name: str, options: dict[str, Any], source: str, target: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(16, 4)).astype(np.float32), rng.integers(0, 3, 16)
     k = LIBRARIES[source]
     model = k.Sequential([k.Input((4,)), k.layers.Dense(5, "tanh"), k.layers.Dense(3)])
     rate = k.optimizers.schedules.ExponentialDecay(0.05, 2, 0.9) if name == "Lion" else None
     loss = k.losses.SparseCategoricalCrossentropy(from_logits=True)
-    made = getattr(k.optimizers, name)(**options, **({} if rate is None else {"learning_rate": rate}))
-    model.compile(made, loss, metrics=["accuracy", k.metrics.SparseTopKCategoricalAccuracy(2)])
+    optimizer = getattr(k.optimizers, name)(**options, **({} if rate is None else {"learning_rate": rate}))
+    model.compile(optimizer, loss, metrics=["accuracy", k.metrics.SparseTopKCategoricalAccuracy(2)])
     model.fit(x, y, batch_size=4, epochs=1, shuffle=False, verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = LIBRARIES[target].models.load_model(tmp_path / "model.keras")
@@ -170,7 +170,7 @@ def test_layers_follow_the_mode_of_the_call(source: str, target: str, tmp_path: 
     assert [bool((np.asarray(loaded(ones, training=mode)) == 0).any()) for mode in (True, False)] == [True, False]
 
 
-def test_a_mode_that_was_asked_for_stays(tmp_path: Path) -> None:
+def test_an_explicit_mode_is_kept(tmp_path: Path) -> None:
     x = ours.Input((50,))
     ours.Model(x, ours.layers.Dropout(0.5)(x, training=True)).save(tmp_path / "model.keras")
     loaded = ours.models.load_model(tmp_path / "model.keras")
@@ -212,17 +212,19 @@ def test_subclasses(tmp_path: Path) -> None:
         )
 
 
-def test_every_operation_is_keras() -> None:
-    """What the table of operations says of the functions that there are."""
+def test_operations_match_keras() -> None:
+    """Compare the table of operations with Keras' classes and with the existing functions."""
     for name, operation in OPERATIONS.items():
         kind = getattr(importlib.import_module(operation.module), operation.class_name)
         assert issubclass(kind, keras.src.ops.operation.Operation), name
         assert set(operation.options) <= set(inspect.signature(kind.__init__).parameters), name
-    made = "arange bartlett blackman empty eye full geomspace hamming hanning identity kaiser linspace logspace ones"
-    made += " tri zeros"
+    creation = (
+        "arange bartlett blackman empty eye full geomspace hamming hanning identity kaiser linspace logspace ones"
+    )
+    creation += " tri zeros"
     composed = "conj convert_to_numpy convert_to_tensor diff dtype is_tensor ndim rearrange saturate_cast shape"
     of_functions = "associative_scan cond custom_gradient fori_loop map scan switch vectorized_map while_loop"
-    others = {*made.split(), *composed.split(), *of_functions.split()}  # no operations of a saved model
+    others = {*creation.split(), *composed.split(), *of_functions.split()}  # not operations of a saved model
     assert set(FUNCTIONS) - set(OPERATIONS) <= others | {"cast", "ones_like", "zeros_like"}
 
 
@@ -239,5 +241,5 @@ def test_older_files_of_weights(tmp_path: Path) -> None:
 def test_code_in_a_file_of_keras_is_refused(tmp_path: Path) -> None:
     model = keras.Sequential([keras.Input((4,)), keras.layers.Lambda(lambda x: x * 2)])
     model.save(tmp_path / "model.keras")
-    with pytest.raises(tl.errors.CheckpointError, match="code of whoever made the file"):
+    with pytest.raises(tl.errors.CheckpointError, match="code in files is never executed"):
         ours.models.load_model(tmp_path / "model.keras")

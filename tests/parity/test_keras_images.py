@@ -1,4 +1,4 @@
-"""Pictures as arrays, and settings of training, against Keras."""
+"""Images as arrays, and training settings, compared with Keras."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PICTURE = np.random.default_rng(0).integers(0, 256, (7, 10, 4)).astype(np.float3
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
 @pytest.mark.parametrize("scale", [True, False])
-def test_arrays_to_pictures_and_back(channels: int, layout: str, scale: bool) -> None:
-    x = PICTURE[:, :, :channels] / (1 if channels > 1 else 0.5)  # of one channel there may be larger values
+def test_arrays_to_images_and_back(channels: int, layout: str, scale: bool) -> None:
+    x = PICTURE[:, :, :channels] / (1 if channels > 1 else 0.5)  # a single channel may have larger values
     x = x if layout == "channels_last" else x.transpose(2, 0, 1)
     mine, theirs = (k.utils.array_to_img(x, data_format=layout, scale=scale) for k in (ours, keras))
     assert mine.mode == theirs.mode
     np.testing.assert_allclose(np.asarray(mine, int), np.asarray(theirs, int), atol=1)  # 254.999 or 255
-    for given in (mine, mine.convert("L")):
-        back = [k.utils.img_to_array(given, data_format=layout, dtype="float64") for k in (ours, keras)]
+    for image in (mine, mine.convert("L")):
+        back = [k.utils.img_to_array(image, data_format=layout, dtype="float64") for k in (ours, keras)]
         assert back[0].dtype == back[1].dtype
         np.testing.assert_array_equal(*back)
 
@@ -66,8 +66,8 @@ def test_smart_resize(size: tuple[int, int], shape: tuple[int, ...]) -> None:
     assert isinstance(ours.preprocessing.image.smart_resize(tl.tensor(x), size), tl.Tensor)
 
 
-def test_what_is_no_picture() -> None:
-    with pytest.raises(ShapeError, match="no picture"):
+def test_invalid_images() -> None:
+    with pytest.raises(ShapeError, match="expected an image of 2 or 3 dims"):
         ours.utils.img_to_array(np.zeros(3))
     with pytest.raises(ShapeError, match="2 channels"):
         ours.utils.array_to_img(np.zeros((2, 2, 2)))
@@ -86,7 +86,7 @@ def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Count(ours.callbacks.Callback):  # type: ignore[misc]
-    """How many epochs and batches there were."""
+    """Counts epochs and batches."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class Count(ours.callbacks.Callback):  # type: ignore[misc]
         self.batches += 1
 
 
-def compiled() -> Any:
+def compile_model() -> Any:
     model = ours.Sequential([ours.Input((2,)), ours.layers.Dense(1)])
     model.compile("sgd", "mse")
     return model
@@ -112,10 +112,12 @@ def test_limits_of_epochs_and_steps() -> None:
     try:
         assert (ours.config.max_epochs(), ours.config.max_steps_per_epoch()) == (2, 3)
         with pytest.warns(UserWarning, match="max_epochs|max_steps_per_epoch"):
-            compiled().fit(np.ones((40, 2)), np.ones((40, 1)), batch_size=4, epochs=5, verbose=0, callbacks=[count])
+            compile_model().fit(
+                np.ones((40, 2)), np.ones((40, 1)), batch_size=4, epochs=5, verbose=0, callbacks=[count]
+            )
         assert (count.epochs, count.batches) == (2, 6)
         short = Count()
-        compiled().fit(np.ones((8, 2)), np.ones((8, 1)), batch_size=4, epochs=1, verbose=0, callbacks=[short])
+        compile_model().fit(np.ones((8, 2)), np.ones((8, 1)), batch_size=4, epochs=1, verbose=0, callbacks=[short])
         assert (short.epochs, short.batches) == (1, 2)
         with pytest.raises(ArgumentError, match="max_epochs"):
             ours.config.set_max_epochs(0)
@@ -129,24 +131,24 @@ def test_messages_go_to_a_logger(capsys: pytest.CaptureFixture[str], caplog: pyt
     try:
         assert not ours.config.is_interactive_logging_enabled()
         with caplog.at_level(logging.INFO, logger="tallow.keras"):
-            compiled().fit(np.ones((8, 2)), np.ones((8, 1)), epochs=2, verbose=1)
+            compile_model().fit(np.ones((8, 2)), np.ones((8, 1)), epochs=2, verbose=1)
         assert capsys.readouterr().out == ""
         assert "Epoch 2/2" in caplog.text
         assert "loss: " in caplog.text
     finally:
         ours.utils.enable_interactive_logging()
-    compiled().fit(np.ones((8, 2)), np.ones((8, 1)), verbose=2)
+    compile_model().fit(np.ones((8, 2)), np.ones((8, 1)), verbose=2)
     assert "loss: " in capsys.readouterr().out
 
 
-def test_remat_computes_anew_and_has_the_gradients() -> None:
+def test_remat_recomputes_and_has_the_same_gradients() -> None:
     calls = []
 
-    def cubed(x: Any) -> Any:
+    def cube(x: Any) -> Any:
         calls.append(1)
         return x * x * x
 
     x = tl.tensor([2.0], requires_grad=True)
-    ours.remat(cubed)(x).sum().backward()
+    ours.remat(cube)(x).sum().backward()
     assert len(calls) == 2
     assert x.grad.tolist() == [12.0]

@@ -1,4 +1,4 @@
-"""The layers of tallow.keras against Keras: equal weights give equal outputs, shapes and gradients."""
+"""The layers of tallow.keras compared with Keras: equal weights give equal outputs, shapes and gradients."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
       for p in ("valid", "same")],
     *[("MaxPooling2D", {"pool_size": k, "padding": p, "strides": s}, [IMAGES])
       for k in (2, 3) for p in ("valid", "same") for s in (None, 1, 2)],
-    # Where one side is padded more than the other, Keras on PyTorch repeats the edge; see tests/unit/test_keras_layers.
+    # If padding is not symmetric, Keras on PyTorch repeats the edge; see tests/unit/keras/test_layers.
     *[("AveragePooling2D", {"pool_size": k, "padding": p, "strides": s}, [IMAGES])
       for k, p, s in ((2, "valid", None), (3, "valid", 2), (3, "same", 1))],
     *[(f"{kind}Pooling1D", {"pool_size": 3, "padding": p, "strides": s}, [STEPS])
@@ -109,7 +109,7 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
       for mode in ("log", "magnitude", "psd", "real", "imag", "stft") for p in ("valid", "same")],
     ("STFTSpectrogram", {"frame_length": 8, "expand_dims": True, "window": None, "scaling": "spectrum"}, [(2, 30, 2)]),
     ("EinsumDense", {"equation": "abc,cd->abd", "output_shape": (7, 5), "bias_axes": "d"}, [STEPS]),
-    # Of images, whose size is not square, Keras tells the symbolic shape with height and width swapped.
+    # For images that are not square, Keras swaps height and width in the symbolic shape.
     ("EinsumDense", {"equation": "...x,xy->...y", "output_shape": 5, "bias_axes": "y", "activation": "relu"}, [STEPS]),
     ("EinsumDense", {"equation": "ab...,bc->ac...", "output_shape": 5, "bias_axes": "c"}, [STEPS]),
     ("EinsumDense", {"equation": "abc,cde->abde", "output_shape": (7, 2, 3), "bias_axes": "de"}, [STEPS]),
@@ -129,7 +129,7 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
 ]  # fmt: skip
 
 
-# Layers that change images at random, with ranges that leave one change.
+# Layers that change images at random, with ranges that leave one possible change.
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("RandomRotation", {"factor": (0.1, 0.1)}),
     ("RandomRotation", {"factor": (-0.3, -0.3), "fill_mode": "nearest"}),
@@ -141,7 +141,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("RandomBrightness", {"factor": (0.2, 0.2), "value_range": (-1, 1)}),
 ]
 
-# The same, of colors from 0 to 1 or from 0 to 255.
+# The same, for colours from 0 to 1 or from 0 to 255.
 COLORS: list[tuple[str, dict[str, Any], int]] = [
     ("RandomGrayscale", {"factor": 1.0}, 1),
     ("RandomInvert", {"factor": (1.0, 1.0), "value_range": (0, 1)}, 1),
@@ -177,7 +177,7 @@ SOUNDS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments"), SOUNDS)
-def test_spectrograms_of_sounds(name: str, arguments: dict[str, Any]) -> None:
+def test_spectrograms(name: str, arguments: dict[str, Any]) -> None:
     x = values((2, 300), 1)
     expected = keras.ops.convert_to_numpy(getattr(keras.layers, name)(**arguments)(x))
     layer = getattr(ours.layers, name)(**arguments)
@@ -186,16 +186,16 @@ def test_spectrograms_of_sounds(name: str, arguments: dict[str, Any]) -> None:
     assert getattr(ours.layers, name).from_config(layer.get_config())(tl.tensor(x)).shape == expected.shape
 
 
-@pytest.mark.filterwarnings("ignore:Tensor.T is deprecated on 0-D tensors")  # that Keras uses
+@pytest.mark.filterwarnings("ignore:Tensor.T is deprecated on 0-D tensors")  # the one that Keras uses
 @pytest.mark.parametrize(("name", "arguments", "most"), COLORS)
-def test_changes_of_colors(name: str, arguments: dict[str, Any], most: int) -> None:
+def test_color_augmentations(name: str, arguments: dict[str, Any], most: int) -> None:
     count = 1 if name == "Equalization" else 2  # Keras equalizes all images of a batch together
     x = most * np.random.default_rng(0).random((count, 9, 8, 3)).astype(np.float32)
     expected = keras.ops.convert_to_numpy(getattr(keras.layers, name)(**arguments)(x, training=True))
     layer = getattr(ours.layers, name)(**arguments)
     again = getattr(ours.layers, name).from_config(layer.get_config())
-    for made in (layer, again):
-        y = made(tl.tensor(x), training=True).numpy()
+    for instance in (layer, again):
+        y = instance(tl.tensor(x), training=True).numpy()
         np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4 * most)
     assert layer(tl.tensor(x[0]), training=True).shape == expected.shape[1:]
     assert layer(ours.Input((9, 8, 3))).shape == (None, *expected.shape[1:])
@@ -223,7 +223,7 @@ def test_encoding(name: str, arguments: dict[str, Any], inputs: Any) -> None:
     assert symbol.shape == expected.shape
 
 
-def test_ranges_are_those_that_keras_finds() -> None:
+def test_adapted_ranges_are_those_of_keras() -> None:
     layers = [library.layers.Discretization(num_bins=5, epsilon=0.02) for library in (keras, ours)]
     for layer in layers:
         layer.update_state(values((300,), 1))
@@ -233,7 +233,7 @@ def test_ranges_are_those_that_keras_finds() -> None:
 
 
 @pytest.mark.parametrize(("name", "arguments"), CHANGES)
-def test_changes_of_images(name: str, arguments: dict[str, Any]) -> None:
+def test_image_augmentations(name: str, arguments: dict[str, Any]) -> None:
     x = values(IMAGES, 1)
     expected = getattr(keras.layers, name)(**arguments)(x, training=True)
     y = getattr(ours.layers, name)(**arguments)(tl.tensor(x), training=True)
@@ -254,7 +254,7 @@ def test_layer(name: str, arguments: dict[str, Any], shapes: list[tuple[int, ...
 
 @pytest.mark.parametrize("name", [name for name, _, shapes in CASES if "Conv" in name and shapes == [IMAGES]])
 def test_unknown_sizes_stay_unknown(name: str) -> None:
-    arguments = next(arguments for found, arguments, _ in CASES if found == name)
+    arguments = next(arguments for case_name, arguments, _ in CASES if case_name == name)
     shape = (None, None, 4)
     theirs = getattr(keras.layers, name)(**arguments)(keras.Input(shape))
     assert getattr(ours.layers, name)(**arguments)(ours.Input(shape)).shape == theirs.shape
@@ -313,8 +313,8 @@ def test_bidirectional(name: str, merge_mode: str | None, sequences: bool) -> No
 
     theirs, mine = make(keras), make(ours)
     agree(theirs, mine, [values(STEPS, 1)], plain_call)
-    expected, found = as_list(theirs(keras.Input((7, 4)))), as_list(mine(ours.Input((7, 4))))
-    assert [tuple(t.shape) for t in found] == [tuple(t.shape) for t in expected]
+    expected, results = as_list(theirs(keras.Input((7, 4)))), as_list(mine(ours.Input((7, 4))))
+    assert [tuple(t.shape) for t in results] == [tuple(t.shape) for t in expected]
 
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
@@ -343,18 +343,20 @@ def test_embedding() -> None:
     agree(theirs, mine, [np.array([[1, 2, 9], [0, 0, 3]])], plain_call)
 
 
-@pytest.mark.parametrize("given", [(True, True), (True, False), (False, False)])
+@pytest.mark.parametrize("with_masks", [(True, True), (True, False), (False, False)])
 @pytest.mark.parametrize(("name", "arguments"), [("Add", {}), ("Concatenate", {}), ("Concatenate", {"axis": 1})])
-def test_masks_of_several_become_one(name: str, arguments: dict[str, Any], given: tuple[bool, bool]) -> None:
+def test_masks_of_several_become_one(name: str, arguments: dict[str, Any], with_masks: tuple[bool, bool]) -> None:
     rng = np.random.default_rng(0)
     masks = [rng.random((3, 7)) > 0.5 for _ in range(2)]
-    found = []
+    results = []
     for library, make in ((keras, keras.ops.convert_to_tensor), (ours, tl.tensor)):
         layer = getattr(library.layers, name)(**arguments)
         inputs = [make(values(STEPS, seed)) for seed in (1, 2)]
-        mask = layer.compute_mask(inputs, [make(m) if there else None for m, there in zip(masks, given, strict=True)])
-        found.append(None if mask is None else np.asarray(mask.cpu()))
-    np.testing.assert_array_equal(found[1], found[0])
+        mask = layer.compute_mask(
+            inputs, [make(m) if has_mask else None for m, has_mask in zip(masks, with_masks, strict=True)]
+        )
+        results.append(None if mask is None else np.asarray(mask.cpu()))
+    np.testing.assert_array_equal(results[1], results[0])
 
 
 def test_masks_travel_from_an_embedding() -> None:
@@ -400,12 +402,12 @@ def test_multi_head_attention(heads: Any, arguments: dict[str, Any], options: di
     else:
         layers = [library.layers.GroupQueryAttention(*heads, **arguments) for library in (keras, ours)]
     mask = np.random.default_rng(0).random((3, 7, 5)) > 0.4
-    mask[:, :, 0] = True  # a query that sees no key has no defined result: Keras has two, by the path it takes
+    mask[:, :, 0] = True  # a fully masked query has no defined result: Keras has two, depending on the code path
 
     def call(layer: Any, tensors: list[Any]) -> Any:
         make = torch.tensor if isinstance(tensors[0], torch.Tensor) else tl.tensor
-        given = {**options, "attention_mask": make(mask)} if "attention_mask" in options else options
-        return layer(*tensors, **given)
+        call_options = {**options, "attention_mask": make(mask)} if "attention_mask" in options else options
+        return layer(*tensors, **call_options)
 
     agree(layers[0], layers[1], [values((3, 7, 6), 1), values((3, 5, 6), 2), values((3, 5, 8), 3)], call)
 
@@ -474,7 +476,7 @@ def test_kernels_start_with_the_same_spread(name: str, arguments: dict[str, Any]
         np.testing.assert_allclose(np.abs(other).max(), np.abs(one).max(), rtol=0.01)
 
 
-def test_attention_sees_the_masks_of_its_arguments() -> None:
+def test_attention_uses_the_masks_of_its_arguments() -> None:
     indices = np.array([[1, 2, 0, 0], [3, 0, 0, 0], [4, 5, 6, 7]])
 
     def make(library: Any) -> Any:
@@ -484,6 +486,6 @@ def test_attention_sees_the_masks_of_its_arguments() -> None:
 
     def call(model: Any, tensors: list[Any]) -> Any:
         y = model(tensors[0])
-        return y[:, :1]  # the others are padding of some sequence: queries that see no key
+        return y[:, :1]  # the others are padding of some sequence: fully masked queries
 
     agree(make(keras), make(ours), [indices], call)

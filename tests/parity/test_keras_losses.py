@@ -1,4 +1,4 @@
-"""The losses of tallow.keras against Keras's: values, gradients, weights, reductions."""
+"""The losses of tallow.keras compared with Keras: values, gradients, weights, reductions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ CASES: list[tuple[str, dict[str, Any], Any, Any]] = [
     ("SquaredHinge", {}, BITS, LOGITS),
     ("CategoricalHinge", {}, ONE_HOT, LOGITS),
 ]
-WHOLE = ("Dice", "Tversky")  # one number for a batch
+WHOLE = ("Dice", "Tversky")  # one value per batch
 CASES += [("Circle", options, np.arange(8) % 3, UNIT) for options in CIRCLES]
 SPELLED = np.array([[1, 2, 0], [3, 3, 0], [4, 1, 2], [1, 0, 0]] * 2)
 CASES += [("CTC", {}, SPELLED, rng.normal(size=(8, 7, 5)).astype("float32"))]
@@ -92,7 +92,7 @@ IDS = [f"{name}-{i}" for i, (name, *_) in enumerate(CASES)]
 
 
 def both(name: str, options: dict[str, Any], y_true: Any, y_pred: Any, weight: Any = None) -> Any:
-    """The loss and its gradient, tallow's and Keras's."""
+    """Return the loss and its gradient, tallow's and Keras's."""
     ours = tl.tensor(y_pred, requires_grad=True)
     loss = getattr(losses, name)(**options)(y_true, ours, weight)
     loss.sum().backward()
@@ -127,7 +127,7 @@ def test_a_loss_has_keras_name(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(losses.CLASSES))
 def test_a_configuration_is_keras(name: str) -> None:
     ours, theirs = getattr(losses, name)().get_config(), getattr(keras.losses, name)().get_config()
-    common = ours.keys() & theirs.keys()  # Keras forgets some arguments, the delta of Huber for one
+    common = ours.keys() & theirs.keys()  # Keras drops some arguments, for example Huber's delta
     assert {key: ours[key] for key in common} == {key: theirs[key] for key in common}
 
 
@@ -137,8 +137,8 @@ def test_the_dtype_of_a_loss(name: str, dtype: str) -> None:
     y_true, y_pred = (ONE_HOT, PROBABILITIES) if name.startswith("Cat") else NUMBERS
     expected = getattr(keras.losses, name)(dtype=dtype)(y_true, torch.tensor(y_pred))
     value = getattr(losses, name)(dtype=dtype)(y_true, tl.tensor(y_pred))
-    assert value.dtype.name == dtype  # Keras on PyTorch has float32 in place of float64
-    # Keras rounds each step to sixteen bits, tallow the result.
+    assert value.dtype.name == dtype  # Keras on PyTorch uses float32 in place of float64
+    # Keras rounds each step to 16 bits, tallow rounds the result.
     np.testing.assert_allclose(float(value), float(expected), rtol=5e-3 if dtype == "float16" else 1e-6)
 
 

@@ -1,4 +1,4 @@
-"""The metrics of tallow.keras against Keras's, over three batches of different sizes, with and without weights."""
+"""The metrics of tallow.keras compared with Keras, for three batches of different sizes, with and without weights."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def test_a_metric_is_keras(name: str, options: dict[str, Any], y_true: Any, y_pr
             weight = None if weights is None else weights[rows]
             for metric in (ours, theirs):
                 metric.update_state(y_true[rows], y_pred[rows], sample_weight=weight)
-            found, expected = ours.result().numpy(), keras.ops.convert_to_numpy(theirs.result())
-            assert found.shape == expected.shape
-            np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+            result, expected = ours.result().numpy(), keras.ops.convert_to_numpy(theirs.result())
+            assert result.shape == expected.shape
+            np.testing.assert_allclose(result, expected, rtol=TOLERANCE, atol=TOLERANCE)
         if not repetition:
             ours.reset_state()
             theirs.reset_state()
@@ -153,7 +153,7 @@ def test_overlaps_are_keras(name: str, options: dict[str, Any], y_true: Any, y_p
     assert {key: ours.get_config()[key] for key in options} == options
 
 
-# What has no default.
+# arguments without a default
 NEEDED: dict[str, dict[str, Any]] = {
     "IoU": {"num_classes": 3, "target_class_ids": [0, 2]},
     "MeanIoU": {"num_classes": 3},
@@ -180,7 +180,7 @@ def test_a_name_a_direction_and_a_configuration_are_keras(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mse", "mae", "bce", "binary_accuracy", "cosine_similarity", "r2_score", "precision"])
-def test_a_string_is_the_metric_that_keras_takes(name: str) -> None:
+def test_strings_name_the_same_metrics_as_in_keras(name: str) -> None:
     expected = keras.metrics.get(name)
     expected = expected() if isinstance(expected, type) else expected
     assert type(metrics.get(name)).__name__ == type(expected).__name__

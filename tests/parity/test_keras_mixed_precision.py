@@ -1,4 +1,4 @@
-"""Dtype policies against Keras': what is computed in 16 bits, what is kept in 32, and training with both."""
+"""Dtype policies compared with Keras: 16-bit computations, 32-bit variables, and training with both."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_layers(name: str, options: dict[str, Any], shape: tuple[int, ...], poli
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_training(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ours.dtype_policies, "_set", [])
+    monkeypatch.setattr(ours.dtype_policies, "_global_policy", [])
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(32, 6)).astype(np.float32), rng.integers(0, 3, 32)
     models = []
@@ -88,7 +88,7 @@ def test_training(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_scale_of_the_loss() -> None:
     gradients = [1.0, float("inf"), 2.0, 3.0, -1.0, float("nan"), 1.0]
-    found = []
+    results = []
     for library in LIBRARIES:
         optimizer = library.optimizers.LossScaleOptimizer(library.optimizers.SGD(0.1), 8.0, 2)
         weight = keras.Variable(np.ones(1, np.float32)) if library is keras else tl.ones(1, requires_grad=True)
@@ -105,8 +105,8 @@ def test_scale_of_the_loss() -> None:
                     int(optimizer.iterations),
                 )
             )
-        found.append(steps)
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+        results.append(steps)
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-6)
 
 
 def test_policies() -> None:
@@ -118,5 +118,5 @@ def test_policies() -> None:
         assert repr(mine) == repr(theirs)
         assert ours.dtype_policies.deserialize(keras.dtype_policies.serialize(theirs)) == mine
         assert keras.dtype_policies.deserialize(ours.dtype_policies.serialize(mine)) == theirs
-    with pytest.raises(ValueError, match="'mixed_float8' names no dtype"):
+    with pytest.raises(ValueError, match="'mixed_float8' is not the name of a dtype"):
         ours.DTypePolicy("mixed_float8")

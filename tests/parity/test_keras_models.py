@@ -1,4 +1,4 @@
-"""The models of tallow.keras against Keras: order of layers and weights, summaries, descriptions, results."""
+"""The models of tallow.keras compared with Keras: order of layers and weights, summaries, configs, results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cnn(k: Any) -> Any:
 
 
 def branches(k: Any) -> Any:
-    """Branches of several lengths, a shared layer, two inputs and two outputs."""
+    """Branches of different lengths, a shared layer, two inputs and two outputs."""
     L = k.layers
     a, b = k.Input(shape=(8,), name="a"), k.Input(shape=(8,), name="b")
     shared = L.Dense(6, activation="tanh", name="shared")
@@ -89,8 +89,8 @@ def set_equal_weights(theirs: Any, mine: Any) -> None:
 def assert_same_results(theirs: Any, mine: Any, make: Any) -> None:
     xs = inputs_of(make)
     expected = theirs([torch.tensor(x) for x in xs] if len(xs) > 1 else torch.tensor(xs[0]))
-    found = mine([tl.tensor(x) for x in xs] if len(xs) > 1 else tl.tensor(xs[0]))
-    pairs = zip(expected, found, strict=True) if isinstance(expected, list | tuple) else [(expected, found)]
+    results = mine([tl.tensor(x) for x in xs] if len(xs) > 1 else tl.tensor(xs[0]))
+    pairs = zip(expected, results, strict=True) if isinstance(expected, list | tuple) else [(expected, results)]
     for one, other in pairs:
         np.testing.assert_allclose(other.numpy(force=True), one.detach().numpy(), rtol=1e-4, atol=1e-5)
 
@@ -108,7 +108,7 @@ def test_layers_weights_and_results(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", MODELS)
-def test_keras_descriptions_are_read(make: Any) -> None:
+def test_keras_configs_load(make: Any) -> None:
     theirs = make(keras)
     ours.utils.clear_session()
     mine = ours.models.model_from_json(theirs.to_json())
@@ -118,7 +118,7 @@ def test_keras_descriptions_are_read(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [mlp, cnn, branches, nested])
-def test_keras_reads_ours(make: Any) -> None:
+def test_keras_loads_our_configs(make: Any) -> None:
     theirs = keras.models.model_from_json(json.dumps(json.loads(make(ours).to_json())))
     mine = make(ours)
     set_equal_weights(theirs, mine)
@@ -134,16 +134,16 @@ def test_summary(make: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyP
     texts: list[str] = []
     for library in (keras, ours):
         make(library).summary(print_fn=texts.append, **options)
-    expected, found = ([line.rstrip() for line in text.strip().splitlines()] for text in texts)
-    assert found == expected
+    expected, result = ([line.rstrip() for line in text.strip().splitlines()] for text in texts)
+    assert result == expected
 
 
 def test_summary_of_a_model_not_built() -> None:
     texts: list[str] = []
     for k in (keras, ours):
         k.Sequential([k.layers.Dense(3), k.layers.Dense(4)]).summary(print_fn=texts.append, line_length=80)
-    expected, found = ([line.rstrip() for line in text.strip().splitlines()] for text in texts)
-    assert found == expected
+    expected, results = ([line.rstrip() for line in text.strip().splitlines()] for text in texts)
+    assert results == expected
 
 
 def test_regularization_losses() -> None:
@@ -177,13 +177,13 @@ INITIALIZERS = [
 def test_initializers_have_the_same_distribution(name: str, shape: tuple[int, ...]) -> None:
     expected = np.sort(np.asarray(getattr(keras.initializers, name)(seed=1)(shape)).ravel())
     tl.manual_seed(0)
-    found = np.sort(getattr(ours.initializers, name)()(shape).numpy().ravel())
+    results = np.sort(getattr(ours.initializers, name)()(shape).numpy().ravel())
     scale = expected.std()
-    # Quantiles of some 70 000 draws: a standard error of 0.6 % in the middle, and of 2 % where one draw in 100 lies.
+    # Quantiles of about 70 000 draws: a standard error of 0.6 % in the middle, and of 2 % at the 1st percentile.
     for q, tolerance in ((0.01, 0.1), (0.1, 0.03), (0.5, 0.03), (0.9, 0.03), (0.99, 0.1)):
-        assert abs(np.quantile(found, q) - np.quantile(expected, q)) < tolerance * scale
+        assert abs(np.quantile(results, q) - np.quantile(expected, q)) < tolerance * scale
     is_bounded = name not in ("RandomNormal", "Orthogonal")
-    assert not is_bounded or found[-1] == pytest.approx(expected[-1], rel=0.02)
+    assert not is_bounded or results[-1] == pytest.approx(expected[-1], rel=0.02)
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* was passed an input with a mask")
@@ -196,16 +196,16 @@ def test_a_mask_that_the_caller_passes(kind: str) -> None:
         if kind == "sequential":
             model = k.Sequential([k.Input(shape=(4, 3)), k.layers.GlobalAveragePooling1D()])
         else:
-            given = k.Input(shape=(4, 3))
-            model = k.Model(given, k.layers.GlobalAveragePooling1D()(given))
+            inputs = k.Input(shape=(4, 3))
+            model = k.Model(inputs, k.layers.GlobalAveragePooling1D()(inputs))
         value = tensor(x)
         results.append([np.asarray(model(value, mask=tensor(mask))), np.asarray(model(tensor(x)))])
     np.testing.assert_allclose(results[1], results[0], rtol=1e-6)
-    np.testing.assert_array_equal(results[1][1], np.asarray(model(value)))  # nothing stays on the caller's tensor
+    np.testing.assert_array_equal(results[1][1], np.asarray(model(value)))  # nothing is left on the caller's tensor
 
 
 def test_inputs_that_are_not_supported() -> None:
     with pytest.raises(NotImplementedError, match="optional inputs are not supported"):
         ours.Input(shape=(3,), optional=True)
-    with pytest.raises(NotImplementedError, match=r"no \.npz file is read"):
+    with pytest.raises(NotImplementedError, match=r"reading \.npz files is not supported"):
         ours.datasets.mnist.load_data("digits.npz")

@@ -1,6 +1,6 @@
-"""How many of Keras' public names tallow.keras answers to, namespace by namespace; `pytest -rP` shows the numbers.
+"""Coverage of Keras' public names by tallow.keras, by namespace; `pytest -rP` prints the numbers.
 
-A name counts if `tallow.keras` has it in the same namespace. What it computes is the other files' matter.
+A name counts if `tallow.keras` has it in the same namespace. Other files test behaviour.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def public_names(module: Any) -> dict[str, Any]:
 
 
 def namespaces(module: Any = keras, path: str = "keras") -> dict[str, list[str]]:
-    """Namespace -> its public names, without the modules in it, which are namespaces themselves."""
+    """Return namespace -> its public names, without the modules in it, which are namespaces themselves."""
     members = public_names(module)
     found = {path: [name for name, value in members.items() if not isinstance(value, types.ModuleType)]}
     for name, value in members.items():
@@ -69,7 +69,7 @@ def missing_from(path: str, names: list[str]) -> list[str]:
     return [name for name in names if not hasattr(module, name)]
 
 
-def test_most_public_names_of_keras_are_there() -> None:
+def test_most_public_names_of_keras_exist() -> None:
     total = present = 0
     for path, names in namespaces().items():
         missing = missing_from(path, names)
@@ -79,8 +79,8 @@ def test_most_public_names_of_keras_are_there() -> None:
     assert present / total >= LEAST
 
 
-def test_what_is_left_out_is_a_name_of_keras() -> None:
-    """So that the lists shrink when Keras drops a name."""
+def test_excluded_names_are_names_of_keras() -> None:
+    """Excluded names must exist in Keras, so the lists shrink when Keras drops a name."""
 
     def resolves(path: str) -> bool:
         found: Any = keras

@@ -1,4 +1,4 @@
-"""The functions of tallow.keras.ops against those of keras.ops: of tensors, and of symbolic tensors."""
+"""The functions of tallow.keras.ops compared with keras.ops, for tensors and symbolic tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tallow as tl
 from tallow import keras as ours
 from tallow.keras.functions import FUNCTIONS
 from tallow.keras.functions.arrays import REDUCTIONS
-from tallow.keras.functions.elements import BINARY, OF_KERAS_ALONE, RENAMED, UNARY
+from tallow.keras.functions.elements import BINARY, KERAS_ONLY, RENAMED, UNARY
 
 pytestmark = pytest.mark.filterwarnings(KERAS_WARNS)
 
@@ -33,7 +33,7 @@ SQUARE = (X[0, :, :3] @ X[0, :, :3].T + 3 * np.eye(3)).astype(np.float32)  # sym
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *[(name, (WHOLE,) if name.startswith("bitwise") else (UNIT + 1,) if name == "arccosh" else (BITS,)
        if name == "logical_not" else (SPECIAL,) if name.startswith("is") else (UNIT,), {})
-      for name in [*UNARY.split(), *OF_KERAS_ALONE.split()]],
+      for name in [*UNARY.split(), *KERAS_ONLY.split()]],
     *[(name, (WHOLE, WHOLE[::-1] % 5) if name.startswith(BITWISE) else (BITS, BITS[::-1].copy())
        if name.startswith("logical") else (X, WHOLE % 4) if name == "ldexp" else (UNIT, Y), {})
       for name in BINARY.split()],
@@ -205,7 +205,7 @@ def as_(make: Any, leaf: Any) -> Any:
     return leaf
 
 
-def same(found: Any, expected: Any) -> None:
+def assert_same(found: Any, expected: Any) -> None:
     assert len(flat(found)) == len(flat(expected))
     for one, other in zip(flat(found), flat(expected), strict=True):
         np.testing.assert_allclose(one.numpy(force=True), np.asarray(other.cpu()), rtol=1e-4, atol=1e-5)
@@ -215,8 +215,8 @@ def same(found: Any, expected: Any) -> None:
 def test_function(name: str, args: Any, options: dict[str, Any]) -> None:
     expected = getattr(keras.ops, name)(*(as_(torch.tensor, arg) for arg in args), **options)
     function = getattr(ours.ops, name)
-    same(function(*(as_(tl.tensor, arg) for arg in args), **options), expected)
-    same(function(*args, **options), expected)  # arrays are taken as well
+    assert_same(function(*(as_(tl.tensor, arg) for arg in args), **options), expected)
+    assert_same(function(*args, **options), expected)  # arrays are accepted too
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_function(name: str, args: Any, options: dict[str, Any]) -> None:
     ids=lambda v: str(v)[:20],
 )
 def test_function_of_a_symbolic_tensor(name: str, args: Any, options: dict[str, Any]) -> None:
-    """The result of a model is that of the function; and a model that was saved and loaded gives it, too."""
+    """A model of the function gives the function's result, also after saving and loading."""
     inputs: list[Any] = []
 
     def symbolic(array: Any) -> Any:
@@ -243,7 +243,7 @@ def test_function_of_a_symbolic_tensor(name: str, args: Any, options: dict[str, 
             np.testing.assert_array_equal(one.numpy(force=True), other.numpy(force=True))
 
 
-# Those that Keras does not have for tensors of PyTorch, or has otherwise than NumPy.
+# Functions that Keras lacks for PyTorch tensors, or that differ from NumPy's.
 OF_NUMPY: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *[("correlate", (a, b), {"mode": mode}) for mode in ("valid", "same", "full")
       for a, b in ((X[0, 0], Y[0, 0, :3]), (X[0, 0, :2], Y[0, 0]), (X.ravel(), Y[0, 0]))],
@@ -292,7 +292,8 @@ OF_IMAGES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("ssim", (IMAGES, IMAGES[::-1].copy()), {"filter_size": 5}),
     *[("map_coordinates", (X[0], np.abs(2 * Y[:, 0])), {"order": o, "fill_mode": m, "fill_value": 0.5})
       for o in (0, 1) for m in ("constant", "nearest", "wrap", "mirror", "reflect")],
-    *[("affine_transform", (IMAGES, np.float32([[1.1, 0.2, -1, 0.1, 0.9, 0.5, 0, 0]] * 2)),
+    # No coordinate is within 0.05 of halfway between two pixels, where rounding would choose the nearest.
+    *[("affine_transform", (IMAGES, np.float32([[1.17, 0.17, -1.1, 0.17, 0.83, 0.58, 0, 0]] * 2)),
        {"interpolation": kind, "fill_mode": mode})
       for kind in ("bilinear", "nearest") for mode in ("constant", "reflect", "wrap")],
     ("perspective_transform", (IMAGES, FOUR, FOUR + np.float32([[0, 1], [-1, 0], [0, 0], [1, -1]])), {}),
@@ -305,12 +306,12 @@ OF_IMAGES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 def test_function_of_images(name: str, args: Any, options: dict[str, Any]) -> None:
     expected = getattr(keras.ops.image, name)(*(as_(torch.tensor, arg) for arg in args), **options)
     function = getattr(ours.ops.image, name)
-    same(function(*args, **options), expected)
+    assert_same(function(*args, **options), expected)
     symbol = function(ours.Input(batch_shape=args[0].shape, dtype=str(args[0].dtype)), *args[1:], **options)
     assert symbol.shape == tuple(expected.shape)
 
 
-def test_sparsemax_is_the_nearest_point_among_probabilities() -> None:
+def test_sparsemax_is_the_projection_onto_the_simplex() -> None:
     """Martins & Astudillo 2016, figure 1; Keras on PyTorch subtracts another threshold."""
     found = ours.ops.sparsemax(np.float32([[0.1, 0.4, 1.2], [0.0, 0.2, 0.1], [-3.0, 2.0, 2.0]]))
     np.testing.assert_allclose(found.numpy(), [[0, 0.1, 0.9], [7 / 30, 13 / 30, 1 / 3], [0, 0.5, 0.5]], atol=1e-6)
@@ -332,7 +333,7 @@ CONTROL: dict[str, Any] = {
 
 @pytest.mark.parametrize("use", CONTROL.values(), ids=CONTROL)
 def test_control(use: Any) -> None:
-    same(use(ours.ops, tl.tensor(X)), use(keras.ops, torch.tensor(X)))
+    assert_same(use(ours.ops, tl.tensor(X)), use(keras.ops, torch.tensor(X)))
 
 
 def test_custom_gradient() -> None:
@@ -372,7 +373,7 @@ def test_gradient_of_a_transform(name: str) -> None:
 ])  # fmt: skip
 def test_new_tensors(name: str, args: Any) -> None:
     found, expected = getattr(ours.ops, name)(*args), getattr(keras.ops, name)(*args)
-    same(found, expected)
+    assert_same(found, expected)
     assert found.dtype.is_floating_point == expected.dtype.is_floating_point
 
 

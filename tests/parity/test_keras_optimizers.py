@@ -1,4 +1,4 @@
-"""The optimizers and learning-rate schedules of tallow.keras against Keras's."""
+"""The optimizers and learning-rate schedules of tallow.keras compared with Keras."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tallow.keras.optimizers import schedules
 pytestmark = pytest.mark.filterwarnings(KERAS_WARNS)
 
 STEPS = 20
-TOLERANCE = 1e-5  # Keras takes 1 - beta^t in float32
+TOLERANCE = 1e-5  # Keras computes 1 - beta^t in float32
 SHAPES = [(3, 4), (4,), (2, 5)]
 
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -87,7 +87,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 IDS = [f"{name}-{i}" for i, (name, _) in enumerate(CASES)]
 
 
-def made(library: Any, name: str, options: dict[str, Any]) -> Any:
+def make_optimizers(library: Any, name: str, options: dict[str, Any]) -> Any:
     rate = options.get("learning_rate")
     if isinstance(rate, tuple):
         options = options | {"learning_rate": getattr(library.schedules, rate[0])(**rate[1])}
@@ -100,7 +100,7 @@ def test_twenty_steps_are_keras(name: str, options: dict[str, Any]) -> None:
     start = [rng.normal(size=shape).astype("float32") for shape in SHAPES]
     ours = [tl.tensor(array, requires_grad=True) for array in start]
     theirs = [keras.Variable(array) for array in start]
-    mine, reference = made(optimizers, name, options), made(keras.optimizers, name, options)
+    mine, reference = make_optimizers(optimizers, name, options), make_optimizers(keras.optimizers, name, options)
     for step in range(STEPS):
         grads = [rng.normal(size=shape).astype("float32") for shape in SHAPES]
         mine.apply([tl.tensor(grad) for grad in grads], ours)
@@ -118,10 +118,10 @@ def test_twenty_steps_are_keras(name: str, options: dict[str, Any]) -> None:
         np.testing.assert_allclose(one.detach().numpy(), other.numpy(), rtol=TOLERANCE, atol=TOLERANCE)
 
 
-# With PyTorch, Keras' weights change under its hands here: it takes the new z for the old one.
+# With PyTorch, Keras modifies its weights in place here: it uses the new z as the old one.
 @pytest.mark.parametrize("warmup", [0, 7])
 def test_schedule_free_adamw_is_the_paper(warmup: int) -> None:
-    """Algorithm 1 of arXiv:2405.15682 with the averages of equal weight."""
+    """Algorithm 1 of arXiv:2405.15682 with equally weighted averages."""
     rng = np.random.default_rng(0)
     z = x = y = rng.normal(size=(3, 4))
     param = tl.tensor(y.astype(np.float32), requires_grad=True)

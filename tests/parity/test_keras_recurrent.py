@@ -1,4 +1,4 @@
-"""RNN, its cells, and what wraps recurrent layers, against Keras."""
+"""RNN, its cells, and wrappers of recurrent layers, compared with Keras."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def both(make: Any) -> tuple[Any, Any]:
     return make(keras), make(ours)
 
 
-def masked(mask: Any) -> Any:
+def with_mask(mask: Any) -> Any:
     def call(layer: Any, tensors: list[Any]) -> Any:
         make = torch.tensor if isinstance(tensors[0], torch.Tensor) else tl.tensor
         return layer(tensors[0], mask=None if mask is None else make(mask))
@@ -64,19 +64,19 @@ def test_cell(name: str, arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize("cells", [["GRUCell"], ["LSTMCell"], ["SimpleRNNCell", "LSTMCell"]], ids="+".join)
 def test_rnn(cells: list[str], options: dict[str, Any], mask: Any) -> None:
     def make(library: Any) -> Any:
-        made = [getattr(library.layers, name)(5 + i) for i, name in enumerate(cells)]
-        return library.layers.RNN(made if len(made) > 1 else made[0], **options)
+        cells_made = [getattr(library.layers, name)(5 + i) for i, name in enumerate(cells)]
+        return library.layers.RNN(cells_made if len(cells_made) > 1 else cells_made[0], **options)
 
     def call(layer: Any, xs: list[Any]) -> list[Any]:
-        return [leaf for part in as_list(masked(mask)(layer, xs)) for leaf in as_list(part)]
+        return [leaf for part in as_list(with_mask(mask)(layer, xs)) for leaf in as_list(part)]
 
     theirs, mine = both(make)
     agree(theirs, mine, [values(STEPS, 1)], call)
-    expected, found = theirs(keras.Input(STEPS[1:])), mine(ours.Input(STEPS[1:]))
-    assert str([getattr(s, "shape", s) for s in as_list(found)]).count("None") == str(
+    expected, results = theirs(keras.Input(STEPS[1:])), mine(ours.Input(STEPS[1:]))
+    assert str([getattr(s, "shape", s) for s in as_list(results)]).count("None") == str(
         [getattr(s, "shape", s) for s in as_list(expected)]
     ).count("None")
-    assert as_list(found)[0].shape == as_list(expected)[0].shape
+    assert as_list(results)[0].shape == as_list(expected)[0].shape
     again = ours.layers.RNN.from_config(mine.get_config())
     assert as_list(again(ours.Input(STEPS[1:])))[0].shape == as_list(expected)[0].shape
 
@@ -112,11 +112,11 @@ def test_rnn_of_a_cell_of_the_users_own() -> None:
 def test_convolutional_lstm(rank: int, arguments: dict[str, Any], mask: Any) -> None:
     theirs, mine = both(lambda library: getattr(library.layers, f"ConvLSTM{rank}D")(3, 2, **arguments))
     shape = (3, 5, *(5, 4, 3)[:rank], 2)
-    agree(theirs, mine, [values(shape, 1)], masked(mask))
-    expected, found = as_list(theirs(keras.Input(shape[1:]))), as_list(mine(ours.Input(shape[1:])))
-    assert [s.shape for s in found] == [s.shape for s in expected]
+    agree(theirs, mine, [values(shape, 1)], with_mask(mask))
+    expected, results = as_list(theirs(keras.Input(shape[1:]))), as_list(mine(ours.Input(shape[1:])))
+    assert [s.shape for s in results] == [s.shape for s in expected]
     again = type(mine).from_config(mine.get_config())
-    assert as_list(again(ours.Input(shape[1:])))[0].shape == found[0].shape
+    assert as_list(again(ours.Input(shape[1:])))[0].shape == results[0].shape
 
 
 def test_bidirectional_around_an_rnn_and_a_convolutional_lstm() -> None:

@@ -1,4 +1,4 @@
-"""Training by tallow.keras against Keras's: from equal weights, with data in equal order, equal histories."""
+"""Training compared with Keras: equal weights and equal order of data give equal histories."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def perceptron(library: Any, units: int, activation: str | None) -> Any:
 
 
 def forked(library: Any) -> Any:
-    """Two inputs, two outputs."""
+    """Return a model with two inputs and two outputs."""
     layers = library.layers
     left, right = library.Input(shape=(4,), name="left"), library.Input(shape=(2,), name="right")
     hidden = layers.Dense(5, activation="tanh")(layers.Concatenate()([left, right]))
@@ -45,12 +45,12 @@ def forked(library: Any) -> Any:
 
 
 def pair_of(make: Any, *args: Any) -> tuple[Any, Any]:
-    """The model of each library, with the same weights."""
+    """Return a model of each library, with the same weights."""
     mine, theirs = make(ours, *args), make(keras, *args)
     start = np.random.default_rng(1)
     weights = [start.normal(size=w.shape).astype("float32") * 0.5 for w in theirs.get_weights()]
     if any(isinstance(layer, keras.layers.BatchNormalization) for layer in theirs.layers):
-        weights = [np.abs(w) + 0.5 if w.ndim == 1 else w for w in weights]  # variances are above zero
+        weights = [np.abs(w) + 0.5 if w.ndim == 1 else w for w in weights]  # variances are positive
     mine.set_weights(weights)
     theirs.set_weights(weights)
     return mine, theirs
@@ -59,11 +59,11 @@ def pair_of(make: Any, *args: Any) -> tuple[Any, Any]:
 def assert_same_training(mine: Any, theirs: Any, options: dict[str, Any], *data: Any, **fit: Any) -> None:
     histories = []
     for library, model in ((ours, mine), (keras, theirs)):
-        made = {key: value(library) if callable(value) else value for key, value in options.items()}
-        model.compile(**made)
+        arguments_of = {key: value(library) if callable(value) else value for key, value in options.items()}
+        model.compile(**arguments_of)
         arguments = {key: value(library) if callable(value) else value for key, value in fit.items()}
-        found = model.fit(*data, **({"epochs": EPOCHS, "shuffle": False, "verbose": 0} | arguments))
-        histories.append(found.history)
+        history = model.fit(*data, **({"epochs": EPOCHS, "shuffle": False, "verbose": 0} | arguments))
+        histories.append(history.history)
     mine_history, reference = histories
     assert mine_history.keys() == reference.keys()
     for name, values in reference.items():
@@ -118,9 +118,9 @@ def test_several_inputs_and_outputs() -> None:
     assert_same_training(mine, theirs, options, *data, validation_split=0.2)
     for one, other in zip(mine.predict(data[0], verbose=0), theirs.predict(data[0], verbose=0), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-    found = mine.evaluate(*data, verbose=0, return_dict=True)
+    results = mine.evaluate(*data, verbose=0, return_dict=True)
     expected = theirs.evaluate(*data, verbose=0, return_dict=True)
-    assert found == pytest.approx(expected, rel=1e-4)
+    assert results == pytest.approx(expected, rel=1e-4)
 
 
 def test_lists_of_losses_and_metrics() -> None:
@@ -140,7 +140,7 @@ def batches(size: int) -> Any:
         yield X[start : start + size], LABELS[start : start + size]
 
 
-def test_a_generator_in_portions() -> None:
+def test_a_generator_with_steps_per_epoch() -> None:
     mine, theirs = pair_of(perceptron, 3, "softmax")
     options = {"optimizer": "sgd", "loss": "sparse_categorical_crossentropy"}
     assert_same_training(mine, theirs, options, x=lambda _: batches(8), steps_per_epoch=3)
@@ -156,7 +156,7 @@ def test_batches_one_by_one() -> None:
     np.testing.assert_allclose(mine.predict_on_batch(X), theirs.predict_on_batch(X), rtol=1e-4, atol=1e-5)
 
 
-# ------------------------------------------------------------------------------------------------- callbacks decide
+# -------------------------------------------------------------------------------------------------------- callbacks
 
 
 CALLBACKS = {
@@ -204,12 +204,14 @@ def test_the_csv_file_is_keras(tmp_path: Any) -> None:
 
     for _ in range(2):
         assert_same_training(mine, theirs, options, X, LABELS, callbacks=logger)
-    found, expected = ((tmp_path / f"{library.__name__}.csv").read_text().split() for library in (ours, keras))
-    assert found[0] == expected[0]
-    assert len(found) == len(expected) == 1 + 2 * EPOCHS
-    for row, reference in zip(found[1:], expected[1:], strict=True):
-        numbers, wanted = ([float(cell) for cell in text.split(",") if cell != "NA"] for text in (row, reference))
-        np.testing.assert_allclose(numbers, wanted, rtol=1e-4)
+    our_text, expected = ((tmp_path / f"{library.__name__}.csv").read_text().split() for library in (ours, keras))
+    assert our_text[0] == expected[0]
+    assert len(our_text) == len(expected) == 1 + 2 * EPOCHS
+    for row, reference in zip(our_text[1:], expected[1:], strict=True):
+        numbers, expected_numbers = (
+            [float(cell) for cell in text.split(",") if cell != "NA"] for text in (row, reference)
+        )
+        np.testing.assert_allclose(numbers, expected_numbers, rtol=1e-4)
 
 
 def test_padding_does_not_count() -> None:
@@ -236,7 +238,7 @@ def test_padding_does_not_count() -> None:
         "weighted_metrics": ["accuracy"],
     }
     weights = np.linspace(0.5, 1.5, 40).astype("float32")[:, None] * np.ones((40, 7), "float32")
-    # One batch: on PyTorch, Keras writes the mask into the weights, so that batches weigh differently in metrics.
+    # One batch: on PyTorch, Keras writes the mask into the weights, so metrics weigh batches differently.
     assert_same_training(mine, theirs, options, words, tags, sample_weight=weights, batch_size=40)
 
 
@@ -283,5 +285,5 @@ def test_orthogonal_regularizer_is_keras() -> None:
     kernel = np.random.default_rng(6).normal(size=(4, 5)).astype("float32")
     for mode in ("rows", "columns"):
         expected = keras.regularizers.OrthogonalRegularizer(0.3, mode)(keras.ops.convert_to_tensor(kernel))
-        found = ours.regularizers.OrthogonalRegularizer(0.3, mode)(ours.ops.convert_to_tensor(kernel))
-        assert float(found) == pytest.approx(float(expected), rel=1e-5)
+        result = ours.regularizers.OrthogonalRegularizer(0.3, mode)(ours.ops.convert_to_tensor(kernel))
+        assert float(result) == pytest.approx(float(expected), rel=1e-5)

@@ -1,4 +1,4 @@
-"""keras.tree, and the order of dicts of inputs and outputs, against Keras'."""
+"""keras.tree, and the order of dicts of inputs and outputs, compared with Keras."""
 
 from __future__ import annotations
 
@@ -51,13 +51,16 @@ def test_trees(name: str, arguments: tuple[Any, ...]) -> None:
 def test_outputs_in_a_dict_come_by_name(loss: Any) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(8, 3)).astype(np.float32), rng.normal(size=(8, 1)).astype(np.float32)
-    found = []
+    results = []
     for library in (keras, ours):
-        given = {"v": library.Input((3,), name="v"), "u": library.Input((3,), name="u")}
-        v, u = library.layers.Dense(1, name="dense_v")(given["v"]), library.layers.Dense(1, name="dense_u")(given["u"])
-        model = library.Model(given, {"b": library.layers.add([v, u]), "a": u})
-        if found:
-            model.set_weights(found[0][-1])
+        symbolic_inputs = {"v": library.Input((3,), name="v"), "u": library.Input((3,), name="u")}
+        v, u = (
+            library.layers.Dense(1, name="dense_v")(symbolic_inputs["v"]),
+            library.layers.Dense(1, name="dense_u")(symbolic_inputs["u"]),
+        )
+        model = library.Model(symbolic_inputs, {"b": library.layers.add([v, u]), "a": u})
+        if results:
+            model.set_weights(results[0][-1])
         weights = [np.asarray(w) for w in model.get_weights()]
         model.compile("sgd", loss, metrics={"b": ["mae"], "a": ["mse"]})
         inputs, targets = {"u": x, "v": 2 * x}, {"b": y, "a": -y}
@@ -65,8 +68,8 @@ def test_outputs_in_a_dict_come_by_name(loss: Any) -> None:
         names = [tensor.name for tensor in model.inputs]
         outputs = model.predict(inputs, verbose=0)
         measured = model.evaluate(inputs, targets, verbose=0)
-        found.append((list(history), names, list(outputs), history, outputs, measured, weights))
-    theirs, mine = found
+        results.append((list(history), names, list(outputs), history, outputs, measured, weights))
+    theirs, mine = results
     assert theirs[:3] == mine[:3]
     assert theirs[2] == ["a", "b"]
     for name in theirs[3]:

@@ -1,4 +1,4 @@
-"""Layers at sizes that reach the compiled kernels: values and gradients as PyTorch has them."""
+"""Layers at sizes that use the compiled kernels: values and gradients equal PyTorch's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tallow as tl
 
 Shapes = tuple[tuple[int, ...], ...]
 HEADS = ((2, 4, 19, 8), (2, 4, 23, 8), (2, 4, 23, 8))
-TOLERANCE = 1e-5  # of the largest element
+TOLERANCE = 1e-5  # relative to the largest element
 rng = np.random.default_rng(17)
 SEEN = np.arange(23) < np.array([23, 9])[:, None, None, None]
 BIAS = rng.standard_normal((4, 19, 23)).astype(np.float32)
@@ -55,8 +55,8 @@ def test_as_pytorch(name: str) -> None:
     call, shapes = CASES[name]
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     ours, theirs = (values_and_gradients(m, call, arrays) for m in (tl, torch))
-    for mine, wanted in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(mine, wanted, rtol=TOLERANCE, atol=TOLERANCE * max(1.0, np.abs(wanted).max()))
+    for mine, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=TOLERANCE, atol=TOLERANCE * max(1.0, np.abs(expected).max()))
 
 
 def values_and_gradients(m: Any, call: Callable[..., Any], arrays: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What PyTorch's layers refuse, tallow refuses, with an error that the same `except` clause catches."""
+"""Layers raise errors that the same `except` clause catches as for PyTorch's layers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def o(m: Any, *shape: int) -> Any:
 
 
 def i(m: Any, *values: int, shape: tuple[int, ...] | None = None) -> Any:
-    made = m.tensor(list(values), dtype=m.int64)
-    return made if shape is None else made.reshape(shape)
+    tensor = m.tensor(list(values), dtype=m.int64)
+    return tensor if shape is None else tensor.reshape(shape)
 
 
 REFUSED: list[Call] = [
@@ -148,7 +148,7 @@ REFUSED: list[Call] = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # both warn of some before they refuse them
+@pytest.mark.filterwarnings("ignore::UserWarning")  # both warn about some arguments before they raise
 @pytest.mark.parametrize("call", REFUSED, ids=lambda call: f"line {call.__code__.co_firstlineno}")
 def test_refused_alike(call: Call) -> None:
     with pytest.raises((RuntimeError, ValueError, TypeError, IndexError)) as theirs:

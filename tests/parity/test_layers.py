@@ -1,4 +1,4 @@
-"""Layers where PyTorch's gradient is not the derivative, or a choice among several; halves; and what is refused."""
+"""Layers where PyTorch's gradient is not the derivative, or one of several choices; half precision; errors."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ HALVES: list[tuple[str, Call, tuple[Any, ...]]] = [
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(("call", "arrays"), [c[1:] for c in HALVES], ids=[c[0] for c in HALVES])
 def test_halves_are_rounded_once(dtype: str, call: Call, arrays: tuple[Any, ...]) -> None:
-    """Within half a unit in the last place of PyTorch's in float64; in halves PyTorch rounds some on the way."""
+    """Within half a unit in the last place of PyTorch's float64; in half precision PyTorch rounds in between."""
     halves = [[m.from_numpy(a) for a in arrays] for m in (tl, torch)]
     for module, tensors in zip((tl, torch), halves, strict=True):
         tensors[:] = [t.to(getattr(module, dtype)) if t.is_floating_point() else t for t in tensors]
@@ -101,13 +101,13 @@ def test_halves_are_rounded_once(dtype: str, call: Call, arrays: tuple[Any, ...]
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_gradients_travel_in_float32(dtype: str) -> None:
-    """A linear layer between two others: its input's and its weight's gradients, rounded where they arrive."""
-    found = []
+    """Return input and weight gradients of a linear layer between two others, rounded where they arrive."""
+    gradients = []
     for module in (tl, torch):
         x, w = (module.from_numpy(a).to(getattr(module, dtype)).requires_grad_() for a in (TABLE, TABLE[:2]))
         module.nn.functional.linear(x, w).float().square().sum().backward()
-        found.append([t.grad.float().numpy() for t in (x, w)])
+        gradients.append([t.grad.float().numpy() for t in (x, w)])
         assert str(x.grad.dtype).endswith(dtype)
     eps = float(torch.finfo(getattr(torch, dtype)).eps)
-    for mine, theirs in zip(*found, strict=True):
+    for mine, theirs in zip(*gradients, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=4 * eps, atol=eps)

@@ -1,4 +1,4 @@
-"""Lazy modules become what PyTorch's become, with the first input or with a state dict."""
+"""Lazy modules become the same modules as PyTorch's, on the first input or from a state dict."""
 
 from __future__ import annotations
 
@@ -88,6 +88,6 @@ def test_its_parameters_learn(m: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
 @pytest.mark.parametrize("m", [tl, torch], ids=["tallow", "torch"])
-def test_a_shape_that_is_not_known_cannot_be_asked_for(m: Any) -> None:
+def test_the_shape_of_an_uninitialized_parameter_raises(m: Any) -> None:
     with pytest.raises((ValueError, RuntimeError)):
         _ = m.nn.LazyLinear(3).weight.shape

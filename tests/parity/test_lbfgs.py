@@ -1,4 +1,4 @@
-"""L-BFGS against PyTorch's: the same way down, with and without the line search, and the same number of evaluations."""
+"""L-BFGS compared with PyTorch: the same path, with and without the line search, and as many evaluations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tallow as tl
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 
-RTOL = 1e-9  # dot products add up in another order, and each step starts from the last
+RTOL = 1e-9  # dot products are summed in a different order, and each step starts from the last
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"lr": 0.5, "max_iter": 4},
@@ -51,7 +51,7 @@ class Regression:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=IDS)
-def test_way_down_is_pytorchs(options: dict[str, Any]) -> None:
+def test_path_equals_pytorchs(options: dict[str, Any]) -> None:
     mine, theirs = Regression(tl, options, "float64"), Regression(torch, options, "float64")
     for step in range(20):
         losses = [run.optimizer.step(run.loss).item() for run in (mine, theirs)]
@@ -63,21 +63,21 @@ def test_way_down_is_pytorchs(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=IDS)
 def test_float32_ends_as_low(options: dict[str, Any]) -> None:
-    """Not the same way: the search interpolates differences of losses, which in float32 are mostly rounding."""
+    """The paths differ: the search interpolates differences of losses, which in float32 are mostly rounding errors."""
     mine, theirs = Regression(tl, options, "float32"), Regression(torch, options, "float32")
     for run in (mine, theirs):
         for _ in range(30):
             run.optimizer.step(run.loss)
     assert mine.w.dtype is tl.float32
-    # Options that have not converged by then end where rounding took them, which the threads of BLAS change.
+    # Options that have not converged by then end at a point that depends on rounding, which varies with BLAS threads.
     np.testing.assert_allclose(mine.loss().item(), theirs.loss().item(), rtol=1e-5)
 
 
 class SmallNetwork(Regression):
-    """Two layers of tanh. It is not convex: a difference in rounding grows some hundredfold in every two steps.
+    """Two layers of tanh. The loss is not convex: a difference in rounding grows several hundredfold every two steps.
 
-    In float32 the ways part within five steps. A change of half a unit in the last place of the first weights takes
-    PyTorch's own loss as far from its float64 loss as tallow's lies, so the two are compared in float64.
+    In float32 the paths diverge within five steps. Changing the initial weights by half a unit in the last place moves
+    PyTorch's own loss as far from its float64 loss as tallow's is, so the tests compare in float64.
     """
 
     def __init__(self, module: Any, options: dict[str, Any], dtype: str) -> None:
@@ -100,7 +100,7 @@ class SmallNetwork(Regression):
 
 
 @pytest.mark.parametrize("options", [{}, {"line_search_fn": "strong_wolfe"}], ids=["defaults", "strong_wolfe"])
-def test_way_down_of_a_network_is_pytorchs(options: dict[str, Any]) -> None:
+def test_path_of_a_network_equals_pytorchs(options: dict[str, Any]) -> None:
     mine, theirs = (SmallNetwork(module, options, "float64") for module in (tl, torch))
     for step in range(6):
         losses = [run.optimizer.step(run.loss).item() for run in (mine, theirs)]
@@ -109,7 +109,7 @@ def test_way_down_of_a_network_is_pytorchs(options: dict[str, Any]) -> None:
 
 
 def test_rosenbrock_with_line_search() -> None:
-    found = []
+    results = []
     for module in (tl, torch):
         p = module.tensor([-1.5, 2.0], dtype=module.float64, requires_grad=True)
         optimizer = module.optim.LBFGS([p], line_search_fn="strong_wolfe", max_iter=10)
@@ -124,17 +124,17 @@ def test_rosenbrock_with_line_search() -> None:
         for _ in range(6):
             optimizer.step(loss)
             way.append(p.detach().numpy().copy())
-        found.append(np.stack(way))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-7)
-    np.testing.assert_allclose(found[0][-1], [1, 1], rtol=1e-5)
+        results.append(np.stack(way))
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-7)
+    np.testing.assert_allclose(results[0][-1], [1, 1], rtol=1e-5)
 
 
 @pytest.mark.parametrize("line_search_fn", [None, "strong_wolfe"])
 def test_round_trip_is_bit_equal(line_search_fn: str | None) -> None:
     options = {"line_search_fn": line_search_fn, "max_iter": 3, "lr": 0.5}
-    whole, interrupted = Regression(tl, options, "float32"), Regression(tl, options, "float32")
+    uninterrupted, interrupted = Regression(tl, options, "float32"), Regression(tl, options, "float32")
     for _ in range(6):
-        whole.optimizer.step(whole.loss)
+        uninterrupted.optimizer.step(uninterrupted.loss)
     for _ in range(3):
         interrupted.optimizer.step(interrupted.loss)
     resumed = Regression(tl, {}, "float32")
@@ -142,7 +142,7 @@ def test_round_trip_is_bit_equal(line_search_fn: str | None) -> None:
     resumed.w.data, resumed.b.data = (tl.from_numpy(p.detach().numpy().copy()) for p in (interrupted.w, interrupted.b))
     for _ in range(3):
         resumed.optimizer.step(resumed.loss)
-    for a, b in zip(resumed.values(), whole.values(), strict=True):
+    for a, b in zip(resumed.values(), uninterrupted.values(), strict=True):
         np.testing.assert_array_equal(a, b)
 
 

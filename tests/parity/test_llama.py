@@ -1,4 +1,4 @@
-"""Llama against transformers: the same weights give the same logits, the same gradients and the same text."""
+"""Llama compared with transformers: equal weights give equal logits, gradients and texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tallow.models.llama_formats import save_hugging_face
 
 transformers = pytest.importorskip("transformers")
 
-# Both compute in float32; sums of up to 128 terms are taken in another order.
+# Both compute in float32; sums of up to 128 terms are taken in a different order.
 ATOL = 1e-4
 SIZES = {
     "vocab_size": 97,
@@ -52,12 +52,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS))
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, Any]]:
-    """A folder that transformers has saved, and its model."""
+    """Return a folder saved by transformers, and its model."""
     torch.manual_seed(0)
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES | request.param)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            if parameter.ndim == 1:  # norms are made of ones, biases of zeros: make them count
+            if parameter.ndim == 1:  # norms are initialized to ones, biases to zeros: make them affect the output
                 parameter.add_(torch.randn_like(parameter) / 4)
     model.save_pretrained(tmp_path, max_shard_size="100KB")
     assert (tmp_path / "model.safetensors.index.json").exists()
@@ -104,7 +104,7 @@ def test_gradients(folder: tuple[Path, Any]) -> None:
 
 
 def test_bfloat16_weights(tmp_path: Path) -> None:
-    """The reference computes in float32 with the rounded weights; transformers' own rounding is not the measure."""
+    """The reference computes in float32 with the rounded weights; transformers' own rounding is not the reference."""
     torch.manual_seed(0)
     reference = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)).eval()
     (batch,) = tokens(20, batch=1)
@@ -125,7 +125,7 @@ def test_bfloat16_weights(tmp_path: Path) -> None:
         )
 
 
-def test_transformers_loads_what_was_llama2cs(data_dir: Path, tmp_path: Path) -> None:
+def test_transformers_loads_a_converted_llama2c_file(data_dir: Path, tmp_path: Path) -> None:
     model = Llama.from_llama2c(data_dir / "stories260K.bin")
     save_hugging_face(model, tmp_path)
     reference = transformers.LlamaForCausalLM.from_pretrained(tmp_path).eval()
@@ -136,7 +136,7 @@ def test_transformers_loads_what_was_llama2cs(data_dir: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3"])
-def test_transformers_loads_what_was_of_another_format(kind: str, tmp_path: Path) -> None:
+def test_transformers_loads_converted_files(kind: str, tmp_path: Path) -> None:
     tl.manual_seed(0)
     sizes = {name: value for name, value in SIZES.items() if value is not None}
     window = {"sliding_window": 4} if kind == "Llama" else {"use_sliding_window": True, "sliding_window": 4}

@@ -1,6 +1,6 @@
-"""What loading a model allocates: next to nothing where the file's own dtype will do, else the weights once.
+"""Memory allocated by loading a model: almost nothing if the file's dtype is used, else one copy of the weights.
 
-Counted is what Python and NumPy allocate, at its peak; pages of a mapped file are the file's, and come and go with it.
+The tests measure the peak of Python's and NumPy's allocations; pages of a mapped file are not counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tallow.models import AutoModel
 transformers = pytest.importorskip("transformers")
 gguf = pytest.importorskip("gguf")
 
-MORE = 0.15  # of the weights' size, for whatever stands beside them at the peak
+MORE = 0.15  # relative to the size of the weights, for everything else at the peak
 SIZES = {
     "vocab_size": 2000,
     "hidden_size": 256,
@@ -33,29 +33,29 @@ SIZES = {
 }
 
 
-def sharded(model: Any, folder: Path) -> Path:
+def write_shards(model: Any, folder: Path) -> Path:
     model.save_pretrained(folder, max_shard_size="10MB")
     assert len([*folder.glob("*.safetensors")]) > 2
     return folder
 
 
-def pickled(model: Any, folder: Path) -> Path:
+def write_pickle(model: Any, folder: Path) -> Path:
     model.config.save_pretrained(folder)
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
     return folder
 
 
-def whole(model: Any, folder: Path) -> Path:
+def write_float32(model: Any, folder: Path) -> Path:
     model.save_pretrained(folder)
     return folder
 
 
-def whole_in_bfloat16(model: Any, folder: Path) -> Path:
+def write_bfloat16(model: Any, folder: Path) -> Path:
     model.to(torch.bfloat16).save_pretrained(folder)
     return folder
 
 
-def quantised(kind: str | None) -> Callable[[Any, Path], Path]:
+def write_gguf(kind: str | None) -> Callable[[Any, Path], Path]:
     def write(model: Any, folder: Path) -> Path:
         write_model(model, folder / "model.gguf", kind and gguf.GGMLQuantizationType[kind])
         return folder / "model.gguf"
@@ -73,18 +73,18 @@ def parameters() -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize(
     ("write", "dtype", "copies"),
     [
-        (whole, None, 0),
-        (whole, tl.bfloat16, 1),
-        (sharded, None, 0),
-        (sharded, tl.float16, 1),
-        (pickled, None, 0),
-        (pickled, tl.bfloat16, 1),
-        (whole_in_bfloat16, None, 0),
-        (whole_in_bfloat16, tl.float32, 1),
-        (quantised(None), None, 0),
-        (quantised("F16"), tl.float32, 1),
-        (quantised("Q8_0"), tl.float32, 1),
-        (quantised("Q4_0"), tl.bfloat16, 1),
+        (write_float32, None, 0),
+        (write_float32, tl.bfloat16, 1),
+        (write_shards, None, 0),
+        (write_shards, tl.float16, 1),
+        (write_pickle, None, 0),
+        (write_pickle, tl.bfloat16, 1),
+        (write_bfloat16, None, 0),
+        (write_bfloat16, tl.float32, 1),
+        (write_gguf(None), None, 0),
+        (write_gguf("F16"), tl.float32, 1),
+        (write_gguf("Q8_0"), tl.float32, 1),
+        (write_gguf("Q4_0"), tl.bfloat16, 1),
     ],
 )
 def test_peak(
@@ -97,7 +97,7 @@ def test_peak(
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))
     model.load_state_dict(parameters)
     path = write(model, tmp_path)
-    AutoModel.from_pretrained(path, dtype)  # what is imported and kept at first use is not the model's
+    AutoModel.from_pretrained(path, dtype)  # do not count modules and caches that the first use creates
     tracemalloc.start()
     try:
         loaded = AutoModel.from_pretrained(path, dtype)
@@ -106,3 +106,21 @@ def test_peak(
         tracemalloc.stop()
     weights = sum(parameter.nbytes for parameter in loaded.parameters())
     assert peak <= (copies + MORE) * weights
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
+def test_peak_of_quantised_weights(kind: str, parameters: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    """They stay in the file; a look-up and a product take rows of them."""
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))
+    model.load_state_dict(parameters)
+    path = write_gguf(kind)(model, tmp_path)
+    tokens = tl.tensor([[1, 2, 3]])
+    with tl.no_grad():
+        AutoModel.from_pretrained(path)(tokens)
+        tracemalloc.start()
+        try:
+            AutoModel.from_pretrained(path)(tokens)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak <= MORE * path.stat().st_size

@@ -1,4 +1,4 @@
-"""Schedulers against PyTorch's: the same learning rates and momenta for fifty steps, and states that move."""
+"""Schedulers compared with PyTorch: equal learning rates and momenta for fifty steps, and transferable states."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tes
 
 EPOCHS = 50
 RTOL = 1e-12
-Make = Callable[[Any, Any], Any]  # from the module of schedulers and an optimizer
+Make = Callable[[Any, Any], Any]  # functions of the module of schedulers and an optimizer
 
 
 class Halving:
-    """A factor that has state of its own."""
+    """A factor with state of its own."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -29,7 +29,7 @@ class Halving:
 
 
 class Power:
-    """A height that is told by an attribute."""
+    """A function with its parameter in an attribute."""
 
     def __init__(self) -> None:
         self.base = 0.9
@@ -105,7 +105,7 @@ def optimizer_of(module: Any, kind: str = "SGD") -> Any:
 
 
 def settings(optimizer: Any) -> list[float]:
-    """The learning rate and the momentum of each group."""
+    """Return the learning rate and the momentum of each group."""
     groups = optimizer.param_groups
     momenta = [g["betas"][0] if "betas" in g else g["momentum"] for g in groups]
     return [float(v) for v in [*(g["lr"] for g in groups), *momenta]]
@@ -117,8 +117,8 @@ def go(optimizer: Any, scheduler: Any, *arguments: Any) -> list[float]:
     return settings(optimizer)
 
 
-@pytest.mark.filterwarnings("ignore:Detected call")  # a sequence in a sequence takes two first steps
-@pytest.mark.filterwarnings("ignore:The epoch parameter")  # PyTorch's SequentialLR warns of what it does itself
+@pytest.mark.filterwarnings("ignore:Detected call")  # a sequence in a sequence takes two initial steps
+@pytest.mark.filterwarnings("ignore:The epoch parameter")  # PyTorch's SequentialLR warns about its own calls
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_fifty_steps_are_pytorchs(name: str, kind: str) -> None:
@@ -140,8 +140,8 @@ def test_plateaus_are_pytorchs(options: dict[str, Any]) -> None:
     assert settings(mine) != settings(optimizer_of(tl))
 
 
-def resumed(name: str, optimizer: Any, scheduler: Any) -> tuple[Any, Any]:
-    """Another optimizer and scheduler, with the states of these."""
+def restore(name: str, optimizer: Any, scheduler: Any) -> tuple[Any, Any]:
+    """Return another optimizer and scheduler, with the states of these."""
     other = optimizer_of(tl)
     copy = SCHEDULERS[name](tl.optim.lr_scheduler, other)
     copy.load_state_dict(scheduler.state_dict())
@@ -152,13 +152,13 @@ def resumed(name: str, optimizer: Any, scheduler: Any) -> tuple[Any, Any]:
 @pytest.mark.filterwarnings("ignore:Detected call")
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_state_dict_round_trip_is_bit_equal(name: str) -> None:
-    whole = optimizer_of(tl)
-    scheduler = SCHEDULERS[name](tl.optim.lr_scheduler, whole)
+    uninterrupted = optimizer_of(tl)
+    scheduler = SCHEDULERS[name](tl.optim.lr_scheduler, uninterrupted)
     for _ in range(13):
-        go(whole, scheduler)
-    other, copy = resumed(name, whole, scheduler)
+        go(uninterrupted, scheduler)
+    other, copy = restore(name, uninterrupted, scheduler)
     for _ in range(EPOCHS - 13):
-        assert go(other, copy) == go(whole, scheduler)
+        assert go(other, copy) == go(uninterrupted, scheduler)
 
 
 @pytest.mark.filterwarnings("ignore:Detected call")
@@ -177,13 +177,13 @@ def test_continues_from_pytorchs_state(name: str) -> None:
 
 @pytest.mark.parametrize("epochs", [[0, 1, 5, 5, 12, 3], [0.5, 1.25, 3.75, 8.5, 21.25]])
 @pytest.mark.parametrize("multiple", [1, 2])
-def test_warm_restarts_go_to_fractions_of_epochs(epochs: list[float], multiple: int) -> None:
-    found = []
+def test_warm_restarts_accept_fractions_of_epochs(epochs: list[float], multiple: int) -> None:
+    results = []
     for module in (tl, torch):
         optimizer = optimizer_of(module)
         scheduler = module.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 4, multiple)
-        found.append([go(optimizer, scheduler, epoch) for epoch in epochs])
-    for mine, theirs in zip(*found, strict=True):
+        results.append([go(optimizer, scheduler, epoch) for epoch in epochs])
+    for mine, theirs in zip(*results, strict=True):
         assert mine == pytest.approx(theirs, rel=RTOL)
 
 
@@ -197,7 +197,7 @@ def test_closed_form_of_an_epoch(name: str) -> None:
 
 
 def test_learning_rates_may_be_tensors() -> None:
-    found = []
+    results = []
     for module in (tl, torch):
         rate = module.tensor(0.5)
         optimizer = module.optim.SGD([module.zeros(2).requires_grad_()], lr=rate)
@@ -208,8 +208,8 @@ def test_learning_rates_may_be_tensors() -> None:
             scheduler.step()
             rates.append(rate.item())
         assert optimizer.param_groups[0]["lr"] is rate
-        found.append(rates)
-    assert found[0] == pytest.approx(found[1], rel=1e-6)
+        results.append(rates)
+    assert results[0] == pytest.approx(results[1], rel=1e-6)
 
 
 def test_stepping_before_the_optimizer_warns() -> None:
@@ -222,7 +222,7 @@ def test_stepping_before_the_optimizer_warns() -> None:
 NAMES = [n for n in torch.optim.lr_scheduler.__all__ if n != "LRScheduler"]
 
 
-def test_all_of_pytorchs_schedulers_are_here() -> None:
+def test_all_of_pytorchs_schedulers_exist() -> None:
     assert set(torch.optim.lr_scheduler.__all__) == set(tl.optim.lr_scheduler.__all__)
 
 
@@ -268,7 +268,7 @@ REFUSED: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
-def test_what_pytorch_refuses_is_refused(call: Make) -> None:
+def test_errors_as_in_pytorch(call: Make) -> None:
     errors = []
     for module in (torch, tl):
         with pytest.raises(Exception) as caught:

@@ -1,4 +1,4 @@
-"""`memory_format`: shapes and strides are PyTorch's, wherever it is taken."""
+"""`memory_format`: shapes and strides equal PyTorch's for every function that accepts it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 import tallow as tl
 
-# NumPy lays out a copy of a repeated dim as the innermost, PyTorch where the dim stands.
+# In a copy of an expanded dimension, NumPy makes it the innermost in memory, PyTorch keeps its position.
 REPEATED = "expanded"
 FORMATS = ("preserve_format", "contiguous_format", "channels_last", "channels_last_3d")
 SOURCES: dict[str, Callable[[Any], Any]] = {
@@ -54,8 +54,8 @@ TAKERS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-def made(m: Any, take: Callable[[Any, Any, Any], Any], source: str, memory_format: str) -> Any:
-    """The shape and the strides of the result, or "refused"."""
+def layout_of(m: Any, take: Callable[[Any, Any, Any], Any], source: str, memory_format: str) -> Any:
+    """Return the shape and the strides of the result, or "refused"."""
     x = SOURCES[source](m)
     try:
         y = take(m, x, getattr(m, memory_format))
@@ -71,7 +71,7 @@ def test_strides_are_pytorchs(name: str) -> None:
         for memory_format in FORMATS:
             if (source, memory_format) == (REPEATED, "preserve_format"):
                 continue
-            expected, got = (made(m, take, source, memory_format) for m in (torch, tl))
+            expected, got = (layout_of(m, take, source, memory_format) for m in (torch, tl))
             if got != expected:
                 wrong.append(f"{source}, {memory_format}: {got}, PyTorch {expected}")
     assert not wrong, "\n".join(wrong)
@@ -103,7 +103,7 @@ def test_without_a_format() -> None:
             assert strides[0] == strides[1], source
 
 
-def test_numbers_stay_where_they_are() -> None:
+def test_values_are_unchanged() -> None:
     x = torch.arange(2.0 * 3 * 4 * 5).reshape(2, 3, 4, 5)
     mine = tl.tensor(x.numpy())
     for name in ("float", "double", "half"):
@@ -114,7 +114,7 @@ def test_numbers_stay_where_they_are() -> None:
     assert mine.grad.eq(1).all()
 
 
-def test_drawn_numbers_do_not_depend_on_the_order_in_memory() -> None:
+def test_random_values_do_not_depend_on_strides() -> None:
     x = tl.zeros(2, 3, 4, 5)
     tl.manual_seed(0)
     expected = tl.randn_like(x)

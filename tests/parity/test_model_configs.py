@@ -1,4 +1,4 @@
-"""Configs against transformers' own classes: every field of theirs is read, refused by name, or of no account."""
+"""Configs compared with transformers' classes: each of their fields is read, refused by name, or without effect."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tallow import models
 from tallow.errors import CheckpointError
 from tallow.models.config import NEUTRAL, Config
 
-# transformers' classes, and tallow's that read their files.
+# transformers' classes, and the tallow classes that read their files
 CONFIGS = {
     **{f"{name}Config": f"{name}Config" for name in ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3")},
     **{f"{name}Config": f"{name}Config" for name in ("Falcon", "GPT2", "Bert", "DistilBert", "Roberta", "Whisper")},
     "XLMRobertaConfig": "RobertaConfig",
 }
-# Another value for fields that are None, or whose values cannot be anything.
+# Another value for fields that are None or whose type does not suggest one.
 OTHERS = {
     "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 500.0},
     "layer_types": ["full_attention", "full_attention"],
@@ -39,7 +39,7 @@ OTHERS = {
     "activation_function": "relu",
     "hidden_activation": "relu",
 }
-# Small, so that they fit each other.
+# Small sizes that are consistent.
 SIZES = {
     **dict.fromkeys(("vocab_size", "hidden_size", "n_embd", "dim", "d_model"), 64),
     **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_key_value_heads"), 4),
@@ -49,7 +49,7 @@ SIZES = {
 
 
 def entries(name: str) -> dict[str, Any]:
-    """A config.json of transformers with all fields of the class."""
+    """Return a config.json of transformers with all fields of the class."""
     theirs = getattr(transformers, name)
     sizes = {field.name: SIZES[field.name] for field in fields(theirs) if field.name in SIZES}
     return theirs(**sizes).to_dict()
@@ -66,14 +66,17 @@ def another(name: str, value: Any) -> Any:
 @pytest.mark.parametrize(("theirs", "ours"), CONFIGS.items(), ids=list(CONFIGS))
 def test_every_field_counts_or_is_listed(theirs: str, ours: str) -> None:
     reader: type[Config] = getattr(models, ours)
-    given = {name: value for name, value in entries(theirs).items() if name != "layer_types"}  # made of others
-    usual = reader.from_entries(given, "the file")
+    # derived from other fields
+    values = {name: value for name, value in entries(theirs).items() if name != "layer_types"}
+    usual = reader.from_entries(values, "the file")
     overlooked = []
     for field in fields(getattr(transformers, theirs)):
         if field.name in NEUTRAL | reader.neutral:
             continue
         try:
-            changed = reader.from_entries(given | {field.name: another(field.name, given.get(field.name))}, "the file")
+            changed = reader.from_entries(
+                values | {field.name: another(field.name, values.get(field.name))}, "the file"
+            )
         except CheckpointError as error:
             if field.name not in str(error):
                 overlooked.append(f"{field.name}: {error}")
@@ -95,7 +98,7 @@ def test_fields_that_a_file_leaves_out_are_as_in_transformers(theirs: str, ours:
         usual = () if field.name == "eos_token_id" and usual is None else usual
         usual = (usual,) if isinstance(value, tuple) and isinstance(usual, int) else usual
         if value is None or not hasattr(default, field.name) or field.name == "bos_token_id":
-            continue  # made of other fields where it is needed; tallow's own; or not read
+            continue  # derived from other fields if needed; tallow's own; or not read
         if value != usual:
             differing[field.name] = value, usual
     assert not differing

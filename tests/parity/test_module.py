@@ -1,4 +1,4 @@
-"""Modules against torch.nn: the same names in the same order, the same repr, and from one state the same results."""
+"""Modules compared with torch.nn: the same names in the same order, the same repr, and equal results."""
 
 from __future__ import annotations
 

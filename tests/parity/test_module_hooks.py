@@ -1,4 +1,4 @@
-"""Backward hooks, the hooks of state dicts, and what modules of programs override: as in PyTorch."""
+"""Backward hooks, state-dict hooks, and methods that programs override, compared with PyTorch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tallow as tl
 BOTH = pytest.mark.parametrize("m", [tl, torch], ids=["tallow", "torch"])
 
 
-def fixed(m: Any, module: Any) -> Any:
+def set_fixed_values(m: Any, module: Any) -> Any:
     rng = np.random.RandomState(0)
     with m.no_grad():
         for p in module.parameters():
@@ -24,23 +24,23 @@ def fixed(m: Any, module: Any) -> Any:
 
 
 def agree(program: Callable[[Any], Any]) -> Any:
-    """The same from both; lists of what a program saw."""
+    """Check that both modules give the same lists of recorded values."""
     ours, theirs = program(tl), program(torch)
-    assert shown(ours) == shown(theirs)
+    assert comparable(ours) == comparable(theirs)
     return ours
 
 
-def shown(x: Any) -> Any:
+def comparable(x: Any) -> Any:
     if isinstance(x, tl.Tensor | torch.Tensor):
         return np.round(x.detach().numpy().astype(np.float64), 4).tolist()
     if isinstance(x, dict):
-        return {key: shown(value) for key, value in x.items()}
-    return [shown(item) for item in x] if isinstance(x, list | tuple) else x
+        return {key: comparable(value) for key, value in x.items()}
+    return [comparable(item) for item in x] if isinstance(x, list | tuple) else x
 
 
 def test_full_backward_hook_sees_the_gradients_and_replaces_them() -> None:
     def program(m: Any) -> Any:
-        layer, seen = fixed(m, m.nn.Linear(3, 2)), []
+        layer, seen = set_fixed_values(m, m.nn.Linear(3, 2)), []
         layer.register_full_backward_pre_hook(lambda mod, go: (go[0] * 2,))
         layer.register_full_backward_hook(lambda mod, gi, go: seen.append((gi, go)))
         layer.register_full_backward_hook(lambda mod, gi, go: (gi[0] + 1,))
@@ -51,10 +51,10 @@ def test_full_backward_hook_sees_the_gradients_and_replaces_them() -> None:
     agree(program)
 
 
-@pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # PyTorch says so
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # raised by PyTorch
 def test_full_backward_hook_where_no_input_has_a_gradient() -> None:
     def program(m: Any) -> Any:
-        model, seen = fixed(m, m.nn.Sequential(m.nn.Linear(3, 2), m.nn.Tanh())), []
+        model, seen = set_fixed_values(m, m.nn.Sequential(m.nn.Linear(3, 2), m.nn.Tanh())), []
         for layer in model:
             layer.register_full_backward_hook(lambda mod, gi, go: seen.append((type(mod).__name__, gi, go)))
         model(m.ones(2, 3)).sum().backward()
@@ -84,7 +84,7 @@ def test_full_backward_hook_of_several_inputs_and_outputs() -> None:
 
 def test_state_dict_hooks() -> None:
     def program(m: Any) -> Any:
-        model, calls = fixed(m, m.nn.Sequential(m.nn.Linear(2, 1))), []
+        model, calls = set_fixed_values(m, m.nn.Sequential(m.nn.Linear(2, 1))), []
         model[0].register_state_dict_pre_hook(lambda mod, prefix, keep_vars: calls.append((prefix, keep_vars)))
         model[0].register_state_dict_post_hook(
             lambda mod, state, prefix, meta: state.update({prefix + "extra": m.zeros(1)})
@@ -97,7 +97,7 @@ def test_state_dict_hooks() -> None:
 
 def test_load_state_dict_hooks_rename_and_forgive() -> None:
     def program(m: Any) -> Any:
-        model, calls = fixed(m, m.nn.Sequential(m.nn.Linear(2, 1))), []
+        model, calls = set_fixed_values(m, m.nn.Sequential(m.nn.Linear(2, 1))), []
 
         def rename(state, prefix, meta, strict, missing, unexpected, errors):
             calls.append((prefix, strict))
@@ -168,7 +168,7 @@ def test_state_dict_adds_to_a_destination() -> None:
     def program(m: Any) -> Any:
         destination = OrderedDict(step=3)
         destination._metadata = {}  # PyTorch writes there
-        fixed(m, m.nn.Linear(2, 1)).state_dict(destination=destination, prefix="layer.")
+        set_fixed_values(m, m.nn.Linear(2, 1)).state_dict(destination=destination, prefix="layer.")
         return destination
 
     agree(program)

@@ -1,6 +1,6 @@
-"""Every case with other shapes: broadcast, empty, zero-dim, one element. tallow computes or refuses what PyTorch does.
+"""Every case with other shapes: broadcast, empty, zero-dim, one element. tallow computes or raises as PyTorch does.
 
-A normal run draws a few shapes for each op, always the same ones. `--fuzz-seconds N` draws others, for N seconds.
+A normal run draws a few shapes per op, always the same ones. `--fuzz-seconds N` draws others, for N seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ for _case in load_all():
     if _case.op not in FORMULAS:
         BY_OP[_case.op].append(_case)
 OPS = sorted(op for op in BY_OP if op not in UNRELIABLE or UNRELIABLE[op].startswith("empty"))
-FEW, MANY = 3, 30  # examples of each op in a normal run, which take a few seconds in all, and between looks at the time
+FEW, MANY = 3, 30  # examples per op in a normal run (a few seconds in all), and between checks of the time
 
 
 def check(case: Case, choose: Any) -> None:
@@ -39,7 +39,7 @@ def draws(data: st.DataObject) -> Any:
 
 @pytest.fixture
 def seconds(request: pytest.FixtureRequest) -> float:
-    """How long this op may be drawn for: its part of `--fuzz-seconds`, an option that another file may define."""
+    """Return the time for this op: its share of `--fuzz-seconds`, an option that another conftest may define."""
     return float(request.config.getoption("--fuzz-seconds", default=0) or 0) / len(OPS)
 
 
@@ -64,8 +64,8 @@ def test_other_shapes_are_as_in_pytorch(op: str, seconds: float) -> None:
         run()
 
 
-def test_what_is_excepted_is_there() -> None:
-    """An exception for an op that has no case, or is gone, excepts nothing."""
+def test_exceptions_name_existing_ops() -> None:
+    """Exceptions must name existing ops that have cases."""
     ops = {case.op for case in load_all()}
     assert ops >= FORMULAS
     assert ops >= UNRELIABLE.keys()

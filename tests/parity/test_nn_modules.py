@@ -1,7 +1,7 @@
-"""Every module against torch.nn's: arguments, repr, state, and from one state the same results and gradients.
+"""Every module compared with torch.nn: arguments, repr, state, and equal results and gradients.
 
-A line is one configuration. Each is run in training and in evaluation, in float64, so that a difference is a mistake
-and no rounding.
+A line is one configuration. Each runs in training and in evaluation mode, in float64, so that a difference is a mistake
+and not rounding.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def case(
 ) -> Case:
     """`nn.<name>(*args, **kwargs)`, called with the inputs and the keyword arguments `call`; arrays become tensors.
 
-    Float inputs require grad, but for those at the places `constants`.
+    Float inputs require grad, except those at the indices `constants`.
     """
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return Case(name, inputs, args, kwargs, call or {}, modes, constants)
 
 
-EVALUATION = (False,)  # of layers that draw random numbers while training
+EVALUATION = (False,)  # of layers that draw random numbers in training
 
 X = normal(3, 4)
 L = normal(2, 4, 9)
@@ -380,7 +380,7 @@ CASES = [
 
 
 def convert(lib: Any, value: Any) -> Any:
-    """Arrays at any depth as tensors of `lib`; functions are given `lib.nn`."""
+    """Convert arrays at any depth to tensors of `lib`; call functions with `lib.nn`."""
     if callable(value):
         return value(lib.nn)
     if isinstance(value, np.ndarray):
@@ -400,7 +400,7 @@ def flat(result: Any) -> Iterator[Any]:
 
 
 def run(lib: Any, module: Any, line: Case) -> list[Any]:
-    """Results, and the gradients of inputs and parameters under a fixed weighting of the results."""
+    """Return results, and gradients of inputs and parameters for fixed weights of the results."""
     leaves = []
 
     def operand(value: Any) -> Any:
@@ -477,7 +477,7 @@ def test_every_module_has_a_line() -> None:
         "Buffer",
         "DataParallel",
         "DistributedDataParallel",
-        "Init",  # this and the two Var... are candle's
+        "Init",  # this one and the two Var... are candle's
         "ModuleDict",
         "ModuleList",
         "ParameterDict",
@@ -485,7 +485,7 @@ def test_every_module_has_a_line() -> None:
         "RNNBase",
         "RNNCellBase",
         "Sequential",
-        "SyncBatchNorm",  # PyTorch's is for GPUs alone
+        "SyncBatchNorm",  # PyTorch's is for GPUs only
         "UninitializedBuffer",
         "UninitializedParameter",
         "VarBuilder",

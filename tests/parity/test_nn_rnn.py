@@ -1,4 +1,4 @@
-"""Sequences of different lengths against torch.nn.utils.rnn, alone and through recurrent layers."""
+"""Sequences of different lengths compared with torch.nn.utils.rnn, alone and through recurrent layers."""
 
 from __future__ import annotations
 

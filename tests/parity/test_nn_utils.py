@@ -1,4 +1,4 @@
-"""tallow.nn.utils against torch.nn.utils: clipping, vectors of parameters, weight normalisation."""
+"""tallow.nn.utils compared with torch.nn.utils: clipping, vectors of parameters, weight normalization."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ GRADIENTS = [3 * normal(2, 3), normal(4), normal()]
 
 
 def parameters(lib: Any, gradients: list[Any] = GRADIENTS) -> list[Any]:
-    made = []
+    tensors = []
     for gradient in (*gradients, None):
-        made.append(lib.nn.Parameter(lib.zeros(() if gradient is None else gradient.shape, dtype=lib.float64)))
-        made[-1].grad = None if gradient is None else lib.from_numpy(np.array(gradient))
-    return made
+        tensors.append(lib.nn.Parameter(lib.zeros(() if gradient is None else gradient.shape, dtype=lib.float64)))
+        tensors[-1].grad = None if gradient is None else lib.from_numpy(np.array(gradient))
+    return tensors
 
 
 @pytest.mark.parametrize("max_norm", [1.0, 100.0])
 @pytest.mark.parametrize("norm_type", [2.0, 1, float("inf"), 3.0])
 def test_clip_grad_norm(norm_type: float, max_norm: float) -> None:
-    def clipped(lib: Any) -> list[Any]:
-        made = parameters(lib)
-        total = lib.nn.utils.clip_grad_norm_(iter(made), max_norm, norm_type)
-        return [total.numpy(), *(p.grad.numpy() for p in made if p.grad is not None)]
+    def clip(lib: Any) -> list[Any]:
+        tensors = parameters(lib)
+        total = lib.nn.utils.clip_grad_norm_(iter(tensors), max_norm, norm_type)
+        return [total.numpy(), *(p.grad.numpy() for p in tensors if p.grad is not None)]
 
-    for mine, theirs in zip(clipped(tl), clipped(torch), strict=True):
+    for mine, theirs in zip(clip(tl), clip(torch), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=RTOL)
 
 
 def test_clip_grad_value() -> None:
-    def clipped(lib: Any) -> list[Any]:
-        made = parameters(lib)
-        lib.nn.utils.clip_grad_value_(made, 0.5)
-        lib.nn.utils.clip_grad_value_(made[0], 0.1)
-        return [p.grad.numpy() for p in made if p.grad is not None]
+    def clip(lib: Any) -> list[Any]:
+        tensors = parameters(lib)
+        lib.nn.utils.clip_grad_value_(tensors, 0.5)
+        lib.nn.utils.clip_grad_value_(tensors[0], 0.1)
+        return [p.grad.numpy() for p in tensors if p.grad is not None]
 
-    for mine, theirs in zip(clipped(tl), clipped(torch), strict=True):
+    for mine, theirs in zip(clip(tl), clip(torch), strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 
 def test_norm_that_is_not_finite() -> None:
     for lib in (tl, torch):
-        made = parameters(lib, [np.array([np.inf])])
+        tensors = parameters(lib, [np.array([np.inf])])
         with pytest.raises(RuntimeError, match="norm"):
-            lib.nn.utils.clip_grad_norm_(made, 1.0, error_if_nonfinite=True)
-        assert lib.nn.utils.clip_grad_norm_(made, 1.0).item() == np.inf
+            lib.nn.utils.clip_grad_norm_(tensors, 1.0, error_if_nonfinite=True)
+        assert lib.nn.utils.clip_grad_norm_(tensors, 1.0).item() == np.inf
 
 
 def test_parameters_as_a_vector_and_back() -> None:
     def through(lib: Any) -> list[Any]:
-        made = parameters(lib)
-        vector = lib.nn.utils.parameters_to_vector(made)
-        given = lib.arange(float(len(vector)), dtype=lib.float64)
-        lib.nn.utils.vector_to_parameters(given, made)
-        return [vector.detach().numpy(), *(p.detach().numpy() for p in made)]
+        tensors = parameters(lib)
+        vector = lib.nn.utils.parameters_to_vector(tensors)
+        values = lib.arange(float(len(vector)), dtype=lib.float64)
+        lib.nn.utils.vector_to_parameters(values, tensors)
+        return [vector.detach().numpy(), *(p.detach().numpy() for p in tensors)]
 
     for mine, theirs in zip(through(tl), through(torch), strict=True):
         np.testing.assert_array_equal(mine, theirs)

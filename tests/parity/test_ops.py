@@ -1,4 +1,4 @@
-"""Every case against PyTorch: values, dtypes and gradients, in float32 and float64."""
+"""Every case compared with PyTorch: values, dtypes and gradients, in float32 and float64."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def leaves(result: Any) -> list[Any]:
     return [leaf for item in result for leaf in leaves(item)] if isinstance(result, list | tuple) else [result]
 
 
-def narrowed(case: Case, dtype: Any) -> list[np.ndarray[Any, Any]]:
+def narrow(case: Case, dtype: Any) -> list[np.ndarray[Any, Any]]:
     return [a.astype(dtype) if a.dtype.kind == "f" else a for a in case.inputs]
 
 
 def run(module: Any, case: Case, dtype: Any) -> tuple[list[Any], list[Any]]:
-    inputs = [module.from_numpy(a.copy()) if a.ndim else module.tensor(a[()]) for a in narrowed(case, dtype)]
+    inputs = [module.from_numpy(a.copy()) if a.ndim else module.tensor(a[()]) for a in narrow(case, dtype)]
     for t in inputs:
         if case.grad and t.is_floating_point():
             t.requires_grad_()
     return inputs, leaves(case.call(module, *inputs))
 
 
-@pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta")  # PyTorch says so
+@pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta")  # raised by PyTorch
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
 def test_equals_pytorch(case: Case, dtype: Any) -> None:
@@ -47,7 +47,7 @@ def test_equals_pytorch(case: Case, dtype: Any) -> None:
         assert str(y.dtype).removeprefix("tallow.") == str(expected.dtype).removeprefix("torch.")
         assert tuple(y.shape) == tuple(expected.shape)
         assert y.requires_grad == expected.requires_grad
-        within = single if expected.dtype is torch.float32 else tolerance  # as from integers, whatever `dtype`
+        within = single if expected.dtype is torch.float32 else tolerance  # as for integers, whatever `dtype`
         np.testing.assert_allclose(y.detach().numpy(), expected.detach().numpy(), **within)
     if not case.grad:
         return
@@ -64,5 +64,5 @@ def test_equals_pytorch(case: Case, dtype: Any) -> None:
         if expected.grad is None:
             assert mine.grad is None or not mine.grad.numpy().any()
         else:
-            expected_grad = expected.grad.numpy(force=True)  # PyTorch has zeros without memory, too
+            expected_grad = expected.grad.numpy(force=True)  # PyTorch, too, may have zeros without memory
             np.testing.assert_allclose(mine.grad.numpy(), expected_grad, **tolerance)

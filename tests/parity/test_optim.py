@@ -1,4 +1,4 @@
-"""Optimizers and schedulers against PyTorch's: the same parameters after the same gradients, and states that move."""
+"""Optimizers and schedulers compared with PyTorch: equal parameters after equal gradients, and transferable states."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tes
 
 STEPS = 20
 SHAPES = [(3, 4), (4,), (), (2, 65)]
-MATRICES = [(3, 4), (70, 5), (2, 65)]  # all that Muon takes
+MATRICES = [(3, 4), (70, 5), (2, 65)]  # the arguments Muon accepts
 TOLERANCE = {"float32": 1e-6, "float64": 1e-10}
-MUON_TOLERANCE = 1e-4  # a unit of bfloat16 in a step of 0.01: sums of products are added up in another order
+MUON_TOLERANCE = 1e-4  # one unit of bfloat16 in a step of 0.01: sums of products are taken in a different order
 
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("SGD", {}),
@@ -75,7 +75,7 @@ NAMES = [f"{name}-{'-'.join(options) or 'defaults'}" for name, options in OPTIMI
 
 
 class ReferenceLion(torch.optim.Optimizer):  # type: ignore[misc,name-defined]
-    """arXiv:2302.06675, algorithm 2, of PyTorch's ops: PyTorch itself has none."""
+    """arXiv:2302.06675, algorithm 2, in PyTorch ops: PyTorch has no Lion."""
 
     def __init__(self, params: Any, lr: float = 1e-4, betas: Any = (0.9, 0.99), weight_decay: float = 0.0) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
@@ -92,7 +92,7 @@ class ReferenceLion(torch.optim.Optimizer):  # type: ignore[misc,name-defined]
 
 
 class Run:
-    """Parameters under an optimizer of one of the two libraries, fed with gradients from a seed."""
+    """Parameters and an optimizer of one of the two libraries, with gradients from a seed."""
 
     def __init__(self, module: Any, name: str, options: dict[str, Any], dtype: str = "float64") -> None:
         rng = np.random.default_rng(1)
@@ -115,7 +115,7 @@ class Run:
             self.optimizer.step()
 
     def round(self, half: Any) -> None:
-        """Round PyTorch's parameters and state, but for what is counted, to what `half` can hold."""
+        """Round PyTorch's parameters and state, except for counters, to the dtype `half`."""
         for p in self.params:
             moments = [t for key, t in self.optimizer.state[p].items() if key not in ("step", "mu_product")]
             for t in (p.data, *moments):
@@ -136,14 +136,14 @@ def test_twenty_steps_are_pytorchs(name: str, options: dict[str, Any], dtype: st
         theirs.step()
         for a, b in zip(mine.values(), theirs.values(), strict=True):
             np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
-    assert all((a != b).any() for a, b in zip(before, mine.values(), strict=True)), "nothing moved"
+    assert all((a != b).any() for a, b in zip(before, mine.values(), strict=True)), "no parameter changed"
     assert [p.dtype for p in mine.params] == [mine.dtype] * len(mine.params)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=NAMES)
 def test_halves_are_computed_in_float32_and_rounded(name: str, options: dict[str, Any], dtype: str) -> None:
-    """The reference is PyTorch in float32, with everything it keeps rounded after each step."""
+    """The reference is PyTorch in float32, with its parameters and state rounded after each step."""
     half = getattr(torch, dtype)
     like_half = {"eps": (torch.finfo(half).eps, 1e-3)} if name == "Adafactor" and "eps" not in options else {}
     mine, theirs = Run(tl, name, options, dtype), Run(torch, name, options | like_half, "float32")
@@ -172,16 +172,16 @@ def test_state_dict_has_pytorchs_format(name: str, options: dict[str, Any]) -> N
     for key, entry in reference["state"].items():
         assert ours["state"][key].keys() == entry.keys()
         for part, value in entry.items():
-            found = ours["state"][key][part]
-            assert str(found.dtype).split(".")[1] == str(value.dtype).split(".")[1], part
-            np.testing.assert_allclose(found.numpy(), value.numpy(), rtol=1e-6, atol=1e-10, err_msg=part)
+            our_value = ours["state"][key][part]
+            assert str(our_value.dtype).split(".")[1] == str(value.dtype).split(".")[1], part
+            np.testing.assert_allclose(our_value.numpy(), value.numpy(), rtol=1e-6, atol=1e-10, err_msg=part)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=NAMES)
 def test_state_dict_round_trip_is_bit_equal(name: str, options: dict[str, Any], dtype: str) -> None:
-    whole, interrupted = Run(tl, name, options, dtype), Run(tl, name, options, dtype)
-    whole.step(6)
+    uninterrupted, interrupted = Run(tl, name, options, dtype), Run(tl, name, options, dtype)
+    uninterrupted.step(6)
     interrupted.step(3)
     resumed = Run(tl, name, {"lr": 123.0}, dtype)
     resumed.optimizer.load_state_dict(interrupted.optimizer.state_dict())
@@ -189,7 +189,7 @@ def test_state_dict_round_trip_is_bit_equal(name: str, options: dict[str, Any], 
     for p, q in zip(resumed.params, interrupted.params, strict=True):
         p.data = q.detach().clone()
     resumed.step(3)
-    for a, b in zip(resumed.values(), whole.values(), strict=True):
+    for a, b in zip(resumed.values(), uninterrupted.values(), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -266,7 +266,7 @@ REFUSED: list[tuple[str, Broken]] = [
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in IN_PYTORCH}))
 @pytest.mark.parametrize("call", [c for _, c in REFUSED], ids=[i for i, _ in REFUSED])
-def test_what_pytorch_refuses_is_refused(name: str, call: Broken) -> None:
+def test_errors_as_in_pytorch(name: str, call: Broken) -> None:
     errors = []
     for module in (torch, tl):
         with pytest.raises(Exception) as caught:
@@ -305,7 +305,7 @@ OPTIONS_REFUSED = [
 
 @pytest.mark.parametrize("options", [{"weight_decay": -0.1}, {"lr": -1.0}, {"lr": float("nan")}, {"eps": (-1.0, 1e-3)}])
 @pytest.mark.parametrize("name", sorted(OTHER_WORDS))
-def test_options_refused_in_words_of_our_own(name: str, options: dict[str, Any]) -> None:
+def test_options_with_our_own_messages(name: str, options: dict[str, Any]) -> None:
     if name == "Muon" and "eps" in options:
         options = {"momentum": -1.0}
     for module in (torch, tl):
@@ -314,7 +314,7 @@ def test_options_refused_in_words_of_our_own(name: str, options: dict[str, Any])
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIONS_REFUSED, ids=[f"{n}-{o}" for n, o in OPTIONS_REFUSED])
-def test_options_refused_in_pytorchs_words(name: str, options: dict[str, Any]) -> None:
+def test_options_with_pytorchs_messages(name: str, options: dict[str, Any]) -> None:
     messages = []
     for module in (torch, tl):
         with pytest.raises(ValueError) as caught:

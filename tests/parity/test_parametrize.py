@@ -1,4 +1,4 @@
-"""Computed parameters, weight and spectral normalisation: as in PyTorch, from the same numbers."""
+"""Parametrizations, weight and spectral normalization, compared with PyTorch from equal values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import tallow as tl
 BOTH = pytest.mark.parametrize("m", [tl, torch], ids=["tallow", "torch"])
 
 
-def fixed(m: Any, module: Any) -> Any:
-    """All parameters and buffers set to the same numbers, vectors to length one."""
+def set_fixed_values(m: Any, module: Any) -> Any:
+    """Set all parameters and buffers to fixed values, vectors to length one."""
     rng = np.random.RandomState(0)
     with m.no_grad():
         for name, t in module.state_dict().items():
@@ -25,8 +25,8 @@ def fixed(m: Any, module: Any) -> Any:
     return module
 
 
-def described(m: Any, module: Any, x: np.ndarray[Any, Any], steps: int = 3) -> Any:
-    """What three steps of training and an evaluation give."""
+def train_and_evaluate(m: Any, module: Any, x: np.ndarray[Any, Any], steps: int = 3) -> Any:
+    """Return the results of three training steps and an evaluation."""
     optimizer = m.optim.SGD(module.parameters(), lr=0.1)
     seen = []
     for _ in range(steps):
@@ -41,7 +41,7 @@ def described(m: Any, module: Any, x: np.ndarray[Any, Any], steps: int = 3) -> A
 
 def assert_agree(make: Callable[[Any], Any], *shape: int) -> None:
     x = np.random.RandomState(1).standard_normal(shape).astype(np.float32)
-    ours, theirs = (described(m, fixed(m, make(m)), x) for m in (tl, torch))
+    ours, theirs = (train_and_evaluate(m, set_fixed_values(m, make(m)), x) for m in (tl, torch))
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
     assert list(ours[1]) == list(theirs[1])
     for name, value in theirs[1].items():
@@ -51,7 +51,7 @@ def assert_agree(make: Callable[[Any], Any], *shape: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["parametrizations.spectral_norm", "parametrizations.weight_norm", "spectral_norm"])
-def test_normalised_layers_learn_alike(name: str) -> None:
+def test_normalized_layers_train_equally(name: str) -> None:
     def norm(m: Any) -> Any:
         place: Any = m.nn.utils
         for part in name.split("."):
@@ -146,7 +146,7 @@ def test_several_parametrizations_of_one_tensor(m: Any) -> None:
 
 
 @BOTH
-def test_what_cannot_be_parametrized(m: Any) -> None:
+def test_invalid_parametrizations(m: Any) -> None:
     class Flat(m.nn.Module):
         def forward(self, x):
             return x.flatten()

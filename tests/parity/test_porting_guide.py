@@ -1,4 +1,4 @@
-"""docs/porting.md: its code runs, and its RoBERTa and XLM-RoBERTa give the numbers of transformers."""
+"""docs/porting.md: its code runs, and its RoBERTa and XLM-RoBERTa match transformers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from support.guides import program
-from support.places import ROOT
+from support.paths import ROOT
 
 transformers = pytest.importorskip("transformers")
 GUIDE = ROOT / "docs" / "porting.md"

@@ -1,4 +1,4 @@
-"""Tensors print as PyTorch's do."""
+"""Tensors print as in PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow import printing
+from tallow.core import printing
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 
@@ -28,8 +28,8 @@ def set_options(**options: Any) -> None:
     tl.set_printoptions(**options)
 
 
-def normalized(text: str) -> str:
-    """Our dtypes' names are one letter longer, so that the line may break before them; nothing else may differ."""
+def normalize(text: str) -> str:
+    """Replace tallow's dtype names, which are longer, so that only they may move a line break."""
     return re.sub(r",\s+(dtype|requires_grad)=", r", \1=", text.replace("torch.", "tallow."))
 
 
@@ -42,13 +42,13 @@ def assert_same(array: Array, dtype: str | None = None, requires_grad: bool = Fa
         ours.requires_grad_()
     expected = repr(theirs)
     if "dtype" in expected:
-        assert normalized(repr(ours)) == normalized(expected)
+        assert normalize(repr(ours)) == normalize(expected)
     else:
         assert repr(ours) == expected
 
 
 def random_array(rng: np.random.Generator) -> Array:
-    """Any shape, any scale, sometimes rounded, sometimes with values of several scales, infinite, NaN or all alike."""
+    """Return an array of any shape and scale, sometimes rounded, of mixed scales, infinite, NaN or constant."""
     shape = tuple(rng.integers(0, 9, rng.integers(0, 5))) if rng.random() < 0.8 else tuple(rng.integers(1, 60, 3))
     x = np.asarray(rng.standard_normal(shape) * 10.0 ** rng.integers(-6, 10))
     if rng.random() < 0.3:
@@ -92,7 +92,7 @@ def test_bfloat16_prints_as_in_pytorch() -> None:
     ],
     ids=str,
 )
-def test_print_options_mean_what_they_mean_in_pytorch(options: dict[str, Any]) -> None:
+def test_print_options_work_as_in_pytorch(options: dict[str, Any]) -> None:
     set_options(**options)
     rng = np.random.default_rng(0)
     for shape in [(), (3,), (20,), (4, 5), (2, 3, 4), (12, 12), (1, 40), (0,), (0, 3), (1001,)]:
@@ -102,7 +102,7 @@ def test_print_options_mean_what_they_mean_in_pytorch(options: dict[str, Any]) -
         assert_same(np.round(rng.standard_normal(shape) * 100).astype(np.float32))
 
 
-def test_printoptions_puts_the_options_back() -> None:
+def test_printoptions_restores_the_options() -> None:
     with printing.printoptions(precision=1):
         assert repr(tl.tensor(1.55555)) == "tensor(1.6)"
     assert repr(tl.tensor(1.55555)) == repr(torch.tensor(1.55555))
@@ -120,7 +120,7 @@ def test_grad_fn_and_requires_grad_break_the_line_where_pytorch_breaks_it(rows: 
     assert texts == expected
 
 
-def test_default_dtype_is_left_out() -> None:
+def test_default_dtype_is_omitted() -> None:
     try:
         for module in (torch, tl):
             module.set_default_dtype(module.float64)

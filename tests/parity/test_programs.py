@@ -1,7 +1,7 @@
-"""Short programs that must do the same under `import tallow as tl` and `import torch as tl`.
+"""Short programs with the same results under `import tallow as tl` and `import torch as tl`.
 
-Each is a few statements and an expression; its value (tensors by dtype, shape, elements, requires_grad) or the built-in
-class of its error is compared.
+Each is a few statements and an expression. The test compares its value (tensors by dtype, shape, elements and
+requires_grad) or the built-in class of its error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ x = R(3, rg=True); w = R(3, 3, rg=True, seed=1); tl.autograd.grad((w @ x).sum(),
 x = R(3, rg=True); w = R(3, rg=True, seed=1); h = x * w; k = h.exp(); tl.autograd.grad((k * h * w).sum(), [h, x])
 """
 
-# arrays that were pickled come back with dtype objects that are equal, and not the same
+# unpickled arrays have dtype objects that are equal, not identical
 COPIES = """
 x = pickle.loads(pickle.dumps(R(4).bfloat16())); (x + x, x.exp(), x.sum(), x.masked_fill(x > 0, 2.0), -x, x * 2)
 x = pickle.loads(pickle.dumps(R(4).half())) * 10; (x * 1000, x.exp(), x.sum(), x.softmax(0))
@@ -85,7 +85,7 @@ x = R(2, 3); x.t_(); x.requires_grad_(); (x * x).sum().backward(); x.grad
 x = R(2, 3); y = x[0]; x.t_(); y.mul_(2); x
 """
 
-# a gradient needs not its own operand, which may be overwritten meanwhile, as weights are by an optimizer
+# an operand's own gradient does not need it, so it may be overwritten meanwhile, as an optimizer does with weights
 OVERWRITTEN = """
 x = R(2, 2); w = R(2, 2, rg=True, seed=1); y = (x @ w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
 x = R(2, 2); w = R(2, rg=True, seed=1); y = (x @ w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
@@ -108,17 +108,17 @@ def outcome(program: str, tl: Any) -> Any:
     names["R"] = lambda *args, **kwargs: R(tl, *args, **kwargs)
     try:
         exec("\n".join(statements), names)
-        return described(eval(expression, names), tl)
+        return comparable(eval(expression, names), tl)
     except Exception as error:
         return error
 
 
-def described(x: Any, tl: Any) -> Any:
+def comparable(x: Any, tl: Any) -> Any:
     if isinstance(x, tl.Tensor):
         plain = x.detach()
         numbers = (plain.float() if plain.dtype is tl.bfloat16 else plain).numpy()
         return str(x.dtype).split(".")[-1], tuple(x.shape), numbers, x.requires_grad
-    return type(x)(described(item, tl) for item in x) if type(x) in (list, tuple) else x
+    return type(x)(comparable(item, tl) for item in x) if type(x) in (list, tuple) else x
 
 
 def assert_same(ours: Any, theirs: Any) -> None:

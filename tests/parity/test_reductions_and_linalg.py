@@ -1,4 +1,4 @@
-"""Reductions, orders and linear algebra against PyTorch, beyond the cases: sixteen-bit floats, and what is refused."""
+"""Reductions, sorting and linear algebra compared with PyTorch, beyond the cases: 16-bit floats and errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def leaves(result: Any) -> list[Any]:
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("name", HALVES)
 def test_sixteen_bit_floats_round_once(name: str, dtype: str) -> None:
-    """Equal but for one unit in the last place: PyTorch adds in another order."""
+    """Equal within one unit in the last place: PyTorch sums in a different order."""
     call = HALVES[name]
     ours = leaves(call(tl, tl.tensor(X).to(getattr(tl, dtype))))
     theirs = leaves(call(torch, torch.tensor(X).to(getattr(torch, dtype))))
@@ -156,12 +156,12 @@ REFUSED: dict[str, Callable[..., Any]] = {
     ),
 }
 
-# What PyTorch raises for a kernel that it does not have.
+# Raised by PyTorch for a kernel that it does not have.
 LOOSER = {NotImplementedError: RuntimeError}
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_what_pytorch_refuses(name: str) -> None:
+def test_errors_as_in_pytorch(name: str) -> None:
     call = REFUSED[name]
     with pytest.raises(Exception) as theirs:
         call(torch, *(torch.tensor(a) for a in (X, Y, Z)))

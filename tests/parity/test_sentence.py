@@ -1,4 +1,4 @@
-"""Embeddings of a real model, all-MiniLM-L6-v2, against transformers; and tokenizers against the models' own."""
+"""Embeddings of a real model, all-MiniLM-L6-v2, compared with transformers; tokenizers with the models' own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_vectors_of_a_real_model(folder: Path) -> None:
     np.testing.assert_allclose(SentenceEncoder.from_pretrained(folder).encode(TEXTS, batch_size=2), expected, atol=1e-5)
 
 
-def test_what_means_the_same_is_near(folder: Path) -> None:
+def test_similar_texts_have_similar_vectors(folder: Path) -> None:
     same, near, far = SentenceEncoder.from_pretrained(folder).encode(TEXTS[:3])
     assert same @ near > 0.5 > 0.2 > abs(same @ far)
 
@@ -80,7 +80,7 @@ def test_folders_of_sentence_transformers(mode: str, folder: Path, tmp_path: Pat
     ("name", "kind", "mode"),
     [("Qwen3", "Model", "lasttoken"), ("Qwen3", "ForCausalLM", "lasttoken"), ("GPT2", "Model", "weightedmean")],
 )
-def test_decoders_that_make_vectors(name: str, kind: str, mode: str, tmp_path: Path) -> None:
+def test_decoders_as_embedding_models(name: str, kind: str, mode: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = getattr(transformers, f"{name}Model")
     sizes = (GPT2_SIZES if name == "GPT2" else LLAMA_SIZES) | {"vocab_size": 300}
@@ -95,7 +95,7 @@ def test_decoders_that_make_vectors(name: str, kind: str, mode: str, tmp_path: P
     parts = [transformer, modules.Pooling(32, mode), modules.Normalize()]
     reference = sentence_transformers.SentenceTransformer(modules=parts, device="cpu")
     reference.save(str(tmp_path / "model"))
-    # Qwen3-Embedding's says ForCausalLM, though its weights are the bare model's.
+    # Qwen3-Embedding's config names ForCausalLM, though its weights are those of the base model.
     config = tmp_path / "model" / "config.json"
     config.write_text(config.read_text().replace(f'"{name}Model"', f'"{name}{kind}"'))
     texts = ["the cat sat", "once upon a time there was a mat, and a cat", "mat"]

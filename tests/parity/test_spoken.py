@@ -1,4 +1,4 @@
-"""The packaged speech model is a Whisper as transformers reads it, with the same logits."""
+"""transformers loads the packaged speech model as a Whisper and computes the same logits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 TOLERANCE = 1e-4  # float32, five layers
 
 
-def test_transformers_hears_the_same() -> None:
+def test_transformers_computes_the_same_logits() -> None:
     model = spoken.load()
     theirs = transformers.WhisperForConditionalGeneration.from_pretrained(spoken.FOLDER, dtype=torch.float32).eval()
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The model that comes with tallow is in a folder of Hugging Face's: transformers computes the same logits with it."""
+"""transformers loads the packaged language model's folder and computes the same logits."""
 
 from __future__ import annotations
 

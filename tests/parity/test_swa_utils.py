@@ -1,4 +1,4 @@
-"""Averages of weights and their schedule are PyTorch's."""
+"""Averaged weights and their schedule equal PyTorch's."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_swalr(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("m", [tl, torch], ids=["tallow", "torch"])
-def test_what_makes_no_sense(m: Any) -> None:
+def test_invalid_arguments(m: Any) -> None:
     optimizer = m.optim.SGD([m.ones(1, requires_grad=True)], lr=0.5)
     with pytest.raises(ValueError):
         m.optim.swa_utils.SWALR(optimizer, 0.1, anneal_strategy="sine")

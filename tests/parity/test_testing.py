@@ -1,4 +1,4 @@
-"""tl.testing.assert_close passes and fails where PyTorch's does, and says the same."""
+"""tl.testing.assert_close passes and fails as PyTorch's does, with the same messages."""
 
 from __future__ import annotations
 
@@ -71,5 +71,5 @@ def test_agrees_with_pytorch(arguments: str) -> None:
         mine, expected = (str(e).replace("torch.", "").replace("tallow.", "") for e in (ours, theirs))
         if "Tensor-likes" in expected or "attribute" in expected or "msg" in arguments:
             assert numbers.sub("#", mine).split() == numbers.sub("#", expected).split()
-            found, wanted = numbers.findall(mine), numbers.findall(expected)
-            assert [float(x) for x in found] == pytest.approx([float(x) for x in wanted], rel=1e-3)
+            our_numbers, their_numbers = numbers.findall(mine), numbers.findall(expected)
+            assert [float(x) for x in our_numbers] == pytest.approx([float(x) for x in their_numbers], rel=1e-3)

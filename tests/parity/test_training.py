@@ -1,4 +1,4 @@
-"""Training a language model: PyTorch's steps from equal weights, and a folder that transformers reads."""
+"""Training a language model: PyTorch's steps from equal weights, and a folder that transformers loads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tallow.models.llama import Llama, LlamaConfig
 from tallow.training import LanguageModelSettings, LanguageModelTraining, learning_rate_factor
 from tallow.training.processes import Processes
 from tallow.training.texts import Rows
-from tallow.training.vocabulary import write_bytes
+from tallow.training.vocabulary import write_byte_vocabulary
 
 STEPS = 6
 SIZES: dict[str, Any] = {
@@ -57,13 +57,13 @@ def test_steps_are_pytorchs(tmp_path: Path) -> None:
         optimizer.step()
         scheduler.step()
         expected.append(loss.item())
-    # The last token of a row is told, not read; transformers reads it too, and tells nothing of it.
+    # The last token of a row is a target, not an input; transformers reads it too, without predicting its successor.
     assert losses == pytest.approx(expected, rel=1e-4)
     assert losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize("vocabulary", [[], ["--vocab", "300"]], ids=["bytes", "pieces"])
-def test_transformers_reads_the_folder(vocabulary: list[str], tmp_path: Path) -> None:
+def test_transformers_loads_the_folder(vocabulary: list[str], tmp_path: Path) -> None:
     text = "Zoë saw a 🐈 and said: two  spaces\n" * 20
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     out = tmp_path / "out"
@@ -83,20 +83,20 @@ def test_transformers_reads_the_folder(vocabulary: list[str], tmp_path: Path) ->
         np.testing.assert_allclose(model(tl.tensor([ids[:16]])).numpy(), expected, atol=1e-5)
 
 
-def test_a_model_of_transformers_goes_on(tmp_path: Path) -> None:
-    """Its folder comes back with other weights, and everything else that was in it."""
+def test_training_continues_a_transformers_model(tmp_path: Path) -> None:
+    """The folder is written back with other weights and all its other files."""
     (tmp_path / "text.txt").write_text("The sky is blue. " * 20, encoding="utf-8")
-    given, out = tmp_path / "given", tmp_path / "out"
+    source, out = tmp_path / "given", tmp_path / "out"
     config = transformers.GPT2Config(
         vocab_size=257, n_positions=32, n_embd=8, n_layer=1, n_head=2, bos_token_id=256, eos_token_id=256
     )
-    transformers.GPT2LMHeadModel(config).half().save_pretrained(given)
-    write_bytes(given)
-    options = ["--model", str(given), "--steps", "2", "--batch-size", "2", "--learning-rate", "0.1"]
+    transformers.GPT2LMHeadModel(config).half().save_pretrained(source)
+    write_byte_vocabulary(source)
+    options = ["--model", str(source), "--steps", "2", "--batch-size", "2", "--learning-rate", "0.1"]
     assert main(["train", str(tmp_path / "text.txt"), "--out", str(out), *options]) == 0
-    assert (out / "tokenizer.json").read_bytes() == (given / "tokenizer.json").read_bytes()
+    assert (out / "tokenizer.json").read_bytes() == (source / "tokenizer.json").read_bytes()
     tokens = [[*b"The sky is blue."]]
-    before, after = (transformers.AutoModelForCausalLM.from_pretrained(folder).float() for folder in (given, out))
+    before, after = (transformers.AutoModelForCausalLM.from_pretrained(folder).float() for folder in (source, out))
     assert {each.dtype for each in after.parameters()} == {torch.float32}
     with torch.no_grad(), tl.no_grad():
         expected = after(torch.tensor(tokens)).logits.numpy()

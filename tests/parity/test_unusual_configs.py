@@ -1,4 +1,4 @@
-"""Configs that few files have, bare decoders and their heads, against transformers on the same weights."""
+"""Rare configs, base models and their heads, compared with transformers with equal weights."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from support.outputs import of_text, outputs_of
-from support.unusual_configs import BARE, BATCHES, ENCODED, HEARD, LABELLED, Case, loaded, reference
+from support.outputs import outputs_of, without_padding
+from support.unusual_configs import (
+    BASE_MODELS,
+    CLASSIFIERS,
+    DECODERS,
+    ENCODER_HEADS,
+    WHISPERS,
+    Case,
+    load_reference,
+    reference,
+)
 
 import tallow as tl
 from tallow.generation import generate_batch
 from tallow.models import AutoModel
 
-# Both compute in float32; sums of up to 128 terms are taken in another order.
+# Both compute in float32; sums of up to 128 terms are taken in a different order.
 ATOL = 1e-4
 RNG = np.random.default_rng(0)
 TOKENS = RNG.integers(8, 97, (2, 24))
@@ -34,13 +43,13 @@ def assert_near(ours: Any, theirs: Any) -> None:
 
 
 def outputs(model: Any, inputs: dict[str, npt.NDArray[Any]]) -> list[npt.NDArray[np.float32]]:
-    """What a model of transformers makes, without caches."""
+    """Return the outputs of a transformers model, without caches."""
     with torch.no_grad():
-        made = model(**{name: torch.tensor(array) for name, array in inputs.items()}).to_tuple()
-    return [tensor.numpy() for tensor in made if isinstance(tensor, torch.Tensor)]
+        outputs_tuple = model(**{name: torch.tensor(array) for name, array in inputs.items()}).to_tuple()
+    return [tensor.numpy() for tensor in outputs_tuple if isinstance(tensor, torch.Tensor)]
 
 
-@each(BATCHES)
+@each(DECODERS)
 def test_logits_and_batches(case: Case, tmp_path: Path) -> None:
     theirs = reference(case, tmp_path)
     model = AutoModel.from_pretrained(tmp_path)
@@ -49,16 +58,16 @@ def test_logits_and_batches(case: Case, tmp_path: Path) -> None:
     padded, mask = (torch.zeros(3, 11, dtype=torch.int64) for _ in range(2))
     for row, text in enumerate(texts):
         padded[row, 11 - len(text) :], mask[row, 11 - len(text) :] = torch.tensor(text), 1
-    theirs = loaded(case, tmp_path)  # with "dynamic" a model remembers that it has read long texts
+    theirs = load_reference(case, tmp_path)  # with "dynamic" a model remembers that it has read long texts
     options = {"max_new_tokens": 20, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
     expected = theirs.generate(padded, attention_mask=mask, **options)[:, 11:].tolist()
-    made: list[list[int]] = [[] for _ in texts]
+    generated: list[list[int]] = [[] for _ in texts]
     for row, token in generate_batch(model, texts, max_tokens=20):
-        made[row].append(token)
-    assert made == expected
+        generated[row].append(token)
+    assert generated == expected
 
 
-@each(BARE)
+@each(BASE_MODELS)
 def test_decoders_without_heads(case: Case, tmp_path: Path) -> None:
     theirs = reference(case, tmp_path)
     model = AutoModel.from_pretrained(tmp_path)
@@ -66,36 +75,36 @@ def test_decoders_without_heads(case: Case, tmp_path: Path) -> None:
     assert_near(outputs_of(model, {"input_ids": TOKENS})[0], outputs(theirs, {"input_ids": TOKENS})[0])
     for mask in (LEFT, RIGHT):
         inputs = {"input_ids": TOKENS, "attention_mask": mask}
-        # Where positions are learned one by one, the text begins at the first, as in transformers' generate.
+        # If positions are learned embeddings, the text starts at the first, as in transformers' generate.
         begin = {"position_ids": np.maximum(mask.cumsum(1) - 1, 0)} if case.family == "GPT2" else {}
-        expected = of_text(outputs(theirs, inputs | begin), inputs)
-        assert_near(of_text(outputs_of(model, inputs), inputs)[0], expected[0])
+        expected = without_padding(outputs(theirs, inputs | begin), inputs)
+        assert_near(without_padding(outputs_of(model, inputs), inputs)[0], expected[0])
 
 
-@each(LABELLED)
+@each(CLASSIFIERS)
 def test_heads_of_decoders(case: Case, tmp_path: Path) -> None:
     theirs = reference(case, tmp_path)
     model = AutoModel.from_pretrained(tmp_path)
     assert type(model).__name__ == case.family + case.head
-    padded = np.where(RIGHT, TOKENS, 0)  # a text classifier knows its padding by its id
+    padded = np.where(RIGHT, TOKENS, 0)  # a text classifier recognizes padding by its id
     for inputs in ({"input_ids": TOKENS}, {"input_ids": padded, "attention_mask": RIGHT}):
-        expected = of_text(outputs(theirs, inputs), inputs)
-        for ours, each_of_theirs in zip(of_text(outputs_of(model, inputs), inputs), expected, strict=True):
+        expected = without_padding(outputs(theirs, inputs), inputs)
+        for ours, each_of_theirs in zip(without_padding(outputs_of(model, inputs), inputs), expected, strict=True):
             assert_near(ours, each_of_theirs)
 
 
-@each(ENCODED)
+@each(ENCODER_HEADS)
 def test_encoders(case: Case, tmp_path: Path) -> None:
     theirs = reference(case, tmp_path)
     model = AutoModel.from_pretrained(tmp_path)
     for inputs in ({"input_ids": TOKENS}, {"input_ids": np.where(RIGHT, TOKENS, 1), "attention_mask": RIGHT}):
-        expected = of_text(outputs(theirs, inputs), inputs)
-        got = of_text(outputs_of(model, inputs), inputs)
+        expected = without_padding(outputs(theirs, inputs), inputs)
+        got = without_padding(outputs_of(model, inputs), inputs)
         for ours, each_of_theirs in zip(got, expected, strict=True):
             assert_near(ours, each_of_theirs)
 
 
-@each(HEARD)
+@each(WHISPERS)
 def test_whisper(case: Case, tmp_path: Path) -> None:
     theirs = reference(case, tmp_path)
     model = AutoModel.from_pretrained(tmp_path)

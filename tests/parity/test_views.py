@@ -1,4 +1,4 @@
-"""Which results share memory with their inputs: those that are views in PyTorch, and no others."""
+"""Results that share memory with their inputs: exactly those that are views in PyTorch."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def tensors(m: Any, result: Any) -> Iterator[Any]:
 
 
 def single(a: Input) -> Input:
-    """One element in as many dims: with nothing to repeat or to move, a copy is easily forgotten."""
+    """One element in as many dimensions: with nothing to repeat or move, a copy is easily forgotten."""
     return np.full((1,) * a.ndim, a.reshape(-1)[0] if a.size else 1, a.dtype)
 
 
 def sharing(m: Any, case: Case, arrays: list[Input]) -> list[list[bool]]:
-    """For each output with elements, which inputs it shares memory with."""
+    """Return, for each non-empty output, the inputs it shares memory with."""
     inputs = [m.tensor(np.array(a, order="C")) for a in arrays]
     m.manual_seed(0)
     with warnings.catch_warnings(), m.no_grad():
@@ -55,7 +55,7 @@ def test_results_share_memory_where_pytorchs_do(op: str) -> None:
         assert sharing(tl, case, list(case.inputs)) == sharing(torch, case, list(case.inputs)), case.id
         arrays = [single(a) for a in case.inputs]
         try:
-            expected, found = sharing(torch, case, arrays), sharing(tl, case, arrays)
+            expected, result = sharing(torch, case, arrays), sharing(tl, case, arrays)
         except Exception:
-            continue  # not every call takes them; tests/parity/test_mutated_cases.py compares what is refused
-        assert found == expected, f"{case.id} of single elements"
+            continue  # not every call accepts these; tests/parity/test_mutated_cases.py compares errors
+        assert result == expected, f"{case.id} of single elements"

@@ -1,4 +1,4 @@
-"""Whisper against transformers' and OpenAI's: the same weights give the same numbers, texts the same ids."""
+"""Whisper compared with transformers and OpenAI's code: equal weights give equal logits, texts equal ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tallow.text.whisper import WhisperTokenizer
 transformers = pytest.importorskip("transformers")
 openai = pytest.importorskip("whisper")
 
-# OpenAI's tokenizer leaves its vocabulary open.
+# OpenAI's tokenizer leaves its vocabulary file open.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 ATOL = 1e-4
@@ -37,7 +37,7 @@ SIZES = {
     "max_source_positions": 30,
     "max_target_positions": 40,
 }
-# The alphabets, marks and signs that texts are drawn from.
+# alphabets, marks and signs for random texts
 SCRIPTS = (
     *(range(32, 127), range(0xC0, 0x250), range(0x390, 0x3D0), range(0x400, 0x460), range(0x5D0, 0x5EB)),
     *(range(0x600, 0x6FF), range(0x900, 0x97F), range(0xE00, 0xE5C), range(0x1780, 0x17F0), range(0x2000, 0x2070)),
@@ -66,9 +66,9 @@ def test_folder_of_transformers(n_mels: int, tmp_path: Path) -> None:
         expected = reference(torch.tensor(mel), decoder_input_ids=torch.tensor(tokens)).logits.numpy()
     with tl.no_grad():
         np.testing.assert_allclose(model(tl.tensor(mel), tl.tensor(tokens)).numpy(), expected, atol=ATOL)
-        heard = model.decoder.listen(model.encoder(tl.tensor(mel)))
+        state = model.decoder.listen(model.encoder(tl.tensor(mel)))
         cache = model.new_cache(2)
-        parts = [model.decoder(tl.tensor(tokens[:, a:b]), heard, cache) for a, b in ((0, 4), (4, 5), (5, 9))]
+        parts = [model.decoder(tl.tensor(tokens[:, a:b]), state, cache) for a, b in ((0, 4), (4, 5), (5, 9))]
         np.testing.assert_allclose(model.logits(tl.cat(parts, 1)).numpy(), expected, atol=ATOL)
 
 
@@ -125,8 +125,8 @@ def test_tokenizer(file: str, languages: int, vocab_size: int, data_dir: Path) -
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny.en", "base", "base.en", "small", "medium.en", "large-v3", "turbo"])
-def test_heads_that_times_of_words_are_read_off(name: str) -> None:
-    """Of OpenAI's masks, which only its own downloads get."""
+def test_alignment_heads(name: str) -> None:
+    """Compare with OpenAI's masks of alignment heads, which only its own downloads contain."""
     layers, heads, width = {
         "tiny": (4, 6, 384),
         "base": (6, 8, 512),

@@ -1,4 +1,4 @@
-"""Whisper's decoding against OpenAI's: the same tokens, texts and certainties for every option."""
+"""Whisper decoding compared with OpenAI's code: equal tokens, texts and probabilities for every option."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tallow.models.whisper import decode, detect_language, search
 
 openai = pytest.importorskip("whisper")
 
-# OpenAI's tokenizer leaves its vocabulary open, and its beam search sorts tensors by NumPy.
+# OpenAI's tokenizer leaves its vocabulary file open, and its beam search sorts tensors with NumPy.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
@@ -63,8 +63,8 @@ def test_options(options: dict[str, Any], pair: Any, mels: Any) -> None:
         check(got, reference.decode(torch.tensor(mel), openai.DecodingOptions(fp16=False, language="de", **options)))
 
 
-def test_the_models_end_texts_and_tell_times(pair: Any, mels: Any) -> None:
-    """Or the tests would not see how ours does."""
+def test_the_models_end_texts_and_emit_timestamps(pair: Any, mels: Any) -> None:
+    """Check the model itself: otherwise the comparison would test nothing."""
     results = [decode(pair[1], mel, language=language) for mel in mels for language in ("de", "en")]
     begin = pair[1].tokenizer.timestamp_begin
     assert all(any(token >= begin for token in result.tokens) for result in results)

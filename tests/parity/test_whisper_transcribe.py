@@ -1,4 +1,4 @@
-"""Whisper's transcripts against OpenAI's: the same segments, times and words, window after window."""
+"""Whisper transcripts compared with OpenAI's code: equal segments, times and words, window by window."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tallow.models.whisper import transcribe
 
 pytest.importorskip("whisper")
 
-# OpenAI's tokenizer leaves its vocabulary open, its beam search sorts tensors by NumPy, and its word times of a
-# translation warn.
+# OpenAI's tokenizer leaves its vocabulary file open, its beam search sorts tensors with NumPy, and word times of a
+# translation raise a warning.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
@@ -65,7 +65,7 @@ def test_options(options: dict[str, Any], pair: Any) -> None:
 
 @pytest.mark.parametrize("thresholds", [{"logprob_threshold": 0.0}, {"compression_ratio_threshold": 0.5}], ids=str)
 def test_fallback(thresholds: dict[str, Any], pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No temperature gives a text that is good enough; what both draw is the second likeliest token."""
+    """No temperature gives a text that is good enough; both draw the second likeliest token."""
     reference, model = pair
 
     class Categorical:

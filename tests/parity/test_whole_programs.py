@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from compat.harness import PROGRAMS
-from support.places import ROOT
+from support.paths import ROOT
 from support.scripts import run_script
 
 HARNESS = ROOT / "tests/compat/harness.py"
@@ -23,9 +23,9 @@ DECIMAL = re.compile(r"(-?\d+\.\d+(?:e-?\d+)?)")
 
 def under_tallow(*arguments: str) -> str:
     """In a process that has not imported PyTorch."""
-    done = subprocess.run([sys.executable, HARNESS, "tallow", *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    process = subprocess.run([sys.executable, HARNESS, "tallow", *arguments], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 def lines_of(printed: str) -> list[str]:
@@ -39,7 +39,7 @@ def test_prints_the_same(run: str, tmp_path: Path) -> None:
     expected = lines_of(run_script(HARNESS, "torch", *arguments, folder=tmp_path))  # which writes the first weights
     lines = lines_of(under_tallow(*arguments))
     assert len(lines) == len(expected)
-    for line, wanted in zip(lines, expected, strict=True):
-        ours, theirs = DECIMAL.split(line), DECIMAL.split(wanted)
+    for line, expected_line in zip(lines, expected, strict=True):
+        ours, theirs = DECIMAL.split(line), DECIMAL.split(expected_line)
         assert ours[::2] == theirs[::2]
         assert [float(x) for x in ours[1::2]] == pytest.approx([float(x) for x in theirs[1::2]], rel=1e-4, abs=1e-4)

@@ -1,4 +1,4 @@
-"""pytest inside Pyodide, in Node."""
+"""Run pytest inside Pyodide, in Node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from support import places, subsuite
+from support import paths, subsuite
 
 from tallow.cli import site
 
@@ -23,8 +23,8 @@ TIMEOUT_S = 1200
 PACKAGES = "/packages"
 
 
-# What the reason of a skipped unit test begins with, and which share of all tests it may be. That there is no library
-# of kernels is none of them: a whole file would be skipped for it.
+# Beginnings of allowed skip reasons, with their maximum share of all tests. A missing kernel library is not one of
+# them: it would skip whole files.
 SKIPS = {
     "needs processes, threads or the checkout": 0.2,
     "no real data": 0.1,
@@ -43,12 +43,12 @@ SKIPS = {
 
 
 def wheels_of_pytest() -> list[Path]:
-    """pytest, hypothesis and what they need as pure wheels, downloaded once and kept in the cache."""
+    """Return pytest, hypothesis and their requirements as pure wheels, downloaded once to the cache."""
     requirements = HERE / "requirements.txt"
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]
-    folder = places.cache_dir() / f"pyodide-test-wheels-{digest}"
+    folder = paths.cache_dir() / f"pyodide-test-wheels-{digest}"
     with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may want them at the same time
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may need them at the same time
         if not folder.is_dir():
             partial = folder.with_suffix(".partial")
             shutil.rmtree(partial, ignore_errors=True)
@@ -61,17 +61,17 @@ def wheels_of_pytest() -> list[Path]:
 
 
 def mounted_packages() -> dict[str, str]:
-    """Where packages of this environment that have no pure wheel lie here, by the places that they have inside.
+    """Return packages that have no pure wheel: their paths inside Pyodide, and their folders here.
 
-    Jinja needs MarkupSafe, which does without its compiled part where that is for another machine.
+    Jinja needs MarkupSafe, which runs without its compiled part if that is for another machine.
     """
-    found = {name: importlib.util.find_spec(name) for name in ("jinja2", "markupsafe")}
-    return {f"{PACKAGES}/{name}": str(Path(spec.origin).parent) for name, spec in found.items() if spec and spec.origin}
+    specs = {name: importlib.util.find_spec(name) for name in ("jinja2", "markupsafe")}
+    return {f"{PACKAGES}/{name}": str(Path(spec.origin).parent) for name, spec in specs.items() if spec and spec.origin}
 
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, pure_wheel: Path) -> list[Path]:
-    """Python's library, NumPy's wheel and tallow's with bytecode, as pages get them."""
+    """Build Python's library and the wheels of NumPy and tallow with bytecode, as pages get them."""
     folder = tmp_path_factory.mktemp("compiled")
     assert site.build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir)
     names = (site.STDLIB, site.NUMPY_WHEEL, "tallow-*.whl")
@@ -79,7 +79,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, pure_w
 
 
 class InPyodide:
-    """Runs the unit tests, or some of them, on the wheels inside Pyodide."""
+    """Runs unit tests inside Pyodide with the wheels."""
 
     def __init__(
         self, node: str, pyodide: Path, stdlib: Path, wheels: list[Path], tokenizers: Path, folder: Path
@@ -90,19 +90,19 @@ class InPyodide:
     def __call__(
         self, *tests: str, flags: Sequence[str] = (), mounts: Mapping[str, Path] | None = None
     ) -> subsuite.Outcome:
-        """Run `tests`; `flags` are Node's, `mounts` are folders by the places that they have inside."""
-        data = places.data_dir()
+        """Run `tests`. `flags` are Node's options; `mounts` maps paths inside Pyodide to folders."""
+        data = paths.data_dir()
         config = {
             "pyodide": str(self.pyodide),
             "stdlib": str(self.stdlib),
             "wheels": [str(wheel) for wheel in self.wheels],
             "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},
-            "mounts": {f"/checkout/{name}": str(places.ROOT / name) for name in ("tests", "examples")}
+            "mounts": {f"/checkout/{name}": str(paths.ROOT / name) for name in ("tests", "examples")}
             | {"/report": str(self.folder)}
             | mounted_packages()
             | ({"/data": str(data)} if data.is_dir() else {})
             | {inside: str(folder) for inside, folder in (mounts or {}).items()},
-            "files": {"/checkout/pyproject.toml": (places.ROOT / "pyproject.toml").read_text()},
+            "files": {"/checkout/pyproject.toml": (paths.ROOT / "pyproject.toml").read_text()},
             "env": {"TALLOW_TEST_DATA": "/data", "PYTHONPATH": PACKAGES},
             "cwd": "/checkout",
             "args": [*tests, "-v", "-p", "no:cacheprovider", "--junitxml=/report/junit.xml"],

@@ -1,6 +1,6 @@
-"""Run inside Pyodide by test_models_in_pyodide.py: models that transformers has saved give its numbers and its texts.
+"""Run inside Pyodide by test_models_in_pyodide.py: models saved by transformers give its outputs and texts.
 
-/cases is what support.model_pairs.write_cases wrote.
+support.model_pairs.write_cases wrote /cases.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.outputs import of_text, outputs_of
+from support.outputs import outputs_of, without_padding
 
 from tallow.generation import generate
 from tallow.models import AutoModel
 
-# Both compute in float32; sums of up to 128 terms are taken in another order.
+# Both compute in float32; sums of up to 128 terms are taken in a different order.
 ATOL = 1e-4
 FOLDERS = sorted(Path("/cases").iterdir())
 EXPECTED = {folder.name: dict(np.load(folder / "expected.npz")) for folder in FOLDERS}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_numbers(folder: Path) -> None:
+def test_outputs(folder: Path) -> None:
     arrays = EXPECTED[folder.name]
     inputs = {name.removeprefix("in "): array for name, array in arrays.items() if name.startswith("in ")}
     expected = [array for name, array in arrays.items() if name.startswith("out ")]
     got = outputs_of(AutoModel.from_pretrained(folder), inputs)
-    for ours, theirs in zip(of_text(got, inputs), of_text(expected, inputs), strict=True):
+    for ours, theirs in zip(without_padding(got, inputs), without_padding(expected, inputs), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=ATOL)
 
 

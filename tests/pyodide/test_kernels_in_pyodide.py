@@ -1,4 +1,4 @@
-"""The unit tests of kernels on the library that browsers take."""
+"""The kernels' unit tests with the library that browsers load."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tests.pyodide.conftest import SKIPS, InPyodide
 
 KERNELS = (
     *("agree", "attention", "build", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
-    *("encoder_blocks", "pooling", "recurrent", "softmax"),
+    *("decode_blocks", "encoder_blocks", "pooling", "quantized_linear", "recurrent", "softmax"),
 )
-# Node 20 knows the instructions of relaxed SIMD only when told to; newer ones always do.
+# Node 20 supports relaxed SIMD only with a flag; newer versions need none.
 RELAXED_SIMD = "--experimental-wasm-relaxed-simd"
 
 
 def test_kernels_with_relaxed_simd(in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
     options = subprocess.run([in_pyodide.node, "--v8-options"], capture_output=True, text=True, check=True).stdout
-    files = [f"tests/unit/test_kernels_{name}.py" for name in KERNELS]
+    files = [f"tests/unit/kernels/test_{name}.py" for name in KERNELS]
     outcome = in_pyodide(*files, flags=[RELAXED_SIMD] if RELAXED_SIMD in options else [])
     account_for("of the kernels with relaxed SIMD", outcome, SKIPS)
     assert outcome.kernels == "wasm relaxed-simd"

@@ -1,4 +1,4 @@
-"""The pure wheel installs by its address in any Pyodide, as docs/browser.md says for JupyterLite and others."""
+"""The pure wheel installs from its address in any Pyodide, as docs/browser.md says for JupyterLite and others."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def test_micropip_installs_the_wheel(node: str, pyodide_dir: Path, pure_wheel: P
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/{pure_wheel.name}"
         command = [node, HERE / "install_by_micropip.mjs", pyodide_dir, url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=600)
         server.shutdown()
-    assert done.returncode == 0, done.stderr
-    value, kernels = done.stdout.splitlines()[-1].split(maxsplit=1)  # micropip says what it loads
+    assert process.returncode == 0, process.stderr
+    value, kernels = process.stdout.splitlines()[-1].split(maxsplit=1)  # micropip prints what it loads
     assert float(value) == 3.0
     assert kernels.startswith("wasm ")

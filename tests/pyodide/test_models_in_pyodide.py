@@ -1,4 +1,4 @@
-"""Models inside Pyodide: folders that transformers has saved give its numbers and its texts."""
+"""Models inside Pyodide: folders saved by transformers give its outputs and texts."""
 
 from __future__ import annotations
 

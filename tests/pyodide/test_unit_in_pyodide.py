@@ -1,4 +1,4 @@
-"""The unit tests pass unchanged inside Pyodide, on the wheel that a browser installs."""
+"""The unit tests pass unchanged inside Pyodide, with the wheel that a browser installs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whisper inside Pyodide: spectrograms, numbers and texts are those of openai-whisper."""
+"""Whisper inside Pyodide: spectrograms, logits and texts match openai-whisper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support import subsuite
 from tests.pyodide.conftest import InPyodide
 
 
-# OpenAI's tokenizer leaves its vocabulary open, and its beam search sorts tensors by NumPy.
+# OpenAI's tokenizer leaves its vocabulary file open, and its beam search sorts tensors with NumPy.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")
 def test_whisper_in_pyodide(

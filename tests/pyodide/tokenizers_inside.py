@@ -1,6 +1,6 @@
-"""Run inside Pyodide by test_tokenizers_in_pyodide.py: the JavaScript tokenizers do as the package `tokenizers`.
+"""Run inside Pyodide by test_tokenizers_in_pyodide.py: the JavaScript tokenizers match the package `tokenizers`.
 
-/cases is what support.tokenizer_kinds.write_cases wrote.
+support.tokenizer_kinds.write_cases wrote /cases.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_pairs(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", cases("kinds"))
-def test_ids_that_no_token_has_are_left_out(folder: Path) -> None:
+def test_unknown_ids_are_omitted(folder: Path) -> None:
     tokenizer = Tokenizer.from_pretrained(folder)
     ids = tokenizer.encode("The cat", add_special_tokens=False)
     assert tokenizer.decode([1 << 20, *ids, 1 << 20]) == tokenizer.decode(ids)
@@ -51,20 +51,20 @@ def test_ids_that_no_token_has_are_left_out(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", cases("differences"))
-def test_differences_that_are_known(folder: Path) -> None:
-    """Should one of them be gone, its line in the docstring of `_JavaScript` goes too."""
+def test_known_differences(folder: Path) -> None:
+    """If a difference disappears, delete its line in the docstring of `_JavaScript` too."""
     row = expected(folder)
     assert Tokenizer.from_pretrained(folder).encode(row["text"]) != row["ids"]
 
 
 @pytest.mark.parametrize("folder", cases("absent"))
-def test_what_the_library_does_not_have_is_refused(folder: Path) -> None:
+def test_missing_components_raise(folder: Path) -> None:
     with pytest.raises(TokenizerError, match=folder.name):
         Tokenizer.from_pretrained(folder)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"model": 1}'])
-def test_what_is_no_tokenizer_is_refused(text: str, tmp_path: Path) -> None:
+def test_files_that_are_not_tokenizers_raise(text: str, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(text)
     with pytest.raises(TokenizerError, match=r"is not a tokenizer\.json"):
         Tokenizer.from_pretrained(tmp_path)

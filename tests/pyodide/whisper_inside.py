@@ -1,6 +1,6 @@
-"""Run inside Pyodide by test_whisper_in_pyodide.py: spectrograms, numbers and texts are those of openai-whisper.
+"""Run inside Pyodide by test_whisper_in_pyodide.py: spectrograms, logits and texts match openai-whisper.
 
-/cases is what support.whisper_pair.write_cases wrote.
+support.whisper_pair.write_cases wrote /cases.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ ARRAYS = dict(np.load(CASES / "expected.npz"))
 EXPECTED = json.loads((CASES / "expected.json").read_text())
 WINDOW = ARRAYS["mel"][:, :3000]
 MEL_ATOL = 1e-5
-# Both compute in float32; the logits are sums of terms of some tens.
+# Both compute in float32; the logits are sums of a few dozen terms.
 LOGITS_ATOL = 1e-3
 
 
 @pytest.fixture(scope="module")
 def model() -> Whisper:
     model = Whisper.from_pretrained(CASES / "tiny.pt")
-    model.folder = Path("/data")  # where the vocabularies are
+    model.folder = Path("/data")  # for the vocabulary files
     return model
 
 

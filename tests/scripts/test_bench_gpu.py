@@ -1,4 +1,4 @@
-"""The table of `bench.py --gpu`, on stand-ins of the GPU: every workload runs on both sides, and none is lost."""
+"""The table of `bench.py --gpu` with a stubbed GPU: every workload runs for both libraries, and none is lost."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import torch
 from bench import gpu
 from bench.gpu_workloads import TINY, Sizes, Work
 from support import cupy_like
-from support.places import ROOT
+from support.paths import ROOT
 
 import tallow as tl
 from tallow import devices
 
 
 class Event:
-    """A moment by the host's clock."""
+    """A point in time by the host's clock."""
 
     def record(self) -> None:
         self.at_ms = time.perf_counter() * 1e3
@@ -55,7 +55,7 @@ def here(ours: gpu.Side, theirs: gpu.Side | str) -> Callable[[gpu.Line], gpu.Res
 def test_every_workload_runs_on_both_sides(ours: gpu.Side, theirs: gpu.Side) -> None:
     rows, notes = gpu.measure_all(here(ours, theirs), gpu.LINES)
     assert [row[""] for row in rows] == [line.name for line in gpu.LINES]
-    assert len(notes) == 1, notes  # the bandwidth; any other is of something that failed
+    assert len(notes) == 1, notes  # the bandwidth; any other note is about a failure
     for row, line in zip(rows, gpu.LINES, strict=True):
         assert row["tallow, ms"] > 0
         assert row["PyTorch, ms"] > 0
@@ -63,7 +63,7 @@ def test_every_workload_runs_on_both_sides(ours: gpu.Side, theirs: gpu.Side) -> 
         assert ("goal" in row["of the bandwidth"]) == (line.share is not None)
 
 
-def test_what_fails_is_a_note_and_the_rest_goes_on(ours: gpu.Side) -> None:
+def test_a_failure_is_a_note_and_the_rest_still_runs(ours: gpu.Side) -> None:
     def too_large(library: Any, device: str, sizes: Sizes) -> Work:
         raise tl.OutOfMemoryError("CUDA out of memory: 5 bytes")
 
@@ -85,7 +85,7 @@ def test_what_fails_is_a_note_and_the_rest_goes_on(ours: gpu.Side) -> None:
 
 
 def test_ratios_of_known_times() -> None:
-    """tallow takes 2 ms for 3 GB, 4 TFLOP and 6 tokens, PyTorch 1 ms; a copy of a GB takes 1 ms."""
+    """tallow takes 2 ms for 3 GB, 4 TFLOP and 6 tokens, PyTorch 1 ms; copying a GB takes 1 ms."""
     work = {"bytes": 3 * 10**9, "flops": 4 * 10**12, "tokens": 6}
     known = {"tallow": gpu.Result(2.0, **work), "PyTorch": gpu.Result(1.0, **work)}
     make: Any = SimpleNamespace()
@@ -106,14 +106,14 @@ def test_ratios_of_known_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "found"),
+    ("program", "results"),
     [
         ('print(\'warming up\'); print(\'{"tallow": {"median_ms": 2.5}, "PyTorch": "none"}\')', None),
         ("import os; os.abort()", "its process ended with -6"),
-        ("import time; time.sleep(60)", "not done after 0.5 s"),
+        ("import time; time.sleep(60)", "not finished after 0.5 s"),
     ],
 )
-def test_a_row_in_a_process_of_its_own(program: str, found: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_in_a_process_of_its_own(program: str, results: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     run = subprocess.run
 
     def instead(command: list[str], **options: Any) -> Any:
@@ -121,17 +121,17 @@ def test_a_row_in_a_process_of_its_own(program: str, found: str | None, monkeypa
         return run([sys.executable, "-c", program], **options)
 
     monkeypatch.setattr(subprocess, "run", instead)
-    if found and "after" in found:
+    if results and "after" in results:
         monkeypatch.setattr(gpu, "ROW_LIMIT_S", 0.5)
-    expected = {"tallow": gpu.Result(2.5), "PyTorch": "none"} if found is None else {"tallow": found}
+    expected = {"tallow": gpu.Result(2.5), "PyTorch": "none"} if results is None else {"tallow": results}
     assert gpu.in_a_process(gpu.LINES[0]) == expected
 
 
 @pytest.mark.skipif(tl.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_it_says_what_is_missing() -> None:
+def test_error_without_a_gpu() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "bench.py"), "--gpu"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith("bench.py --gpu: device 'cuda' needs ")
-    assert "mend:" in done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert process.returncode == 1
+    assert process.stdout == ""
+    assert process.stderr.startswith("bench.py --gpu: device 'cuda' needs ")
+    assert "hint:" in process.stderr

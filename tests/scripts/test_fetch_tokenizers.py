@@ -1,4 +1,4 @@
-"""scripts/fetch_tokenizers.py: nothing but the package that is asked for gets into the cache, whoever sends it."""
+"""scripts/fetch_tokenizers.py caches only the requested package, whichever server sends it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def package(files: dict[str, bytes]) -> bytes:
 
 
 def test_copy_is_made_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     copy = cache / f"huggingface-tokenizers-{fetch_tokenizers.VERSION}"
     copy.mkdir()
-    monkeypatch.setattr(fetch_tokenizers, "download", lambda url: asked.append(url))
+    monkeypatch.setattr(fetch_tokenizers, "download", lambda url: requests.append(url))
     assert fetch_tokenizers.fetch() == copy
-    assert not asked
+    assert not requests
 
 
 def test_another_package_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,11 +44,11 @@ def test_another_package_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch
     assert not list(cache.iterdir())
 
 
-def test_cdn_is_asked_where_the_registry_cannot_be_reached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+def test_cdn_is_used_if_the_registry_is_unreachable(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[str] = []
 
     def download(url: str) -> bytes:
-        asked.append(url)
+        requests.append(url)
         if url == fetch_tokenizers.REGISTRY:
             raise URLError("no route")
         return b"export {};"
@@ -56,7 +56,7 @@ def test_cdn_is_asked_where_the_registry_cannot_be_reached(cache: Path, monkeypa
     monkeypatch.setattr(fetch_tokenizers, "download", download)
     with pytest.raises(FetchError, match=r"tokenizers\.min\.mjs: sha256 .* expected 258e4633"):
         fetch_tokenizers.fetch()
-    assert asked[1:] == [fetch_tokenizers.CDN + name for name in fetch_tokenizers.FILES]
+    assert requests[1:] == [fetch_tokenizers.CDN + name for name in fetch_tokenizers.FILES]
     assert not list(cache.iterdir())
 
 

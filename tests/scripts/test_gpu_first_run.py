@@ -1,4 +1,4 @@
-"""scripts/gpu_first_run without a GPU: what its workers make of tests that fail, die, hang and break the GPU."""
+"""scripts/gpu_first_run without a GPU: how its workers handle tests that fail, die, hang or break the GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from first_run import workers
-from support.places import ROOT
+from support.paths import ROOT
 
 import tallow as tl
 
@@ -60,7 +60,7 @@ def outcomes(progress: workers.Progress) -> dict[str, str]:
     return {name.rpartition("::")[2]: line["outcome"] for name, line in progress.outcomes.items()}
 
 
-def test_every_test_is_accounted_for_whatever_happens_to_its_process(tmp_path: Path) -> None:
+def test_every_test_is_accounted_for_even_if_its_process_dies(tmp_path: Path) -> None:
     progress = run(tmp_path, TESTS)
     assert outcomes(progress) == OUTCOMES, (tmp_path / "log").read_text()
     assert progress.counts()["not run"] == 0
@@ -70,20 +70,20 @@ def test_every_test_is_accounted_for_whatever_happens_to_its_process(tmp_path: P
     assert "no reason" in messages["test_h_is_skipped"]
 
 
-def test_the_end_of_the_time_leaves_what_was_found(tmp_path: Path) -> None:
+def test_results_before_the_deadline_are_kept(tmp_path: Path) -> None:
     source = "import time\ndef test_a(): pass\ndef test_b(): time.sleep(600)\ndef test_c(): pass\n"
     progress = run(tmp_path, source, seconds=5.0, test_limit_s=600.0)
     assert outcomes(progress) == {"test_a": "passed", "test_b": "not run"}
     assert progress.counts() == {"passed": 1, "not run": 2}
 
 
-def test_what_cannot_be_collected_does_not_go_on_for_ever(tmp_path: Path) -> None:
+def test_collection_errors_end_the_run(tmp_path: Path) -> None:
     progress = run(tmp_path, "import a_module_that_is_missing")
     assert not progress.outcomes
     assert "a_module_that_is_missing" in (tmp_path / "log").read_text()
 
 
-def test_a_line_cut_off_in_the_middle_is_no_result(tmp_path: Path) -> None:
+def test_a_truncated_line_is_not_a_result(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     lines = [{"collected": 2}, {"test": "a", "began": 1.0}, {"test": "a", "outcome": "passed", "seconds": 0.1}]
     results.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"test": "b", "outc')
@@ -93,8 +93,8 @@ def test_a_line_cut_off_in_the_middle_is_no_result(tmp_path: Path) -> None:
 @pytest.mark.skipif(tl.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_the_smoke_test_says_what_is_missing(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "gpu_first_run"), "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
-    assert "the GPU does not work yet" in done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert process.returncode == 2
+    assert "the GPU does not work yet" in process.stdout
     assert "device 'cuda' needs" in (tmp_path / "smoke.log").read_text()
     assert json.loads((tmp_path / "smoke.jsonl").read_text())["outcome"] == "failed"

@@ -1,4 +1,4 @@
-"""scripts/prerequisites.py: only what the chosen tests need is asked for, and only where it is missing."""
+"""scripts/prerequisites.py requests only what the chosen tests need, and only if it is missing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import prerequisites
 import pytest
-from support.places import ROOT
+from support.paths import ROOT
 
 NEEDS: list[tuple[list[str], set[str]]] = [
-    (["tests/unit/test_elementwise.py", "tests/scripts/test_train_spoken.py", "-k", "softmax or numbers"], set()),
+    (["tests/unit/ops/test_elementwise.py", "tests/scripts/test_train_spoken.py", "-k", "softmax or numbers"], set()),
     (["tests/scripts/test_spoken_model.py"], {"espeak"}),
     (["tests/browser/test_types.py"], {"node", "pyodide_dir"}),
     (["tests/browser/test_console_page.py"], {"chromium", "driver", "pyodide_dir", "tokenizers_dir"}),
     (["tests/pyodide/test_unit_in_pyodide.py"], {"node", "pyodide_dir", "tokenizers_dir"}),
-    (["tests/nowhere"], set()),  # the run itself says what is wrong
+    (["tests/nowhere"], set()),  # the test run itself reports the error
 ]
-# All in one process, which is another one: pytest does not run inside pytest.
+# all in one separate process: pytest does not run inside pytest
 ON_A_BARE_MACHINE = """
 import json, prerequisites, sys
 prerequisites.PRESENT = dict.fromkeys(prerequisites.PRESENT, lambda: None)
@@ -52,7 +52,7 @@ def program(folder: Path, name: str, text: str) -> Path:
 
 
 def test_browser_that_only_asks_for_a_snap_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Ubuntu's chromium-browser without its snap, beside Google Chrome and alone."""
+    """Ubuntu's chromium-browser without its snap, with Google Chrome and without."""
     program(tmp_path, "chromium-browser", "echo requires the chromium snap >&2; exit 1")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert prerequisites.chromium() is None
@@ -60,11 +60,11 @@ def test_browser_that_only_asks_for_a_snap_is_none(monkeypatch: pytest.MonkeyPat
     assert prerequisites.chromium() == str(chrome)
 
 
-@pytest.mark.parametrize(("version", "found"), [("v18.19.0", False), ("v20.0.0", True), ("v104.1.0", True)])
-def test_node_is_new_enough(version: str, found: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "is_usable"), [("v18.19.0", False), ("v20.0.0", True), ("v104.1.0", True)])
+def test_node_is_new_enough(version: str, is_usable: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program(tmp_path, "node", f"echo {version}")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert (prerequisites.node() is not None) == found
+    assert (prerequisites.node() is not None) == is_usable
 
 
 BASH = shutil.which("bash")
@@ -73,12 +73,12 @@ BASH = shutil.which("bash")
 @pytest.mark.skipif(BASH is None, reason="no bash")
 @pytest.mark.parametrize("tool", ["sha256sum", "shasum"])
 def test_digest_with_either_tool(tool: str, tmp_path: Path) -> None:
-    """macOS has shasum alone."""
+    """macOS has only shasum."""
     for name in ("cut", tool):
-        found = shutil.which(name)
-        if found is None:
+        path = shutil.which(name)
+        if path is None:
             pytest.skip(f"no {name} here")
-        (tmp_path / name).symlink_to(found)
+        (tmp_path / name).symlink_to(path)
     code = "set -eu; PATH=$1; . scripts/bootstrap.bash; printf abc | digest"
-    done = subprocess.run([str(BASH), "-c", code, "-", tmp_path], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.strip() == "ba7816bf8f01"  # FIPS 180-2, appendix B.1
+    process = subprocess.run([str(BASH), "-c", code, "-", tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert process.stdout.strip() == "ba7816bf8f01"  # FIPS 180-2, appendix B.1

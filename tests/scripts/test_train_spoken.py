@@ -1,4 +1,4 @@
-"""scripts/train_spoken.py: phrases, voices, rows of sound and text, and a training run that can be interrupted."""
+"""scripts/train_spoken.py: phrases, voices, rows of audio and text, and training that can be interrupted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spoken.espeak import Espeak, Voice
 from spoken.settings import Settings
 from spoken.training import Training, export
 from spoken.windows import IGNORED, Plan, Windows
-from support.places import ROOT
+from support.paths import ROOT
 
 import tallow as tl
 from tallow.audio.sound import SAMPLE_RATE_HZ
@@ -82,12 +82,12 @@ def test_all_numbers_differ() -> None:
 
 def test_phrases_are_of_known_words_and_held_out_ones_are_others() -> None:
     rng = random.Random(0)
-    learnt, held_out = (
+    trained, held_out = (
         {phrases.phrase(rng, held_out=held_out, longest=11) for _ in range(3000)} for held_out in (False, True)
     )
-    assert not learnt & held_out
-    assert {word for phrase in learnt for word in phrase} == set(phrases.WORDS)
-    assert {len(phrase) for phrase in learnt | held_out} <= set(range(1, 12))
+    assert not trained & held_out
+    assert {word for phrase in trained for word in phrase} == set(phrases.WORDS)
+    assert {len(phrase) for phrase in trained | held_out} <= set(range(1, 12))
     assert all(len(phrase) > 1 for phrase in held_out)
 
 
@@ -103,9 +103,9 @@ def test_each_word_is_one_token(tokenizer: WhisperTokenizer) -> None:
 
 def test_the_file_encodes_as_the_vocabulary(tokenizer: WhisperTokenizer, tmp_path: Path) -> None:
     vocabulary.save(tmp_path / "vocab.json")
-    written = WhisperTokenizer.load(tmp_path / "vocab.json", tokenizer.vocab_size)
+    row_text = WhisperTokenizer.load(tmp_path / "vocab.json", tokenizer.vocab_size)
     text = " ".join(["", *phrases.WORDS, "Zoë\n\t¡"])
-    assert written.encode(text) == tokenizer.encode(text)
+    assert row_text.encode(text) == tokenizer.encode(text)
 
 
 # ---- voices
@@ -113,9 +113,9 @@ def test_the_file_encodes_as_the_vocabulary(tokenizer: WhisperTokenizer, tmp_pat
 
 def test_voices_are_installed_and_say_where_words_begin(espeak: Espeak) -> None:
     variants = [f"en-us+{variant}" for variant in (*voices.VARIANTS, *voices.HELD_OUT) if variant]
-    heard = {name: espeak.say(("red",), Voice(name)).samples for name in (*voices.ACCENTS, *variants)}
-    assert all(len(samples) > 0.1 * espeak.sample_rate_hz for samples in heard.values())
-    assert len({samples.tobytes() for samples in heard.values()}) == len(heard)  # unknown variants change nothing
+    sounds = {name: espeak.say(("red",), Voice(name)).samples for name in (*voices.ACCENTS, *variants)}
+    assert all(len(samples) > 0.1 * espeak.sample_rate_hz for samples in sounds.values())
+    assert len({samples.tobytes() for samples in sounds.values()}) == len(sounds)  # unknown variants change nothing
     speech = espeak.say(("turn", "on", "the", "light"), Voice("en-us"))
     assert all(before <= after for before, after in pairwise(speech.word_starts))
     assert 0 <= speech.word_starts[0] < speech.word_starts[3] < len(speech.samples)
@@ -133,9 +133,9 @@ def test_several_share_the_library(espeak: Espeak) -> None:
 
 def test_held_out_voices_are_not_trained_on() -> None:
     assert not set(voices.VARIANTS) & set(voices.HELD_OUT)
-    learnt = {utterance.voice.name for utterance in utterances(replace(TINY, clips=3000), held_out=False)}
+    trained = {utterance.voice.name for utterance in utterances(replace(TINY, clips=3000), held_out=False)}
     tested = {utterance.voice.name for utterance in utterances(replace(TINY, held_out=300), held_out=True)}
-    assert not learnt & tested
+    assert not trained & tested
     assert all(name.partition("+")[2] in voices.HELD_OUT for name in tested)
 
 
@@ -151,7 +151,7 @@ def test_clips_are_kept(corpus: Corpus, tmp_path: Path) -> None:
     assert len(corpus.held_out) == TINY.held_out
     for i in range(TINY.clips):
         mine, other = corpus.training[i], again.training[i]
-        assert mine.words == other.words  # the sound is another one each time, by a little
+        assert mine.words == other.words  # the audio differs slightly each time
         assert len(mine.samples) == corpus.training.lengths[i] == pytest.approx(len(other.samples), rel=0.1)
 
 
@@ -167,8 +167,8 @@ def test_clips_begin_and_end_with_speech(corpus: Corpus) -> None:
 # ---- rows
 
 
-class Recorded:
-    """Stands for `Clips`: two phrases of a second each, with words that begin every half and every quarter second."""
+class StubClips:
+    """Stub for `Clips`: two phrases of one second each, with words starting every half and every quarter second."""
 
     lengths = (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ)
     clips = (
@@ -183,9 +183,9 @@ class Recorded:
         return self.clips[i]
 
 
-def written(tokenizer: WhisperTokenizer, end_s: float, *, with_times: bool, **plan: object) -> str:
-    """What the row of a plan says."""
-    windows = Windows(Recorded(), tokenizer, TINY)  # type: ignore[arg-type]
+def row_text(tokenizer: WhisperTokenizer, end_s: float, *, with_times: bool, **plan: object) -> str:
+    """Return the text in the row of a plan."""
+    windows = Windows(StubClips(), tokenizer, TINY)  # type: ignore[arg-type]
     settled = Plan(**({"skipped": 0, "speed": 1.0, "samples": round(end_s * SAMPLE_RATE_HZ), "seed": 0} | plan))  # type: ignore[arg-type]
     _, placed = windows._place(settled, np.random.default_rng(0))
     return tokenizer.decode_with_timestamps(windows._write(placed, settled.samples, with_times))
@@ -204,27 +204,27 @@ def written(tokenizer: WhisperTokenizer, end_s: float, *, with_times: bool, **pl
             "<|0.20|> turn left<|1.20|><|1.50|> one two three four<|2.50|>",
             " turn left one two three four",
         ),
-        # the second is cut off: only its beginning is written
+        # the second phrase is cut off: only its beginning is written
         (2.1, {"clips": (0, 1), "gaps_s": (0.2, 0.3, 0)}, "<|0.20|> turn left<|1.20|><|1.50|>", " turn left one two"),
-        # it can hardly be heard
+        # barely audible
         (1.55, {"clips": (0, 1), "gaps_s": (0.2, 0.3, 0)}, "<|0.20|> turn left<|1.20|>", " turn left"),
-        # the only one is cut off: its whole words are written, and the next window begins behind them
+        # the only phrase is cut off: its complete words are written, and the next window starts after them
         (1.3, {"clips": (1,), "gaps_s": (0.5, 0)}, "<|0.50|> one two three<|1.20|><|1.20|>", " one two three"),
     ],
 )
 def test_rows_tell_what_is_said_and_when(
     end_s: float, plan: dict[str, object], expected: str, words: str, tokenizer: WhisperTokenizer
 ) -> None:
-    assert written(tokenizer, end_s, with_times=True, **plan) == expected
-    assert written(tokenizer, end_s, with_times=False, **plan) == words
+    assert row_text(tokenizer, end_s, with_times=True, **plan) == expected
+    assert row_text(tokenizer, end_s, with_times=False, **plan) == words
 
 
 def test_spoken_words_stand_where_they_are_said(tokenizer: WhisperTokenizer) -> None:
-    windows = Windows(Recorded(), tokenizer, TINY)  # type: ignore[arg-type]
+    windows = Windows(StubClips(), tokenizer, TINY)  # type: ignore[arg-type]
     row = windows.render(Plan((0,), (0.5, 0), skipped=0, speed=1.0, samples=2 * SAMPLE_RATE_HZ, seed=0))
     names = ["", *phrases.WORDS]
-    heard = [names[i] for i in row.spoken]
-    assert heard == [""] * 25 + ["turn"] * 25 + ["left"] * 25 + [""] * 25
+    words = [names[i] for i in row.spoken]
+    assert words == [""] * 25 + ["turn"] * 25 + ["left"] * 25 + [""] * 25
 
 
 def test_decoder_reads_what_it_is_to_write(corpus: Corpus, tokenizer: WhisperTokenizer) -> None:
@@ -263,21 +263,21 @@ def test_noise_is_of_power_one_and_echoes_follow() -> None:
         assert np.mean(augment.noise(rng, 5000) ** 2) == pytest.approx(1, rel=1e-3)
     click = np.zeros(8000, np.float32)
     click[2000] = 1
-    heard = augment.in_room(click, rng)
-    np.testing.assert_allclose(heard[:2000], 0, atol=1e-6)
-    assert heard[2000] == pytest.approx(1)
-    assert 0.1 < np.linalg.norm(heard[2001:]) < 0.9
+    echo = augment.in_room(click, rng)
+    np.testing.assert_allclose(echo[:2000], 0, atol=1e-6)
+    assert echo[2000] == pytest.approx(1)
+    assert 0.1 < np.linalg.norm(echo[2001:]) < 0.9
 
 
 # ---- evaluation
 
 
 @pytest.mark.parametrize(
-    ("said", "heard", "errors"),
+    ("reference_text", "recognized", "errors"),
     [("a b c", "a b c", 0), ("a b c", "a c", 1), ("a b c", "a x c d", 2), ("a b", "", 2), ("a b", "b a", 2)],
 )
-def test_errors_by_hand(said: str, heard: str, errors: int) -> None:
-    assert evaluation.edits(said.split(), heard.split()) == errors
+def test_errors_by_hand(reference_text: str, recognized: str, errors: int) -> None:
+    assert evaluation.edits(reference_text.split(), recognized.split()) == errors
 
 
 def test_rate_is_of_all_words() -> None:
@@ -305,8 +305,8 @@ def test_encoder_of_a_whole_window_is_the_models() -> None:
 
 
 def test_interrupted_run_goes_on_bit_for_bit(corpus: Corpus, checkpoint: Path, tmp_path: Path) -> None:
-    whole = Training(TINY, corpus, tmp_path / "other.safetensors")
-    losses = list(whole.run())
+    uninterrupted = Training(TINY, corpus, tmp_path / "other.safetensors")
+    losses = list(uninterrupted.run())
     assert len(losses) == TINY.steps
 
     first = Training(TINY, corpus, checkpoint)
@@ -316,8 +316,8 @@ def test_interrupted_run_goes_on_bit_for_bit(corpus: Corpus, checkpoint: Path, t
     second.resume()
     assert second.step == 3
     assert list(second.run()) == losses[3:]
-    assert second.curve == whole.curve
-    for mine, other in zip(second.model.parameters(), whole.model.parameters(), strict=True):
+    assert second.curve == uninterrupted.curve
+    for mine, other in zip(second.model.parameters(), uninterrupted.model.parameters(), strict=True):
         assert tl.equal(mine, other)
 
     other_settings = Training(replace(TINY, learning_rate=1e-4), corpus, checkpoint)
@@ -360,8 +360,8 @@ def script(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_script_prints_phrases() -> None:
-    done = script("--phrases", "3", "--seed", "7")
-    assert done.returncode == 0, done.stderr
+    process = script("--phrases", "3", "--seed", "7")
+    assert process.returncode == 0, process.stderr
     rng = random.Random(7)
-    made = [" ".join(phrases.phrase(rng, held_out=False, longest=Settings().longest_phrase)) for _ in range(3)]
-    assert done.stdout.splitlines() == made
+    sentences = [" ".join(phrases.phrase(rng, held_out=False, longest=Settings().longest_phrase)) for _ in range(3)]
+    assert process.stdout.splitlines() == sentences

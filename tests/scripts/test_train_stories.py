@@ -1,4 +1,4 @@
-"""scripts/train_stories.py: the grammar, the vocabulary, the baseline, and a training run that can be interrupted."""
+"""scripts/train_stories.py: grammar, vocabulary, baseline, and training that can be interrupted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stories.plots import PLOTS
 from stories.settings import Settings
 from stories.training import Training, export
 from stories.trigram import Trigram
-from support.places import ROOT
+from support.paths import ROOT
 
 import tallow as tl
 from tallow.errors import ArgumentError
@@ -41,7 +41,7 @@ TINY = Settings(
     intermediate_size=24,
     layers=2,
     heads=2,
-    context=640,  # so small a vocabulary spells most words out
+    context=640,  # a vocabulary this small splits most words into letters
     steps=6,
     batch_size=2,
     warmup_steps=2,
@@ -145,10 +145,10 @@ def test_text_of_other_characters_comes_back(corpus: Corpus, tmp_path: Path) -> 
 
 def test_the_packaged_vocabulary_is_made_by_the_script(tmp_path: Path) -> None:
     settings = Settings()
-    told = islice(
+    stories = islice(
         grammar.stories(PLOTS, settings.stories, settings.seed), settings.held_out + settings.tokenizer_stories
     )
-    learnt = tokenizer.train(list(told)[settings.held_out :], settings.vocab_size)
+    learnt = tokenizer.train(list(stories)[settings.held_out :], settings.vocab_size)
     tokenizer.save_llama2c(learnt, tmp_path / "tokenizer.bin")
     assert (tmp_path / "tokenizer.bin").read_bytes() == (packaged.FOLDER / "tokenizer.bin").read_bytes()
 
@@ -175,14 +175,14 @@ def test_rows_begin_with_stories_and_go_on_with_the_next() -> None:
 
 
 def test_kneser_ney_by_hand() -> None:
-    """Two texts over the ids 0 to 3, where 0 is the mark: 0 1 2 0 and 0 1 3 0; the discount is 1/2."""
+    """Two texts over the ids 0 to 3, where 0 is the separator: 0 1 2 0 and 0 1 3 0; the discount is 1/2."""
     trigram = Trigram([[0, 1, 2, 0], [0, 1, 3, 0]], vocab_size=4, discount=0.5)
-    # Different contexts of 0, 1, 2, 3 among the bigrams (1 after 0; 2, 3 after 1; 0 after 2, 3): 2, 1, 1, 1; one more.
+    # Distinct contexts of 0, 1, 2, 3 among the bigrams (1 after 0; 2, 3 after 1; 0 after 2, 3): 2, 1, 1, 1; one more.
     lowest = np.array([3, 2, 2, 2]) / 9
     middle = (1 - 0.5) / 2 + 0.5 * 2 / 2 * lowest[2]  # 2 after 1, which 2 and 3 follow, each in one context
     highest = (1 - 0.5) / 2 + 0.5 * 2 / 2 * middle  # 2 after 0 1, which 2 and 3 follow, once each
     assert trigram.log_probabilities([0, 1, 2, 0])[1] == pytest.approx(math.log(highest))
-    unknown = (1 - 0.5) / 1 + 0.5 * 1 / 1 * lowest[1]  # 1 after 0, in a context 3 0 that never was
+    unknown = (1 - 0.5) / 1 + 0.5 * 1 / 1 * lowest[1]  # 1 after 0, in the unseen context 3 0
     assert trigram.log_probabilities([3, 0, 1])[1] == pytest.approx(math.log(unknown))
 
 
@@ -198,7 +198,7 @@ def test_trigram_probabilities_sum_to_one(corpus: Corpus) -> None:
 # ---- evaluation
 
 
-def test_a_model_that_knows_nothing_is_as_surprised_as_a_die(corpus: Corpus) -> None:
+def test_perplexity_of_a_uniform_model(corpus: Corpus) -> None:
     model = Llama(TINY.llama_config())
     for parameter in model.parameters():
         tl.nn.init.zeros_(parameter)
@@ -218,8 +218,8 @@ def test_the_packaged_model_is_far_better_than_a_trigram() -> None:
     corpus = Corpus.make(replace(Settings(), stories=22_000))
     sample = corpus.held_out[:60]
     model, _ = packaged.load()
-    told, baseline = evaluation.model_score(model, corpus, sample), evaluation.trigram_score(corpus, sample)
-    assert told.nats < 0.4 * baseline.nats
+    score, baseline = evaluation.model_score(model, corpus, sample), evaluation.trigram_score(corpus, sample)
+    assert score.nats < 0.4 * baseline.nats
 
 
 # ---- training
@@ -231,8 +231,8 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def test_interrupted_run_goes_on_bit_for_bit(corpus: Corpus, checkpoint: Path, tmp_path: Path) -> None:
-    whole = Training(TINY, corpus, tmp_path / "other.safetensors")
-    losses = list(whole.run())
+    uninterrupted = Training(TINY, corpus, tmp_path / "other.safetensors")
+    losses = list(uninterrupted.run())
     assert len(losses) == TINY.steps
 
     first = Training(TINY, corpus, checkpoint)
@@ -242,8 +242,8 @@ def test_interrupted_run_goes_on_bit_for_bit(corpus: Corpus, checkpoint: Path, t
     second.resume()
     assert second.step == 3
     assert list(second.run()) == losses[3:]
-    assert second.curve == whole.curve
-    for mine, other in zip(second.model.parameters(), whole.model.parameters(), strict=True):
+    assert second.curve == uninterrupted.curve
+    for mine, other in zip(second.model.parameters(), uninterrupted.model.parameters(), strict=True):
         assert tl.equal(mine, other)
 
 
@@ -281,13 +281,13 @@ def script(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_script_tells_stories() -> None:
-    done = script("--tell", "2", "--seed", "7")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "\n\n".join(grammar.stories(PLOTS, 2, seed=7)) + "\n"
+    process = script("--tell", "2", "--seed", "7")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == "\n\n".join(grammar.stories(PLOTS, 2, seed=7)) + "\n"
 
 
 def test_script_names_the_folder_that_has_no_model(tmp_path: Path) -> None:
-    done = script("--evaluate", "--out", str(tmp_path))
-    assert done.returncode == 2
-    assert str(tmp_path) in done.stderr
-    assert "Traceback" not in done.stderr
+    process = script("--evaluate", "--out", str(tmp_path))
+    assert process.returncode == 2
+    assert str(tmp_path) in process.stderr
+    assert "Traceback" not in process.stderr

@@ -1,9 +1,9 @@
-"""No argument is taken and dropped: a function uses each of its parameters, refuses it, or stands here with the reason.
+"""No argument is silently ignored: a function uses each parameter, raises on it, or is listed here with a reason.
 
-The source is read, every function of it, public or not: what one passes on the next may drop. `**kwargs` and `*args`
-count like any other. A parameter that begins with an underscore says in the signature that it is not used; names that
-are PyTorch's or Keras' cannot. Private functions may do without a parameter where the signature is not their own: when
-others of the same name take it too, or when nobody calls them by name, as in a table.
+The test reads the source of every function, public or not: a parameter that one function passes on may be dropped by
+the next. `**kwargs` and `*args` count like any other. A leading underscore marks a parameter as unused in the
+signature; names from PyTorch or Keras cannot have one. Private functions may ignore a parameter if their signature is
+not their own: if other functions of the same name have it, or if no call names the function, as in a table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 from tests.source.test_import_graph import MODULES, tree_of
 
-# reason -> where (module.Class.function, * for anything) -> the parameters. The shorter, the better.
+# reason -> where (module.Class.function, * for anything) -> parameters. Keep it short.
 UNUSED: dict[str, dict[str, str]] = {
     "speed or memory alone; there is one implementation, and nothing to choose": {
         "amp.autocast_mode.autocast.__init__": "cache_enabled",
@@ -40,6 +40,10 @@ UNUSED: dict[str, dict[str, str]] = {
         "ops.decomposition.linalg_svd*": "driver",
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
+    "given to all of a kind, and needed by the others": {
+        "kernels.gguf_quantize.Q8_0": "importance",
+        "models.gguf_importance._Sums.watch.hook": "module",
+    },
     "without effect in PyTorch or Keras, too": {
         "distributed.groups.init_process_group": "group_name",
         "functions.activation.gumbel_softmax": "eps",
@@ -54,7 +58,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "accelerator.current_accelerator": "check_available",
         "io.files.load": "weights_only",
         "keras.functions.arrangement._segments.segments": "sorted",
-        "keras.functions.statistics.argpartition": "kth",  # all are sorted
+        "keras.functions.statistics.argpartition": "kth",  # everything is sorted
         "keras.serialization.deserialize_keras_object": "safe_mode",
         "ops.counting.unique": "sorted",
         "ops.sorting.*sort": "stable",
@@ -66,17 +70,17 @@ UNUSED: dict[str, dict[str, str]] = {
         "jit.annotate": "the_type",
         "keras.layers.normalization.BatchNormalization.__init__": "renorm_clipping renorm_momentum",
         "models.parallel.TensorParallelLlama.__init__": "device",
-        "settings.use_deterministic_algorithms": "warn_only",
+        "compat.settings.use_deterministic_algorithms": "warn_only",
         "testing.assert_close": "check_layout",
     },
-    "the work of the one who calls: `tallow.arguments` converts what an op takes": {
+    "the work of the one who calls: `tallow.core.arguments` converts what an op takes": {
         "ops.*": "dtype",
     },
     "the caller gives the same to all of them: a table of functions, a hook of a base class": {
         "cli.*": "arguments parser",
         "compat.stand_in.TorchFinder.find_spec": "path target",
         "data.collate.collate_*": "collate_fn_map",
-        "data.tables._Words.add": "line",
+        "data.tables._Labels.add": "line",
         "devices._Cpu.*": "array target non_blocking",
         "generation.*": "tokens",
         "io.pytorch_names.*": "*",  # the caller is the file
@@ -89,12 +93,12 @@ UNUSED: dict[str, dict[str, str]] = {
         "keras.layers.layer.Layer.build": "input_shape",
         "keras.models.*.call": "training",
         "keras.dtype_policies.deserialize": "custom_objects",
-        "keras.optimizers.algorithms.Adagrad.first_value": "slot",
-        "keras.optimizers.algorithms.Lion.counted": "steps",
+        "keras.optimizers.algorithms.Adagrad.initial_value": "slot",
+        "keras.optimizers.algorithms.Lion.step_state": "steps",
         "keras.optimizers.optimizer.FromOptim.from_config": "custom_objects",
         "keras.optimizers.optimizer.Optimizer.*": "param slot",
-        "kernels.bindings.*": "*",  # each `accepts` and each kernel of a name takes that name's arguments
-        "meta._Meta.*": "array target non_blocking",
+        "kernels.bindings.*": "*",  # each `accepts` and each kernel of a name has that name's arguments
+        "core.meta._Meta.*": "array target non_blocking",
         "models.*": "layer rows",
         "nn.cache.Uncached.append": "layer",
         "nn.candle.var_builder.*.get": "path init trainable",
@@ -121,7 +125,7 @@ class Parameter(NamedTuple):
 
 
 def functions_of(tree: ast.AST, path: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Every function, with its dotted name; those of protocols and overloads have no body."""
+    """Yield every function with its dotted name, except those of protocols and overloads, which have no body."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.FunctionDef):
             yield f"{path}.{child.name}", child
@@ -134,7 +138,7 @@ def functions_of(tree: ast.AST, path: str) -> Iterator[tuple[str, ast.FunctionDe
 
 
 def has_no_body(function: ast.FunctionDef) -> bool:
-    """Whether it refuses by `raise`; or is a method that declares a hook: `...`, a docstring, `return False`."""
+    """Return whether the function only raises, or is a hook method: `...`, a docstring or `return False`."""
     for statement in function.body:
         is_words = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         is_hook = isinstance(statement, ast.Return) and isinstance(statement.value, ast.Constant | None)
@@ -148,15 +152,15 @@ def is_method(function: ast.FunctionDef) -> bool:
 
 
 def is_asked_by_python(name: str) -> bool:
-    """A special method: its parameters are Python's or NumPy's, except where a user passes them."""
+    """Return whether it is a special method: Python or NumPy define its parameters, unless a user passes them."""
     return name.startswith("__") and name.endswith("__") and name not in ("__init__", "__call__", "__new__")
 
 
-def unused(function: ast.FunctionDef) -> Iterator[ast.arg]:
-    given = function.args
-    rest = [each for each in (given.vararg, given.kwarg) if each is not None]
+def unused_parameters(function: ast.FunctionDef) -> Iterator[ast.arg]:
+    parameters = function.args
+    rest = [each for each in (parameters.vararg, parameters.kwarg) if each is not None]
     read = {node.id for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)}
-    for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs, *rest):
+    for parameter in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, *rest):
         name = parameter.arg
         if name not in read and name not in ("self", "cls", "ctx") and not name.startswith("_"):
             yield parameter
@@ -171,28 +175,28 @@ TAKEN = Counter(
 )
 
 
-def called_in(module: str) -> set[str]:
-    """The names that stand before parentheses: `f(...)` and `self.f(...)`."""
+def called_names(module: str) -> set[str]:
+    """Return the names that are called: `f(...)` and `self.f(...)`."""
     calls = [node.func for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call)]
     return {f.id if isinstance(f, ast.Name) else f.attr for f in calls if isinstance(f, ast.Name | ast.Attribute)}
 
 
 def all_unused() -> list[Parameter]:
-    found = []
+    results = []
     for module, functions in FUNCTIONS.items():
-        called = called_in(module)
+        called = called_names(module)
         for name, function in functions:
             if is_asked_by_python(function.name) or has_no_body(function):
                 continue
             is_private = function.name.startswith("_") and not function.name.startswith("__")
             if is_private and function.name not in called:
                 continue
-            found += [
+            results += [
                 Parameter(name, parameter.arg, parameter.lineno)
-                for parameter in unused(function)
+                for parameter in unused_parameters(function)
                 if not (is_private and TAKEN[function.name, parameter.arg] > 1)
             ]
-    return found
+    return results
 
 
 DROPPED = all_unused()
@@ -203,37 +207,38 @@ def excuses(where: str, name: str, parameter: Parameter) -> bool:
     return fnmatchcase(parameter.function, where) and fnmatchcase(parameter.name, name)
 
 
-def test_no_argument_is_dropped_without_a_word() -> None:
+def test_no_argument_is_silently_ignored() -> None:
     silent = [str(p) for p in DROPPED if not any(excuses(where, name, p) for where, name in LISTED)]
-    assert not silent, "use it, refuse it, or list it in UNUSED with the reason:\n" + "\n".join(silent)
+    assert not silent, "use it, raise on it, or list it in UNUSED with the reason:\n" + "\n".join(silent)
 
 
-def test_the_list_is_no_longer_than_it_has_to_be() -> None:
+def test_the_list_has_no_stale_entries() -> None:
     stale = [f"{where}: {name}" for where, name in LISTED if not any(excuses(where, name, p) for p in DROPPED)]
-    assert not stale, "no longer there:\n" + "\n".join(stale)
+    assert not stale, "no longer in the source:\n" + "\n".join(stale)
 
 
-def test_what_is_kept_in_an_attribute_is_read_somewhere() -> None:
+def test_stored_parameters_are_read_somewhere() -> None:
     read: set[str] = set()
     for module in MODULES:
         for node in ast.walk(tree_of(module)):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 read.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # for getattr
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # used by getattr
                 read.update(node.value.split())
     unread = {
         f"{name}: {parameter}"
         for functions in FUNCTIONS.values()
         for name, function in functions
         if function.name == "__init__"
-        for parameter in kept(function)
+        for parameter in stored_parameters(function)
         if parameter not in read
     }
-    assert unread == {"data.dataloader.DataLoader.__init__: pin_memory_device"}  # as PyTorch, which pins for any device
+    # as in PyTorch, which pins for any device
+    assert unread == {"data.dataloader.DataLoader.__init__: pin_memory_device"}
 
 
-def kept(function: ast.FunctionDef) -> Iterator[str]:
-    """The parameters of which a function does no more than keep them as attributes."""
+def stored_parameters(function: ast.FunctionDef) -> Iterator[str]:
+    """Return parameters that a function only stores as attributes."""
     uses = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
     for node in function.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and uses[node.value.id] == 1:
@@ -254,6 +259,6 @@ def kept(function: ast.FunctionDef) -> Iterator[str]:
         ("class C:\n  def f(self, a): return self.x", ["a"]),
     ],
 )
-def test_what_counts_as_dropped(code: str, names: list[str]) -> None:
-    found = [f for _, f in functions_of(ast.parse(code), "m") if not has_no_body(f)]
-    assert [parameter.arg for function in found for parameter in unused(function)] == names
+def test_detection_of_ignored_parameters(code: str, names: list[str]) -> None:
+    functions = [f for _, f in functions_of(ast.parse(code), "m") if not has_no_body(f)]
+    assert [parameter.arg for function in functions for parameter in unused_parameters(function)] == names

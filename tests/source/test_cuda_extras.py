@@ -1,4 +1,4 @@
-"""The extras cuda12 and cuda13 bring the libraries that tallow calls by way of CuPy, and no others."""
+"""The extras cuda12 and cuda13 install exactly the CUDA libraries that tallow uses through CuPy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 import tomllib
 
 import pytest
-from support.places import ROOT
+from support.paths import ROOT
 
-# What of CuPy 14.2 needs which libraries: cupy_backends/cuda/libs/__init__.py loads one for each of its modules, and
+# Libraries that parts of CuPy 14.2 need: cupy_backends/cuda/libs/__init__.py loads one for each of its modules, and
 # these name libcublas, libcusolver, ... in their ELF headers. cuSOLVER itself links cuBLAS and cuSPARSE. NVRTC compiles
 # every kernel, with the headers of the runtime.
 LIBRARIES = {
@@ -25,8 +25,8 @@ LIBRARIES = {
 WHEELS = {"cuda12": "nvidia-{}-cu12", "cuda13": "nvidia-{}"}
 
 
-def called() -> set[str]:
-    """The libraries behind what the ops and the CUDA path call."""
+def used_libraries() -> set[str]:
+    """Return the libraries that the ops and the CUDA path use."""
     files = [*(ROOT / "package" / "tallow" / "ops").glob("*.py"), *(ROOT / "native_gpu").rglob("*.py")]
     files += [*(ROOT / "package" / "tallow" / "optim").rglob("*.py"), ROOT / "package" / "tallow" / "random.py"]
     text = "\n".join(path.read_text() for path in files)
@@ -34,8 +34,8 @@ def called() -> set[str]:
 
 
 @pytest.mark.parametrize("extra", WHEELS)
-def test_the_extra_is_whole(extra: str) -> None:
+def test_the_extra_lists_the_required_libraries(extra: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    given = {re.split(r"[<>=!~; ]", spec)[0] for spec in project["optional-dependencies"][extra]}
-    wanted = {WHEELS[extra].format(library) for library in called()}
-    assert given == wanted | {f"cupy-{extra}x"}
+    listed = {re.split(r"[<>=!~; ]", spec)[0] for spec in project["optional-dependencies"][extra]}
+    required = {WHEELS[extra].format(library) for library in used_libraries()}
+    assert listed == required | {f"cupy-{extra}x"}

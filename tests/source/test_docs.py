@@ -1,4 +1,4 @@
-"""The documentation builds, and its reference names what users look for."""
+"""The documentation builds, and its reference has the names that users look up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 from support.links import dead_links
-from support.places import ROOT
+from support.paths import ROOT
 
 SCRIPT = ROOT / "scripts" / "build_docs.py"
 
@@ -64,13 +64,14 @@ def test_docstrings_keep_their_layout(script: ModuleType) -> None:
 
 
 ALL = re.compile(r"^__all__", re.MULTILINE)
-# Modules that say what they offer, and that users reach by another name.
+# modules whose names users reach under another path
 INTERNAL = {
     *("tallow.compat.attention", "tallow.compat.types"),  # torch.nn.attention, torch.types
     *("tallow.cuda.graphs", "tallow.cuda.kernels", "tallow.cuda.streams"),  # tallow.cuda
-    *("tallow.functions", "tallow.ops", "tallow.ops.table", "tallow.settings", "tallow.typed_tensors"),  # tallow
-    *("tallow.keras.datasets", "tallow.keras.preprocessing", "tallow.utils"),  # modules alone, each with its page
-    "tallow.kernels.bindings",
+    *("tallow.functions", "tallow.ops", "tallow.ops.table"),  # tallow
+    *("tallow.compat.settings", "tallow.compat.typed_tensors"),  # tallow
+    *("tallow.keras.datasets", "tallow.keras.preprocessing", "tallow.utils"),  # modules, each with a page of its own
+    *("tallow.io.gguf", "tallow.kernels.bindings"),
 }
 
 
@@ -83,8 +84,20 @@ def test_reference_has_a_page_for_every_public_module(script: ModuleType, docs_s
     assert len(listed) == len(set(listed))
     assert {name for name in public if "._" not in name} - set(listed) == INTERNAL
     pages = {name: (docs_site / "api" / name / "index.html").read_text(encoding="utf-8") for name in listed}
-    empty = [name for name, page in pages.items() if "<h2" not in page]
-    assert empty == ["tallow.backends"]  # of switches, which are objects
+    empty = [name for name, page in pages.items() if "<h2 id=" not in page]
+    assert empty == ["tallow.backends"]  # switches, which are objects
+
+
+def test_menu_has_every_guide(script: ModuleType) -> None:
+    listed = [source for _, _, source in script.GUIDES]
+    assert len(listed) == len(set(listed))
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} <= set(listed)
+
+
+def test_site_without_a_runtime_has_no_run_buttons(docs_site: Path) -> None:
+    page = (docs_site / "docs" / "getting-started" / "index.html").read_text(encoding="utf-8")
+    assert "runnable" not in page
+    assert "run.js" not in page
 
 
 def test_the_site_has_guides_and_a_reference(docs_site: Path) -> None:
@@ -92,11 +105,11 @@ def test_the_site_has_guides_and_a_reference(docs_site: Path) -> None:
     assert (docs_site / "api" / "tallow.nn" / "index.html").exists()
 
 
-def test_every_link_of_the_site_leads_somewhere(docs_site: Path) -> None:
+def test_the_site_has_no_dead_links(docs_site: Path) -> None:
     assert dead_links(docs_site) == []
 
 
-def test_a_dead_link_is_found(tmp_path: Path) -> None:
+def test_dead_links_are_detected(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     alive = (
         '<a href="#x" id="x"><a href="?q#x"><a href="a/#y"><a href="/a/"><img src="a/b.svg"><a href="https://x.org">'

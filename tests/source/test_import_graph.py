@@ -1,4 +1,4 @@
-"""Imports run one way, without cycles, and `import tallow` costs NumPy and nothing more."""
+"""Imports go one way, without cycles, and `import tallow` loads only NumPy besides itself."""
 
 from __future__ import annotations
 
@@ -8,78 +8,55 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import pytest
-from support.places import ROOT
+from support.package_modules import MODULES, tree_of
+from support.paths import ROOT
 
-PACKAGE = ROOT / "package" / "tallow"
-
-# Lowest first. A part imports only from its own row and the rows above it. `tallow` is the root package itself.
+# Lowest layer first. A part imports only from its own row and the rows above it. `tallow` is the root package.
 LAYERS = (
-    ("installing",),
+    ("core.extras",),
     ("errors",),
-    ("deprecated", "names"),
-    ("dtypes", "layout", "return_types"),
+    ("core.lazy_names",),
+    ("dtypes", "return_types"),
     ("devices",),
-    ("kernels",),
+    # The descriptors of fused blocks are arguments of kernels; the rest of `fused` builds on `nn`.
+    (
+        *("kernels", "fused.affine", "fused.decode_block", "fused.decode_stack", "fused.cross_decode_block"),
+        "fused.encoder_block",
+    ),
     ("ops",),
-    (
-        "autograd",
-        "tensor",
-        "size",
-        "printing",
-        "apply",
-        "arguments",
-        "offer",
-        "creation",
-        "functions",
-        "linalg",
-        "meta",
-        "precision",
-        "random",
-        "special",
-        "typed_tensors",
-    ),
+    ("autograd", "core", "functions", "linalg", "random", "special"),
     ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
-    (
-        "accelerator",
-        "amp",
-        "backends",
-        "compiler",
-        "cuda",
-        "distributions",
-        "jit",
-        "plotting",
-        "settings",
-        "testing",
-    ),
-    ("models", "generation", "hub", "hub_in_browser"),
+    ("amp", "cuda", "distributions", "testing"),
+    ("accelerator", "backends", "compiler", "jit"),
+    ("fused",),
+    ("models", "generation", "hub"),
+    ("peft",),
     ("training",),
     ("tallow",),
     ("keras", "cli", "compat", "__main__"),
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
-# Packages of the extras, which a user may lack; they are imported where they are used.
+# Packages of the extras, which may be missing; modules import them where they use them.
 OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "mpi4py", "pooch", "soundfile", "soxr", "tokenizers", "tqdm"}
 OPTIONAL |= {"PIL", "h5py", "imageio_ffmpeg", "tensorboardX"}
-OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # there in a browser only
+OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser only
 
-# Every other import inside a function: (module, what it imports) -> why it waits.
+# Every other import inside a function: (module, imported module) -> reason.
 LATE = {
     ("tallow.kernels.library", "tallow.kernels.bindings"): "the bindings look up functions in the library just loaded",
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
     ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",
-    ("tallow.installing", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
+    ("tallow.core.extras", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
     ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }
 
-# Modules that are written for an optional package, most of whose classes derive from its classes. Nothing else imports
-# them but LATE.
+# Modules written for an optional package: most of their classes derive from its classes. Only the imports in LATE
+# import them.
 AROUND = {
     "tallow.text.template_filters": "jinja2 markupsafe",
     "tallow.text.template_methods": "jinja2 markupsafe",
@@ -89,7 +66,7 @@ AROUND = {
 
 @dataclass(frozen=True)
 class Import:
-    """`source` imports `target`, a dotted name; `inside` a function, or only for type checkers."""
+    """`source` imports `target`, a dotted name; `inside` says whether inside a function or for type checkers only."""
 
     source: str
     target: str
@@ -99,19 +76,6 @@ class Import:
 
     def __str__(self) -> str:
         return f"{self.source}:{self.line} imports {self.target}"
-
-
-def module_name(path: Path) -> str:
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-@cache
-def tree_of(module: str) -> ast.Module:
-    return ast.parse(MODULES[module].read_text())
 
 
 def imports_of(module: str) -> Iterator[Import]:
@@ -148,8 +112,9 @@ ALL_IMPORTS = [found for module in MODULES for found in imports_of(module)]
 
 
 def part_of(module: str) -> str:
-    """`nn` of `tallow.nn.linear`."""
-    return module.split(".")[1] if "." in module else "tallow"
+    """Return the part of a module: `nn` of `tallow.nn.linear`; some modules of `core` are parts of their own."""
+    _, _, inside = module.partition(".")
+    return inside if inside in RANK else inside.split(".")[0] or "tallow"
 
 
 def rank_of(module: str) -> int:
@@ -161,6 +126,12 @@ def test_every_module_has_a_layer() -> None:
     assert not homeless, f"add to LAYERS, and to the design: {sorted(homeless)}"
 
 
+def test_contributing_lists_the_layers() -> None:
+    listed = "\n".join("  ".join(row) for row in reversed(LAYERS))
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert f"```text\n{listed}\n```" in text, f"CONTRIBUTING.md should list, highest first:\n{listed}"
+
+
 def test_imports_run_one_way() -> None:
     upward = [str(i) for i in ALL_IMPORTS if i.target in MODULES and rank_of(i.target) > rank_of(i.source)]
     assert not upward, "\n".join(upward)
@@ -168,9 +139,9 @@ def test_imports_run_one_way() -> None:
 
 def test_no_import_cycle() -> None:
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
-    for found in ALL_IMPORTS:
-        if found.target in MODULES and not found.inside and not found.typing_only and found.target != found.source:
-            graph[found.source].add(found.target)
+    for entry in ALL_IMPORTS:
+        if entry.target in MODULES and not entry.inside and not entry.typing_only and entry.target != entry.source:
+            graph[entry.source].add(entry.target)
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
@@ -179,9 +150,9 @@ def test_no_import_cycle() -> None:
 
 def test_imports_inside_functions_have_a_reason() -> None:
     late = {(i.source, i.target): i for i in ALL_IMPORTS if i.inside and i.target.split(".")[0] not in OPTIONAL}
-    surprising = [str(found) for key, found in late.items() if key not in LATE]
+    surprising = [str(entry) for key, entry in late.items() if key not in LATE]
     assert not surprising, "move to the top of the file, or list in LATE with the reason:\n" + "\n".join(surprising)
-    assert not LATE.keys() - late.keys(), "no longer there"
+    assert not LATE.keys() - late.keys(), "no longer in the source"
 
 
 def test_optional_packages_are_imported_where_used() -> None:
@@ -194,6 +165,6 @@ def test_optional_packages_are_imported_where_used() -> None:
 
 def test_import_tallow_loads_numpy_and_nothing_more() -> None:
     code = "import sys, numpy; before = set(sys.modules); import tallow; print(*(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    packages = {name.split(".")[0] for name in done.stdout.split() if "cython" not in name}  # parts of numpy.random
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages = {name.split(".")[0] for name in process.stdout.split() if "cython" not in name}  # parts of numpy.random
     assert packages - sys.stdlib_module_names - {"numpy"} == {"tallow"}

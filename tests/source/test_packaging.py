@@ -1,4 +1,4 @@
-"""The wheels hold what users need, and nothing else."""
+"""The wheels contain what users need, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ from pathlib import Path
 
 import packaging.tags
 import pytest
-from support.places import ROOT
+from support.paths import ROOT
 
 import tallow
 from tallow.cli.browser_wheel import SiteError, pack_wheel
 
-MAX_BYTES = 2_000_000
-MAX_MODEL_BYTES = {"tallow/models/stories/": 2_000_000, "tallow/models/spoken/": 3_000_000}
+MAX_BYTES = 2 * 2**20
+# The models, and the recordings that the speech page plays to its model.
+MAX_MODEL_BYTES = {
+    "tallow/models/stories/": 2_000_000,
+    "tallow/models/spoken/": 3_000_000,
+    "tallow/_site/wasm_examples/whisper/samples/": 250_000,
+}
 WEIGHTS = ("model.safetensors", "config.json", "README.md")
 WASM = {"tallow/kernels/lib/tallow-wasm-simd128.wasm", "tallow/kernels/lib/tallow-wasm-relaxed-simd.wasm"}
 
@@ -93,7 +98,7 @@ def test_platform_wheel_has_native_kernels(platform_wheel: Path) -> None:
 def test_tag_names_the_processor_that_the_kernels_are_for(
     of_python: str, machine: str, tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """pip takes a wheel for one processor also into a Python that is built for two (PEP 425, `packaging.tags`)."""
+    """pip accepts a single-architecture wheel also on a universal2 Python (PEP 425, `packaging.tags`)."""
     monkeypatch.syspath_prepend(ROOT)
     import build_kernels
     import hatch_build
@@ -110,11 +115,12 @@ def test_tag_names_the_processor_that_the_kernels_are_for(
 def test_libraries_for_macos_run_on_what_the_tag_says(
     machine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Compiled here for there: the load command LC_BUILD_VERSION of each library names macOS 11.0."""
+    """Cross-compiled: the load command LC_BUILD_VERSION of each library names macOS 11.0."""
     monkeypatch.syspath_prepend(ROOT)
     import build_kernels
 
     (tmp_path / "sources").mkdir()
+    monkeypatch.setattr(build_kernels, "PRODUCTS", ("*.c",))
     (tmp_path / "sources" / "one.c").write_text('__attribute__((visibility("default"))) int one(void) { return 1; }\n')
     monkeypatch.setattr(build_kernels, "SOURCES", tmp_path / "sources")
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
@@ -124,7 +130,7 @@ def test_libraries_for_macos_run_on_what_the_tag_says(
 
 
 def oldest_macos(library: bytes) -> tuple[int, int]:
-    """`minos` of a Mach-O file of 64 bits (mach-o/loader.h, build_version_command)."""
+    """Return `minos` of a 64-bit Mach-O file (mach-o/loader.h, build_version_command)."""
     (commands,) = struct.unpack_from("<I", library, 16)
     at = 32
     for _ in range(commands):
@@ -137,7 +143,7 @@ def oldest_macos(library: bytes) -> tuple[int, int]:
 
 
 def test_native_kernels_need_no_library(platform_wheel: Path, tmp_path: Path) -> None:
-    """The tag promises any Linux, so a kernel library must not name a libc."""
+    """The tag promises any Linux, so a kernel library must not depend on a libc."""
     if sys.platform != "linux":
         pytest.skip("ELF files are Linux's")
     with zipfile.ZipFile(platform_wheel) as archive:
@@ -146,13 +152,13 @@ def test_native_kernels_need_no_library(platform_wheel: Path, tmp_path: Path) ->
 
 
 def test_wheel_holds_each_source_and_page(wheel: Path) -> None:
-    found = names(wheel)
+    files = names(wheel)
     folders = (ROOT / "package", ROOT / "native_gpu")
-    assert {p.relative_to(folder).as_posix() for folder in folders for p in folder.rglob("*.py")} <= found
-    assert {"tallow/py.typed", "tallow_cuda/py.typed"} <= found
+    assert {p.relative_to(folder).as_posix() for folder in folders for p in folder.rglob("*.py")} <= files
+    assert {"tallow/py.typed", "tallow_cuda/py.typed"} <= files
     pages = [*ROOT.glob("web/*"), *ROOT.glob("wasm_examples/*/*.*"), *ROOT.glob("wasm_examples/*/examples/*")]
-    assert {f"tallow/_site/{page.relative_to(ROOT).as_posix()}" for page in pages} <= found
-    assert not [n for n in found if n.startswith("tests") or "__pycache__" in n or n.endswith((".c", ".h"))]
+    assert {f"tallow/_site/{page.relative_to(ROOT).as_posix()}" for page in pages} <= files
+    assert not [n for n in files if n.startswith("tests") or "__pycache__" in n or n.endswith((".c", ".h"))]
 
 
 def test_metadata(wheel: Path) -> None:
@@ -169,21 +175,21 @@ def test_metadata(wheel: Path) -> None:
 
 
 def test_a_wheel_of_another_kind_is_refused(tmp_path: Path) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
         cwd=ROOT,
         env=os.environ | {"TALLOW_WHEEL": "universal"},
         capture_output=True,
         text=True,
     )
-    assert done.returncode != 0
-    assert "TALLOW_WHEEL='universal'; it is one of: pure, platform" in done.stderr
+    assert process.returncode != 0
+    assert "TALLOW_WHEEL='universal'; it is one of: pure, platform" in process.stderr
     assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture(scope="module")
 def installed(platform_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As a user has it: installed outside the checkout, with the dependencies from here."""
+    """Install the wheel as a user does, outside the checkout, with dependencies from this environment."""
     site = tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site]
     subprocess.run([*pip, platform_wheel], check=True)
@@ -202,7 +208,7 @@ def test_installed_wheel_computes_and_has_its_command(installed: Path, tmp_path:
 
 @pytest.fixture(scope="module")
 def for_pages(pure_wheel: Path) -> set[str]:
-    """What a page needs of a release: all but the pages and the command."""
+    """Return the files of a release that a page needs: all except the pages and the command."""
     others = ("tallow/_site/", "tallow_command/")
     return {n for n in names(pure_wheel) if not n.startswith(others) and not n.endswith("entry_points.txt")}
 
@@ -211,26 +217,26 @@ def for_pages(pure_wheel: Path) -> set[str]:
 def test_pages_install_the_same_files_from_each_source(
     source: str | None, for_pages: set[str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """As the site's builder makes it from a wheel, and `tallow demo` from the checkout that runs."""
-    packed = pack_wheel(tmp_path, source and request.getfixturevalue(source))
-    assert names(packed) == for_pages
+    """The site's builder packs them from a wheel, `tallow demo` from the running checkout."""
+    wheel_path = pack_wheel(tmp_path, source and request.getfixturevalue(source))
+    assert names(wheel_path) == for_pages
     assert {"tallow_cuda/__init__.py", "tallow/models/stories/model.safetensors", *WASM} <= for_pages
-    with zipfile.ZipFile(packed) as archive:
+    with zipfile.ZipFile(wheel_path) as archive:
         assert archive.testzip() is None
 
 
 def test_pages_install_the_same_files_from_an_installed_package(
     for_pages: set[str], installed: Path, tmp_path: Path
 ) -> None:
-    """As `tallow demo` makes it after `pip install`, from files that were never a checkout."""
+    """`tallow demo` packs them after `pip install`, from installed files."""
     code = "from pathlib import Path; from tallow.cli.browser_wheel import pack_wheel; print(pack_wheel(Path()))"
     env = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
-    packed = tmp_path / output_of([sys.executable, "-c", code], env, tmp_path).strip()
-    assert names(packed) == for_pages
+    wheel_path = tmp_path / output_of([sys.executable, "-c", code], env, tmp_path).strip()
+    assert names(wheel_path) == for_pages
 
 
 @pytest.mark.parametrize("content", [b"", b"no wheel", None])
-def test_pages_do_not_install_what_is_no_wheel_of_tallow(content: bytes | None, tmp_path: Path) -> None:
+def test_pages_only_install_tallow_wheels(content: bytes | None, tmp_path: Path) -> None:
     source = tmp_path / "x.whl"
     if content is None:
         with zipfile.ZipFile(source, "w") as archive:

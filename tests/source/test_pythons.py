@@ -1,4 +1,4 @@
-"""`pip install .` on newer Pythons than the one that runs the suite, and what the core does there."""
+"""`pip install .` and the core work on Python versions newer than the suite's."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from support import pythons, subsuite
-from support.places import ROOT
+from support.paths import ROOT
 
 CORE = (
-    *("autograd", "creation", "data_loader", "io_safetensors", "kernels_table", "losses", "modes", "module", "names"),
-    *("nn_layers", "optim_optimizer", "printing", "random", "tensor"),
+    *("autograd/test_engine", "autograd/test_modes", "core/test_creation", "core/test_printing", "core/test_tensor"),
+    *("data/test_loader", "io/test_safetensors", "kernels/test_table", "nn/test_layers", "nn/test_module"),
+    *("ops/test_losses", "optim/test_optimizer", "test_names", "test_random"),
 )
 
 
@@ -22,10 +23,10 @@ def test_core_on_another_python(
     python = pythons.find(version)
     if python is None:
         pytest.skip(f"no Python {version} on this machine")
-    python = pythons.installed(python, tmp_path / "env")
+    python = pythons.install(python, tmp_path / "env")
     junit = tmp_path / "junit.xml"
-    tests = [f"tests/unit/test_{name}.py" for name in CORE]
+    tests = [f"tests/unit/{name}.py" for name in CORE]
     command = [str(python), "-m", "pytest", *tests, "-q", "-p", "no:cacheprovider", f"--junitxml={junit}"]
-    env = pythons.environment() | {"PYTHONDONTWRITEBYTECODE": "1"}  # not into the checkout's tests
+    env = pythons.environment() | {"PYTHONDONTWRITEBYTECODE": "1"}  # not the folder of the checkout's tests
     outcome = subsuite.run(command, junit, env=env, cwd=ROOT, timeout_s=1200)
     account_for(f"on Python {version}", outcome, {"could not import 'safetensors": 0.02})

@@ -1,4 +1,4 @@
-"""A user's program passes mypy --strict: the package exports what it names, and says what it returns."""
+"""A user's program passes mypy --strict: exports are declared and return types are right."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import build_stubs
 import pytest
 from cases import load_all
-from support.places import ROOT
+from support.paths import ROOT
 
 import tallow
-from tallow.apply import apply
+from tallow.core.apply import apply
 from tallow.ops.table import OPS, Op
 
 PROGRAM = """
@@ -67,9 +67,9 @@ WRONG = {
 def errors_in(program: str, folder: Path) -> list[str]:
     (folder / "program.py").write_text(program)
     command = [sys.executable, "-m", "mypy", str(folder / "program.py")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    return [line for line in done.stdout.splitlines() if ": error: " in line]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode in (0, 1), process.stdout + process.stderr
+    return [line for line in process.stdout.splitlines() if ": error: " in line]
 
 
 def test_a_users_program_is_well_typed(tmp_path: Path) -> None:
@@ -77,29 +77,29 @@ def test_a_users_program_is_well_typed(tmp_path: Path) -> None:
 
 
 def test_a_users_mistakes_are_found(tmp_path: Path) -> None:
-    found = errors_in("\n".join(["import tallow as tl", "x = tl.ones(2)", *WRONG]), tmp_path)
-    assert len(found) == len(WRONG)
-    assert all(expected in error for expected, error in zip(WRONG.values(), found, strict=True))
+    errors = errors_in("\n".join(["import tallow as tl", "x = tl.ones(2)", *WRONG]), tmp_path)
+    assert len(errors) == len(WRONG)
+    assert all(expected in error for expected, error in zip(WRONG.values(), errors, strict=True))
 
 
 def test_the_stubs_are_those_of_the_library() -> None:
-    command = [sys.executable, "scripts/build_stubs.py", "--check"]  # on its own: tests add ops of their own
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}run `python scripts/build_stubs.py`"
+    command = [sys.executable, "scripts/build_stubs.py", "--check"]  # in a process of its own: tests register ops
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, f"{process.stdout}{process.stderr}run `python scripts/build_stubs.py`"
 
 
 def test_ops_return_what_the_stubs_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    returned: dict[str, set[type]] = {}
+    returned_types: dict[str, set[type]] = {}
 
-    def noting(made: Op, *args: Any, **kwargs: Any) -> Any:
-        value = apply(made, *args, **kwargs)
-        returned.setdefault(made.name, set()).add(type(value))
+    def recording_apply(op: Op, *args: Any, **kwargs: Any) -> Any:
+        value = apply(op, *args, **kwargs)
+        returned_types.setdefault(op.name, set()).add(type(value))
         return value
 
-    monkeypatch.setattr("tallow.offer.apply", noting)
+    monkeypatch.setattr("tallow.core.public_api.apply", recording_apply)
     for case in load_all():
         case.call(tallow, *map(tallow.tensor, case.inputs))
-    several = {name for name, kinds in returned.items() if tuple in kinds and OPS[name].places}
+    several = {name for name, kinds in returned_types.items() if tuple in kinds and OPS[name].places}
     assert several == build_stubs.RETURNS.keys()
 
 
@@ -110,5 +110,5 @@ def test_public_names_are_listed(name: str) -> None:
 
 
 def test_dir_lists_nothing_but_public_names() -> None:
-    assert not {"importlib", "annotations", "Any", "OFFERED", "ops"} & set(dir(tallow))
+    assert not {"importlib", "annotations", "Any", "PUBLIC", "ops"} & set(dir(tallow))
     assert all(hasattr(tallow, name) for name in tallow.__all__)

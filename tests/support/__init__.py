@@ -1,1 +1,1 @@
-"""What several test folders share and pytest's fixtures cannot hold."""
+"""Helpers shared by several test folders that are not pytest fixtures."""

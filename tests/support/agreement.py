@@ -1,4 +1,4 @@
-"""Whether tallow and PyTorch agree on an expression: on its value, or on refusing it."""
+"""Check that tallow and PyTorch agree on an expression: same value, or both raise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUILTIN_ERRORS = (IndexError, KeyError, AttributeError, TypeError, ValueError, R
 
 
 def evaluate(expression: str, module: Any, names: dict[str, Any]) -> Any:
-    """The value of the expression, with the module as `m`; or the error it raises."""
+    """Return the value of the expression, with the module as `m`, or the exception it raises."""
     try:
         return eval(expression, {"m": module, "np": np, **names})
     except Exception as error:
@@ -22,7 +22,10 @@ def evaluate(expression: str, module: Any, names: dict[str, Any]) -> Any:
 
 
 def assert_agree(expression: str, rtol: float = 1e-6, atol: float = 1e-7, **names: Any) -> None:
-    """Both modules give the same value, dtype and shape; or both raise, tallow a TallowError of the same built-in."""
+    """Check that both modules give the same value, dtype and shape, or that both raise.
+
+    If PyTorch raises, tallow must raise a TallowError that derives from the same built-in exception.
+    """
     theirs = evaluate(expression, torch, names)
     ours = evaluate(expression, tl, names)
     if isinstance(theirs, Exception):

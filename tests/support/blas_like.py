@@ -1,4 +1,4 @@
-"""cuBLAS's product of a batch of matrices, in column-major order at addresses, with NumPy's arithmetic."""
+"""NumPy stand-in for cuBLAS's batched matrix product: column-major matrices given by their addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INT_MAX = 2**31 - 1
 
 
 def gemm(a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int) -> None:
-    """As `tallow_cuda.cublas.Cublas.gemm`, with what cuBLAS asks of its arguments."""
+    """Compute the product as `tallow_cuda.cublas.Cublas.gemm` does and check what cuBLAS requires of arguments."""
     assert a.dtype == b.dtype
     assert c.dtype in (a.dtype, np.float32)
     assert not c.transposed
@@ -26,13 +26,13 @@ def gemm(a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int)
         left, right = widen(left), widen(right)
     left, right = (x.swapaxes(1, 2) if o.transposed else x for x, o in ((left, a), (right, b)))
     product = (left.astype(np.float64) @ right.astype(np.float64)).astype(np.float32)
-    into = _matrices(c, (m, n), batch)
-    into[...] = cast(product, dtype_of(into))
+    output = _matrices(c, (m, n), batch)
+    output[...] = cast(product, dtype_of(output))
 
 
 def _matrices(operand: Operand, shape: tuple[int, int], batch: int) -> np.ndarray[Any, Any]:
     rows, columns = shape
-    assert operand.leading >= rows, "the leading dimension is at least the number of rows"
+    assert operand.leading >= rows, "the leading dimension is smaller than the number of rows"
     item = operand.dtype.itemsize
     extent = ((batch - 1) * operand.stride + (columns - 1) * operand.leading + rows) * item
     memory = np.frombuffer((ctypes.c_char * extent).from_address(operand.address), operand.dtype)

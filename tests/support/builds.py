@@ -1,4 +1,4 @@
-"""What several tests need and is made once: wheels of this checkout, and copies of what pages load."""
+"""Build or fetch what several tests share: wheels of this checkout, the documentation, copies of what pages load."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support import places
+from support import paths
 
 
 def wheel(kind: str, out: Path) -> Path:
-    """Build the wheel of this checkout. Args:  kind: "pure" or "platform" """
+    """Build the wheel of this checkout. `kind` is "pure" or "platform"."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out],
-        cwd=places.ROOT,
+        cwd=paths.ROOT,
         env=os.environ | {"TALLOW_WHEEL": kind},
         check=True,
     )
-    (made,) = out.glob("*.whl")
-    return made
+    (path,) = out.glob("*.whl")
+    return path
 
 
 def browser_wheel(out: Path) -> Path:
     """Build the wheel of this checkout that pages install."""
-    from tallow.cli.browser_wheel import pack_wheel  # conftest.py, which imports this, needs no tallow to be loaded
+    from tallow.cli.browser_wheel import pack_wheel  # conftest.py imports this module and must not load tallow
 
     full = out / "full"
     full.mkdir(exist_ok=True)
     return pack_wheel(out, wheel("pure", full))
 
 
-def docs(out: Path) -> Path:
-    """Build the site of the documentation in `out`, without a warning."""
-    command = [sys.executable, places.ROOT / "scripts" / "build_docs.py", out]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+def docs(out: Path, *options: str) -> Path:
+    """Build the documentation site in `out` with options of scripts/build_docs.py. Fail on warnings."""
+    command = [sys.executable, paths.ROOT / "scripts" / "build_docs.py", out, *options]
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
     return out
 
 
 def pyodide() -> Path:
-    """A local copy of Pyodide, fetched on first use and kept in the cache."""
-    return _fetched("fetch_pyodide.py")
+    """Return the folder with a local copy of Pyodide, downloaded to the cache on first use."""
+    return _fetch("fetch_pyodide.py")
 
 
 def tokenizers() -> Path:
-    """A local copy of the tokenizers that pages use, fetched on first use and kept in the cache."""
-    return _fetched("fetch_tokenizers.py")
+    """Return the folder with a local copy of the tokenizers library for pages, downloaded to the cache on first use."""
+    return _fetch("fetch_tokenizers.py")
 
 
-def _fetched(script: str) -> Path:
-    command = [sys.executable, places.ROOT / "scripts" / script]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return Path(done.stdout.splitlines()[-1])
+def _fetch(script: str) -> Path:
+    command = [sys.executable, paths.ROOT / "scripts" / script]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return Path(process.stdout.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""Chat templates in the manners of the field, and a tokenizer that reads what they write."""
+"""Chat templates in common formats, and a tokenizer that reads their output."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ SPECIAL += ["<start_of_turn>", "<end_of_turn>"]
 
 
 def save_tokenizer(folder: Path, chat_template: Any = CHATML, vocab_size: int = 300) -> None:
-    """Train a tokenizer of bytes, and save it as transformers does."""
+    """Train a byte-level tokenizer and save it as transformers does."""
     import tokenizers
     import transformers
 

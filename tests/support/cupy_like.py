@@ -1,10 +1,16 @@
-"""An array library with CuPy's manners and NumPy's arithmetic: the dispatch to `cuda`, tested without a GPU.
+"""A stand-in for CuPy that computes with NumPy, to test tallow's `cuda` device without a GPU.
 
-It has the functions, parameters and attributes that `cupy_names.json` records and no others. Like CuPy it refuses to be
-mixed with NumPy arrays and to turn into one implicitly, returns 0-d arrays where NumPy returns scalars, takes no
-`where=` in ufuncs, never warns, and has only those `at`, `reduce` and `accumulate` that CuPy has. Where CuPy's source
-computes something else than NumPy's, `cupy_manners` does so here. Code that runs on it names nothing CuPy lacks; what
-CuPy computes, only a GPU can show.
+What it emulates:
+- Names: it has exactly the functions, parameters and attributes that `cupy_names.json` lists, which
+  `record_cupy_names.py` reads from CuPy. Code that uses any other name fails here.
+- Types: like CuPy, it raises on arguments that mix its arrays with NumPy arrays and on implicit conversion to NumPy,
+  returns 0-d arrays where NumPy returns scalars, rejects `where=` in ufuncs, never warns, and has `at`, `reduce` and
+  `accumulate` only for the ufuncs and dtypes for which CuPy has them.
+- Values: `cupy_behaviour` replaces the functions for which CuPy's source computes something different from NumPy.
+- Devices: several GPUs with a current one (`Gpu`); streams, graph capture and what it forbids (`streams_like`); kernels
+  (`cuda_emulator`) and cuBLAS (`blas_like`).
+
+It does not emulate the arithmetic, accuracy or speed of a GPU: only a run on a GPU tests those.
 """
 
 from __future__ import annotations
@@ -21,14 +27,16 @@ from typing import Any
 import numpy as np
 
 import tallow_cuda
-from support import blas_like, cuda_emulator, cupy_manners, streams_like
+from support import blas_like, cuda_emulator, cupy_behaviour, streams_like
 from tallow.devices import device, register_backend
 from tallow.errors import DeviceError
+from tallow_cuda.decoding import GraphedStep
 
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
-FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"}  # these take NumPy arrays
+FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"}  # these accept NumPy arrays
 TO_HOST = {"asnumpy"}
-COUNTING = {"argwhere", "extract", "flatnonzero", "nonzero", "unique", "ndarray.nonzero"}  # their size is on the device
+# The size of their results is known on the device only.
+COUNTING = {"argwhere", "extract", "flatnonzero", "nonzero", "unique", "ndarray.nonzero"}
 VIEWS = {"ravel", "reshape", "squeeze", "swapaxes", "transpose", "view"}
 IN_PLACE = {"copyto", "fill_diagonal", "place", "put", "putmask"}
 IN_PLACE |= {f"ndarray.{name}" for name in ("fill", "itemset", "partition", "put", "set", "sort")}
@@ -38,11 +46,11 @@ OWNERS: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
 
 
 class LikeCupyError(TypeError):
-    """Something that CuPy refuses or does not have."""
+    """Raised for a call that CuPy rejects or does not have."""
 
 
 def unwrap(x: Any) -> Any:
-    """The NumPy value behind an argument, which must not hold a NumPy array itself."""
+    """Return the NumPy value of an argument. Raise LikeCupyError if the argument is or contains a NumPy array."""
     if isinstance(x, Array):
         x.check_current()
         return x.host
@@ -64,8 +72,11 @@ def wrap(x: Any) -> Any:
     return x
 
 
-def guarded(name: str, function: Callable[..., Any], parameters: list[str] | None) -> Callable[..., Any]:
-    """`function` on wrapped arrays, with CuPy's parameters alone."""
+def checked_call(name: str, function: Callable[..., Any], parameters: list[str] | None) -> Callable[..., Any]:
+    """Return `function` as a function of stand-in arrays that takes only CuPy's parameters.
+
+    If the current stream is capturing, record the call, or raise if CuPy cannot capture it.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if parameters is not None:
@@ -75,28 +86,28 @@ def guarded(name: str, function: Callable[..., Any], parameters: list[str] | Non
                 raise LikeCupyError(f"cupy's {name} takes {parameters}; it was called with {called}")
         if name in FROM_HOST:
             if not isinstance(args[0], Array):
-                streams_like.refuse(f"cupy.{name} of what is on the host")
+                streams_like.refuse_if_capturing(f"cupy.{name} of host data")
             args = (from_host(args[0]), *args[1:])
         if name in COUNTING:
-            streams_like.refuse(f"cupy.{name}")
+            streams_like.refuse_if_capturing(f"cupy.{name}")
         out = kwargs.get("out")
         args, kwargs = unwrap(args), {k: unwrap(v) for k, v in kwargs.items()}
-        if name in ("concatenate", "stack") and cupy_manners.joined_by_a_table(args[0]):
-            streams_like.refuse(f"cupy.{name} of more than eight small arrays")
-        if name in cupy_manners.BY_CUBLAS and any(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in args):
-            streams_like.refuse(f"cupy.{name}")
+        if name in ("concatenate", "stack") and cupy_behaviour.concatenates_by_table(args[0]):
+            streams_like.refuse_if_capturing(f"cupy.{name} of more than eight small arrays")
+        if name in cupy_behaviour.BY_CUBLAS and any(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in args):
+            streams_like.refuse_if_capturing(f"cupy.{name}")
         with np.errstate(all="ignore"):
-            if streams_like.capturing() is None:
+            if streams_like.captured_steps() is None:
                 result = function(*args, **kwargs)
             else:
-                result = streams_like.noted(function, args, kwargs, writes=out is not None or name in IN_PLACE)
+                result = streams_like.record_call(function, args, kwargs, writes=out is not None or name in IN_PLACE)
         return wrap(result) if out is None else out
 
     return call
 
 
 def from_host(x: Any) -> Any:
-    """What cupy.array takes: CuPy arrays, NumPy arrays, numbers, and nested sequences of these."""
+    """Unwrap an argument of cupy.array: stand-in arrays, NumPy arrays, numbers, and nested sequences of these."""
     if type(x) in (tuple, list):
         return [from_host(item) for item in x]
     return Array(x) if isinstance(x, np.ndarray) else x
@@ -106,7 +117,7 @@ class Ufunc:
     def __init__(self, name: str) -> None:
         self.name = name
         self._ufunc: Any = getattr(np, name)
-        self._call = guarded(name, cupy_manners.UFUNCS.get(name, self._ufunc), None)
+        self._call = checked_call(name, cupy_behaviour.UFUNCS.get(name, self._ufunc), None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs.keys() <= {"out", "dtype", "casting"}:
@@ -115,60 +126,60 @@ class Ufunc:
 
     def __getattr__(self, method: str) -> Any:
         if method == "outer":
-            return guarded(method, self._ufunc.outer, None)
+            return checked_call(method, self._ufunc.outer, None)
         if method not in NAMES["ufunc_methods"]:
             raise AttributeError(f"cupy.{self.name} has no {method!r}")
         if self.name not in NAMES["ufunc_methods"][method]:
             raise LikeCupyError(f"cupy.{self.name}.{method} is not supported")
         if method == "at":
             return self._at
-        return guarded(f"{self.name}.{method}", getattr(self._ufunc, method), None)
+        return checked_call(f"{self.name}.{method}", getattr(self._ufunc, method), None)
 
     def _at(self, target: Array, index: Any, values: Any) -> None:
         if target.dtype.name not in NAMES["at_dtypes"]:
             raise LikeCupyError(f"cupy.{self.name}.at does not take {target.dtype}")
-        if cupy_manners.write_waits(indices(index), isinstance(values, Array)):
-            streams_like.refuse(f"cupy.{self.name}.at")
+        if cupy_behaviour.write_synchronizes(indices(index), isinstance(values, Array)):
+            streams_like.refuse_if_capturing(f"cupy.{self.name}.at")
         self._write(target.host, indices(index), unwrap(values))
 
     def _write(self, target: Any, index: Any, values: Any) -> None:
-        extreme = partial(cupy_manners.extreme_at, self._ufunc)
+        extreme = partial(cupy_behaviour.extreme_at, self._ufunc)
         write = extreme if self.name in ("maximum", "minimum") else self._ufunc.at
-        if not streams_like.later(lambda: write(target, index, values)):
+        if not streams_like.record(lambda: write(target, index, values)):
             write(target, index, values)
 
 
 class Namespace:
-    """A module of CuPy's: its functions, and nothing it lacks."""
+    """A CuPy module that has only the functions CuPy has."""
 
     def __init__(
         self,
         name: str,
         numpy_module: Any,
         names: dict[str, list[str] | None],
-        others: dict[str, Callable[..., Any]] | None = None,
+        overrides: dict[str, Callable[..., Any]] | None = None,
     ) -> None:
         self._name = name
         self._numpy = numpy_module
         self._names = names
-        self._others = others or {}  # where CuPy computes otherwise
+        self._overrides = overrides or {}  # functions whose result differs in CuPy
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._names:
             raise AttributeError(f"{self._name} has no {name!r}")
-        value = guarded(name, self._others.get(name) or getattr(self._numpy, name), self._names[name])
-        setattr(self, name, value)  # so a second look-up, and an identity check, find the same object
+        value = checked_call(name, self._overrides.get(name) or getattr(self._numpy, name), self._names[name])
+        setattr(self, name, value)  # so that later look-ups return the same object
         return value
 
 
 class Linalg(Namespace):
-    """The module `cupy.linalg`: cuSOLVER is not captured."""
+    """The module `cupy.linalg`. CuPy cannot capture it, because it uses cuSOLVER."""
 
     def __getattr__(self, name: str) -> Any:
         function = super().__getattr__(name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            streams_like.refuse(f"cupy.linalg.{name}")
+            streams_like.refuse_if_capturing(f"cupy.linalg.{name}")
             return function(*args, **kwargs)
 
         setattr(self, name, call)
@@ -179,20 +190,20 @@ class Module(Namespace):
     """The module `cupy`."""
 
     def __init__(self) -> None:
-        super().__init__("cupy", np, NAMES["functions"], cupy_manners.FUNCTIONS)
+        super().__init__("cupy", np, NAMES["functions"], cupy_behaviour.FUNCTIONS)
         self.ndarray = Array
-        self.linalg = Linalg("cupy.linalg", np.linalg, NAMES["linalg"], cupy_manners.LINALG)
+        self.linalg = Linalg("cupy.linalg", np.linalg, NAMES["linalg"], cupy_behaviour.LINALG)
         self.lib = type("lib", (), {})()
         self.lib.stride_tricks = Namespace("stride_tricks", np.lib.stride_tricks, NAMES["stride_tricks"])
         self.cuda = gpus()
 
     def array(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Copies from another GPU too, but no view that is not contiguous (_core/core.pyx, ndarray.copy)."""
+        """Create an array. Copy from another GPU only if contiguous, as CuPy does (_core/core.pyx, ndarray.copy)."""
         if isinstance(x, Array) and x.gpu != Gpu.current:
             if not (x.host.flags.c_contiguous or x.host.flags.f_contiguous):
                 raise NotImplementedError("CuPy cannot copy non-contiguous array between devices.")
             return Array(x.host.copy(order="K"))
-        return guarded("array", np.array, NAMES["functions"]["array"])(x, *args, **kwargs)
+        return checked_call("array", np.array, NAMES["functions"]["array"])(x, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name in NAMES["ufuncs"]:
@@ -206,7 +217,7 @@ class Module(Namespace):
 
 
 def gpus() -> SimpleNamespace:
-    """The module `cupy.cuda`, as programs ask it what there is."""
+    """Return the module `cupy.cuda`, with the functions that describe the GPUs."""
     properties = {"name": b"like CuPy", "major": 9, "minor": 0, "totalGlobalMem": 1 << 30, "multiProcessorCount": 1}
     runtime = SimpleNamespace(
         getDevice=lambda: Gpu.current, getDeviceCount=lambda: Gpu.count, getDeviceProperties=lambda index: properties
@@ -216,7 +227,7 @@ def gpus() -> SimpleNamespace:
 
 
 class Gpu:
-    """As cupy.cuda.Device. There is one; a test may say that there are more."""
+    """Emulates cupy.cuda.Device. There is one GPU by default; tests can set `count`."""
 
     count = 1
     current = 0
@@ -229,7 +240,7 @@ class Gpu:
         Gpu.current = self.id
 
     def synchronize(self) -> None:
-        streams_like.refuse("synchronize")
+        streams_like.refuse_if_capturing("synchronize")
 
     def __enter__(self) -> Gpu:
         self.outside.append(Gpu.current)
@@ -244,13 +255,13 @@ streams_like.current_device = lambda: Gpu.current
 
 
 class Array:
-    """The class `cupy.ndarray`, around a NumPy array."""
+    """The class `cupy.ndarray`, a wrapper of a NumPy array."""
 
     __slots__ = ("__weakref__", "base", "gpu", "host")
 
     def __init__(self, host: np.ndarray[Any, Any]) -> None:
         self.host = host
-        # As in CuPy, every view's base is one object: the array that owns the memory.
+        # As in CuPy, all views share one base: the array that owns the memory.
         self.base: Array | None = None
         if isinstance(host.base, np.ndarray):
             owner = OWNERS.get(id(host.base))
@@ -260,7 +271,7 @@ class Array:
         self.gpu: int = Gpu.current if self.base is None else self.base.gpu
 
     def check_current(self) -> None:
-        """CuPy computes on the current device alone, or reads the others' memory from there."""
+        """Raise unless the array is on the current device. CuPy raises too, or reads over peer access."""
         if self.gpu != Gpu.current:
             raise LikeCupyError(f"Array device must be same as the current device: {self.gpu}, {Gpu.current}")
 
@@ -268,14 +279,14 @@ class Array:
         if name in NAMES["methods"]:
             if name not in VIEWS:
                 self.check_current()
-            other = cupy_manners.FUNCTIONS.get(name)
+            other = cupy_behaviour.FUNCTIONS.get(name)
             method = getattr(self.host, name) if other is None else partial(other, self.host)
-            return guarded(f"ndarray.{name}", method, NAMES["methods"][name])
+            return checked_call(f"ndarray.{name}", method, NAMES["methods"][name])
         if name == "device":
             return Gpu(self.gpu)
         if name == "data":
             return SimpleNamespace(ptr=self.host.ctypes.data)
-        if name == "flags":  # nothing says that memory cannot be written
+        if name == "flags":  # CuPy has no flag for read-only memory
             return SimpleNamespace(**{flag: getattr(self.host.flags, flag) for flag in NAMES["flags"]})
         if name in NAMES["attributes"]:
             value = getattr(self.host, name)
@@ -283,12 +294,12 @@ class Array:
         raise AttributeError(f"cupy.ndarray has no {name!r}")
 
     def diagonal(self, *args: Any, **kwargs: Any) -> Array:
-        found = guarded("ndarray.diagonal", self.host.diagonal, NAMES["methods"]["diagonal"])(*args, **kwargs)
-        found.host.flags.writeable = True  # NumPy's alone cannot be written
-        return found
+        result = checked_call("ndarray.diagonal", self.host.diagonal, NAMES["methods"]["diagonal"])(*args, **kwargs)
+        result.host.flags.writeable = True  # NumPy returns a read-only view, CuPy does not
+        return result
 
     def get(self) -> np.ndarray[Any, Any]:
-        streams_like.refuse("get")
+        streams_like.refuse_if_capturing("get")
         return self.host.copy()
 
     def item(self, *args: int) -> Any:
@@ -315,23 +326,23 @@ class Array:
     def __getitem__(self, key: Any) -> Any:
         key = indices(key)
         if any(isinstance(k, np.ndarray) and k.dtype == bool for k in (key if isinstance(key, tuple) else (key,))):
-            streams_like.refuse("the elements that a mask names")  # how many they are is on the device
-        found = self.host[key]
-        if isinstance(found, np.generic):  # CuPy returns a 0-d view
+            streams_like.refuse_if_capturing("an index with a boolean mask")  # their number is known on the device only
+        result = self.host[key]
+        if isinstance(result, np.generic):  # CuPy returns a 0-d view
             keys = key if isinstance(key, tuple) else (key,)
-            found = self.host[(*keys, ...)] if ... not in keys else np.asarray(found)
-        elif streams_like.capturing() is not None:
-            found = streams_like.noted(operator.getitem, (self.host, key), {}, writes=False)
-        return Array(found)
+            result = self.host[(*keys, ...)] if ... not in keys else np.asarray(result)
+        elif streams_like.captured_steps() is not None:
+            result = streams_like.record_call(operator.getitem, (self.host, key), {}, writes=False)
+        return Array(result)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.check_current()
-        is_number = isinstance(value, np.ndarray) and not value.ndim  # CuPy takes these here, and only here
-        is_there = isinstance(value, Array)
+        is_number = isinstance(value, np.ndarray) and not value.ndim  # CuPy accepts 0-d NumPy arrays only here
+        is_on_device = isinstance(value, Array)
         key, value = indices(key), value if is_number else unwrap(value)
-        if cupy_manners.write_waits(key, is_there):
-            streams_like.refuse("a write to what arrays name")
-        if not streams_like.later(lambda: self.host.__setitem__(key, value)):
+        if cupy_behaviour.write_synchronizes(key, is_on_device):
+            streams_like.refuse_if_capturing("a write with array indices")
+        if not streams_like.record(lambda: self.host.__setitem__(key, value)):
             self.host[key] = value
 
     def __len__(self) -> int:
@@ -359,22 +370,22 @@ class Array:
 
 
 def indices(key: Any) -> Any:
-    """An index as CuPy takes it: arrays of both kinds, lists, slices, numbers."""
+    """Convert an index that CuPy accepts to NumPy's: arrays of both kinds, lists, slices, integers."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, np.ndarray | list) for k in keys):
-        streams_like.refuse("an index on the host")
-    plain = tuple(k.host if isinstance(k, Array) else k for k in keys)
-    return plain if isinstance(key, tuple) else plain[0]
+        streams_like.refuse_if_capturing("an index on the host")
+    converted = tuple(k.host if isinstance(k, Array) else k for k in keys)
+    return converted if isinstance(key, tuple) else converted[0]
 
 
 def _define_operators() -> None:
     def binary(name: str) -> Any:
         function = operation(name)
-        return lambda self, other: guarded(name.strip("_"), function, None)(self, other)
+        return lambda self, other: checked_call(name.strip("_"), function, None)(self, other)
 
     def unary(name: str) -> Any:
         function = getattr(np.ndarray, name)
-        return lambda self: guarded(name, function, None)(self)
+        return lambda self: checked_call(name, function, None)(self)
 
     arithmetic = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor"]
     reflected = [f"r{name}" for name in [*arithmetic, "matmul", "divmod"]]
@@ -387,24 +398,24 @@ def _define_operators() -> None:
 
 
 def operation(name: str) -> Callable[..., Any]:
-    """The operator of two arrays with this name of Python's, as CuPy has it."""
+    """Return the binary operator of the special method `name` (such as "__rmod__") with CuPy's behaviour."""
     plain = name.strip("_")
     reflected = plain[0] == "r" and plain != "rshift"
-    ufunc = cupy_manners.UFUNCS.get(cupy_manners.OPERATORS.get(plain.removeprefix("r" if reflected else ""), ""))
+    ufunc = cupy_behaviour.UFUNCS.get(cupy_behaviour.OPERATORS.get(plain.removeprefix("r" if reflected else ""), ""))
     if ufunc is None:
         return getattr(np.ndarray, name)
     return (lambda x, y: ufunc(y, x)) if reflected else ufunc
 
 
 def in_place(name: str) -> Callable[[Array, Any], Array]:
-    ufunc = cupy_manners.UFUNCS.get(cupy_manners.OPERATORS.get(name.strip("_")[1:], ""))
+    ufunc = cupy_behaviour.UFUNCS.get(cupy_behaviour.OPERATORS.get(name.strip("_")[1:], ""))
     function: Any = getattr(np.ndarray, name) if ufunc is None else lambda x, y: ufunc(x, y, out=x)
 
     def call(self: Array, other: Any) -> Array:
         self.check_current()
         other = unwrap(other)
         with np.errstate(all="ignore"):
-            if not streams_like.later(lambda: function(self.host, other)):
+            if not streams_like.record(lambda: function(self.host, other)):
                 function(self.host, other)
         return self
 
@@ -415,18 +426,18 @@ _define_operators()
 MODULE = Module()
 
 
-def check_there(target: device) -> Gpu:
+def check_exists(target: device) -> Gpu:
     if target.index is not None and target.index >= Gpu.count:
-        raise DeviceError(f"there is no device {str(target)!r}", mend=f"the last one is 'cuda:{Gpu.count - 1}'")
+        raise DeviceError(f"device not found: {str(target)!r}", hint=f"the last one is 'cuda:{Gpu.count - 1}'")
     return Gpu(target.index)
 
 
 class PinnedMemory(bytearray):
-    """As cupy.cuda.PinnedMemoryPointer."""
+    """Emulates cupy.cuda.PinnedMemoryPointer."""
 
 
 class Backend:
-    """As `tallow_cuda.backend.CupyBackend`, for one device."""
+    """Emulates `tallow_cuda.backend.CupyBackend`."""
 
     type = "cuda"
     array_type = Array
@@ -436,30 +447,32 @@ class Backend:
 
     def __init__(self) -> None:
         self.kernels: dict[Any, Any] = {}
-        self.prepared: list[Any] = []  # the streams that have handles of cuBLAS
+        self.prepared: list[Any] = []  # streams that have a cuBLAS handle
 
     compile_kernel = staticmethod(cuda_emulator.compile_kernel)
 
     def gemm(self, *args: Any) -> None:
         if streams_like.get_current_stream() not in self.prepared:
             self.prepare_capture()
-        if not streams_like.later(lambda: blas_like.gemm(*args)):
+        if not streams_like.record(lambda: blas_like.gemm(*args)):
             blas_like.gemm(*args)
 
     def multiprocessors(self) -> int:
         return 1
 
     def shared_bytes(self) -> tuple[int, int]:
-        return cuda_emulator.shared_most, cuda_emulator.shared_most + 1024
+        return cuda_emulator.max_shared_bytes, cuda_emulator.max_shared_bytes + 1024
 
     graph_pool = streams_like.MemoryPool
 
+    decode_runner = GraphedStep
+
     def prepare_capture(self) -> None:
-        streams_like.refuse("to make a handle of cuBLAS")
+        streams_like.refuse_if_capturing("creating a cuBLAS handle")
         self.prepared.append(streams_like.get_current_stream())
 
     def compute_capability(self) -> tuple[int, int]:
-        return 9, 0  # what tests.support.nvrtc compiles for
+        return 9, 0  # the newest target that tests.support.nvrtc compiles for
 
     def allow_tf32(self, allowed: bool) -> None:
         self.tf32 = allowed
@@ -467,24 +480,24 @@ class Backend:
     def device_of(self, array: Array) -> device:
         return device("cuda", array.gpu)
 
-    def beside(self, array: Array) -> Gpu | None:
+    def guard(self, array: Array) -> Gpu | None:
         return None if array.gpu == Gpu.current else Gpu(array.gpu)
 
-    def on(self, target: device) -> Gpu | None:
-        return None if target.index == Gpu.current else check_there(target)
+    def guard_on(self, target: device) -> Gpu | None:
+        return None if target.index == Gpu.current else check_exists(target)
 
     def make_current(self, array: Array) -> None:
         Gpu(array.gpu).use()
 
     def from_host(self, array: np.ndarray[Any, Any], target: device, non_blocking: bool = False) -> Array:
-        streams_like.refuse("a copy from the host")
-        with check_there(target):
+        streams_like.refuse_if_capturing("a copy from the host")
+        with check_exists(target):
             return Array(array.copy())
 
     def pin(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        made = np.frombuffer(PinnedMemory(max(array.nbytes, 1)), array.dtype, array.size).reshape(array.shape)
-        made[...] = array
-        return made
+        pinned = np.frombuffer(PinnedMemory(max(array.nbytes, 1)), array.dtype, array.size).reshape(array.shape)
+        pinned[...] = array
+        return pinned
 
     def is_pinned(self, array: np.ndarray[Any, Any]) -> bool:
         base: Any = array
@@ -493,10 +506,10 @@ class Backend:
         return isinstance(base, PinnedMemory)
 
     def linalg_errors(self) -> Any:
-        return cupy_manners.errstate(linalg="raise")
+        return cupy_behaviour.errstate(linalg="raise")
 
     def is_capturing(self) -> bool:
-        return streams_like.capturing() is not None
+        return streams_like.captured_steps() is not None
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         return array.get()
@@ -505,12 +518,12 @@ class Backend:
         with array.device:
             if not (array.flags.c_contiguous or array.flags.f_contiguous):
                 array = MODULE.ascontiguousarray(array)
-        with check_there(target):
+        with check_exists(target):
             return MODULE.array(array)
 
 
 def register() -> Backend:
-    """Let this be the device `cuda` of the process."""
+    """Register the stand-in as the device `cuda` of this process."""
     backend = Backend()
     register_backend(backend)
     tallow_cuda.register_kernels(backend)

@@ -1,4 +1,4 @@
-"""The programs of `examples/` as modules, to call their parts."""
+"""Import the programs of `examples/` as modules, to call their functions."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from support.places import ROOT
+from support.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
 def load(name: str, folder: Path = EXAMPLES) -> ModuleType:
-    """Import an example anew. It may import others of the same folder; none of them stays among the modules."""
+    """Import an example afresh. It may import other examples of its folder; none of them stays in `sys.modules`."""
     sys.path.insert(0, str(folder))
     try:
         return importlib.import_module(name)
     finally:
         sys.path.remove(str(folder))
-        for other in NAMES:
-            sys.modules.pop(other, None)
+        for example in NAMES:
+            sys.modules.pop(example, None)

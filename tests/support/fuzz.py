@@ -1,13 +1,13 @@
-"""Files as nobody should have written them: what any reader does with them is answer, or raise one of its own errors.
+"""Fuzz file readers: for a damaged file, a reader must return a value or raise one of its own errors.
 
-A `Reader` is a small valid file and a function that reads it. `check` reads copies of it that are changed in some
-places: bits turned over, bytes put in, taken out or moved, lengths set to what they are not; and, where a file is JSON
-or an archive or holds either, values in it replaced by others. Case `n` of a reader is the same on every machine and in
-every run, so a number is all that is needed to see a failure again.
+A `Reader` is a small valid file and a function that reads it. `check` reads copies of the file with a few changes:
+flipped bits, inserted, deleted or moved bytes, wrong lengths; and, for JSON, archives and files that contain either,
+replaced values. Case `n` of a reader is the same on every machine and in every run, so the number alone reproduces a
+failure.
 
-A reader that refused every file would pass that. So it also reads the valid file in other forms, which mean the same:
-JSON with other spaces and keys in another order, an archive with another compression. These must be read, and give what
-the valid file gives.
+A reader that rejected every file would pass these cases. So `check` also reads the valid file in equivalent forms: JSON
+with other whitespace and key order, an archive with another compression. The reader must accept these and return the
+same value.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ import tallow as tl
 from tallow.data import Dataset
 from tallow.errors import TallowError
 
-CASES = 5  # of each reader, in a run that is not asked for more
-FORM_EVERY = 3  # the share of other forms: one follows every third damaged file
-FREE_BYTES = 2**22  # that reading may take, whatever the size of the file
-EXPANSION = 100  # and the bytes for each of the file's
-SECONDS = 20.0  # that a case may take; told apart only in a long run, where a slow machine is no failure
+CASES = 5  # per reader, unless the run sets a time
+FORM_EVERY = 3  # every third damaged file is followed by one equivalent form
+FREE_BYTES = 2**22  # memory allowance for reading, whatever the size of the file
+EXPANSION = 100  # additional bytes per byte of the file
+SECONDS = 20.0  # time limit per case; checked in long runs only, since a slow machine is not a failure
 
 Change: TypeAlias = Callable[[Random, bytes], bytes]
 
@@ -67,8 +67,8 @@ VALUES: tuple[Any, ...] = (
 # ------------------------------------------------------------------------------------------------------------- changes
 
 
-def bytes_changed(rng: Random, raw: bytes) -> bytes:
-    """One change anywhere."""
+def change_bytes(rng: Random, raw: bytes) -> bytes:
+    """Make one random change to the bytes."""
     data, at = bytearray(raw), rng.randint(0, len(raw))
     match rng.randrange(8):
         case 0 if data:
@@ -77,12 +77,12 @@ def bytes_changed(rng: Random, raw: bytes) -> bytes:
             data[at : at + rng.randint(0, 4)] = rng.randbytes(rng.randint(0, 4))
         case 2:
             del data[at:]
-        case 3:  # a part of the file elsewhere in it
+        case 3:  # copy a part of the file to another position
             begin = rng.randint(0, len(raw))
             data[at : at + rng.choice((0, 8, 64))] = raw[begin : begin + rng.choice((1, 8, 64, len(raw)))]
         case 4:
             data[at : at + rng.choice((1, 8, 64))] = b""
-        case _:  # a number, where one may be
+        case _:  # overwrite a number, at a likely position
             width = rng.choice((1, 2, 4, 8))
             step = rng.choice((1, width))
             number = rng.choice(EDGES) % 256**width
@@ -91,14 +91,14 @@ def bytes_changed(rng: Random, raw: bytes) -> bytes:
     return bytes(data)
 
 
-def json_changed(rng: Random, raw: bytes) -> bytes:
-    """Values of a JSON text replaced, moved or taken out; now and then a text that is changed as any bytes are."""
+def change_json(rng: Random, raw: bytes) -> bytes:
+    """Replace, move or delete values of a JSON text; in one case of ten change its bytes instead."""
     try:
         tree = json.loads(raw)
     except ValueError:
-        return bytes_changed(rng, raw)
+        return change_bytes(rng, raw)
     if rng.random() < 0.1:
-        return bytes_changed(rng, raw)
+        return change_bytes(rng, raw)
     places = list(_places(tree))
     holder, key = rng.choice(places) if places else (None, None)
     if holder is None:
@@ -106,9 +106,9 @@ def json_changed(rng: Random, raw: bytes) -> bytes:
     elif (kind := rng.random()) < 0.15:
         del holder[key]
     elif kind < 0.3:
-        other, place = rng.choice(places)
+        source, source_key = rng.choice(places)
         with suppress(ValueError, RecursionError):
-            holder[key] = json.loads(json.dumps(other[place]))
+            holder[key] = json.loads(json.dumps(source[source_key]))
     elif kind < 0.4:
         holder[key] = [holder[key]] * rng.choice((1, 2, 50))
     elif kind < 0.5 and isinstance(holder, dict):
@@ -127,117 +127,115 @@ def _places(tree: Any) -> Any:
         yield from _places(value)
 
 
-def safetensors_changed(rng: Random, raw: bytes) -> bytes:
-    """Values of the header, whose length is then made to fit; JSON in its metadata too."""
+def change_safetensors(rng: Random, raw: bytes) -> bytes:
+    """Change values of a safetensors header, including JSON in its metadata, and correct the header's length."""
     length = int.from_bytes(raw[:8], "little")
     try:
         header = json.loads(raw[8 : 8 + length])
         metadata = header.get("__metadata__", {})
         inner = [name for name, text in metadata.items() if text[:1] == "{"]
     except (ValueError, AttributeError, TypeError):
-        return bytes_changed(rng, raw)
+        return change_bytes(rng, raw)
     if inner and rng.random() < 0.7:
         name = rng.choice(inner)
-        metadata[name] = json_changed(rng, metadata[name].encode()).decode("utf-8", "replace")
+        metadata[name] = change_json(rng, metadata[name].encode()).decode("utf-8", "replace")
         text = json.dumps(header).encode()
     elif rng.random() < 0.6:
-        text = json_changed(rng, raw[8 : 8 + length])
+        text = change_json(rng, raw[8 : 8 + length])
     else:
-        return bytes_changed(rng, raw)
+        return change_bytes(rng, raw)
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + raw[8 + length :]
 
 
-BY_EXTENSION = {"json": json_changed, "safetensors": safetensors_changed}
+BY_EXTENSION = {"json": change_json, "safetensors": change_safetensors}
 
 
-def zip_changed(rng: Random, raw: bytes) -> bytes:
-    """An entry of an archive, which is whole again then; or any bytes."""
+def change_zip(rng: Random, raw: bytes) -> bytes:
+    """Change one entry of an archive and write a valid archive again; sometimes change bytes of the archive instead."""
     if rng.random() < 0.4:
-        return bytes_changed(rng, raw)
+        return change_bytes(rng, raw)
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             entries = [(info, archive.read(info)) for info in archive.infolist()]
-    except Exception:  # damaged before: whatever zipfile says of it
-        return bytes_changed(rng, raw)
+    except Exception:  # an earlier change damaged the archive; zipfile raises errors of many types
+        return change_bytes(rng, raw)
     if not entries:
-        return bytes_changed(rng, raw)
-    chosen = rng.randrange(len(entries))
+        return change_bytes(rng, raw)
+    index_to_change = rng.randrange(len(entries))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for i, (info, content) in enumerate(entries):
-            if i == chosen:
+            if i == index_to_change:
                 kind = info.filename.rpartition(".")[2]
-                content = {"json": json_changed, "safetensors": safetensors_changed}.get(kind, bytes_changed)(
-                    rng, content
-                )
+                content = {"json": change_json, "safetensors": change_safetensors}.get(kind, change_bytes)(rng, content)
             archive.writestr(info.filename, content, info.compress_type)
     return out.getvalue()
 
 
-# --------------------------------------------------------------------------------------------------------- other forms
+# --------------------------------------------------------------------------------------------------- equivalent forms
 
 
-def json_in_another_form(rng: Random, raw: bytes) -> bytes:
-    """The same values with other spaces, other escapes, and keys in another order."""
+def reformat_json(rng: Random, raw: bytes) -> bytes:
+    """Write the same values with other whitespace, escapes and key order."""
     text = json.dumps(
-        _shuffled(rng, json.loads(raw)), indent=rng.choice((None, 1, "\t")), ensure_ascii=rng.random() < 0.5
+        _shuffle_keys(rng, json.loads(raw)), indent=rng.choice((None, 1, "\t")), ensure_ascii=rng.random() < 0.5
     )
     return "".join((rng.choice(("", "\n", " ")), text, rng.choice(("", "\n", "\r\n  ")))).encode()
 
 
-def _shuffled(rng: Random, tree: Any) -> Any:
+def _shuffle_keys(rng: Random, tree: Any) -> Any:
     if isinstance(tree, dict):
         keys = list(tree)
         rng.shuffle(keys)
-        return {key: _shuffled(rng, tree[key]) for key in keys}
-    return [_shuffled(rng, item) for item in tree] if isinstance(tree, list) else tree
+        return {key: _shuffle_keys(rng, tree[key]) for key in keys}
+    return [_shuffle_keys(rng, item) for item in tree] if isinstance(tree, list) else tree
 
 
-def safetensors_in_another_form(rng: Random, raw: bytes) -> bytes:
-    """The same tensors behind a header whose names come in another order, with more spaces behind them."""
+def reformat_safetensors(rng: Random, raw: bytes) -> bytes:
+    """Write the same tensors with a reordered header and more padding after it."""
     length = int.from_bytes(raw[:8], "little")
-    header = _shuffled(rng, json.loads(raw[8 : 8 + length]))
+    header = _shuffle_keys(rng, json.loads(raw[8 : 8 + length]))
     metadata = header.get("__metadata__", {})
     for name, text in metadata.items():
         if text[:1] == "{":
-            metadata[name] = json_in_another_form(rng, text.encode()).decode()
+            metadata[name] = reformat_json(rng, text.encode()).decode()
     text = json.dumps(header, indent=rng.choice((None, 2))).encode()
     text += b" " * (-len(text) % 8 + rng.choice((0, 8, 64)))
     return len(text).to_bytes(8, "little") + text + raw[8 + length :]
 
 
-def zip_in_another_form(rng: Random, raw: bytes) -> bytes:
-    """The same entries of another date, compressed or not, each in another form of its own."""
+def reformat_zip(rng: Random, raw: bytes) -> bytes:
+    """Write the same entries with other dates and compression, each in an equivalent form of its own."""
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(raw)) as archive, zipfile.ZipFile(out, "w") as other:
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive, zipfile.ZipFile(out, "w") as out_archive:
         for info in archive.infolist():
             content = archive.read(info)
-            another = {"json": json_in_another_form, "safetensors": safetensors_in_another_form}
-            if form := another.get(info.filename.rpartition(".")[2]):
+            forms = {"json": reformat_json, "safetensors": reformat_safetensors}
+            if form := forms.get(info.filename.rpartition(".")[2]):
                 content = form(rng, content)
             dated = zipfile.ZipInfo(info.filename, (rng.randint(1990, 2030), 1, 1, 0, 0, 0))
-            other.writestr(dated, content, rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
+            out_archive.writestr(dated, content, rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
     return out.getvalue()
 
 
 FORMS: dict[Change, Change] = {
-    json_changed: json_in_another_form,
-    safetensors_changed: safetensors_in_another_form,
-    zip_changed: zip_in_another_form,
+    change_json: reformat_json,
+    change_safetensors: reformat_safetensors,
+    change_zip: reformat_zip,
 }
 
 
-def plain(value: Any) -> Any:
-    """What was read, as something that can be compared: tensors and datasets by their elements."""
+def to_plain(value: Any) -> Any:
+    """Return a comparable form of a value: tensors and datasets become lists of their elements."""
     if isinstance(value, tl.Tensor):
         return value.dtype.name, tuple(value.shape), value.detach().float().tolist()
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, value.tolist()
     if isinstance(value, dict):
-        return {str(key): plain(value[key]) for key in sorted(value, key=str)}
+        return {str(key): to_plain(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, list | tuple | Dataset):
-        return [plain(value[i]) for i in range(len(value))]  # type: ignore[arg-type]
+        return [to_plain(value[i]) for i in range(len(value))]  # type: ignore[arg-type]
     return value if isinstance(value, str | bytes | int | float | None) else type(value).__name__
 
 
@@ -246,30 +244,30 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reader:
-    """What reads a file.
+    """A reader of one file format.
 
     Attributes:
-        valid: a small file, or what makes one.
-        read: reads one, touches what came of it, and returns that. It is given a folder of its own, for files that lie
-            beside others.
-        change: how files are changed.
-        form: puts the valid file into another form that means the same; by default as FORMS has it for `change`.
-        errors: what it may raise.
-        extra_bytes: that reading takes, whatever the file: a library, a cache.
-        needs: the package that reading takes, where it is an optional one.
+        valid: a small valid file, or a function that writes one.
+        read: reads the file's bytes, uses the result and returns it. It receives an empty folder, for formats that need
+            several files.
+        change: how to damage files.
+        form: converts the valid file to an equivalent form; by default the entry of FORMS for `change`.
+        errors: exceptions the reader may raise.
+        extra_bytes: memory that reading needs for any file, for a library or a cache.
+        needs: optional package that reading requires.
     """
 
     valid: bytes | Callable[[], bytes]
     read: Callable[[bytes, Path], object]
-    change: Change = bytes_changed
+    change: Change = change_bytes
     form: Change | None = None
     errors: tuple[type[Exception], ...] = (TallowError,)
     extra_bytes: int = 0
     needs: str | None = None
 
 
-def case_of(name: str, change: Change, valid: bytes, number: int) -> bytes:
-    """A file that was changed in one place or some."""
+def make_case(name: str, change: Change, valid: bytes, number: int) -> bytes:
+    """Return the valid file after one or a few changes."""
     rng = Random(f"{name} {number}")
     raw = valid
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
@@ -277,36 +275,38 @@ def case_of(name: str, change: Change, valid: bytes, number: int) -> bytes:
     return raw
 
 
-def check(name: str, reader: Reader, place: Path, seconds: float | None) -> None:
-    """Read the cases of a reader: the first CASES, or as many as there is time for.
+def check(name: str, reader: Reader, folder: Path, seconds: float | None) -> None:
+    """Read the cases of a reader: the first CASES, or as many as fit in `seconds`.
 
-    Fails for another form of the valid file that is refused or read otherwise, for an error that is none of its own,
-    for memory beyond what its file may take, and, in a long run, for time.
+    Fail if the reader rejects an equivalent form of the valid file or returns another value for it, raises an error
+    that is not one of its own, exceeds the memory limit or, in a long run, the time limit.
     """
     valid = reader.valid if isinstance(reader.valid, bytes) else reader.valid()
-    expected = repr(plain(reader.read(valid, place)))
+    expected = repr(to_plain(reader.read(valid, folder)))
     form = reader.form or FORMS.get(reader.change)
-    started, number = time.monotonic(), 0
-    while number < CASES if seconds is None else time.monotonic() - started < seconds:
+    start, number = time.monotonic(), 0
+    while number < CASES if seconds is None else time.monotonic() - start < seconds:
         if form is not None and number % FORM_EVERY == 0:
             raw = form(Random(f"{name} {number} in another form"), valid)
-            found = repr(plain(reader.read(raw, place)))
-            assert found == expected, f"{name}, form {number}: {found:.300} instead of {expected:.300}; {raw[:200]!r}"
-        raw = case_of(name, reader.change, valid, number)
-        begun = time.monotonic()
-        peak = _read(reader, raw, place, f"{name}, case {number}")
+            result = repr(to_plain(reader.read(raw, folder)))
+            assert result == expected, f"{name}, form {number}: {result:.300} instead of {expected:.300}; {raw[:200]!r}"
+        raw = make_case(name, reader.change, valid, number)
+        case_start = time.monotonic()
+        peak = _read(reader, raw, folder, f"{name}, case {number}")
         limit = FREE_BYTES + reader.extra_bytes + EXPANSION * len(raw)
         assert peak <= limit, f"{name}, case {number}: {peak} bytes for a file of {len(raw)}: {raw[:200]!r}"
-        taken = time.monotonic() - begun
-        assert seconds is None or taken <= SECONDS, f"{name}, case {number}: {taken:.0f} s for {raw[:200]!r}"
+        seconds_taken = time.monotonic() - case_start
+        assert seconds is None or seconds_taken <= SECONDS, (
+            f"{name}, case {number}: {seconds_taken:.0f} s for {raw[:200]!r}"
+        )
         number += 1
 
 
-def _read(reader: Reader, raw: bytes, place: Path, what: str) -> int:
-    """The most memory that was taken at one time."""
+def _read(reader: Reader, raw: bytes, folder: Path, what: str) -> int:
+    """Read a file and return the peak of allocated memory in bytes."""
     tracemalloc.start()
     try:
-        reader.read(raw, place)
+        reader.read(raw, folder)
     except reader.errors as error:
         str(error).encode("utf-8", "backslashreplace")
     except BaseException as error:

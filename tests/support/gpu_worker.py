@@ -1,13 +1,13 @@
-"""The pytest plugin of scripts/gpu_first_run: results that survive the process, and no test after a broken GPU.
+"""Pytest plugin of scripts/gpu_first_run: writes results that survive a crash, and stops after a GPU fault.
 
     pytest -p support.gpu_worker --results FILE
 
-Each test adds two lines of JSON to FILE: when it begins, and how it ended. A test that FILE has begun is left out, so
-the same command again goes on behind the one that stopped the process.
+Each test appends two JSON lines to FILE: when it starts, and its outcome. Tests that FILE already lists are deselected,
+so running the same command again continues after the test that crashed the process.
 
-CUDA reports a fault at some later call, and after some faults (an illegal address, a launch that failed) every further
-call of the process fails. So the plugin waits for the GPU after every test. Where that raises, the test takes the blame
-and the process ends with `BROKEN`.
+CUDA may report a fault at a later call, and after some faults (an illegal address, a failed launch) every further call
+of the process fails. So the plugin synchronizes with the GPU after every test. If that raises, the test is recorded as
+the cause and the process exits with status `BROKEN`.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _synchronize() -> None:
-    import tallow as tl  # not before pytest has set the paths
+    import tallow as tl  # import late: pytest sets sys.path first
 
     if tl.cuda.is_available():
         tl.cuda.synchronize()
 
 
 class Worker:
-    """The hooks.
+    """Pytest hooks that record results.
 
-    Args:  synchronize: waits for the GPU and raises what went wrong there
+    Args:
+        synchronize: waits for the GPU and raises if a kernel failed.
     """
 
     def __init__(self, results: Path, synchronize: Callable[[], None]) -> None:
@@ -50,13 +51,13 @@ class Worker:
         self._synchronize = synchronize
         self._worst: dict[str, Any] = {}
 
-    @pytest.hookimpl(trylast=True)  # behind -m and -k
+    @pytest.hookimpl(trylast=True)  # after -m and -k
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        begun = {line["test"] for line in _lines(self._results)}
-        done = [item for item in items if item.nodeid in begun]
-        if done:
-            config.hook.pytest_deselected(items=done)
-            items[:] = [item for item in items if item.nodeid not in begun]
+        listed = {line["test"] for line in _lines(self._results)}
+        deselected = [item for item in items if item.nodeid in listed]
+        if deselected:
+            config.hook.pytest_deselected(items=deselected)
+            items[:] = [item for item in items if item.nodeid not in listed]
         self._write(collected=len(items))
 
     @pytest.hookimpl(wrapper=True)
@@ -69,7 +70,7 @@ class Worker:
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
             self._write(test=item.nodeid, **self._worst | {"outcome": "broke the GPU", "message": message})
-            os._exit(BROKEN)  # the interpreter's own end would call CUDA, and might hang
+            os._exit(BROKEN)  # normal interpreter shutdown calls CUDA and might hang
         self._write(test=item.nodeid, **self._worst)
         return result
 
@@ -85,7 +86,7 @@ class Worker:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """What tests the file has; a last line that was cut off is none."""
+    """Return the entries of the tests in FILE. A truncated last line is ignored."""
     if not path.exists():
         return []
     lines = []

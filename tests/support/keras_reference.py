@@ -1,4 +1,4 @@
-"""Keras itself, computing with PyTorch: the reference of tests/parity/test_keras_*.py. Without it they are skipped."""
+"""Keras with its PyTorch backend, the reference of tests/parity/test_keras_*.py. Skips those tests if it is missing."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ import pytest
 os.environ["KERAS_BACKEND"] = "torch"
 keras = pytest.importorskip("keras", reason="Keras, the reference of these tests, is not installed")
 
-# Keras hands PyTorch's tensors to NumPy in the manner of NumPy 1.
+# Keras converts PyTorch tensors to NumPy by the `__array__` protocol of NumPy 1.
 KERAS_WARNS = "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"

@@ -1,4 +1,4 @@
-"""Following the links of a folder of HTML pages, anchors too."""
+"""Check the links of a folder of HTML pages, including anchors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class _Page(HTMLParser):
-    """The links of a page, and the names that links to it may end with."""
+    """The links and the anchors of one HTML page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -25,16 +25,16 @@ class _Page(HTMLParser):
 
 
 def dead_links(site: Path) -> list[str]:
-    """Links of the pages below `site` that lead to no file there, or to no such place in one, as "page -> link".
+    """Return broken links of the pages below `site`, each as "page -> link": missing files and missing anchors.
 
-    Addresses of other hosts are not looked up.
+    Links to other hosts are not checked.
     """
     pages = {path.resolve(): _Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
     assert pages
     return [
         f"{page.relative_to(site.resolve())} -> {link}"
-        for page, found in sorted(pages.items())
-        for link in sorted(found.links)
+        for page, parsed in sorted(pages.items())
+        for link in sorted(parsed.links)
         if not _leads_somewhere(link, page, site.resolve(), pages)
     ]
 

@@ -1,4 +1,4 @@
-"""Small models of transformers with random weights, of every architecture and head that tallow has but Whisper."""
+"""Small transformers models with random weights, of every architecture and head that tallow has except Whisper."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 import transformers
 
-PROMPT, MADE = 5, 24  # tokens; with the two, texts are long for those models that tell them from short ones
-Sizes: TypeAlias = tuple[str, dict[str, Any]]  # what transformers makes, and of which config
+PROMPT, NEW_TOKENS = 5, 24  # tokens; the sum exceeds the window of models that treat long texts differently
+Sizes: TypeAlias = tuple[str, dict[str, Any]]  # name of a transformers class, and arguments of its config
 
 VOCAB = 97
 GPT2_SIZES = {
@@ -35,7 +35,7 @@ LLAMA_SIZES = {
     "initializer_range": 0.2,
     "bos_token_id": 1,
     "eos_token_id": None,
-    "pad_token_id": None,  # the gradient of a padding's embedding is 0 in transformers
+    "pad_token_id": None,  # transformers gives a padding embedding the gradient 0
 }
 FALCON_SIZES = {
     "vocab_size": VOCAB,
@@ -47,7 +47,7 @@ FALCON_SIZES = {
     "bos_token_id": 1,
     "eos_token_id": None,
 }
-# The caps are so low that most scores and logits come near them.
+# The caps are so low that most scores and logits are close to them.
 GEMMA2 = {
     "head_dim": 16,
     "sliding_window": 7,
@@ -80,7 +80,7 @@ YARN = {
     "truncate": False,
 }
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
-# What transformers makes, and its sizes.
+# transformers class and config sizes
 LANGUAGE_MODELS: dict[str, Sizes] = {
     "gpt2": ("GPT2LMHeadModel", GPT2_SIZES),
     "gpt2, other scales": (
@@ -132,7 +132,7 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         | {"max_position_embeddings": 24}
         | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}},
     ),
-    # Texts of more than 24 tokens are long ones.
+    # Texts of more than 24 tokens count as long.
     "phi3, longrope": (
         "Phi3ForCausalLM",
         LLAMA_SIZES | {"original_max_position_embeddings": 24, "rope_parameters": LONGROPE},
@@ -186,7 +186,7 @@ ENCODERS: dict[str, Sizes] = {
 }
 
 
-# Decoders without a head, and with another than for the next token: some, since all share them.
+# Some decoders with another head or none: all share these heads.
 BASES: dict[str, Sizes] = {
     "gpt2, no head": ("GPT2Model", GPT2_SIZES),
     "falcon, no head": ("FalconModel", FALCON_SIZES),
@@ -196,7 +196,7 @@ BASES: dict[str, Sizes] = {
 
 
 def _encoder(name: str, changes: dict[str, Any], head: str) -> Sizes:
-    labels = {} if head == "ForQuestionAnswering" else LABELS  # it has two, the start and the end
+    labels = {} if head == "ForQuestionAnswering" else LABELS  # two outputs: start and end logits
     sizes = DISTILBERT_SIZES if name == "DistilBert" else ENCODER_SIZES
     return name + head, sizes | labels | changes
 
@@ -209,25 +209,25 @@ EVERY: dict[str, Sizes] = {
 
 
 def reference_model(variant: str) -> Any:
-    """The model of transformers that is one of EVERY; all of its weights count."""
+    """Return the transformers model of a variant in EVERY. All of its weights affect the output."""
     name, sizes = EVERY[variant]
     torch.manual_seed(0)
     model_class = getattr(transformers, name)
     model = model_class(model_class.config_class(**sizes)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            if parameter.ndim == 1:  # norms are made of ones, biases of zeros
+            if parameter.ndim == 1:  # norms are initialized to ones, biases to zeros
                 parameter.add_(torch.randn_like(parameter) / 4)
     return model
 
 
 def tokens(length: int, batch: int = 2) -> list[list[int]]:
-    """Texts for a language model."""
+    """Return token ids for a language model."""
     return np.random.default_rng(0).integers(0, VOCAB, (batch, length)).tolist()
 
 
 def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[np.int64]]:
-    """Texts for one of EVERY; an encoder's have two lengths and padding, which is the id 1 for all of them."""
+    """Return inputs for a variant in EVERY. Encoders get two text lengths and padding, which is id 1 in all."""
     name, sizes = EVERY[variant]
     if not name.startswith(tuple(encoder for encoder, _ in ENCODERS.values())):
         return {"input_ids": np.array(tokens(50, batch))}
@@ -243,15 +243,18 @@ def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[np.int64]]:
 
 
 def outputs_of(model: Any, inputs: dict[str, npt.NDArray[np.int64]]) -> list[npt.NDArray[np.float32]]:
-    """What a model of transformers makes of the inputs, without the caches."""
+    """Return the outputs of a transformers model without the caches."""
     with torch.no_grad():
         outputs = model(**{name: torch.tensor(array) for name, array in inputs.items()}).to_tuple()
     return [output.float().numpy() for output in outputs if isinstance(output, torch.Tensor)]
 
 
 def write_cases(folder: Path) -> None:
-    """Of EVERY a folder with the saved model, and in expected.npz its inputs ("in NAME"), what it makes of them
-    ("out I"), and of a language model a prompt and the text that it makes of it."""
+    """Write a folder with the saved model and expected.npz for each variant in EVERY.
+
+    expected.npz has the inputs ("in NAME"), the outputs ("out I") and, for a language model, a prompt and the generated
+    text.
+    """
     for variant in EVERY:
         model, inputs, case = reference_model(variant), inputs_of(variant), folder / variant
         model.save_pretrained(case, max_shard_size="20KB")
@@ -259,6 +262,8 @@ def write_cases(folder: Path) -> None:
         expected |= {f"out {i}": output for i, output in enumerate(outputs_of(model, inputs))}
         if variant in LANGUAGE_MODELS:
             prompt = inputs["input_ids"][0, :PROMPT]
-            made = model.generate(torch.tensor(prompt[None]), max_new_tokens=MADE, do_sample=False)[0, PROMPT:]
-            expected |= {"prompt": prompt, "text": made.numpy()}
+            generated = model.generate(torch.tensor(prompt[None]), max_new_tokens=NEW_TOKENS, do_sample=False)[
+                0, PROMPT:
+            ]
+            expected |= {"prompt": prompt, "text": generated.numpy()}
         np.savez(case / "expected.npz", **expected)

@@ -1,4 +1,4 @@
-"""Cases with other shapes, and whether tallow and PyTorch agree on them: on values, gradients, or on refusing them."""
+"""Mutate the shapes of op cases and compare tallow and PyTorch: values, gradients, and whether they raise."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cases import Case, Input
 import tallow as tl
 
 SIZES = (0, 1, 2, 3)
-Choose = Callable[[Sequence[Any]], Any]  # picks one of several: hypothesis's or a generator's
+Choose = Callable[[Sequence[Any]], Any]  # picks one of several: drawn by hypothesis or by a random generator
 
-# Ops that are compared with a formula, which takes shapes that the op does not.
-FORMULAS = {"gelu_mul", "silu_mul", "rotary", "weight_only_linear", "scaled_mask"}
-FORMULAS |= {"gru_steps", "lstm_steps", "rnn_steps"}  # in PyTorch functions without checks below those of the layers
+# Ops compared with a formula, which accepts shapes that the op rejects.
+FORMULAS = {"gelu_mul", "silu_mul", "rotary", "weight_only_linear", "quantized_linear", "scaled_mask"}
+FORMULAS |= {"gru_steps", "lstm_steps", "rnn_steps"}  # PyTorch functions that check less than the layers that call them
 
-# Ops that check their arguments before PyTorch does, which takes anything where the result has no elements.
+# Ops that check their arguments where PyTorch accepts anything because the result has no elements.
 STRICT_IF_EMPTY = {
     "div",
     "embedding_bag",
@@ -37,8 +37,8 @@ STRICT_IF_EMPTY = {
     "take_at",
 }
 
-# Ops of which PyTorch 2.13 is no reference for some shapes, and why. Where the reason starts with "empty", those are
-# inputs without elements; the others are compared on the case's own shapes alone.
+# Ops for which PyTorch 2.13 is not a reference for some shapes, with the reason. If the reason starts with "empty",
+# these are inputs without elements; the others are compared for the case's own shapes only.
 UNRELIABLE = {
     "adaptive_avg_pool": "one mean of each channel is taken of any number of dims",
     "addbmm": "the in-place form widens its operand",
@@ -83,19 +83,19 @@ UNRELIABLE = {
 
 
 def mutate(case: Case, choose: Choose) -> list[Input]:
-    """The inputs of a case with other shapes: sizes renamed throughout, and one input broadcast or cut."""
+    """Return inputs of a case with other shapes: sizes replaced consistently, sometimes one input broadcast or cut."""
     sizes = sorted({n for a in case.inputs for n in a.shape})
-    renamed = {n: choose((n, n, *SIZES)) for n in sizes}
-    shapes = [tuple(renamed[n] for n in a.shape) for a in case.inputs]
+    new_sizes = {n: choose((n, n, *SIZES)) for n in sizes}
+    shapes = [tuple(new_sizes[n] for n in a.shape) for a in case.inputs]
     if shapes and choose((True, True, False)):
         i = choose(range(len(shapes)))
-        shapes[i] = _changed(shapes[i], choose)
-    within = choose((True, False))  # indices into what has become smaller
-    return [_filled(a, shape, within) for a, shape in zip(case.inputs, shapes, strict=True)]
+        shapes[i] = _change_shape(shapes[i], choose)
+    within = choose((True, False))  # whether to bring indices within the smaller sizes
+    return [_resize(a, shape, within) for a, shape in zip(case.inputs, shapes, strict=True)]
 
 
-def _changed(shape: tuple[int, ...], choose: Choose) -> tuple[int, ...]:
-    """One that may broadcast, or have another number of dims."""
+def _change_shape(shape: tuple[int, ...], choose: Choose) -> tuple[int, ...]:
+    """Return a shape that may broadcast or have another number of dimensions."""
     if not shape or choose((False, False, False, True)):
         return choose(((1, *shape), (2, *shape), (0, *shape), (*shape, 1)))
     if choose((False, False, True)):
@@ -104,8 +104,8 @@ def _changed(shape: tuple[int, ...], choose: Choose) -> tuple[int, ...]:
     return (*shape[:at], choose((1, 1, *SIZES)), *shape[at + 1 :])
 
 
-def _filled(a: Input, shape: tuple[int, ...], within: bool) -> Input:
-    """The elements of `a` in another shape, repeated where there are more; repeated floats come without ties."""
+def _resize(a: Input, shape: tuple[int, ...], within: bool) -> Input:
+    """Return the elements of `a` in another shape, repeated as needed; repeated floats are scaled to avoid ties."""
     size = int(np.prod(shape))
     if not a.size:
         return np.ones(shape, a.dtype)
@@ -119,21 +119,21 @@ def _filled(a: Input, shape: tuple[int, ...], within: bool) -> Input:
 
 @dataclass
 class Outcome:
-    """What a call gave: outputs, and gradients unless backward failed; or the error that it raised."""
+    """The result of a call: outputs, and gradients unless backward failed, or the exception it raised."""
 
     outputs: list[Any] = field(default_factory=list)
     gradients: list[Any] | None = None
     error: Exception | None = None
 
     @property
-    def is_of_the_call(self) -> bool:
-        """Whether the case itself raised, on what it unpacked from its inputs, and no function of the library."""
+    def raised_by_case(self) -> bool:
+        """Return whether the case's own code raised while unpacking its inputs, rather than a library function."""
         frames = traceback.extract_tb(self.error.__traceback__) if self.error else []
         return bool(frames) and "cases" in frames[-1].filename
 
     @property
     def is_empty(self) -> bool:
-        """Whether no tensor that was returned has an element."""
+        """Return whether no returned tensor has elements."""
         shapes = [tuple(y.shape) for y in self.outputs if isinstance(y, torch.Tensor | tl.Tensor)]
         return not self.error and bool(shapes) and all(0 in shape for shape in shapes)
 
@@ -142,15 +142,15 @@ class Outcome:
 
 
 def disagreement(case: Case, inputs: list[Input]) -> str | None:
-    """What tallow and PyTorch do differently with a call, in words; None if nothing."""
+    """Describe how tallow and PyTorch differ for a call. Return None if they agree."""
     theirs, ours = _outcome(torch, case, inputs), _outcome(tl, case, inputs)
-    if theirs.is_of_the_call and type(theirs.error) is type(ours.error):
+    if theirs.raised_by_case and type(theirs.error) is type(ours.error):
         return None
     is_empty = any(not a.size for a in inputs)
     if case.op in UNRELIABLE and is_empty and UNRELIABLE[case.op].startswith("empty"):
         return None
     if theirs.error and is_empty and ours.is_empty:
-        return None  # no number is wrong
+        return None  # no wrong values
     if case.op in STRICT_IF_EMPTY and isinstance(ours.error, tl.errors.TallowError) and theirs.is_empty:
         return None
     if theirs.error:
@@ -203,12 +203,12 @@ def _difference(what: str, ours: list[Any], theirs: list[Any], case: Case, is_em
     if len(ours) != len(theirs):
         return f"{what}: {len(ours)} instead of {len(theirs)}"
     for i, (y, expected) in enumerate(zip(ours, theirs, strict=True)):
-        if difference := _difference_of_one(y, expected, case, is_empty):
+        if difference := _value_difference(y, expected, case, is_empty):
             return f"{what}[{i}]: {difference}"
     return None
 
 
-def _difference_of_one(y: Any, expected: Any, case: Case, is_empty: bool) -> str | None:
+def _value_difference(y: Any, expected: Any, case: Case, is_empty: bool) -> str | None:
     single = {"rtol": 10 * case.rtol, "atol": 10 * case.atol}
     if not isinstance(expected, torch.Tensor):
         if y == expected or str(y).replace("tallow", "torch") == str(expected):

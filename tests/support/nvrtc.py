@@ -1,4 +1,4 @@
-"""NVRTC, NVIDIA's compiler for kernels, from its wheel: it needs no GPU to say whether a source compiles for one.
+"""NVRTC, NVIDIA's runtime compiler, from its wheel. It checks without a GPU that a source compiles for a GPU.
 
 Source: NVIDIA, "NVRTC", the C interface
 """
@@ -14,16 +14,16 @@ from pathlib import Path
 from tallow.errors import KernelCompileError
 
 CARDS = ("sm_80", "sm_86", "sm_89", "sm_90")  # A100; RTX 30 and A10; RTX 40 and L4; H100 and H200
-# What CuPy adds to every source (cupy/cuda/compiler.py): float32 numbers below 2^-126 count as zero.
-OF_CUPY = (b"-std=c++17", b"-ftz=true", b"--device-as-default-execution-space")
+# Options that CuPy adds to every compilation (cupy/cuda/compiler.py); -ftz flushes subnormal float32 values to zero.
+CUPY_OPTIONS = (b"-std=c++17", b"-ftz=true", b"--device-as-default-execution-space")
 
 
 @cache
 def _library() -> ctypes.CDLL | None:
     spec = importlib.util.find_spec("nvidia")
     folders = list(spec.submodule_search_locations or ()) if spec else []
-    found = [path for folder in folders for path in sorted(Path(folder).glob("cuda_nvrtc/lib/libnvrtc.so.*"))]
-    return ctypes.CDLL(str(found[0])) if found else None
+    libraries = [path for folder in folders for path in sorted(Path(folder).glob("cuda_nvrtc/lib/libnvrtc.so.*"))]
+    return ctypes.CDLL(str(libraries[0])) if libraries else None
 
 
 def is_available() -> bool:
@@ -31,17 +31,18 @@ def is_available() -> bool:
 
 
 def compile(source: str, options: Sequence[str], card: str) -> bytes:
-    """The machine code for one of CARDS; PTX within the source is assembled too.
+    """Compile a source for a GPU architecture from CARDS, including inline PTX, and return the machine code.
 
-    Raises:  KernelCompileError, with what the compiler says
+    Raises:
+        KernelCompileError: the source does not compile; the message has the compiler's log.
     """
     library = _library()
     assert library is not None
     program = ctypes.c_void_p()
     library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
-    given = [f"--gpu-architecture={card}".encode(), *OF_CUPY, *(option.encode() for option in options)]
+    arguments = [f"--gpu-architecture={card}".encode(), *CUPY_OPTIONS, *(option.encode() for option in options)]
     try:
-        failed = library.nvrtcCompileProgram(program, len(given), (ctypes.c_char_p * len(given))(*given))
+        failed = library.nvrtcCompileProgram(program, len(arguments), (ctypes.c_char_p * len(arguments))(*arguments))
         size = ctypes.c_size_t()
         if failed:
             library.nvrtcGetProgramLogSize(program, ctypes.byref(size))

@@ -1,4 +1,4 @@
-"""What a model of tallow gives, made comparable."""
+"""Outputs of tallow models in a comparable form."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import tallow as tl
 
 
 def outputs_of(model: Any, inputs: Mapping[str, npt.NDArray[np.int64]]) -> list[npt.NDArray[np.float32]]:
-    """All that a model makes of the inputs, in float32."""
+    """Return all outputs of a model for the inputs, in float32."""
     with tl.no_grad():
         outputs = model(*(tl.as_tensor(array) for array in inputs.values()))
     outputs = [outputs] if isinstance(outputs, tl.Tensor) else outputs
     return [output.float().numpy() for output in outputs]
 
 
-def of_text(
+def without_padding(
     outputs: Sequence[npt.NDArray[np.float32]], inputs: Mapping[str, npt.NDArray[np.int64]]
 ) -> list[npt.NDArray[np.float32]]:
-    """The results for the tokens of the texts, without those for their padding; those for whole texts as they are."""
+    """Return outputs without the positions of padding; outputs per text are unchanged."""
     if "attention_mask" not in inputs:
         return list(outputs)
     text = inputs["attention_mask"].astype(bool)

@@ -1,4 +1,4 @@
-"""Small files that PyTorch has written, of both of its formats."""
+"""Small files written by PyTorch, in both of its formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ZIP = zlib.decompress(
         "1vrHZ62EC5hn3vJgfTl8fovpMfdbe/8CEzLkWw=="
     )
 )
-# The same with _use_new_zipfile_serialization=False.
+# The same, written with _use_new_zipfile_serialization=False.
 LEGACY = zlib.decompress(
     base64.b64decode(
         "eNp1kdtu00AQhn1KAoaWcqYcQ8vBgBQRJzHpVSqEerOCUnOzN8hynaU2cr2e9boCpEq5SWl5Bh6Ax+jr8AhIXDBr00pIZi5G3vHs/80/Oz"

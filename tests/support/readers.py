@@ -1,4 +1,4 @@
-"""All that reads files or answers of the network, each with a small one of its kind, for `support.fuzz` to damage."""
+"""Every reader of files and network responses, each with a small valid file for `support.fuzz` to damage."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import tallow as tl
-from support.fuzz import Reader, json_changed, plain, safetensors_changed, zip_changed
+from support.fuzz import Change, Reader, change_bytes, change_json, change_safetensors, change_zip, to_plain
 from support.pytorch_files import LEGACY, ZIP
 from support.schedulers import SCHEDULERS
 from support.small_models import ENTRIES
 from support.whisper_files import CONFIG as WHISPER
 from support.whisper_files import DIMS, ggml, openai_names
-from tallow import hub_in_browser, keras, models
+from tallow import keras, models
 from tallow.audio import Sound
 from tallow.data import CIFAR10, MNIST, CSVDataset, NPZDataset
 from tallow.data.stories import read_stories
 from tallow.errors import TallowError
 from tallow.generation import Sampler, generate
+from tallow.hub import in_browser
 from tallow.io import gguf, llama2c, npz, pytorch, safetensors
 from tallow.io.contents import contents
 from tallow.io.model_folder import load_folder
 from tallow.io.named import named_tensors
 from tallow.io.stored import stored_folder
-from tallow.models import AutoModel, Llama, Whisper, gguf_llama
+from tallow.models import AutoModel, Llama, Whisper, gguf_models
 from tallow.models.causal_lm import CausalLM
 from tallow.models.generation_config import GenerationConfig
 from tallow.models.sentence import Dense, Pooling
@@ -50,13 +51,13 @@ from tallow.text.whisper import WhisperTokenizer
 MIB = 2**20
 
 
-def _saved(save: Callable[[io.BytesIO], object]) -> bytes:
+def _save_to_bytes(save: Callable[[io.BytesIO], object]) -> bytes:
     file = io.BytesIO()
     save(file)
     return file.getvalue()
 
 
-def _in_a_file(name: str, save: Callable[[Path], object]) -> bytes:
+def _save_to_file(name: str, save: Callable[[Path], object]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         save(path)
@@ -68,7 +69,7 @@ def _json(value: Any) -> bytes:
 
 
 def _file(name: str, read: Callable[[Path], object], **others: bytes) -> Callable[[bytes, Path], object]:
-    """Reads a file of this name in a folder that has others beside it; `__` stands for a dot in their names."""
+    """Return a reader of a file of this name in a folder with other files; `__` stands for a dot in their names."""
 
     def run(raw: bytes, place: Path) -> object:
         for other, content in others.items():
@@ -92,16 +93,16 @@ def _bytes(read: Callable[[Any], object]) -> Callable[[bytes, Path], object]:
 
 STATE = {"a.weight": tl.arange(6, dtype=tl.float32).reshape(2, 3), "b": tl.tensor([True, False]), "c": tl.zeros(0, 3)}
 SAFETENSORS = b"".join(map(bytes, safetensors.encode(STATE, {"format": "pt"})))
-NPZ = _saved(lambda file: npz.save(STATE, file))
+NPZ = _save_to_bytes(lambda file: npz.save(STATE, file))
 
 
-def _deflated(raw: bytes) -> bytes:
+def _recompress(raw: bytes) -> bytes:
     def save(file: io.BytesIO) -> None:
         with zipfile.ZipFile(io.BytesIO(raw)) as stored, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
             for name in stored.namelist():
                 packed.writestr(name, stored.read(name))
 
-    return _saved(save)
+    return _save_to_bytes(save)
 
 
 def _touch(value: Any) -> Any:
@@ -125,7 +126,7 @@ def _gguf_string(text: str) -> bytes:
 
 
 def _gguf_value(value: Any) -> bytes:
-    """The type and the value of metadata."""
+    """Return the type and the value of a metadata entry."""
     if isinstance(value, list):
         kind, items = 8, b"".join(map(_gguf_string, value)) if isinstance(value[0], str) else b""
         if not items:
@@ -134,16 +135,22 @@ def _gguf_value(value: Any) -> bytes:
         return struct.pack("<IIQ", 9, kind, len(value)) + items
     if isinstance(value, str):
         return struct.pack("<I", 8) + _gguf_string(value)
-    return struct.pack("<If", 6, value) if isinstance(value, float) else struct.pack("<II", 4, value)
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value)
+    return struct.pack("<II", 4, value) if 0 <= value < 2**32 else struct.pack("<Iq", 11, value)
 
 
 def gguf_file(metadata: dict[str, Any], tensors: dict[str, np.ndarray[Any, Any]]) -> bytes:
+    """Return a file of float32 tensors, and of matrices in Q8_0: arrays of bytes, 34 for each block."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
     head += b"".join(_gguf_string(key) + _gguf_value(value) for key, value in metadata.items())
     data = b""
     for name, array in tensors.items():
-        head += _gguf_string(name) + struct.pack(f"<I{array.ndim}Q", array.ndim, *array.shape[::-1])
-        head += struct.pack("<IQ", 0, len(data))
+        shape, kind = array.shape, 0
+        if array.dtype == np.uint8:
+            shape, kind = (*shape[:-1], shape[-1] // 34 * 32), 8
+        head += _gguf_string(name) + struct.pack(f"<I{array.ndim}Q", array.ndim, *shape[::-1])
+        head += struct.pack("<IQ", kind, len(data))
         data += array.tobytes().ljust(-(-array.nbytes // 32) * 32, b"\0")
     return head + bytes(-len(head) % 32) + data
 
@@ -161,9 +168,22 @@ VOCABULARY: dict[str, Any] = {
 }
 
 
+WORD_PIECES: dict[str, Any] = {
+    f"{GGML}.model": "bert",
+    f"{GGML}.tokens": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "▁a", "b", "▁ab"],
+    f"{GGML}.token_type": [3, 3, 3, 3, 1, 1, 1],
+    f"{GGML}.bos_token_id": 2,
+    f"{GGML}.eos_token_id": 3,
+    f"{GGML}.add_sep_token": 0,
+}
+UNIGRAM_PIECES: dict[str, Any] = VOCABULARY | {f"{GGML}.model": "t5"}
+
+Parts: TypeAlias = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
+
+
 @cache
-def _parts_of_gguf_llama() -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-    """Metadata and tensors."""
+def _parts_of_gguf_llama() -> Parts:
+    """Return metadata and tensors."""
     sizes = {"block_count": 1, "embedding_length": 8, "feed_forward_length": 12, "context_length": 16}
     sizes |= {"attention.head_count": 2, "attention.head_count_kv": 1}
     metadata = {"general.architecture": "llama"} | {f"llama.{key}": value for key, value in sizes.items()}
@@ -180,13 +200,110 @@ def _gguf_llama() -> bytes:
     return gguf_file(*_parts_of_gguf_llama())
 
 
-def _shuffled(rng: Random, entries: dict[str, Any]) -> dict[str, Any]:
+@cache
+def _parts_of_gguf_gpt2() -> Parts:
+    """Return a GPT-2 whose matrices are in Q8_0."""
+    sizes = {"block_count": 1, "embedding_length": 32, "feed_forward_length": 32, "context_length": 8}
+    metadata = {"general.architecture": "gpt2"} | {f"gpt2.{key}": value for key, value in sizes.items()}
+    metadata |= {"gpt2.attention.head_count": 2, "gpt2.attention.layer_norm_epsilon": 1e-5}
+    matrices = {
+        "token_embd": 5,
+        "blk.0.attn_qkv": 96,
+        "blk.0.attn_output": 32,
+        "blk.0.ffn_up": 32,
+        "blk.0.ffn_down": 32,
+    }
+    blocks = np.random.default_rng(0).integers(0, 256, (96, 34), np.uint8)
+    blocks[:, :2] = np.float16([0.01]).view(np.uint8)
+    tensors: dict[str, Any] = {f"{name}.weight": blocks[:rows] for name, rows in matrices.items()}
+    norms = {"output_norm": 32, "blk.0.attn_norm": 32, "blk.0.ffn_norm": 32}
+    biases = {name: rows for name, rows in matrices.items() if name != "token_embd"} | norms
+    tensors |= {f"{name}.bias": np.ones(rows, np.float32) for name, rows in biases.items()}
+    tensors |= {f"{name}.weight": np.ones(rows, np.float32) for name, rows in norms.items()}
+    return metadata, tensors | {"position_embd.weight": np.ones((8, 32), np.float32)}
+
+
+@cache
+def _parts_of_gguf_bert() -> Parts:
+    sizes = {"block_count": 1, "embedding_length": 4, "feed_forward_length": 6, "context_length": 8}
+    metadata: dict[str, Any] = {"general.architecture": "bert"} | {f"bert.{key}": value for key, value in sizes.items()}
+    metadata |= {"bert.attention.head_count": 2, "bert.attention.layer_norm_epsilon": 1e-5}
+    shapes = {"token_embd": (5, 4), "position_embd": (8, 4), "token_types": (2, 4), "token_embd_norm": (4,)}
+    layer = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_output"), (4, 4)) | {
+        "ffn_up": (6, 4),
+        "ffn_down": (4, 6),
+    }
+    layer |= {"attn_output_norm": (4,), "layer_output_norm": (4,)}
+    shapes |= {f"blk.0.{name}": shape for name, shape in layer.items()}
+    tensors = {f"{name}.weight": np.ones(shape, np.float32) for name, shape in shapes.items()}
+    biased = [name for name in shapes if "embd" not in name and "types" not in name] + ["token_embd_norm"]
+    return metadata, tensors | {f"{name}.bias": np.ones(shapes[name][0], np.float32) for name in biased}
+
+
+LIES: tuple[Any, ...] = (0, 1, 2, 3, 7, -1, 2**20, 2**31, 2**62, -(2**63), 0.0, -1.5, 1e38, float("nan"), float("inf"))
+LIES += ("", "x", "gpt2", "llama", "bert", "gemma2", "falcon", "phi3", "yarn", [1, 2], ["a"], [0.5])
+
+
+def _lie(parts: Callable[[], Parts]) -> Change:
+    """Return a change that writes a well-formed file with a wrong value, name, shape or number of tensors."""
+
+    def change(rng: Random, raw: bytes) -> bytes:
+        metadata, tensors = (dict(part) for part in parts())
+        if raw != gguf_file(metadata, tensors) or rng.random() < 0.3:
+            return change_bytes(rng, raw)
+        key, name = rng.choice(list(metadata)), rng.choice(list(tensors))
+        match rng.randrange(7):
+            case 0:
+                del metadata[key]
+            case 1:
+                del tensors[name]
+            case 2:
+                tensors[rng.choice([*tensors, "blk.1.attn_q.weight", "x", "blk.x.ffn_up.weight"])] = tensors.pop(name)
+            case 3:
+                tensors[name] = tensors[name][: rng.randrange(len(tensors[name]) + 1)]
+            case 4:
+                tensors[name] = tensors[name].reshape(*tensors[name].shape, 1)[..., : rng.randrange(2)]
+            case _:
+                metadata[key] = rng.choice(LIES)
+        return gguf_file(metadata, tensors)
+
+    return change
+
+
+def _gguf_reader(parts: Callable[[], Parts], use: Callable[[Any], Any]) -> Reader:
+    """Return a reader of a model; `use` computes something with it."""
+
+    def in_another_order(rng: Random, raw: bytes) -> bytes:
+        return gguf_file(*(_shuffle_keys(rng, part) for part in parts()))
+
+    return Reader(
+        gguf_file(*parts()), _bytes(lambda raw: use(gguf_models.load(raw))), _lie(parts), form=in_another_order
+    )
+
+
+def _gguf_tokenizer_reader(vocabulary: dict[str, Any]) -> Reader:
+    tensors = {"x": np.ones(1, np.float32)}
+    return Reader(
+        gguf_file(vocabulary, tensors),
+        _bytes(lambda raw: str(Tokenizer.from_gguf(raw).encode("ab"))),
+        _lie(lambda: (vocabulary, tensors)),
+        form=lambda rng, raw: gguf_file(_shuffle_keys(rng, vocabulary), tensors),
+    )
+
+
+def _encodes_tokens(model: Any) -> Any:
+    with tl.no_grad():
+        result = model(tl.tensor([[1, 3, 2]]))
+    return result if isinstance(result, tl.Tensor) else result.last_hidden_state
+
+
+def _shuffle_keys(rng: Random, entries: dict[str, Any]) -> dict[str, Any]:
     return {name: entries[name] for name in rng.sample(list(entries), len(entries))}
 
 
 def _gguf_llama_in_another_order(rng: Random, raw: bytes) -> bytes:
     metadata, tensors = _parts_of_gguf_llama()
-    return gguf_file(_shuffled(rng, metadata), _shuffled(rng, tensors))
+    return gguf_file(_shuffle_keys(rng, metadata), _shuffle_keys(rng, tensors))
 
 
 def _generates(lm: Any) -> list[int]:
@@ -194,7 +311,7 @@ def _generates(lm: Any) -> list[int]:
 
 
 def _read_gguf_model(raw: bytes, place: Path) -> list[Any]:
-    lm = gguf_llama.load(raw)
+    lm = gguf_models.load(raw)
     return [_generates(lm), tokenizer_entries(gguf.load(raw).metadata, "file")]
 
 
@@ -203,40 +320,47 @@ def _llama2c_file() -> bytes:
     return sizes.tobytes() + np.full(5 * 4 + 4 + 16 + 8 + 8 + 16 + 4 + 48 + 4 + 6, 0.1, np.float32).tobytes()
 
 
-def _stored(folder: Path) -> dict[str, Any]:
+def _stored_archive(folder: Path) -> dict[str, Any]:
     return {name: tensor.read() for name, tensor in stored_folder(folder).items()}
 
 
 INDEX = {"weight_map": dict.fromkeys(STATE, "model-1.safetensors"), "metadata": {"total_size": 26}}
 TENSORS: dict[str, Reader] = {
-    "safetensors": Reader(SAFETENSORS, _bytes(lambda raw: _touch(safetensors.load(raw))), safetensors_changed),
+    "safetensors": Reader(SAFETENSORS, _bytes(lambda raw: _touch(safetensors.load(raw))), change_safetensors),
     "safetensors, not aligned": Reader(
         (len(SAFETENSORS[8:]) - 26 + 1).to_bytes(8, "little") + SAFETENSORS[8:-26] + b" " + SAFETENSORS[-26:],
         _bytes(lambda raw: _touch(safetensors.load(raw))),
-        safetensors_changed,
+        change_safetensors,
     ),
-    "safetensors, in parts": Reader(SAFETENSORS, _folder("model.safetensors", _stored), safetensors_changed),
+    "safetensors, in parts": Reader(SAFETENSORS, _folder("model.safetensors", _stored_archive), change_safetensors),
     "index of shards": Reader(
         _json(INDEX),
         _folder("model.safetensors.index.json", load_folder, **{"model-1__safetensors": SAFETENSORS}),
-        json_changed,
+        change_json,
     ),
     "gguf": Reader(_gguf_llama(), _bytes(_all_of), form=_gguf_llama_in_another_order),
     "gguf, the model": Reader(_gguf_llama(), _read_gguf_model, form=_gguf_llama_in_another_order),
     "gguf, what is in it": Reader(_gguf_llama(), _file("model.gguf", contents), form=_gguf_llama_in_another_order),
+    "gguf, a Llama with wrong values": _gguf_reader(_parts_of_gguf_llama, _encodes_tokens),
+    "gguf, a GPT-2": _gguf_reader(_parts_of_gguf_gpt2, _encodes_tokens),
+    "gguf, a BERT": _gguf_reader(_parts_of_gguf_bert, _encodes_tokens),
     "llama2c": Reader(_llama2c_file(), _bytes(lambda raw: llama2c.load(raw))),
     "llama2c, the model": Reader(_llama2c_file(), _bytes(lambda raw: _generates(Llama.from_llama2c(raw)))),
-    "npz": Reader(NPZ, _bytes(lambda raw: _touch(npz.load(raw))), zip_changed),
-    "npz, compressed": Reader(_deflated(NPZ), _bytes(lambda raw: _touch(npz.load(raw))), zip_changed),
-    "npy": Reader(_saved(partial(npz.save_array, tl.ones(2, 3))), _bytes(lambda raw: _touch(npz.load_array(raw)))),
-    "pytorch": Reader(ZIP, _bytes(lambda raw: _touch(pytorch.load(raw))), zip_changed),
-    "pytorch, compressed": Reader(_deflated(ZIP), _bytes(lambda raw: _touch(pytorch.load(raw))), zip_changed),
+    "npz": Reader(NPZ, _bytes(lambda raw: _touch(npz.load(raw))), change_zip),
+    "npz, compressed": Reader(_recompress(NPZ), _bytes(lambda raw: _touch(npz.load(raw))), change_zip),
+    "npy": Reader(
+        _save_to_bytes(partial(npz.save_array, tl.ones(2, 3))), _bytes(lambda raw: _touch(npz.load_array(raw)))
+    ),
+    "pytorch": Reader(ZIP, _bytes(lambda raw: _touch(pytorch.load(raw))), change_zip),
+    "pytorch, compressed": Reader(_recompress(ZIP), _bytes(lambda raw: _touch(pytorch.load(raw))), change_zip),
     "pytorch, before 1.6": Reader(LEGACY, _bytes(lambda raw: _touch(pytorch.load(raw)))),
     "pytorch, by names": Reader(
-        _saved(lambda file: tl.save(STATE, file)), _bytes(lambda raw: named_tensors(tl.load(raw), "file")), zip_changed
+        _save_to_bytes(lambda file: tl.save(STATE, file)),
+        _bytes(lambda raw: named_tensors(tl.load(raw), "file")),
+        change_zip,
     ),
     "any format": Reader(SAFETENSORS, _bytes(tl.load)),
-    "what is in a file": Reader(SAFETENSORS, _file("file", contents), safetensors_changed),
+    "what is in a file": Reader(SAFETENSORS, _file("file", contents), change_safetensors),
 }
 
 # -------------------------------------------------------------------------------------------------------------- models
@@ -244,7 +368,7 @@ TENSORS: dict[str, Reader] = {
 
 @cache
 def _weights(name: str) -> bytes:
-    """Of a small model of a class."""
+    """Return the weights of a small model of a class."""
     model_class = getattr(models, name)
     tl.manual_seed(0)
     model = model_class(model_class.config_class.from_entries(ENTRIES[name], "entries"))
@@ -262,12 +386,12 @@ def _of_config(name: str) -> Reader:
     def read(raw: bytes, place: Path) -> object:
         return _folder("config.json", _load_and_run, model__safetensors=_weights(name))(raw, place)
 
-    return Reader(_json(ENTRIES[name]), read, json_changed)
+    return Reader(_json(ENTRIES[name]), read, change_json)
 
 
 def _of_weights(name: str) -> Reader:
     read = _folder("model.safetensors", _load_and_run, config__json=_json(ENTRIES[name]))
-    return Reader(partial(_weights, name), read, safetensors_changed)
+    return Reader(partial(_weights, name), read, change_safetensors)
 
 
 def _sampling(folder: Path) -> list[Any]:
@@ -285,8 +409,8 @@ DENSE_WEIGHTS = b"".join(map(bytes, safetensors.encode({"linear.weight": tl.ones
 
 
 def _modules(folder: Path) -> list[str]:
-    found = files_of((folder / "modules.json").read_bytes()), list(modules_of(folder)), encoder_files(folder)
-    return [str(each).replace(str(folder), "") for each in found]
+    results = files_of((folder / "modules.json").read_bytes()), list(modules_of(folder)), encoder_files(folder)
+    return [str(each).replace(str(folder), "") for each in results]
 
 
 @cache
@@ -298,29 +422,29 @@ def _whisper() -> Whisper:
 @cache
 def _whisper_pt() -> bytes:
     content = {"dims": DIMS, "model_state_dict": openai_names(_whisper())}
-    return _saved(lambda file: tl.save(content, file))
+    return _save_to_bytes(lambda file: tl.save(content, file))
 
 
 MODELS: dict[str, Reader] = {
     **{f"config.json of {name}": _of_config(name) for name in ENTRIES},
     "weights of BertModel": _of_weights("BertModel"),
     "weights of Llama": _of_weights("Llama"),
-    "generation_config.json": Reader(_json(GENERATION), _folder("generation_config.json", _sampling), json_changed),
-    "modules.json": Reader(_json(MODULES), _folder("modules.json", _modules), json_changed),
+    "generation_config.json": Reader(_json(GENERATION), _folder("generation_config.json", _sampling), change_json),
+    "modules.json": Reader(_json(MODULES), _folder("modules.json", _modules), change_json),
     "config.json of a pooling": Reader(
         _json({"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}),
         _file("config.json", Pooling.from_json),
-        json_changed,
+        change_json,
     ),
     "config.json of a dense": Reader(
-        _json(DENSE), _folder("config.json", Dense.from_pretrained, model__safetensors=DENSE_WEIGHTS), json_changed
+        _json(DENSE), _folder("config.json", Dense.from_pretrained, model__safetensors=DENSE_WEIGHTS), change_json
     ),
-    "whisper, OpenAI's": Reader(_whisper_pt, _file("tiny.pt", Whisper.from_pretrained), zip_changed),
+    "whisper, OpenAI's": Reader(_whisper_pt, _file("tiny.pt", Whisper.from_pretrained), change_zip),
     "whisper, ggml": Reader(lambda: ggml(_whisper()), _file("tiny.bin", Whisper.from_pretrained)),
     "files of the Hub": Reader(
         _json([{"type": "file", "path": "a/config.json", "size": 3, "lfs": {"oid": "0"}}, {"type": "directory"}]),
-        _bytes(hub_in_browser.listed),
-        json_changed,
+        _bytes(in_browser.parse_listing),
+        change_json,
     ),
 }
 
@@ -328,7 +452,7 @@ MODELS: dict[str, Reader] = {
 
 
 class Letters:
-    """A tokenizer of letters, in place of those that are not in every environment."""
+    """A tokenizer of letters, for environments without the package `tokenizers`."""
 
     def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
         ids = [ord(letter) % 20 for letter in text + (pair or "")]
@@ -362,10 +486,10 @@ TIKTOKEN = b"".join(base64.b64encode(word) + b" %d\n" % rank for word, rank in W
 
 
 def _byte_level() -> dict[str, int]:
-    """GPT-2's spelling of bytes."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in plain]
-    letters = dict(zip(plain, map(chr, plain), strict=True))
+    """Return GPT-2's spelling of bytes."""
+    to_plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in to_plain]
+    letters = dict(zip(to_plain, map(chr, to_plain), strict=True))
     letters |= {byte: chr(256 + i) for i, byte in enumerate(others)}
     return {letters[byte]: byte for byte in range(256)}
 
@@ -431,7 +555,7 @@ def _encodes(folder: Path) -> list[Any]:
     return [*encoded, tokenizer.decode([0, 1, 2, 258, 10**6])]
 
 
-def _learnt(folder: Path) -> object:
+def _read_vocabulary(folder: Path) -> object:
     from tallow.training import vocabulary
 
     return vocabulary.read(folder)
@@ -452,11 +576,11 @@ TEXT: dict[str, Reader] = {
     "tokenizer.bin": Reader(
         struct.pack("<I", 6) + b"".join(struct.pack("<fI", score, len(p)) + p for p, score in SCORED), _bytes(_pieces)
     ),
-    "tokenizer_config.json": Reader(_json(TOKENIZER_CONFIG), _tokenizer_config, json_changed, extra_bytes=8 * MIB),
+    "tokenizer_config.json": Reader(_json(TOKENIZER_CONFIG), _tokenizer_config, change_json, extra_bytes=8 * MIB),
     "whisper's tokenizer.json": Reader(
         _json({"model": {"vocab": BYTE_LEVEL | {"he": 256, "ll": 257}}, "added_tokens": [{"content": "<|x|>"}]}),
         _file("tokenizer.json", _whisper_tokenizer),
-        json_changed,
+        change_json,
     ),
     "whisper's tiktoken": Reader(
         TIKTOKEN,
@@ -464,27 +588,26 @@ TEXT: dict[str, Reader] = {
         form=lambda rng, raw: b"".join(rng.sample(raw.splitlines(True), raw.count(b"\n"))),
     ),
 }
-# What the package `tokenizers` reads.
+# readers that need the package `tokenizers`
 NATIVE_TEXT: dict[str, Reader] = {
     **{
         f"tokenizer.json, {entries['model']['type']}": Reader(
-            _json(entries), _folder("tokenizer.json", _encodes), json_changed, extra_bytes=8 * MIB
+            _json(entries), _folder("tokenizer.json", _encodes), change_json, extra_bytes=8 * MIB
         )
         for entries in (TOKENIZER, UNIGRAM, WORDPIECE)
     },
-    "tokenizer.json of training": Reader(_json(TOKENIZER), _folder("tokenizer.json", _learnt), json_changed),
-    "gguf, the tokenizer": Reader(
-        gguf_file(VOCABULARY, {}),
-        _bytes(lambda raw: str(Tokenizer.from_gguf(raw).encode("ab"))),
-        form=lambda rng, raw: gguf_file(_shuffled(rng, VOCABULARY), {}),
-    ),
+    "tokenizer.json of training": Reader(_json(TOKENIZER), _folder("tokenizer.json", _read_vocabulary), change_json),
+    **{
+        f"gguf, the tokenizer {vocabulary[f'{GGML}.model']}": _gguf_tokenizer_reader(vocabulary)
+        for vocabulary in (VOCABULARY, WORD_PIECES, UNIGRAM_PIECES)
+    },
 }
 
 # ------------------------------------------------------------------------------------------------------------ training
 
 
 class Run:
-    """A model with an optimizer and a schedule that have taken some steps."""
+    """A model with an optimizer and a scheduler that have made some steps."""
 
     def __init__(self, optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) -> None:
         tl.manual_seed(0)
@@ -524,12 +647,12 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 
 
 def snapshot(run: Run) -> str:
-    """All that a checkpoint may change."""
-    return repr(plain({name: part.state_dict() for name, part in run.parts().items()}))
+    """Return all state that a checkpoint may change, as text."""
+    return repr(to_plain({name: part.state_dict() for name, part in run.parts().items()}))
 
 
 def _resume(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) -> Callable[[bytes, Path], str]:
-    """Loads a checkpoint and goes on: one that is refused changes nothing, with one that is taken a step goes well."""
+    """Return a reader that loads a checkpoint and trains one step. A rejected checkpoint must change nothing."""
 
     def read(raw: bytes, place: Path) -> str:
         run = Run(optimizer, scheduler)
@@ -537,14 +660,14 @@ def _resume(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) ->
         try:
             tl.load_checkpoint(raw, **run.parts())
         except TallowError:
-            assert snapshot(run) == before, "the checkpoint is refused, and has changed something"
+            assert snapshot(run) == before, "the checkpoint was rejected but changed some state"
             raise
         with np.errstate(all="ignore"):
             try:
                 run.step()
             except TallowError as error:
-                if "Tried to step" not in str(error):  # a schedule that is at its end
-                    raise AssertionError(f"the checkpoint is taken, and the next step fails: {error}") from error
+                if "Tried to step" not in str(error):  # the schedule has ended
+                    raise AssertionError(f"the checkpoint was accepted, but the next step fails: {error}") from error
         return snapshot(run)
 
     return read
@@ -552,9 +675,11 @@ def _resume(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) ->
 
 def _checkpoint(optimizer: Callable[[Any], Any], scheduler: Callable[[Any], Any]) -> Reader:
     def valid() -> bytes:
-        return _in_a_file("run.safetensors", lambda path: tl.save_checkpoint(path, **Run(optimizer, scheduler).parts()))
+        return _save_to_file(
+            "run.safetensors", lambda path: tl.save_checkpoint(path, **Run(optimizer, scheduler).parts())
+        )
 
-    return Reader(valid, _resume(optimizer, scheduler), safetensors_changed)
+    return Reader(valid, _resume(optimizer, scheduler), change_safetensors)
 
 
 TRAINING: dict[str, Reader] = {
@@ -570,8 +695,8 @@ def _idx(array: np.ndarray[Any, Any]) -> bytes:
     return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()
 
 
-def _with_another_chunk(rng: Random, raw: bytes) -> bytes:
-    """A WAV file with a chunk that no reader knows before the others."""
+def _insert_chunk(rng: Random, raw: bytes) -> bytes:
+    """Insert an unknown chunk before the other chunks of a WAV file."""
     chunks = b"junk" + struct.pack("<I", 6) + rng.randbytes(6) + raw[12:]
     return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
 
@@ -603,9 +728,9 @@ def _csv(path: Path) -> CSVDataset:
 
 
 DATA: dict[str, Reader] = {
-    "wav of integers": Reader(_wav(16, 1), _bytes(lambda raw: Sound(raw).read()), form=_with_another_chunk),
-    "wav of floats": Reader(_wav(32, 3), _bytes(lambda raw: Sound(raw).read()), form=_with_another_chunk),
-    "wav of 24 bits": Reader(_wav(24, 1), _bytes(lambda raw: Sound(raw).read()), form=_with_another_chunk),
+    "wav of integers": Reader(_wav(16, 1), _bytes(lambda raw: Sound(raw).read()), form=_insert_chunk),
+    "wav of floats": Reader(_wav(32, 3), _bytes(lambda raw: Sound(raw).read()), form=_insert_chunk),
+    "wav of 24 bits": Reader(_wav(24, 1), _bytes(lambda raw: Sound(raw).read()), form=_insert_chunk),
     "mnist, images": Reader(IMAGES, _folder("train-images-idx3-ubyte", MNIST, **FOLDER)),
     "mnist, labels": Reader(LABELS, _folder("train-labels-idx1-ubyte", MNIST, **FOLDER)),
     "mnist, compressed": Reader(
@@ -620,7 +745,9 @@ DATA: dict[str, Reader] = {
     ),
     "csv": Reader(CSV, _file("table.csv", _csv), form=lambda rng, raw: rng.choice(CSV_FORMS)),
     "npz of data": Reader(
-        _saved(partial(npz.save, {"x": tl.ones(3, 2), "y": tl.arange(3)})), _file("data.npz", NPZDataset), zip_changed
+        _save_to_bytes(partial(npz.save, {"x": tl.ones(3, 2), "y": tl.arange(3)})),
+        _file("data.npz", NPZDataset),
+        change_zip,
     ),
 }
 
@@ -630,18 +757,18 @@ def _keras_file() -> bytes:
     model = keras.Sequential([keras.Input((4, 3)), keras.layers.LSTM(2), keras.layers.Dense(1, activation="relu")])
     model.compile("adam", "mse", metrics=["mae"])
     model.fit(np.ones((2, 4, 3)), np.ones((2, 1)), verbose=0)
-    return _in_a_file("model.keras", model.save)
+    return _save_to_file("model.keras", model.save)
 
 
 KERAS: dict[str, Reader] = {
     "keras": Reader(
         _keras_file,
         _file("model.keras", lambda path: keras.models.load_model(path).get_weights()),
-        zip_changed,
+        change_zip,
         extra_bytes=16 * MIB,
         needs="h5py",
     ),
 }
 
-# By name; those that need packages that not every environment has are by themselves.
+# All readers by name. Those that need optional packages are separate.
 READERS = {**TENSORS, **MODELS, **TEXT, **TRAINING, **DATA, **KERAS}

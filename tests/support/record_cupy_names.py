@@ -1,4 +1,4 @@
-"""Write cupy_names.json: what CuPy offers, by name and parameter, so that code can be held to it without a GPU.
+"""Write cupy_names.json: CuPy's public names and parameters, so that code can be checked against them without a GPU.
 
 python tests/support/record_cupy_names.py        where CuPy is installed; it needs no GPU
 """
@@ -13,30 +13,30 @@ from typing import Any
 
 import cupy
 
-# As in cupy/_core/_kernel.pyx and _routines_*.pyx: these methods of ufuncs exist for these ufuncs alone.
+# As in cupy/_core/_kernel.pyx and _routines_*.pyx: these methods exist only for these ufuncs.
 UFUNC_METHODS = {
     "at": ["add", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"],
     "reduce": ["add", "multiply"],
     "accumulate": ["add", "multiply"],
     "reduceat": ["add"],
 }
-# Those that `at` takes; CUDA has no atomic operations on the others.
+# The dtypes that `at` accepts; CUDA has no atomic operations for the others.
 AT_DTYPES = ["int32", "uint32", "uint64", "float32", "float64"]
 
 
 def parameters(function: Any) -> list[str] | None:
-    """The names of its parameters; None where any are taken or nothing is known."""
+    """Return the names of the parameters. Return None if any are accepted or nothing is known."""
     try:
-        found = inspect.signature(function).parameters.values()
-    except ValueError:  # compiled by Cython, which writes the signature into the docstring
+        signature = inspect.signature(function).parameters.values()
+    except ValueError:  # Cython-compiled functions have their signature in the docstring
         match = re.match(r"\S*?\((.*?)\)(?: ->.*)?$", (function.__doc__ or "").split("\n")[0])
         if match is None or "*" in match[1]:
             return None
         names = [re.split(r"[=:]", word)[0].split()[-1] for word in match[1].split(",") if word.strip()]
         return names[1:] if names[:1] == ["self"] else names
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in found):
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature):
         return None
-    return [p.name for p in found if p.name != "self"]
+    return [p.name for p in signature if p.name != "self"]
 
 
 def public(owner: Any) -> dict[str, Any]:

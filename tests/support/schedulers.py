@@ -1,4 +1,4 @@
-"""Every scheduler of learning rates, for tests that take each."""
+"""One instance of every learning-rate scheduler, for tests that cover all of them."""
 
 from __future__ import annotations
 

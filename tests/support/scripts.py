@@ -1,4 +1,4 @@
-"""Scripts in processes of their own, which the import of PyTorch is spared: it takes seconds."""
+"""Run scripts in processes that have PyTorch already imported, which saves seconds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ TIMEOUT_S = 300
 
 
 def run_script(script: Path, *arguments: str, folder: Path) -> str:
-    """What a script prints, run in `folder`. It must end well.
+    """Run a script in `folder` and return what it prints. Fail if its exit status is not 0.
 
-    PyTorch is in its `sys.modules` from the beginning; nothing else of this process is.
+    PyTorch is in its `sys.modules` from the start; nothing else of this process is.
     """
     printed, errors = folder / "printed.txt", folder / "errors.txt"
     server = multiprocessing.get_context("forkserver")

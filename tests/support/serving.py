@@ -17,7 +17,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 class Short(Quiet):
-    """Ends each file after nine bytes, whatever length it said."""
+    """Sends nine bytes of each file, whatever Content-Length it announced."""
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
         outputfile.write(source.read(9))
@@ -25,7 +25,7 @@ class Short(Quiet):
 
 @contextmanager
 def serve(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
-    """The address of the folder, while the block lasts."""
+    """Serve a folder within the block and yield its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -1,4 +1,4 @@
-"""The config.json of a small model of each class that reads folders of Hugging Face's."""
+"""config.json of a small model of each class that reads Hugging Face folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Whisper of one second, small enough for tests."""
+"""A small Whisper for one second of audio."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""`cupy.cuda`'s streams for the stand-in, and what they capture: while one captures, work is noted and not done.
+"""Streams, graphs and memory pools of the CuPy stand-in, including graph capture.
 
-A graph runs again what was noted, on the same memory. What CuPy or CUDA refuses in a capture is refused here. Until the
-first replay, memory that the capture took holds NaN or -1, so that nobody takes what was there for a result.
+While a stream captures, operations are recorded and not executed; launching the graph executes them on the same memory.
+Operations that CuPy or CUDA reject during capture raise here. Until the first launch, memory allocated in the capture
+holds NaN or -1, so code that reads it before then gets a wrong result.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ current: list[Stream] = []
 
 
 def current_device() -> int:
-    """The number of the GPU that is current; cupy_like puts its own in place."""
+    """Return the index of the current GPU; cupy_like replaces this function."""
     return 0
 
 
 class Graph:
-    """As cupy.cuda.Graph."""
+    """Emulates cupy.cuda.Graph."""
 
     def __init__(self, steps: list[Step]) -> None:
         self.steps = steps
 
     def launch(self, stream: Any = None) -> None:
-        if capturing() is not None:
+        if captured_steps() is not None:
             raise RuntimeError("a graph is launched while a stream is capturing")
         with np.errstate(all="ignore"):
             for step in self.steps:
@@ -37,15 +38,15 @@ class Graph:
 
 
 class Stream:
-    """As cupy.cuda.Stream."""
+    """Emulates cupy.cuda.Stream."""
 
     null: Stream
-    made = 0
+    count = 0
 
     def __init__(self, non_blocking: bool = False, priority: int = 0) -> None:
-        self.ptr = Stream.made
-        self.device_id = current_device() if Stream.made else -1  # that of the null stream is any
-        Stream.made += 1
+        self.ptr = Stream.count
+        self.device_id = current_device() if Stream.count else -1  # the null stream belongs to every device
+        Stream.count += 1
         self.steps: list[Step] | None = None
 
     def __enter__(self) -> Stream:
@@ -71,14 +72,14 @@ class Stream:
         return self.steps is not None
 
     def synchronize(self) -> None:
-        refuse("synchronize")
+        refuse_if_capturing("synchronize")
 
 
 Stream.null = Stream()
 
 
 class MemoryPool:
-    """As cupy.cuda.MemoryPool; NumPy's memory comes from elsewhere, and lives as long as the steps that use it."""
+    """Emulates cupy.cuda.MemoryPool. NumPy allocates the memory; recorded steps keep it alive."""
 
     def malloc(self, size: int) -> Any:
         raise NotImplementedError
@@ -93,52 +94,57 @@ def get_current_stream() -> Stream:
     return current[-1] if current else Stream.null
 
 
-def capturing() -> list[Step] | None:
-    """What the current stream has noted so far, if it captures."""
+def captured_steps() -> list[Step] | None:
+    """Return the steps the current stream has captured so far, or None if it is not capturing."""
     return current[-1].steps if current else None
 
 
-def refuse(what: str) -> None:
-    """Raise, as CuPy does, if the current stream captures."""
-    if capturing() is not None:
+def refuse_if_capturing(what: str) -> None:
+    """Raise, as CuPy does, if the current stream is capturing."""
+    if captured_steps() is not None:
         raise RuntimeError(f"{what}: the current stream is capturing, so synchronous API calls are not allowed")
 
 
-def later(step: Step) -> bool:
-    """Note a step, if the current stream captures; otherwise it is to be done now."""
-    steps = capturing()
+def record(step: Step) -> bool:
+    """Record a step if the current stream is capturing. Return False if the caller must execute it now."""
+    steps = captured_steps()
     if steps is not None:
         steps.append(step)
     return steps is not None
 
 
-def noted(function: Callable[..., Any], args: Any, kwargs: Any, writes: bool) -> Any:
-    """What a function of NumPy's returns, noted for replays; nothing in it is a result yet.
+def record_call(function: Callable[..., Any], args: Any, kwargs: Any, writes: bool) -> Any:
+    """Record a NumPy call for later launches and return its outputs, which do not hold a result yet.
 
-    Args:  writes: it changes its arguments
+    Args:
+        writes: the function changes its arguments.
     """
     if writes:
-        later(lambda: function(*args, **kwargs))
+        record(lambda: function(*args, **kwargs))
         return None
     result = function(*args, **kwargs)
     results = result if isinstance(result, tuple | list) else [result]
     results = [np.asarray(x) if isinstance(x, np.generic) else x for x in results]
     operands = [x for x in (getattr(function, "__self__", None), *args, *kwargs.values()) if isinstance(x, np.ndarray)]
-    operands += [x for given in args if isinstance(given, tuple | list) for x in given if isinstance(x, np.ndarray)]
+    operands += [
+        x for argument in args if isinstance(argument, tuple | list) for x in argument if isinstance(x, np.ndarray)
+    ]
     fresh = [
-        x for x in results if isinstance(x, np.ndarray) and not any(np.may_share_memory(x, other) for other in operands)
+        x
+        for x in results
+        if isinstance(x, np.ndarray) and not any(np.may_share_memory(x, operand) for operand in operands)
     ]
     if fresh:
 
-        def again() -> None:
+        def replay() -> None:
             values = function(*args, **kwargs)
             values = values if isinstance(values, tuple | list) else [values]
-            for to, value in zip(results, values, strict=True):
-                if any(to is x for x in fresh):
-                    to[...] = value
+            for target, value in zip(results, values, strict=True):
+                if any(target is x for x in fresh):
+                    target[...] = value
 
         if getattr(function, "__name__", "") not in ("empty", "empty_like"):
-            later(again)
+            record(replay)
         for x in fresh:
             x[...] = np.frombuffer((b"\xff" if x.dtype != bool else b"\1") * x.itemsize, x.dtype)[0]
     return results[0] if not isinstance(result, tuple | list) else type(result)(results)
@@ -150,4 +156,4 @@ NAMES = {
     "Stream": Stream,
     "get_current_stream": get_current_stream,
     "using_allocator": using_allocator,
-}  # of cupy.cuda
+}  # names of cupy.cuda

@@ -1,8 +1,8 @@
-"""Run a pytest suite in another process and account for every one of its tests in this one.
+"""Run a pytest suite in another process and account for each of its tests in this one.
 
-The unit tests run three times: here, with the kernels off, and inside Pyodide. The latter two are processes of their
-own; what they report comes back as JUnit XML, so a count can be shown and no failure is lost. What they skip must be
-for a reason that the caller names, and a small part: a suite that skips everything has not run.
+The unit tests run three times: in this process, with kernels off, and inside Pyodide. The latter two are separate
+processes that report JUnit XML, so that their counts are shown and no failure is lost. The caller names the allowed
+reasons for skips and their share: a suite that skips everything has tested nothing.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Protocol
 from xml.etree import ElementTree
 
-KERNELS = "kernels"  # the property of a report that says what computed
+KERNELS = "kernels"  # report property that names the kernel library
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a suite reported.
+    """The results of a suite.
 
     Attributes:
-        skips: how many tests were skipped for which reason.
-        failures: the traceback of each test that failed.
-        kernels: the library that computed, or "off"; "" where the suite does not say.
+        skips: number of skipped tests by reason.
+        failures: traceback of each failed test.
+        kernels: the kernel library, or "off"; "" if the suite does not report it.
     """
 
     passed: int
@@ -38,9 +38,10 @@ class Outcome:
         return sum(self.skips.values())
 
     def unexpected_skips(self, allowed: Mapping[str, float]) -> list[str]:
-        """What was skipped for no reason in `allowed`, or beyond the share of all tests that it has there.
+        """Return skips for a reason that is not in `allowed`, or beyond the share of all tests allowed for it.
 
-        Args:  allowed: what a reason begins with, and the share, from 0 to 1
+        Args:
+            allowed: maps the beginning of a reason to a share from 0 to 1.
         """
         total = self.passed + self.skipped + len(self.failures)
         counts = Counter[str]()
@@ -57,25 +58,27 @@ class Outcome:
 
 
 class AccountFor(Protocol):
-    """The fixture of this name in tests/conftest.py."""
+    """Type of the fixture `account_for` in tests/conftest.py."""
 
     def __call__(self, name: str, outcome: Outcome, skips: Mapping[str, float] | None = None) -> None: ...
 
 
 def run(command: Sequence[str], junit: Path, *, env: Mapping[str, str], cwd: Path, timeout_s: float) -> Outcome:
-    """Run `command`, which is to write `junit`, and return what it reports.
+    """Run `command`, which writes the JUnit file `junit`, and return the results.
 
     Raises:
         AssertionError: the process wrote no report, reported no test, or its exit status contradicts its report.
     """
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=dict(env), cwd=cwd, timeout=timeout_s, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
-    output = f"{command}\n{done.stdout[-20_000:]}{done.stderr[-20_000:]}"
-    assert junit.exists(), f"exit status {done.returncode} and no report from\n{output}"
+    output = f"{command}\n{process.stdout[-20_000:]}{process.stderr[-20_000:]}"
+    assert junit.exists(), f"exit status {process.returncode} and no report from\n{output}"
     outcome = read_junit(junit)
     assert outcome.passed + len(outcome.failures) > 0, f"no test ran in\n{output}"
-    assert (done.returncode == 0) == (not outcome.failures), f"exit status {done.returncode} but {outcome} in\n{output}"
+    assert (process.returncode == 0) == (not outcome.failures), (
+        f"exit status {process.returncode} but {outcome} in\n{output}"
+    )
     return outcome
 
 
@@ -92,10 +95,10 @@ def read_junit(path: Path) -> Outcome:
             skips[skipped.get("message", "")] += 1
         else:
             passed += 1
-    said = {each.get("name"): each.get("value", "") for each in report.iter("property")}
-    return Outcome(passed, skips, failures, said.get(KERNELS, ""))
+    properties = {each.get("name"): each.get("value", "") for each in report.iter("property")}
+    return Outcome(passed, skips, failures, properties.get(KERNELS, ""))
 
 
 def describe_failures(outcome: Outcome) -> str:
-    """All failures with their tracebacks, as one text."""
+    """Return all failures with their tracebacks as one text."""
     return "\n\n".join(f"{name}\n{traceback}" for name, traceback in outcome.failures.items())

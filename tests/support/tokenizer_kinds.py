@@ -1,4 +1,4 @@
-"""Small tokenizers of every kind, trained here, and what the package `tokenizers` makes of texts with them."""
+"""Small tokenizers of every kind, trained here, with the ids that the package `tokenizers` gives for texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CORPUS = [
 ]
 
 
-def _trained(tokenizer: Tokenizer, trainer: Any) -> Tokenizer:
+def _train(tokenizer: Tokenizer, trainer: Any) -> Tokenizer:
     tokenizer.train_from_iterator(CORPUS * 4, trainer)
     return tokenizer
 
@@ -46,7 +46,7 @@ def _bytes_gpt2() -> str:
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    return _trained(
+    return _train(
         tokenizer, trainers.BpeTrainer(vocab_size=600, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet)
     ).to_str()
 
@@ -72,7 +72,7 @@ def _bytes_llama3() -> str:
     tokenizer.decoder = decoders.ByteLevel()
     special = ["<|begin|>", "<|end|>"]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    _trained(tokenizer, trainers.BpeTrainer(vocab_size=600, special_tokens=special, initial_alphabet=alphabet))
+    _train(tokenizer, trainers.BpeTrainer(vocab_size=600, special_tokens=special, initial_alphabet=alphabet))
     begin = ("<|begin|>", tokenizer.token_to_id("<|begin|>"))
     tokenizer.post_processor = processors.Sequence(
         [
@@ -84,7 +84,7 @@ def _bytes_llama3() -> str:
 
 
 def _with_byte_pieces(text: str) -> str:
-    """What SentencePiece has: a piece for each byte, which text does not match."""
+    """Add a piece for each byte, as SentencePiece does; no text matches them."""
     entries = json.loads(text)
     vocab = entries["model"]["vocab"]
     for byte in range(256):
@@ -96,7 +96,7 @@ def _with_byte_pieces(text: str) -> str:
 def _pieces_llama2() -> str:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    _trained(tokenizer, trainers.BpeTrainer(vocab_size=500, special_tokens=["<unk>", "<s>", "</s>"]))
+    _train(tokenizer, trainers.BpeTrainer(vocab_size=500, special_tokens=["<unk>", "<s>", "</s>"]))
     tokenizer.pre_tokenizer = None
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
@@ -109,7 +109,7 @@ def _pieces_llama2() -> str:
 def _pieces_metaspace() -> str:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
-    _trained(tokenizer, trainers.BpeTrainer(vocab_size=500, special_tokens=["<unk>", "<s>", "</s>"]))
+    _train(tokenizer, trainers.BpeTrainer(vocab_size=500, special_tokens=["<unk>", "<s>", "</s>"]))
     parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     tokenizer.decoder = decoders.Sequence(parts)
     _template(tokenizer, "<s>", "</s>")
@@ -122,9 +122,9 @@ def _words(*, lowercase: bool) -> str:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    _trained(tokenizer, trainers.WordPieceTrainer(vocab_size=600, special_tokens=special))
+    _train(tokenizer, trainers.WordPieceTrainer(vocab_size=600, special_tokens=special))
     _template(tokenizer, "[CLS]", "[SEP]")
-    tokenizer.add_special_tokens([AddedToken("[MASK]", lstrip=True, special=True)])  # as BERT's
+    tokenizer.add_special_tokens([AddedToken("[MASK]", lstrip=True, special=True)])  # as in BERT
     return tokenizer.to_str()
 
 
@@ -134,10 +134,11 @@ def _unigram() -> str:
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     special = ["<s>", "<pad>", "</s>", "<unk>"]
-    _trained(tokenizer, trainers.UnigramTrainer(vocab_size=500, special_tokens=special, unk_token="<unk>"))
+    _train(tokenizer, trainers.UnigramTrainer(vocab_size=500, special_tokens=special, unk_token="<unk>"))
     _template(tokenizer, "<s>", "</s>", "</s>")
     entries = json.loads(tokenizer.to_str())
-    # Sums of these are exact: "II", "I" is as likely as "I", "II", and rounding does not choose.
+    # Sums of these scores are exact, so that rounding does not decide between "II", "I" and "I", "II", which are
+    # equally likely.
     entries["model"]["vocab"] = [[piece, round(64 * score) / 64] for piece, score in entries["model"]["vocab"]]
     return json.dumps(entries)
 
@@ -154,8 +155,8 @@ KINDS: dict[str, Callable[[], str]] = {
 }
 
 
-def _uncased_that(**parts: Any) -> str:
-    """A WordPiece tokenizer with other parts."""
+def _uncased_with(**parts: Any) -> str:
+    """Return a WordPiece tokenizer with other components."""
     tokenizer = Tokenizer.from_str(_words(lowercase=True))
     for name, part in parts.items():
         setattr(tokenizer, name, part)
@@ -169,26 +170,26 @@ def _single_word() -> str:
     return json.dumps(entries)
 
 
-# Where the JavaScript library gives other ids: the smallest text.
+# The smallest text for each case where the JavaScript library gives other ids.
 DIFFERENCES: dict[str, tuple[Callable[[], str], str]] = {
     "final sigma": (KINDS["words-uncased"], "ΑΣ"),
     "rare ideographs": (KINDS["words-uncased"], "\U00020000\U00020001"),
-    "next line": (lambda: _uncased_that(normalizer=normalizers.NFC()), "a\x85b"),
-    "byte order mark": (lambda: _uncased_that(normalizer=normalizers.NFC()), "a\ufeffb"),
-    "new character": (KINDS["words-uncased"], "a\u089c"),  # a mark of Unicode 14
-    "letters beyond ASCII": (lambda: _uncased_that(pre_tokenizer=pre_tokenizers.Whitespace()), "aж"),
-    "punctuation": (lambda: _uncased_that(pre_tokenizer=pre_tokenizers.Punctuation()), "!!"),
-    "digits": (lambda: _uncased_that(pre_tokenizer=pre_tokenizers.Digits(individual_digits=True)), "٣٤"),
-    "removed": (lambda: _uncased_that(pre_tokenizer=pre_tokenizers.Split("-", "removed")), "a-b"),
-    "merged": (lambda: _uncased_that(pre_tokenizer=pre_tokenizers.Split("-", "merged_with_next")), "a-b"),
+    "next line": (lambda: _uncased_with(normalizer=normalizers.NFC()), "a\x85b"),
+    "byte order mark": (lambda: _uncased_with(normalizer=normalizers.NFC()), "a\ufeffb"),
+    "new character": (KINDS["words-uncased"], "a\u089c"),  # a mark added in Unicode 14
+    "letters beyond ASCII": (lambda: _uncased_with(pre_tokenizer=pre_tokenizers.Whitespace()), "aж"),
+    "punctuation": (lambda: _uncased_with(pre_tokenizer=pre_tokenizers.Punctuation()), "!!"),
+    "digits": (lambda: _uncased_with(pre_tokenizer=pre_tokenizers.Digits(individual_digits=True)), "٣٤"),
+    "removed": (lambda: _uncased_with(pre_tokenizer=pre_tokenizers.Split("-", "removed")), "a-b"),
+    "merged": (lambda: _uncased_with(pre_tokenizer=pre_tokenizers.Split("-", "merged_with_next")), "a-b"),
     "single word": (_single_word, "a[MASK]"),
 }
-# What it does not have.
+# Components that the JavaScript library does not have.
 ABSENT: dict[str, Callable[[], str]] = {
-    "Nmt": lambda: _uncased_that(normalizer=normalizers.Nmt()),
-    "ByteLevel": lambda: _uncased_that(normalizer=normalizers.ByteLevel()),
-    "UnicodeScripts": lambda: _uncased_that(pre_tokenizer=pre_tokenizers.UnicodeScripts()),
-    "CharDelimiterSplit": lambda: _uncased_that(pre_tokenizer=pre_tokenizers.CharDelimiterSplit("-")),
+    "Nmt": lambda: _uncased_with(normalizer=normalizers.Nmt()),
+    "ByteLevel": lambda: _uncased_with(normalizer=normalizers.ByteLevel()),
+    "UnicodeScripts": lambda: _uncased_with(pre_tokenizer=pre_tokenizers.UnicodeScripts()),
+    "CharDelimiterSplit": lambda: _uncased_with(pre_tokenizer=pre_tokenizers.CharDelimiterSplit("-")),
 }
 
 SPECIAL = ["<|endoftext|>", "<s>", "</s>", "<unk>", "[MASK]", "[SEP]", "<|begin|>", "<0x0A>"]
@@ -200,7 +201,7 @@ PLANES = [
 
 
 def texts(count: int, seed: int) -> Iterator[str]:
-    """Words of the corpus, spaces, special tokens, and characters from everywhere in Unicode; none of `DIFFERENCES`."""
+    """Yield random texts: corpus words, spaces, special tokens, characters of all planes; none of `DIFFERENCES`."""
     rng = random.Random(seed)
     words = " ".join(CORPUS).split(" ")
 
@@ -223,12 +224,12 @@ def texts(count: int, seed: int) -> Iterator[str]:
 
 
 def _is_old(character: str) -> bool:
-    """Two libraries know two versions of Unicode: both know those of 3.2, and the emoji of 6."""
+    """Return whether the Unicode versions of both libraries have the character: Unicode 3.2, or emoji of 6."""
     return unicodedata.ucd_3_2_0.category(character) != "Cn" or "\U0001f300" <= character < "\U0001f600"
 
 
 def write_cases(folder: Path, count: int = 300) -> None:
-    """Each tokenizer as a folder with `tokenizer.json`, and `expected.json`: what the package makes of texts."""
+    """Write each tokenizer as a folder with `tokenizer.json` and `expected.json`, the package's results for texts."""
     several = list(texts(count, seed=0))
     pairs = [[text, pair] for text, pair in zip(several, [several[-1], *several], strict=False) if pair]
     for kind, make in KINDS.items():
@@ -236,12 +237,14 @@ def write_cases(folder: Path, count: int = 300) -> None:
         rows = []
         for text in several:
             ids = tokenizer.encode(text).ids
-            plain = tokenizer.encode(text, add_special_tokens=False).ids
+            plain_ids = tokenizer.encode(text, add_special_tokens=False).ids
             decoded = [tokenizer.decode(ids), tokenizer.decode(ids, skip_special_tokens=False)]
-            rows.append({"text": text, "ids": ids, "plain": plain, "decoded": decoded})
+            rows.append({"text": text, "ids": ids, "plain": plain_ids, "decoded": decoded})
         encodings = [tokenizer.encode(*pair) for pair in pairs]
-        found = [{"pair": pair, "ids": e.ids, "segments": e.type_ids} for pair, e in zip(pairs, encodings, strict=True)]
-        (folder / "kinds" / kind / "expected.json").write_text(json.dumps({"texts": rows, "pairs": found}))
+        pair_rows = [
+            {"pair": pair, "ids": e.ids, "segments": e.type_ids} for pair, e in zip(pairs, encodings, strict=True)
+        ]
+        (folder / "kinds" / kind / "expected.json").write_text(json.dumps({"texts": rows, "pairs": pair_rows}))
     for kind in ("bytes-llama3", "pieces-llama2"):
         _write_gguf(folder / "kinds" / kind, folder / "gguf" / kind)
     for name, (make, text) in DIFFERENCES.items():
@@ -252,7 +255,7 @@ def write_cases(folder: Path, count: int = 300) -> None:
 
 
 def _write_gguf(source: Path, folder: Path) -> None:
-    """The tokenizer of a kind as a GGUF file, which is to do the same."""
+    """Write a tokenizer as a GGUF file, which must give the same results."""
     folder.mkdir(parents=True)
     writer = GGUFWriter(folder / "model.gguf", "llama")
     text = (source / "tokenizer.json").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Entries of configs that few files have, and heads: what transformers makes of them, and tallow has to as well."""
+"""Rare config entries and heads, compared with transformers."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ WINDOW = {"use_sliding_window": True, "sliding_window": 3}
 
 
 class Case(NamedTuple):
-    """A class of transformers, by its family and its head; its config; and entries of the file that its class does not
-    write."""
+    """A transformers class (family and head), config changes, and config.json entries that its class does not write."""
 
     family: str
     head: str
@@ -68,8 +67,8 @@ def _rope(**entries: Any) -> dict[str, Any]:
 
 
 CAUSAL = "ForCausalLM"
-BATCHES = [
-    # Texts of different lengths grow past the length from which on the angles are others.
+DECODERS = [
+    # Prompts of different lengths grow past the length from which the rotary angles change.
     *(Case(name, CAUSAL, {"max_position_embeddings": 20, "rope_parameters": DYNAMIC}) for name in ("Llama", "Falcon")),
     Case("Llama", CAUSAL, _rope(**LONGROPE, factor=3.0, original_max_position_embeddings=20)),
     Case("Phi3", CAUSAL, {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),
@@ -89,46 +88,46 @@ BATCHES = [
     Case("Qwen2", CAUSAL, {}, {"attention_bias": False}),
 ]
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3", "GPT2", "Falcon")
-BARE = [
+BASE_MODELS = [
     *(Case(name, "Model") for name in FAMILIES),
     Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
     Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),
 ]
-LABELLED = [
+CLASSIFIERS = [
     *(Case(name, f"For{kind}Classification", LABELS) for name in FAMILIES for kind in ("Sequence", "Token")),
     *(Case(name, "ForQuestionAnswering") for name in FAMILIES if not name.startswith(("Gemma", "Phi3"))),
 ]
-ENCODED = [
+ENCODER_HEADS = [
     Case("Bert", "ForPreTraining"),
     Case("Bert", "ForPreTraining", {"tie_word_embeddings": False}),
     *(Case("Bert", head, {"is_decoder": True}) for head in ("Model", "LMHeadModel", "ForSequenceClassification")),
     Case("XLMRoberta", CAUSAL, {"is_decoder": True, "tie_word_embeddings": False}),
     *(Case(name, "ForMaskedLM", {"tie_word_embeddings": False}) for name in ("Bert", "Roberta", "DistilBert")),
 ]
-HEARD = [
+WHISPERS = [
     Case("Whisper", "ForConditionalGeneration", {"scale_embedding": True}),
     Case("Whisper", "ForConditionalGeneration", {"scale_embedding": True, "tie_word_embeddings": False}),
 ]
 
 
 def reference(case: Case, folder: Path) -> Any:
-    """The model of transformers, all of whose weights count, loaded from the folder that it was saved in."""
+    """Save a transformers model and return it loaded from the folder. All of its weights affect the output."""
     kind = getattr(transformers, case.family + case.head)
     torch.manual_seed(0)
     sizes = json.loads(json.dumps({**SIZES[case.family], **case.changes}))  # transformers writes into its dicts
     model = kind(kind.config_class(**sizes)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            if parameter.ndim == 1:  # norms are made of ones, biases of zeros
+            if parameter.ndim == 1:  # norms are initialized to ones, biases to zeros
                 parameter.add_(torch.randn_like(parameter) / 4)
     model.save_pretrained(folder)
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | dict(case.entries)))
-    return loaded(case, folder)
+    return load_reference(case, folder)
 
 
-def loaded(case: Case, folder: Path) -> Any:
-    """The model of transformers in a folder."""
-    # Only this attention of transformers caps the scores of Gemma 2.
+def load_reference(case: Case, folder: Path) -> Any:
+    """Load the transformers model of a folder."""
+    # Only the eager attention of transformers caps the scores of Gemma 2.
     options = {"attn_implementation": "eager"} if case.family == "Gemma2" else {}
     return getattr(transformers, case.family + case.head).from_pretrained(folder, **options).eval()

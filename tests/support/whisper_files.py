@@ -1,4 +1,4 @@
-"""A small Whisper, and files of it as OpenAI's and whisper.cpp's programs write them."""
+"""A small Whisper, and its files in the formats of OpenAI and whisper.cpp."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIG = WhisperConfig(
     decoder_ffn_dim=128,
     max_source_positions=10,
     max_target_positions=12,
-    initializer_range=0.3,  # large enough for the layers to matter
+    initializer_range=0.3,  # large enough that every layer affects the output
 )
 DIMS = {
     "n_vocab": CONFIG.vocab_size,
@@ -39,7 +39,7 @@ DIMS = {
 
 
 def openai_names(model: Whisper) -> dict[str, tl.Tensor]:
-    """A state dict in the names of OpenAI's checkpoints."""
+    """Return the state dict under the names of OpenAI's checkpoints."""
     pairs = (
         *(
             (".layers.", ".blocks."),
@@ -61,7 +61,7 @@ def openai_names(model: Whisper) -> dict[str, tl.Tensor]:
 
 
 def ggml(model: Whisper, kind: int = 0) -> bytes:
-    """As whisper.cpp's converter writes it; matrices as Q8_0 where `kind` is 8."""
+    """Return the model in whisper.cpp's format; `kind` 8 stores matrices as Q8_0."""
     words = [bytes([i]) for i in range(256)] + [b"he", b"ll", b"llo", b"hello"]
     out = [b"lmgg", struct.pack("<11i", *DIMS.values(), kind), struct.pack("<2i", 6, 3), bytes(4 * 6 * 3)]
     out += [struct.pack("<i", len(words)), *(struct.pack("<i", len(word)) + word for word in words)]

@@ -1,4 +1,4 @@
-"""Options of Whisper's decoding and transcribing that are held to OpenAI's code inside Pyodide, too."""
+"""Whisper decoding and transcription options compared with OpenAI's code, also inside Pyodide."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DECODING: dict[str, dict[str, Any]] = {
     "beams": {"beam_size": 3, "without_timestamps": True, "sample_len": 12},
     "prompt and prefix": {"prompt": "Hello there.", "prefix": "So it", "sample_len": 20},
 }
-# Whatever a text is like, it counts: others would be drawn.
+# Accept every decoded text: a fallback would sample at a higher temperature.
 TRANSCRIBING: dict[str, Any] = {
     "temperature": 0.0,
     "sample_len": 30,

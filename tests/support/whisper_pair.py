@@ -1,4 +1,4 @@
-"""A Whisper of OpenAI's with random weights, and ours with the same."""
+"""An OpenAI Whisper with random weights, and tallow's Whisper with the same weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tallow.models import Whisper
 
 
 def make_pair(folder: Path, data_dir: Path, *, multilingual: bool = True, seed: int = 0, spread: float = 1.0) -> Any:
-    """OpenAI's model and ours, tiny but for the vocabulary and the sound's 1500 positions."""
+    """Return OpenAI's model and tallow's, tiny except for the vocabulary and the 1500 audio positions."""
     import whisper
 
     torch.manual_seed(seed)
@@ -24,22 +24,22 @@ def make_pair(folder: Path, data_dir: Path, *, multilingual: bool = True, seed: 
         for name, parameter in reference.named_parameters():
             parameter.copy_(torch.randn_like(parameter) * (0.5 if parameter.ndim > 1 else 0.3))
             if "cross_attn.out" in name or "cross_attn.query" in name:
-                parameter.mul_(8)  # so that it matters what is heard
+                parameter.mul_(8)  # so that the audio affects the output
             if name == "decoder.ln.weight":
                 parameter.mul_(spread)
-        # Texts with times, and that end: without this, one of the 50,000 words would always be likelier.
+        # Make timestamps and the end likely; otherwise one of the 50,000 words would always win.
         likely = reference.decoder.ln.bias / reference.decoder.ln.bias.norm() ** 2
         eot, first_time = (50257, 50364) if multilingual else (50256, 50363)
         reference.decoder.token_embedding.weight[eot] += 3.0 * spread * likely
         reference.decoder.token_embedding.weight[first_time:] += 1.0 * spread * likely
     torch.save({"dims": vars(dims), "model_state_dict": reference.state_dict()}, folder / "tiny.pt")
     model = Whisper.from_pretrained(folder / "tiny.pt")
-    model.folder = data_dir  # where the vocabularies are
+    model.folder = data_dir  # for the vocabulary files
     return reference, model
 
 
 def noise(seconds: float, seed: int = 0) -> np.ndarray[Any, Any]:
-    """Noise that grows and fades, and has pauses."""
+    """Return noise with rising and falling volume, and pauses."""
     rng = np.random.default_rng(seed)
     t = np.arange(int(seconds * 16000)) / 16000
     loudness = np.abs(np.sin(2 * np.pi * 0.11 * t)) * (np.sin(2 * np.pi * 0.05 * t) > -0.5)
@@ -47,9 +47,9 @@ def noise(seconds: float, seed: int = 0) -> np.ndarray[Any, Any]:
 
 
 def write_cases(folder: Path, data_dir: Path) -> None:
-    """What OpenAI's code makes of a sound and of its spectrogram, and the model: for where that code does not run.
+    """Write the model and OpenAI's results for a sound, for environments where OpenAI's code does not run.
 
-    tiny.pt, sound.npy, and expected.npz and expected.json with numbers and texts.
+    The files are tiny.pt, sound.npy, expected.npz and expected.json.
     """
     import whisper
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import fuzz, subsuite
-from support.guarded import poisoned_empty  # noqa: F401 - for tests to find
+from support.guarded_arrays import poisoned_empty  # noqa: F401 - registers the fixture
 
 from tallow import kernels
 from tallow.ops.table import OPS
@@ -14,14 +14,14 @@ from tallow.ops.table import OPS
 
 @pytest.fixture(scope="session", autouse=True)
 def _say_what_computes(record_testsuite_property: Callable[[str, object], None]) -> None:
-    """For whoever reads the report of a run that is to be with other kernels."""
-    found = kernels.info()
-    record_testsuite_property(subsuite.KERNELS, found.library if found.enabled else "off")
+    """Report which kernels run, for suites that must run with others."""
+    info = kernels.info()
+    record_testsuite_property(subsuite.KERNELS, info.library if info.enabled else "off")
 
 
 @pytest.fixture
 def forget_new_ops() -> Iterator[None]:
-    """Ops that a test files in the table are gone after it."""
+    """Remove ops that a test registers."""
     before = set(OPS)
     yield
     for name in set(OPS) - before:
@@ -30,13 +30,13 @@ def forget_new_ops() -> Iterator[None]:
 
 @pytest.fixture
 def read_damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, fuzz.Reader], None]:
-    """Read damaged files with a reader, of that name: a few, or for as long as `--fuzz-seconds` says."""
+    """Return a function that fuzzes a reader by name: a few files, or as many as `--fuzz-seconds` allows."""
 
     def read(name: str, reader: fuzz.Reader) -> None:
         if reader.needs is not None:
             pytest.importorskip(reader.needs)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of numbers that overflow, as those of a damaged file may
+            warnings.simplefilter("ignore")  # overflow of values in damaged files
             fuzz.check(name, reader, tmp_path, request.config.getoption("--fuzz-seconds"))
 
     return read

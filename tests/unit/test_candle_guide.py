@@ -1,4 +1,4 @@
-"""docs/candle.md: each line of its tables runs, and the differences that it warns of are there."""
+"""docs/candle.md: each line of its tables runs, and the differences it lists exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROW = re.compile(r"\| (`.+) \| `(.+)` \|")
 
 
 def lines() -> list[str]:
-    return [found[2] for line in GUIDE.read_text(encoding="utf-8").splitlines() if (found := ROW.fullmatch(line))]
+    return [row[2] for line in GUIDE.read_text(encoding="utf-8").splitlines() if (row := ROW.fullmatch(line))]
 
 
 def test_every_line_runs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What two dtypes make together."""
+"""Type promotion of two dtypes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ FLOATS = (tl.float16, tl.bfloat16, tl.float32, tl.float64)
 
 
 @pytest.mark.parametrize(("a", "b"), [*product(FLOATS, FLOATS)], ids=str)
-def test_two_floats_make_the_wider_and_two_halves_make_float32(a: tl.dtype, b: tl.dtype) -> None:
-    """Neither half holds the other: float16 has more digits, bfloat16 the larger range."""
+def test_floats_promote_to_the_wider_and_halves_to_float32(a: tl.dtype, b: tl.dtype) -> None:
+    """Neither half dtype contains the other: float16 has more digits, bfloat16 the larger range."""
     wide = FLOATS[max(FLOATS.index(a), FLOATS.index(b))]
     expected = tl.float32 if {a, b} == {tl.float16, tl.bfloat16} else wide
     assert tl.promote_types(a, b) is expected
     assert (tl.ones(2, dtype=a) * tl.ones(2, dtype=b)).dtype is expected
-    assert (tl.ones(2, dtype=a) * tl.ones((), dtype=b)).dtype is a, "a tensor without dims does not widen others"
+    assert (tl.ones(2, dtype=a) * tl.ones((), dtype=b)).dtype is a, "a tensor without dimensions must not widen others"
 
 
 @pytest.mark.parametrize(("a", "b"), [*product(ORDER, ORDER)], ids=str)
-def test_two_integers_make_the_wider(a: tl.dtype, b: tl.dtype) -> None:
+def test_integers_promote_to_the_wider(a: tl.dtype, b: tl.dtype) -> None:
     assert tl.promote_types(a, b) is ORDER[max(ORDER.index(a), ORDER.index(b))]
 
 

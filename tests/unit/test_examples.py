@@ -1,4 +1,4 @@
-"""The programs of `examples/` do what their first lines say."""
+"""The programs of `examples/` do what their docstrings say."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pytest
 from support import examples
 from support.examples import EXAMPLES
 
-QUICK = {"char_gpt": ["--steps", "2"], "mnist_cnn": ["--epochs", "1"]}  # what makes the longer ones short
+QUICK = {"char_gpt": ["--steps", "2"], "mnist_cnn": ["--epochs", "1"]}  # arguments that make the longer programs short
 
 
 @pytest.mark.native
 @pytest.mark.parametrize("name", examples.NAMES)
 def test_it_runs_as_a_program(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", EXAMPLES / f"{name}.py", *QUICK.get(name, [])]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-    assert not list(tmp_path.iterdir()), "it leaves files behind"
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout
+    assert not list(tmp_path.iterdir()), "the program leaves files behind"
 
 
 def test_the_index_names_every_program() -> None:
@@ -68,11 +68,11 @@ def test_toy_keras_is_right_on_all_points() -> None:
 
 def test_char_gpt_learns(capsys: pytest.CaptureFixture[str]) -> None:
     example = examples.load("char_gpt")
-    losses, written = example.main(steps=40)
+    losses, sample = example.main(steps=40)
     assert losses[0] == pytest.approx(math.log(len(set(example.SONNETS))), abs=0.5)
     assert np.mean(losses[-5:]) < losses[0] - 1
-    assert len(written) == 210
-    assert set(written) <= set(example.SONNETS)
+    assert len(sample) == 210
+    assert set(sample) <= set(example.SONNETS)
 
 
 def test_char_gpt_takes_a_short_text() -> None:
@@ -94,7 +94,7 @@ def test_mnist_cnn_reads_the_files_it_is_given(tmp_path: Path) -> None:
 @pytest.mark.cpu("what it reads stays there")
 @pytest.mark.native
 def test_mnist_cnn_reads_digits() -> None:
-    """Native, for it takes long elsewhere."""
+    """Native only: it takes long elsewhere."""
     losses, accuracy = examples.load("mnist_cnn").main()
     assert losses == sorted(losses, reverse=True)
     assert accuracy > 0.95

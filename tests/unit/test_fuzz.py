@@ -1,6 +1,6 @@
-"""Damaged files: every reader answers or raises an error of tallow's, in bounded memory.
+"""Damaged files: every reader returns a value or raises a tallow error, in bounded memory.
 
-`pytest tests/unit/test_fuzz.py --fuzz-seconds 300` reads for five minutes a reader, in place of a few cases each.
+`pytest tests/unit/test_fuzz.py --fuzz-seconds 300` fuzzes each reader for five minutes, in place of a few cases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every public module says what it lacks, lists what it has, and keeps what it has imported."""
+"""Every public module raises for missing names, lists its names, and caches what it imports lazily."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_missing_name_is_an_error_that_names_it_and_its_module(name: str) -> N
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_what_dir_lists_is_there(name: str) -> None:
+def test_names_in_dir_exist(name: str) -> None:
     module = importlib.import_module(name)
     assert [listed for listed in dir(module) if not hasattr(module, listed)] == []
     assert set(getattr(module, "__all__", ())) <= set(dir(module))

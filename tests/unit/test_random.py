@@ -38,7 +38,7 @@ def test_a_seed_fixes_the_numbers(draw: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_a_state_goes_on_where_it_was_taken(draw: Callable[[], Any]) -> None:
+def test_a_restored_state_continues(draw: Callable[[], Any]) -> None:
     tl.rand(3)
     state = tl.get_rng_state()
     expected = draw().tolist()
@@ -85,7 +85,7 @@ def test_unseeded_generators_differ() -> None:
         (lambda: tl.zeros(N).bernoulli_(0.3), 0.3, 0.21**0.5),
         (lambda: tl.zeros(N).log_normal_(0, 0.5), np.exp(0.125), (np.exp(0.25) * (np.exp(0.25) - 1)) ** 0.5),
         (lambda: tl.zeros(N).random_(5), 2, 2**0.5),
-        (lambda: tl.zeros(N).cauchy_().atan(), 0, np.pi / 12**0.5),  # the arc tangent of Cauchy is uniform
+        (lambda: tl.zeros(N).cauchy_().atan(), 0, np.pi / 12**0.5),  # the arc tangent of a Cauchy variable is uniform
         (lambda: tl.normal(tl.full((N,), 5.0), 2.0), 5, 2),
         (lambda: tl.bernoulli(tl.full((N,), 0.1)), 0.1, 0.09**0.5),
     ],
@@ -116,8 +116,8 @@ def test_multinomial_draws_by_weight(replacement: bool) -> None:
 
 
 def test_multinomial_without_replacement_repeats_nothing() -> None:
-    drawn = tl.multinomial(tl.rand(50, 20) + 0.1, 20).numpy()
-    np.testing.assert_array_equal(np.sort(drawn, axis=1), np.broadcast_to(np.arange(20), (50, 20)))
+    samples = tl.multinomial(tl.rand(50, 20) + 0.1, 20).numpy()
+    np.testing.assert_array_equal(np.sort(samples, axis=1), np.broadcast_to(np.arange(20), (50, 20)))
 
 
 def test_refilling_cuts_the_history() -> None:

@@ -1,19 +1,21 @@
-import { dropped, filesOf, folder, listed, written } from "../../web/folder.js";
 import { isolate } from "../../web/isolation.js";
-import { Kept } from "../../web/kept.js";
-import { Latest } from "../../web/latest.js";
-import { Figures, ProblemBox, ProgressBar, Status, aborted, element, megabytes, onDrop } from "../../web/page.js";
+import { findFiles, folderName, localFolder, parseModel, serverFiles } from "../../web/model-files.js";
+import { listenForModels } from "../../web/model-inputs.js";
+import { ModelPage } from "../../web/model-page.js";
+import { Figures, closeOnPhone, element, megabytes, onCtrlEnter, onSubmit, pageView, showStart } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
-import { Runtime, SITE } from "../../web/tallow.js";
+import { StoredDownloads } from "../../web/stored-downloads.js";
+import { SITE } from "../../web/tallow.js";
 import { EXAMPLES } from "./examples.js";
 import { Heatmap, fillTable } from "./heatmap.js";
 
-/** @import { Loaded, Started } from "../../web/protocol.js" */
-/** @import { Choice } from "../../web/folder.js" */
+/** @import { NamedModel } from "../../web/model-files.js" */
+/** @import { ModelChoice, ModelView } from "../../web/model-page.js" */
 /** @import { Similarities } from "./heatmap.js" */
-/** @typedef {{ name: string, bytes: number, files: Record<string, string> }} Offer  of the server this page comes from */
+/** @typedef {{ name: string, bytes: number, files: Record<string, string> }} ServerModel  an entry of site.json */
 
 const MAX_LINES = 100;
+const EXAMPLE_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
 const HEADS = { modules: "modules.json", config: "config.json" };
 
 const page = {
@@ -30,20 +32,25 @@ const page = {
   stop: element("stop", HTMLButtonElement),
   query: element("query", HTMLInputElement),
   results: element("results", HTMLElement),
-  likeness: element("likeness", HTMLElement),
+  similarity: element("similarity", HTMLElement),
   heatmap: element("heatmap", HTMLCanvasElement),
   readout: element("readout", HTMLElement),
   scale: element("scale", HTMLElement),
-  least: element("least", HTMLElement),
+  scaleStart: element("scale-start", HTMLElement),
   asTable: element("as-table", HTMLDetailsElement),
   table: element("table", HTMLTableElement),
 };
-const status = new Status(element("status", HTMLElement));
-const problems = new ProblemBox(element("error", HTMLElement));
-const progress = new ProgressBar(element("progress", HTMLElement));
-const downloads = new Kept(element("kept", HTMLElement));
+/** @type {ModelView} */
+const view = {
+  ...pageView(),
+  modelName: page.modelName,
+  noModel: "No model yet. Choose one.",
+  figures: new Figures(element("stats", HTMLElement), ["Speed", "Each text", "Query", "Texts", "Kernels"]),
+  downloads: new StoredDownloads(element("downloads", HTMLElement)),
+};
+const { status, problems } = view;
 
-/** The way out where there is no model. */
+/** What to do about a missing model. */
 const CHOOSE = {
   label: "Choose a model",
   action() {
@@ -53,111 +60,49 @@ const CHOOSE = {
 };
 
 /** Loads a model, compares texts and searches them: one model and one comparison at a time. */
-class Reader {
-  #runtime = Runtime.create();
-  /** @type {Promise<Started>} */
-  #started;
-  /** @type {string | null}  the model in memory; one that cannot be loaded leaves it there */
-  #description = null;
-  /** @type {Latest<boolean>}  whether the model can be used */
-  #loading = new Latest();
-  /** @type {Latest<void>} */
-  #comparing = new Latest();
-  /** @type {string[]}  the texts that were compared last */
+class SentenceSearch {
+  /** @type {string[]}  the texts of the last comparison */
   #texts = [];
   #searching = false;
   #heatmap = new Heatmap(page.heatmap, page.readout);
-  #figures = new Figures(element("stats", HTMLElement), ["Speed", "Each text", "Query", "Texts", "Kernels"]);
+  /** @type {ModelPage<ModelChoice, { description: string }>} */
+  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), libraries: ["huggingface_tokenizers"] }, {
+    onStart: (started) => showStart(view.figures, started),
+    onLoad: ({ name }, { info }) => this.#clear(name, info),
+  });
 
-  constructor() {
-    const onProgress = progress.show.bind(progress);
-    this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { libraries: ["huggingface_tokenizers"], onProgress });
-    this.#started.then(
-      ({ tallow, python, seconds }) => {
-        this.#figures.show("Start of Python", `${(seconds.fetch + seconds.python + seconds.import).toFixed(1)} s`);
-        this.#figures.show("Versions", `tallow ${tallow}, Python ${python}`);
-        if (this.#loading.busy) return;
-        progress.hide();
-        status.say("Python is ready. Choose a model.");
-      },
-      (error) => {
-        progress.hide();
-        status.say("Python is not running.");
-        problems.show(error, { label: "Try again", action: () => location.reload() });
-      },
-    );
+  /** Load a model in place of the one that is loading or loaded. @param {NamedModel} model */
+  load({ name, location }) {
+    const ask = (/** @type {Record<string, unknown>} */ texts) => this.#page.runtime.call("list_files", texts);
+    this.#page.load({ name, files: (signal) => findFiles(location, HEADS, ask, signal) });
   }
 
-  /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
-  async load(choice) {
-    this.#comparing.stop();
-    problems.hide();
-    status.say(`Loading ${choice.name}`);
-    page.modelName.textContent = `Loading ${choice.name}`;
-    await this.#loading.begin((signal) => this.#load(choice, signal));
-    if (this.#loading.busy) return; // another load has taken over the page
-    progress.hide();
-    page.modelName.textContent = this.#description ?? "No model yet. Choose one.";
-    downloads.show();
+  /** Compare the current lines, in place of those that are being compared. */
+  compare() {
+    const remedy = (/** @type {unknown} */ error) => (error instanceof Problem && error.name === "NoModel" ? CHOOSE : undefined);
+    this.#page.work((signal) => this.#tryToCompare(signal), { failed: "These lines have not been compared.", remedy });
   }
 
-  /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
-  async #load({ name, place }, signal) {
-    try {
-      await Promise.race([this.#started, aborted(signal)]);
-    } catch {
-      return false; // when Python did not start, the page says so already
-    }
-    try {
-      const ask = (/** @type {Record<string, unknown>} */ texts) => this.#runtime.call("wanted", texts);
-      const files = await filesOf(place, HEADS, ask, signal);
-      const loaded = await this.#runtime.load(files, { onProgress: (report) => progress.show(report), signal });
-      this.#show(name, loaded);
-      return true;
-    } catch (error) {
-      if (!signal.aborted) {
-        status.say(`${name} could not be loaded.`);
-        problems.show(error);
-      }
-      return false;
-    }
+  /** Stop loading and comparing. */
+  stop() {
+    this.#page.stop(this.#texts.length ? "Stopped. The results shown are from the previous comparison." : "Stopped.");
   }
 
-  /** @param {string} name @param {Loaded} loaded */
-  #show(name, { info, bytes, seconds, notice }) {
-    const { parameters, layers, width, limit, kernels } = info;
-    this.#description = `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers} layers of ${width}, texts of up to ${limit} tokens`;
+  /** Clear what the page shows of the last model. @param {string} name @param {Record<string, any>} info */
+  #clear(name, { parameters, layers, width, limit }) {
     this.#texts = [];
     page.results.replaceChildren();
-    showLikeness(false);
-    this.#figures.show("Model load", `${seconds.toFixed(2)} s, ${megabytes(bytes)}`);
-    this.#figures.show("Kernels", kernels);
-    // On a phone the choices would keep what is found off the screen.
-    if (matchMedia("(max-width: 60rem)").matches) page.choices.open = false;
-    status.say(["Ready.", notice ?? ""].join(" ").trim());
-  }
-
-  /** Compare the lines as they are now, in place of those that are being compared. */
-  async compare() {
-    problems.hide();
-    await this.#comparing.begin((signal) => this.#tryToCompare(signal));
+    showSimilarityParts(false);
+    closeOnPhone(page.choices);
+    return { description: `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers} layers of ${width}, texts of up to ${limit} tokens` };
   }
 
   /** @param {AbortSignal} signal */
   async #tryToCompare(signal) {
-    try {
-      const texts = readLines();
-      if (this.#loading.busy) {
-        status.say("The comparison starts when the model has loaded.");
-        if (!(await Promise.race([this.#loading.done, aborted(signal)]))) return; // why not is on the page
-      }
-      if (!this.#description) throw new Problem("NoModel", "There is no model yet.", "Choose one: from the Hub, or a folder of this computer.");
-      await this.#compare(texts, signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      status.say("These lines have not been compared.");
-      problems.show(error, error instanceof Problem && error.name === "NoModel" ? CHOOSE : undefined);
-    }
+    const texts = readLines();
+    if (!(await this.#page.ready("The comparison starts when the model has loaded.", signal))) return; // the page says why
+    if (!this.#page.model) throw new Problem("NoModel", "There is no model yet.", "Choose one: from the Hub, or a folder of this computer.");
+    await this.#compare(texts, signal);
   }
 
   /** @param {string[]} texts @param {AbortSignal} signal */
@@ -165,17 +110,18 @@ class Reader {
     document.body.classList.add("burning");
     showStale(true);
     let cut = 0;
+    const { runtime } = this.#page;
     try {
-      for await (const { stats } of this.#runtime.generate({ texts }, { signal })) {
+      for await (const { stats } of runtime.generate({ texts }, { signal })) {
         status.say(`Reading line ${Math.min(texts.length, stats.done + 1)} of ${texts.length}`);
         cut = stats.cut;
-        if (!stats.made) continue; // all of them were known
-        this.#figures.show("Speed", `${Math.round(stats.tokens / stats.seconds)} tokens/s`);
-        this.#figures.show("Each text", `${((1000 * stats.seconds) / stats.made).toFixed(1)} ms`);
-        this.#figures.show("Texts", `${stats.made} of ${stats.tokens} tokens`);
+        if (!stats.encoded) continue; // all texts so far were encoded before
+        view.figures.show("Speed", `${Math.round(stats.tokens / stats.seconds)} tokens/s`);
+        view.figures.show("Each text", `${((1000 * stats.seconds) / stats.encoded).toFixed(1)} ms`);
+        view.figures.show("Texts", `${stats.encoded} with ${stats.tokens} tokens`);
       }
       this.#texts = texts;
-      showSimilarities(this.#heatmap, { texts, values: await this.#runtime.call("similarities") });
+      showSimilarities(this.#heatmap, { texts, values: await runtime.call("similarities") });
       status.say(cut ? `Done. ${cut === 1 ? "One line is" : `${cut} lines are`} longer than the model's context; the rest is ignored.` : "Done.");
       await this.search();
     } finally {
@@ -184,7 +130,7 @@ class Reader {
     }
   }
 
-  /** Rank the lines by the query as it is now; while a search goes on, the next one waits for it. */
+  /** Rank the lines by the current query. A search that is running repeats until it has used the latest query. */
   async search() {
     if (this.#searching) return;
     this.#searching = true;
@@ -197,11 +143,11 @@ class Reader {
         compared = this.#texts;
         if (!query.trim() || !compared.length) {
           page.results.replaceChildren();
-          if (query.trim() && !this.#loading.busy && !this.#comparing.busy) status.remark("Press Compare first to search the lines.");
+          if (query.trim() && !this.#page.isLoading && !this.#page.isWorking) status.remark("Press Compare first to search the lines.");
           continue;
         }
-        const { texts, scores, seconds } = await this.#runtime.call("search", { query });
-        this.#figures.show("Query", `${(1000 * seconds).toFixed(1)} ms`);
+        const { texts, scores, seconds } = await this.#page.runtime.call("search", { query });
+        view.figures.show("Query", `${(1000 * seconds).toFixed(1)} ms`);
         showResults(texts, scores);
       }
     } catch (error) {
@@ -210,35 +156,25 @@ class Reader {
       this.#searching = false;
     }
   }
-
-  /** Stop whatever is loading or being compared. */
-  async stop() {
-    const isLoading = this.#loading.busy;
-    if (!isLoading && !this.#comparing.busy) return status.remark("Nothing is running.");
-    await Promise.all([this.#loading.stop(), this.#comparing.stop()]);
-    if (this.#loading.busy || this.#comparing.busy) return; // something else has begun
-    if (isLoading) status.say("Loading stopped.");
-    else status.say(this.#texts.length ? "Stopped. The results shown are from the previous comparison." : "Stopped.");
-  }
 }
 
-/** What is shown is not of the lines that are being compared. @param {boolean} stale */
+/** Mark the results as those of other lines than the ones being compared. @param {boolean} stale */
 function showStale(stale) {
-  for (const part of [page.results, page.likeness]) part.classList.toggle("stale", stale);
+  for (const part of [page.results, page.similarity]) part.classList.toggle("stale", stale);
 }
 
 /** @param {boolean} shown */
-function showLikeness(shown) {
+function showSimilarityParts(shown) {
   for (const part of [page.heatmap, page.scale, page.asTable]) part.hidden = !shown;
   if (!shown) page.readout.textContent = page.readout.dataset.empty ?? "";
 }
 
 /** @param {Heatmap} heatmap @param {Similarities} similarities */
 function showSimilarities(heatmap, similarities) {
-  showLikeness(true);
+  showSimilarityParts(true);
   heatmap.show(similarities);
-  page.least.textContent = heatmap.least.toFixed(1);
-  // A hundred lines are ten thousand cells: made when they are looked at.
+  page.scaleStart.textContent = heatmap.scaleStart.toFixed(1);
+  // A hundred lines have ten thousand cells, so the table is only filled when it is open.
   page.asTable.ontoggle = () => page.asTable.open && fillTable(page.table, similarities);
   if (page.asTable.open) fillTable(page.table, similarities);
 }
@@ -271,12 +207,12 @@ function readLines() {
   if (texts.length && texts.length <= MAX_LINES) return texts;
   page.texts.focus();
   if (!texts.length) throw new Problem("NoLines", "There are no lines to compare.", "Write some, one text per line.");
-  throw new Problem("TooManyLines", `There are ${texts.length} lines; the page compares up to ${MAX_LINES}.`, "Leave some out.");
+  throw new Problem("TooManyLines", `There are ${texts.length} lines; the page compares up to ${MAX_LINES}.`, "Remove some.");
 }
 
-/** The models of the server that this page comes from. @param {Reader} reader */
-async function showPresets(reader) {
-  /** @type {{ encoders: Offer[] }} */
+/** Show a button for each model that this server offers. @param {SentenceSearch} app */
+async function showPresets(app) {
+  /** @type {{ encoders: ServerModel[] }} */
   const { encoders } = await (await fetch(new URL("site.json", SITE))).json();
   page.presets.replaceChildren(
     ...encoders.map(({ name, bytes, files }) => {
@@ -285,7 +221,7 @@ async function showPresets(reader) {
       button.dataset.testid = `preset-${name}`;
       button.textContent = `${name}, ${megabytes(bytes)}, on this server`;
       const urls = Object.fromEntries(Object.entries(files).map(([path, url]) => [path, new URL(url, SITE).href]));
-      button.onclick = () => reader.load({ name, place: listed(urls) });
+      button.onclick = () => app.load({ name, location: serverFiles(urls) });
       const item = document.createElement("li");
       item.append(button);
       return item;
@@ -293,8 +229,8 @@ async function showPresets(reader) {
   );
 }
 
-/** @param {Reader} reader */
-function showExamples(reader) {
+/** @param {SentenceSearch} app */
+function showExamples(app) {
   for (const { name, query, texts } of EXAMPLES) {
     const button = document.createElement("button");
     button.type = "button";
@@ -307,57 +243,32 @@ function showExamples(reader) {
     };
     button.onclick = () => {
       fill();
-      reader.compare();
+      app.compare();
     };
     page.examples.append(button, " ");
     if (!page.texts.value) fill();
   }
 }
 
-/** @param {Reader} reader @param {Map<string, File>} files */
-function loadFolder(reader, files) {
-  if (!files.size) return;
-  const [first] = files.keys();
-  reader.load({ name: first.includes("/") ? first.split("/")[0] : "the model", place: folder(files) });
+/** @param {SentenceSearch} app */
+function listen(app) {
+  onSubmit(page.textsForm, () => app.compare());
+  onCtrlEnter(page.texts, () => app.compare());
+  page.query.oninput = () => app.search();
+  page.stop.onclick = () => app.stop();
+  const loadFolder = (/** @type {Map<string, File>} */ files) =>
+    app.load({ name: folderName(files) ?? "the model", location: localFolder(files) });
+  listenForModels(
+    { form: page.modelForm, name: page.modelId, files: [page.modelFolder, page.modelFiles], curtain: element("drop", HTMLElement) },
+    { name: (text) => app.load(parseModel(text, EXAMPLE_MODEL)), files: loadFolder, drop: loadFolder },
+    problems,
+  );
 }
 
-/** @param {Reader} reader */
-function listen(reader) {
-  page.textsForm.onsubmit = (event) => {
-    event.preventDefault();
-    reader.compare();
-  };
-  page.texts.onkeydown = (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) reader.compare();
-  };
-  page.query.oninput = () => reader.search();
-  page.stop.onclick = () => reader.stop();
-  page.modelForm.onsubmit = (event) => {
-    event.preventDefault();
-    try {
-      reader.load(written(page.modelId.value, "sentence-transformers/all-MiniLM-L6-v2"));
-    } catch (error) {
-      page.modelId.focus();
-      problems.show(error);
-    }
-  };
-  for (const input of [page.modelFolder, page.modelFiles]) {
-    input.onchange = () => loadFolder(reader, new Map([...(input.files ?? [])].map((file) => [file.webkitRelativePath || file.name, file])));
-    input.onclick = () => (input.value = ""); // else choosing the same files again, mended perhaps, would be no change
-  }
-  onDrop(element("drop", HTMLElement), async (_, transfer) => {
-    try {
-      loadFolder(reader, await dropped(transfer));
-    } catch (error) {
-      problems.show(new Problem("ReadError", `What was dropped could not be read: ${error}`, "Choose the folder instead."));
-    }
-  });
-}
-
-const reader = new Reader();
-listen(reader);
-showExamples(reader);
-showLikeness(false);
+const app = new SentenceSearch();
+listen(app);
+showExamples(app);
+showSimilarityParts(false);
 isolate();
-await showPresets(reader);
-await downloads.show();
+await showPresets(app);
+await view.downloads.refresh();

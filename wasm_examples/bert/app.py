@@ -1,6 +1,6 @@
-"""Vectors of sentences: how alike they are, and which are nearest to a query. The Python behind app.js.
+"""The Python behind app.js: sentence vectors, their similarities, and search by a query.
 
-web/bridge.py says what is asked of `Demo`.
+web/bridge.py documents the methods of `Demo`.
 """
 
 from __future__ import annotations
@@ -23,31 +23,34 @@ from tallow.io.source import Opened
 from tallow.models import SentenceEncoder
 from tallow.models.sentence_folder import CONFIG, encoder_class, files_of, transformer_class
 
-# The largest tokenizer.json in use take some 40 MB: room for any, yet no file chosen by mistake is read to its end.
+# The largest tokenizer.json files in use have about 40 MB. A larger file was chosen by mistake and is not read.
 MAX_JSON_BYTES = 64 << 20
 SAFETENSORS, PYTORCH = WEIGHTS = (".safetensors", ".bin")
 HEADER_AT = 8  # in a safetensors file, after the header's length
-PYTORCH_HEADS = (b"PK", b"\x80")  # an archive, or a pickle, which PyTorch wrote before
-DIRECTORY = "the files of a model lie on its page of the Hub, under Files and versions"
+PYTORCH_HEADS = (b"PK", b"\x80")  # a zip archive, or a pickle as older versions of PyTorch wrote
+DIRECTORY = "a model's files are on its Hub page, under Files and versions"
 
 
 class NothingLoaded(TallowError, RuntimeError):
-    """Vectors were asked for before there was a model."""
+    """Vectors were requested before a model was loaded."""
 
 
 class Demo:
-    """A model, and the vectors of the texts that it has been given."""
+    """A model, and the vectors of the texts that it has encoded."""
 
     def __init__(self) -> None:
         self._encoder: SentenceEncoder | None = None
         self._vectors: dict[str, npt.NDArray[np.float32]] = {}
         self._texts: list[str] = []
 
-    def wanted(self, *, modules: str | None = None, config: str | None = None) -> dict[str, list[str]]:
-        """The names of the files of a model, and of its folders with weights, given what its `modules.json` and
-        `config.json` say; None without one.
+    def list_files(self, *, modules: str | None = None, config: str | None = None) -> dict[str, list[str]]:
+        """Return the names of a model's files, and of its folders with weights.
 
-        Raises:  CheckpointError for a model that makes no vectors of texts, before its weights are read
+        Args:
+            modules, config: the text of its `modules.json` and `config.json`, None if missing.
+
+        Raises:
+            CheckpointError: the model does not encode texts; raised before its weights are read.
         """
         if config is not None:
             with _temporary_folder():
@@ -59,18 +62,18 @@ class Demo:
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if name.endswith(SAFETENSORS):
             if head[HEADER_AT : HEADER_AT + 1] != b"{":
-                raise CheckpointError(f"{name} is no safetensors file", mend=DIRECTORY)
+                raise CheckpointError(f"{name} is not a safetensors file", hint=DIRECTORY)
         elif name.endswith(PYTORCH):
             if not head.startswith(PYTORCH_HEADS):
-                raise CheckpointError(f"{name} is no file of PyTorch's", mend=DIRECTORY)
+                raise CheckpointError(f"{name} is not a PyTorch file", hint=DIRECTORY)
         elif size is not None and size > MAX_JSON_BYTES:
-            raise CheckpointError(f"{name}: {size} bytes are too many for it", mend=DIRECTORY)
+            raise CheckpointError(f"{name} is too large: {size} bytes", hint=DIRECTORY)
         elif head.lstrip()[:1] not in (b"{", b"["):
-            raise CheckpointError(f"{name} is not JSON", mend=DIRECTORY)
+            raise CheckpointError(f"{name} is not JSON", hint=DIRECTORY)
         return None
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
-        """Take a model's files, by their names in its folder. Its weights stay where they are."""
+        """Load a model from its files, by their paths in its folder. The tensors view the weights in place."""
 
         def read(path: str) -> dict[str, tl.Tensor]:
             name = Path(path).as_posix()
@@ -97,11 +100,11 @@ class Demo:
         }
 
     def generate(self, *, texts: list[str]) -> Generator[tuple[str, dict[str, float]]]:
-        """Make the vectors of the texts, one after the other; nothing is shown before all are there."""
+        """Encode the texts one after the other. The results are available when all are encoded."""
         encoder = self._loaded()
-        stats = {"done": 0, "made": 0, "tokens": 0, "cut": 0, "seconds": 0.0}
+        stats = {"done": 0, "encoded": 0, "tokens": 0, "cut": 0, "seconds": 0.0}
         for text in texts:
-            # One text at a time: there is one thread, so a batch would be no faster, and would be longer in stopping.
+            # One text at a time: with one thread, a batch would not be faster, and would take longer to stop.
             tokens = len(encoder.tokenizer.encode(text))
             limit = encoder.max_length or tokens
             stats["cut"] += tokens > limit
@@ -109,20 +112,20 @@ class Demo:
                 started = time.perf_counter()
                 self._vectors[text] = encoder.encode(text, normalize=True)
                 stats["seconds"] += time.perf_counter() - started
-                stats["made"] += 1
+                stats["encoded"] += 1
                 stats["tokens"] += min(tokens, limit)
             stats["done"] += 1
             yield "", stats
-        self._texts = texts  # not before: a reader who stops it searches what was there
+        self._texts = texts  # only now: after a stop, search uses the previous texts
         self._vectors = {text: self._vectors[text] for text in texts}
 
     def similarities(self) -> npt.NDArray[np.float32]:
-        """The cosines of all pairs of texts, (N, N), row by row."""
+        """Return the cosine similarities of all pairs of texts, (N, N), flattened row by row."""
         vectors_ND = self._matrix()
         return (vectors_ND @ vectors_ND.T).ravel()
 
     def search(self, *, query: str) -> dict[str, Any]:
-        """The cosine of each text with the query, and the texts: the page may be a comparison behind."""
+        """Return the texts and each one's cosine similarity to the query; the page may still show earlier texts."""
         started = time.perf_counter()
         vector_D = self._loaded().encode(query, normalize=True)
         scores = self._matrix() @ vector_D
@@ -130,17 +133,17 @@ class Demo:
 
     def _loaded(self) -> SentenceEncoder:
         if self._encoder is None:
-            raise NothingLoaded("there is no model yet", mend="choose one first")
+            raise NothingLoaded("there is no model yet", hint="choose one first")
         return self._encoder
 
     def _matrix(self) -> npt.NDArray[np.float32]:
         if not self._texts:
-            raise NothingLoaded("there are no vectors yet", mend="press Compare first")
+            raise NothingLoaded("there are no vectors yet", hint="press Compare first")
         return np.stack([self._vectors[text] for text in self._texts])
 
 
 @contextlib.contextmanager
 def _temporary_folder() -> Generator[None]:
-    """The working folder, for a while; so errors name files as the page does."""
+    """Work in a temporary folder, so that errors name files by their paths in the model's folder."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         yield

@@ -1,4 +1,4 @@
-/** Texts to begin with. @type {{ name: string, query: string, texts: string[] }[]} */
+/** Example texts, each set with a query. @type {{ name: string, query: string, texts: string[] }[]} */
 export const EXAMPLES = [
   {
     name: "Sentences",

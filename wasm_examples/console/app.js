@@ -1,5 +1,5 @@
 import { isolate } from "../../web/isolation.js";
-import { ProblemBox, ProgressBar, Status, element } from "../../web/page.js";
+import { element, onSubmit, pageView, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
 import { Prompt } from "./prompt.js";
@@ -12,8 +12,8 @@ const EXAMPLES = [
   ["pytorch.py", "Code written for PyTorch"],
   ["kernel_speed.py", "Time the kernels"],
 ];
-// Code that catches KeyboardInterrupt, a single long operation, or any code where a page cannot interrupt, is given this
-// long before a restart is offered.
+// An interrupt has no effect on code that catches KeyboardInterrupt, on a single long operation, and on a page that is not
+// isolated. If the code still runs after this long, the page offers a restart.
 const PATIENCE_MS = 3000;
 
 const page = {
@@ -26,12 +26,11 @@ const page = {
   share: element("share", HTMLButtonElement),
   examples: element("examples", HTMLElement),
 };
-const status = new Status(element("status", HTMLElement));
-const problems = new ProblemBox(element("error", HTMLElement));
-const progress = new ProgressBar(element("progress", HTMLElement));
+const view = pageView();
+const { status, problems, progress } = view;
 const terminal = new Terminal(element("output", HTMLElement));
 
-/** A Python session and what it was asked to run, one cell after the other. */
+/** A Python session, which runs cells one after the other. */
 class Session {
   #runtime = Runtime.create();
   #started = this.#start();
@@ -39,11 +38,11 @@ class Session {
   #queue = [];
   #running = false;
   #booted = false;
-  /** @type {number | undefined}  the timer of the offer to restart */
-  #patience;
-  #isOffered = false;
+  /** @type {number | undefined} */
+  #restartTimer;
+  #isRestartOffered = false;
 
-  /** Boot Python. @returns {Promise<boolean>} whether it runs */
+  /** Boot Python. @returns {Promise<boolean>}  whether it runs */
   async #start() {
     const runtime = this.#runtime;
     try {
@@ -57,17 +56,14 @@ class Session {
       status.say(`Ready: tallow ${started.tallow}, Python ${started.python}, kernels ${kernels}.`);
       return true;
     } catch (error) {
-      if (runtime === this.#runtime) {
-        status.say("Python is not running.");
-        problems.show(error, { label: "Try again", action: () => location.reload() });
-      }
+      if (runtime === this.#runtime) showStartFailure(view, error);
       return false;
     } finally {
       progress.hide();
     }
   }
 
-  /** Run a cell when those before it are through. @param {string} code */
+  /** Run a cell after the cells before it. @param {string} code */
   async run(code) {
     problems.hide();
     this.#queue.push(code);
@@ -92,10 +88,13 @@ class Session {
     try {
       await runtime.call("run", { source: code }, { onEvent: (piece) => terminal.write(piece) });
     } catch (error) {
-      if (runtime === this.#runtime) problems.show(error); // else it was replaced, and the page says so
+      if (runtime !== this.#runtime) return; // it was replaced, and the page says so
+      if (error instanceof Problem && error.name === "KeyboardInterrupt") {
+        terminal.write({ stream: "error", text: "KeyboardInterrupt\n" }); // before the first statement
+      } else problems.show(error);
     } finally {
       if (runtime === this.#runtime) {
-        this.#endPatience();
+        this.#withdrawRestart();
         status.say("Ready.");
       }
       terminal.flush();
@@ -110,46 +109,44 @@ class Session {
 
   /** @param {string} code @returns {Promise<{ names: string[], start: number }>} */
   async complete(code) {
-    // Python answers when the cell is through; by then there is something else to complete.
+    // Python would answer after the cell, when the text has changed.
     if (this.#running || !(await this.#started)) return { names: [], start: code.length };
     return this.#runtime.call("complete", { source: code });
   }
 
-  /** Stop the cell that runs, and those that wait for it. */
-  async interrupt() {
+  /** Interrupt the running cell and drop the queued cells. */
+  interrupt() {
     if (!this.#running) return status.remark("Nothing is running.");
     this.#queue = [];
     if (!this.#booted) return status.say("Python is starting. Queued code will not run.");
-    const runtime = this.#runtime;
     status.say("Interrupting.");
-    // Whether anything ends the cell is seen at its end alone: also code that goes on answers while it awaits.
-    this.#patience ??= window.setTimeout(() => this.#offerRestart(), PATIENCE_MS);
-    runtime.interrupt(); // code that computes, where the page can
-    await runtime.call("cancel").catch(() => {}); // code that waits; the runtime may be closed meanwhile
+    // Only the end of the cell shows that it was interrupted: code that catches the interrupt still answers calls.
+    this.#restartTimer ??= window.setTimeout(() => this.#offerRestart(), PATIENCE_MS);
+    this.#runtime.interrupt();
   }
 
   #offerRestart() {
-    this.#patience = undefined;
-    this.#isOffered = true;
-    const why = globalThis.crossOriginIsolated ? "The code does not answer." : "The code does not answer: this page is not cross-origin isolated, so it cannot interrupt code that computes.";
-    const problem = new Problem("NoAnswer", why, "Wait for it, or restart Python; its variables are then gone.");
+    this.#restartTimer = undefined;
+    this.#isRestartOffered = true;
+    const why = globalThis.crossOriginIsolated ? "The code does not answer." : "The code does not answer: this page is not cross-origin isolated, so it cannot interrupt a computation.";
+    const problem = new Problem("NoAnswer", why, "Wait, or restart Python, which deletes its variables.");
     problems.show(problem, { label: "Restart Python", action: () => this.restart("Python did not answer.") });
   }
 
-  /** The cell has ended: nothing is left to offer. */
-  #endPatience() {
-    clearTimeout(this.#patience);
-    this.#patience = undefined;
-    if (this.#isOffered) problems.hide();
-    this.#isOffered = false;
+  /** Withdraw the offer, because the cell has ended. */
+  #withdrawRestart() {
+    clearTimeout(this.#restartTimer);
+    this.#restartTimer = undefined;
+    if (this.#isRestartOffered) problems.hide();
+    this.#isRestartOffered = false;
   }
 
-  /** End Python, whatever it does, and begin a new session. @param {string} reason */
+  /** Terminate Python and start a new session. @param {string} reason */
   restart(reason) {
     const runtime = this.#runtime;
     this.#queue = [];
     this.#booted = false;
-    this.#endPatience();
+    this.#withdrawRestart();
     this.#runtime = Runtime.create();
     this.#started = this.#start();
     runtime.close();
@@ -159,21 +156,21 @@ class Session {
   }
 }
 
-/** The code of a link, or null. It is shown and not run: a link may come from anybody. */
-function codeOfLink() {
+/** The code in the page's link, or null. It is shown but not run, because anybody can write a link. */
+function codeFromLink() {
   const match = /^#code=(.*)$/.exec(location.hash);
   if (!match) return null;
   try {
     return decodeURIComponent(match[1]);
   } catch {
-    problems.show(new Problem("BadLink", "The link's code is damaged.", "Ask for the link again; it may have been cut."));
+    problems.show(new Problem("BadLink", "The code in the link is damaged.", "Ask for the link again; it may have been cut off."));
     return null;
   }
 }
 
 /** @param {Prompt} prompt */
 function showLink(prompt) {
-  const code = codeOfLink();
+  const code = codeFromLink();
   if (code === null) return;
   prompt.code = code;
   terminal.write({ stream: "note", text: "The code below came with the link. Read it, then press Run.\n" });
@@ -184,14 +181,14 @@ async function share(prompt) {
   const link = new URL(location.href);
   link.hash = `code=${encodeURIComponent(prompt.code.trim() ? prompt.code : prompt.last())}`;
   history.replaceState(null, "", link);
-  await copy(link.href, "The link is copied, and is this page's address now.");
+  await copy(link.href, "The link was copied, and is now this page's address.");
 }
 
-/** @param {string} text @param {string} done */
-async function copy(text, done) {
+/** @param {string} text @param {string} remark  shown afterwards */
+async function copy(text, remark) {
   try {
     await navigator.clipboard.writeText(text);
-    status.remark(done);
+    status.remark(remark);
   } catch (error) {
     problems.show(new Problem("NoClipboard", `The browser does not let the page copy: ${error}`, "Select the text and copy it."));
   }
@@ -223,17 +220,16 @@ function showExamples(prompt) {
 
 /** @param {Session} session @param {Prompt} prompt */
 function listen(session, prompt) {
-  page.form.onsubmit = (event) => {
-    event.preventDefault();
+  onSubmit(page.form, () => {
     prompt.submit();
     prompt.focus();
-  };
+  });
   page.interrupt.onclick = () => session.interrupt();
   page.clear.onclick = () => {
     terminal.clear();
     prompt.focus();
   };
-  page.copy.onclick = () => copy(terminal.text(), "The output is copied.");
+  page.copy.onclick = () => copy(terminal.text(), "The output was copied.");
   page.share.onclick = () => share(prompt);
   addEventListener("hashchange", () => showLink(prompt));
   addEventListener("keydown", (event) => {

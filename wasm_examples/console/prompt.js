@@ -1,4 +1,4 @@
-/** The field that code is typed into: continuation lines, indentation, history and completion. */
+/** The input field of the console: continuation lines, indentation, history and completion. */
 
 const HISTORY_KEY = "tallow-console-history";
 const MAX_HISTORY = 200;
@@ -17,8 +17,8 @@ export class Prompt {
   #list;
   #interpreter;
   /** @type {string[]} */
-  #history = remembered();
-  #place = this.#history.length;
+  #history = loadHistory();
+  #historyIndex = this.#history.length;
   #draft = "";
 
   /** @param {HTMLTextAreaElement} field @param {HTMLElement} list  for completions @param {Interpreter} interpreter */
@@ -44,19 +44,19 @@ export class Prompt {
     this.#field.focus();
   }
 
-  /** Run what is written, if anything is. */
+  /** Run the code in the field, unless it is blank. */
   submit() {
     const code = this.code.trimEnd();
     if (!code.trim()) return;
     if (this.#history.at(-1) !== code) this.#history.push(code);
     this.#history = this.#history.slice(-MAX_HISTORY);
-    remember(this.#history);
-    this.#place = this.#history.length;
+    saveHistory(this.#history);
+    this.#historyIndex = this.#history.length;
     this.code = "";
     this.#interpreter.run(code);
   }
 
-  /** What was run last. */
+  /** The code that was run last. */
   last() {
     return this.#history.at(-1) ?? "";
   }
@@ -70,7 +70,7 @@ export class Prompt {
       if (event.ctrlKey || event.metaKey) return this.submit();
       const typed = value;
       this.#newLine();
-      // Python is asked whether the code is complete. Keys that come before its answer are part of the code.
+      // Python decides whether the code is complete. Until it answers, further keys edit the code.
       const atEnd = !value.slice(end).trim();
       if (!event.shiftKey && atEnd && typed.trim()) this.#runIfComplete(typed, this.code);
     } else if (event.key === "Tab" && !event.shiftKey) {
@@ -84,7 +84,7 @@ export class Prompt {
     } else if (event.key === "Escape") this.#offer([]);
   }
 
-  /** Another line, as deep as this one, or deeper after a colon. */
+  /** Insert a line with the indentation of this one, deeper after a colon. */
   #newLine() {
     const { selectionStart: start, value } = this.#field;
     const line = value.slice(value.lastIndexOf("\n", start - 1) + 1, start);
@@ -92,7 +92,7 @@ export class Prompt {
     this.#insert(`\n${depth}${/:\s*(#.*)?$/.test(line) ? INDENT : ""}`);
   }
 
-  /** @param {string} code @param {string} shown  the field's content as long as nothing else is typed */
+  /** @param {string} code @param {string} shown  the field's content, unless something was typed since */
   async #runIfComplete(code, shown) {
     if (!(await this.#interpreter.isComplete(code)) || this.code !== shown) return;
     this.code = code;
@@ -107,17 +107,17 @@ export class Prompt {
   }
 
   async #complete() {
-    const { selectionStart: at, value } = this.#field;
-    const before = value.slice(0, at);
+    const { selectionStart, value } = this.#field;
+    const before = value.slice(0, selectionStart);
     const { names, start } = await this.#interpreter.complete(before);
-    if (this.code !== value) return; // more was typed since
+    if (this.code !== value) return; // something was typed since
     const word = before.slice(start);
-    const common = names.reduce(commonStart, names[0] ?? "");
+    const common = names.reduce(commonPrefix, names[0] ?? "");
     if (common.length > word.length) this.#insert(common.slice(word.length));
     this.#offer(names.length > 1 ? names : []);
   }
 
-  /** @param {string[]} names */
+  /** Show a list of completions. @param {string[]} names */
   #offer(names) {
     this.#list.hidden = names.length === 0;
     this.#list.replaceChildren(
@@ -125,42 +125,42 @@ export class Prompt {
     );
   }
 
-  /** @param {number} by @returns {boolean} whether there was something */
-  #recall(by) {
-    const place = this.#place + by;
-    if (place < 0 || place > this.#history.length) return false;
-    if (this.#place === this.#history.length) this.#draft = this.code;
-    this.#place = place;
-    this.code = this.#history[place] ?? this.#draft;
+  /** Show another entry of the history. @param {number} step @returns {boolean}  whether there is one */
+  #recall(step) {
+    const index = this.#historyIndex + step;
+    if (index < 0 || index > this.#history.length) return false;
+    if (this.#historyIndex === this.#history.length) this.#draft = this.code;
+    this.#historyIndex = index;
+    this.code = this.#history[index] ?? this.#draft;
     this.#field.setSelectionRange(this.code.length, this.code.length);
     return true;
   }
 
-  /** The field is as high as its text, and completions are for what it was. */
+  /** Fit the field's height to its text, and hide completions of the previous text. */
   #changed() {
     this.#offer([]);
     this.#field.rows = this.code.split("\n").length;
   }
 }
 
-/** @param {string} one @param {string} other */
-function commonStart(one, other) {
+/** @param {string} a @param {string} b */
+function commonPrefix(a, b) {
   let length = 0;
-  while (length < one.length && one[length] === other[length]) length++;
-  return one.slice(0, length);
+  while (length < a.length && a[length] === b[length]) length++;
+  return a.slice(0, length);
 }
 
 /** @returns {string[]} */
-function remembered() {
+function loadHistory() {
   try {
     return JSON.parse(sessionStorage.getItem(HISTORY_KEY) ?? "[]");
   } catch {
-    return []; // storage may be forbidden, and history is a convenience
+    return []; // the browser may forbid storage; the history is optional
   }
 }
 
 /** @param {string[]} history */
-function remember(history) {
+function saveHistory(history) {
   try {
     sessionStorage.setItem(HISTORY_KEY, JSON.stringify(history));
   } catch {

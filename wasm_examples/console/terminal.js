@@ -1,22 +1,22 @@
-/** The output of a terminal in a scrolling element: streams in their styles, lines that are overwritten, an end to scrolling back. */
+/** The output of a terminal: a style for each stream, lines that "\r" overwrites, limited scrollback. */
 
 /** @typedef {{ stream: string, text: string }} Piece */
 
-// What is kept to scroll back to, in blocks that are laid out once: a flood of text changes only the last.
+// The scrollback is split into blocks, so that new text changes the layout of the last block only.
 const MAX_CHARACTERS = 100_000;
 const BLOCK_CHARACTERS = 4000;
-// Colours and movements of the cursor, which are not followed: ECMA-48, control sequences.
+// Colours and cursor movements, which are removed: the control sequences of ECMA-48.
 const CONTROL_SEQUENCES = /\x1b\[[0-?]*[ -/]*[@-~]/g;
 
 export class Terminal {
   #box;
   /** @type {Piece[]} */
-  #waiting = [];
+  #pending = [];
   #timer = 0;
   /** @type {{ element: HTMLElement, size: number }[]} */
   #blocks = [];
   #size = 0;
-  /** @type {Span | null}  what is being written */
+  /** @type {Span | null}  the run of text that is being written */
   #span = null;
   #note = Object.assign(document.createElement("div"), { className: "note", textContent: "Earlier output is not shown." });
 
@@ -25,7 +25,7 @@ export class Terminal {
     this.#box = box;
   }
 
-  /** Begin a cell by its code, as at a prompt. @param {string} code */
+  /** Start a cell by showing its code, as at a prompt. @param {string} code */
   begin(code) {
     this.flush();
     const echo = this.#begin("given");
@@ -35,24 +35,24 @@ export class Terminal {
     this.#scroll();
   }
 
-  /** @param {Piece} piece */
+  /** Write text. It is shown after a few milliseconds, together with other text. @param {Piece} piece */
   write(piece) {
-    this.#waiting.push(piece);
-    // Drawn once for many pieces. An animation frame would not come while the tab is in the background.
+    this.#pending.push(piece);
+    // A timer, because animation frames stop while the tab is in the background.
     this.#timer ||= window.setTimeout(() => this.flush(), 16);
   }
 
-  /** Show what has been written. */
+  /** Show the pending text now. */
   flush() {
     clearTimeout(this.#timer);
     this.#timer = 0;
-    if (!this.#waiting.length) return;
-    for (const { stream, text } of joined(this.#waiting)) {
-      // A traceback is one, as its last line stands out.
-      const parts = stream === "error" ? [text] : inBlocks(text.replace(CONTROL_SEQUENCES, ""));
+    if (!this.#pending.length) return;
+    for (const { stream, text } of joined(this.#pending)) {
+      // A traceback stays whole, because its last line has a style of its own.
+      const parts = stream === "error" ? [text] : splitText(text.replace(CONTROL_SEQUENCES, ""));
       for (const part of parts) this.#put(stream, part);
     }
-    this.#waiting = [];
+    this.#pending = [];
     this.#scroll();
   }
 
@@ -61,10 +61,10 @@ export class Terminal {
     this.#box.replaceChildren();
     this.#blocks = [];
     this.#size = 0;
-    this.#begin("written"); // a cell that runs goes on writing
+    this.#begin("written"); // for the output of a running cell
   }
 
-  /** All that is shown, for the clipboard. */
+  /** All text that is shown, for the clipboard. */
   text() {
     this.flush();
     const texts = [...this.#box.children].map((block) => block.textContent?.replace(/\n$/, "") ?? "");
@@ -74,8 +74,8 @@ export class Terminal {
   /** @param {string} stream @param {string} text */
   #put(stream, text) {
     const size = this.#blocks.at(-1)?.size ?? Infinity;
-    const mayEnd = this.#span?.atLineStart ?? true;
-    if ((size > BLOCK_CHARACTERS && mayEnd) || size > MAX_CHARACTERS / 2) this.#begin("written");
+    const canSplit = this.#span?.atLineStart ?? true;
+    if ((size > BLOCK_CHARACTERS && canSplit) || size > MAX_CHARACTERS / 2) this.#begin("written");
     if (this.#span?.stream !== stream) {
       this.#span = new Span(stream);
       this.#blocks.at(-1)?.element.append(this.#span.element);
@@ -84,7 +84,7 @@ export class Terminal {
     this.#count(text.length);
   }
 
-  /** @param {string} name */
+  /** Start a block. @param {string} name  its CSS class */
   #begin(name) {
     const element = Object.assign(document.createElement("div"), { className: name });
     this.#box.append(element);
@@ -93,7 +93,7 @@ export class Terminal {
     return element;
   }
 
-  /** Count what the last block got, and drop the oldest where there is too much. @param {number} characters */
+  /** Count the characters of the last block, and remove the oldest blocks beyond the limit. @param {number} characters */
   #count(characters) {
     this.#blocks[this.#blocks.length - 1].size += characters;
     this.#size += characters;
@@ -110,7 +110,7 @@ export class Terminal {
   }
 }
 
-/** Pieces of the same stream that follow each other, as one. @param {Piece[]} pieces */
+/** Join consecutive pieces of the same stream. @param {Piece[]} pieces */
 function joined(pieces) {
   /** @type {Piece[]} */
   const runs = [];
@@ -122,8 +122,8 @@ function joined(pieces) {
   return runs;
 }
 
-/** The text in parts of whole lines, each about as long as a block. @param {string} text */
-function inBlocks(text) {
+/** Split text at line ends, into parts about as long as a block. @param {string} text */
+function splitText(text) {
   const parts = [];
   while (text.length > BLOCK_CHARACTERS) {
     const end = text.indexOf("\n", BLOCK_CHARACTERS) + 1;
@@ -134,7 +134,7 @@ function inBlocks(text) {
   return text ? [...parts, text] : parts;
 }
 
-/** A run of text of one stream, whose last line may be overwritten. */
+/** A run of text of one stream. Its last line can be overwritten. */
 class Span {
   element = document.createElement("span");
   stream;
@@ -173,11 +173,11 @@ class Span {
     this.#line.data = line;
   }
 
-  /** A traceback; its last line says what happened. @param {string} text */
+  /** Write a traceback, with its last line, the exception, in bold. @param {string} text */
   #writeError(text) {
     const end = text.trimEnd().lastIndexOf("\n") + 1;
-    const what = document.createElement("b");
-    what.textContent = text.slice(end);
-    this.element.append(text.slice(0, end), what);
+    const exception = document.createElement("b");
+    exception.textContent = text.slice(end);
+    this.element.append(text.slice(0, end), exception);
   }
 }

@@ -1,7 +1,7 @@
 """Waits that an interrupt ends: `time.sleep`, and what Pyodide runs synchronously, such as `asyncio.run`.
 
-While a cell waits, the browser suspends Python (JSPI) and the worker hears messages. Pyodide's own waits take no notice
-of those: a signal is cleared before Python runs on, and a task that is cancelled hears of it at its next `await`.
+While a cell waits, the browser suspends Python (JSPI), and the worker receives messages. An interrupt does not end
+Pyodide's own waits: the signal is cleared before Python resumes, and a cancelled task notices only at its next `await`.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ import pyodide.webloop
 import pyodide_js
 from pyodide.ffi import can_run_sync, run_sync
 
-# Where Python cannot be suspended, sleep looks for an interrupt this often.
-LOOK_S = 0.05
+# Without JSPI, sleep checks for an interrupt this often.
+CHECK_S = 0.05
 
 
 class Waits:
-    """What a session waits for. There is one: making it puts its functions in the place of Pyodide's."""
+    """The waits of the session. Its constructor replaces Pyodide's functions by its own, so there is one instance."""
 
     def __init__(self) -> None:
-        self._going: list[asyncio.Task[Any]] = []
-        self._sleep = pyodide.webloop._orig_sleep  # that of CPython, which keeps the thread
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._sleep = pyodide.webloop._orig_sleep  # CPython's sleep, which blocks the thread
         time.sleep = self.sleep
-        pyodide.webloop.run_sync = self.run_sync  # of asyncio.run and run_until_complete
+        pyodide.webloop.run_sync = self.run_sync  # used by asyncio.run and run_until_complete
 
     def interrupt(self) -> bool:
-        """Raise KeyboardInterrupt in what waits now; false where nothing does."""
-        for task in self._going:
+        """Raise KeyboardInterrupt in the current wait. Return False if nothing waits."""
+        for task in self._tasks:
             task.cancel()
-        return bool(self._going)
+        return bool(self._tasks)
 
     def run_sync(self, awaitable: Awaitable[Any]) -> Any:
-        """Wait for an awaitable and return what comes of it."""
+        """Wait for an awaitable and return its result."""
         task = asyncio.ensure_future(_outcome(awaitable))
-        self._going.append(task)
+        self._tasks.append(task)
         try:
             value, error = run_sync(task)
         finally:
-            self._going.remove(task)
+            self._tasks.remove(task)
         if isinstance(error, asyncio.CancelledError) and task.cancelling():
             raise KeyboardInterrupt
         if error is not None:
@@ -49,20 +49,20 @@ class Waits:
         return value
 
     def sleep(self, seconds: float) -> None:
-        """As `time.sleep`."""
+        """Wait as `time.sleep` does."""
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
         if can_run_sync():
             self.run_sync(asyncio.sleep(seconds))
             return
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self._sleep(min(left, LOOK_S))
+        while (remaining := end - time.monotonic()) > 0:
+            self._sleep(min(remaining, CHECK_S))
             pyodide_js.checkInterrupt()
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """What comes of an awaitable. An exception that left its task would be reported there, too."""
+    """Return an awaitable's result and exception. An exception that leaves the task would also be logged there."""
     try:
         return await awaitable, None
     except BaseException as error:

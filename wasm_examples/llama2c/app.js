@@ -1,18 +1,23 @@
 import { isolate } from "../../web/isolation.js";
-import { Kept } from "../../web/kept.js";
-import { Latest } from "../../web/latest.js";
-import { Figures, ProblemBox, ProgressBar, Status, aborted, element, megabytes, onDrop, readNumber } from "../../web/page.js";
+import { parseGguf } from "../../web/model-files.js";
+import { ModelPage } from "../../web/model-page.js";
+import { Figures, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, readNumber } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
-import { Runtime, SITE } from "../../web/tallow.js";
+import { StoredDownloads } from "../../web/stored-downloads.js";
+import { SITE } from "../../web/tallow.js";
 import { kindOf } from "./files.js";
 
-/** @import { Loaded, Source, Started } from "../../web/protocol.js" */
+/** @import { ModelChoice, ModelView } from "../../web/model-page.js" */
+/** @import { Started } from "../../web/protocol.js" */
 /** @import { Kind } from "./files.js" */
-/** @typedef {{ name: string, files: Record<string, Source> }} Choice  without files the model that comes with tallow */
-/** @typedef {Choice & { size: string, origin: string, url: string }} Preset  `url` is what the browser may keep */
+/** @typedef {{ name: string, description: string, context: number }} Model */
+/** @typedef {ModelChoice & { size: string, origin: string, url: string }} Preset  `url` is the address of its weights */
 
-/** @type {Preset} */
-const PACKAGED = { name: "stories", files: {}, size: "built in", origin: "trained by tallow", url: "" };
+const EXAMPLE_GGUF = "Qwen/Qwen3-0.6B-GGUF:Qwen3-0.6B-Q8_0.gguf";
+const ADDRESS_HINT = "Addresses begin with https://. A model without a tokenizer is a GGUF file.";
+
+/** The model that comes with tallow. @type {Preset} */
+const PACKAGED = { name: "stories", files: async () => ({}), size: "built in", origin: "trained by tallow", url: "" };
 
 const page = {
   modelName: element("model-name", HTMLElement),
@@ -32,134 +37,82 @@ const page = {
   topP: element("top-p", HTMLInputElement),
   seed: element("seed", HTMLInputElement),
 };
-const status = new Status(element("status", HTMLElement));
-const problems = new ProblemBox(element("error", HTMLElement));
-const progress = new ProgressBar(element("progress", HTMLElement));
-const downloads = new Kept(element("kept", HTMLElement), markKept);
+/** @type {ModelView} */
+const view = {
+  ...pageView(),
+  modelName: page.modelName,
+  noModel: "No model. Choose one.",
+  figures: new Figures(element("stats", HTMLElement), ["Speed", "Tokens", "Prompt", "Kernels", "Page to first word"]),
+  downloads: new StoredDownloads(element("downloads", HTMLElement), markStored),
+};
+const { status, problems } = view;
 
-/** Loads models and tells stories, one of each at a time. */
+/** Loads models and writes stories, one of each at a time. */
 class Storyteller {
-  #runtime = Runtime.create();
-  /** @type {Promise<Started>} */
-  #started;
-  /** @type {{ name: string, description: string, context: number } | null}  the model in memory; one that cannot be loaded leaves it there */
-  #current = null;
-  /** @type {Choice}  what was last asked for, whatever became of it */
+  /** @type {ModelChoice}  the last choice, even if it could not be loaded */
   #choice = PACKAGED;
-  /** @type {Latest<boolean>}  whether the model can be used */
-  #loading = new Latest();
-  /** @type {Latest<void>} */
-  #writing = new Latest();
-  #numbers = new Numbers();
+  #numbers = new Numbers(view.figures);
+  /** @type {ModelPage<ModelChoice, Model>} */
+  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), libraries: ["huggingface_tokenizers"] }, {
+    onStart: (started) => this.#numbers.start(started),
+    onLoad: ({ name }, { info }) => {
+      const { layers, width, context, parameters } = info;
+      const description = `${name}: ${count(parameters)} parameters, ${layers} layers of ${width}, context of ${context} tokens`;
+      return { name, description, context };
+    },
+    onModel: (model) => markPreset(model?.name ?? null),
+  });
 
   constructor() {
-    this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { onProgress: (report) => progress.show(report) });
-    this.#started.then(
-      (started) => {
-        this.#numbers.start(started);
-        if (this.#loading.busy) return;
-        progress.hide();
-        status.say("Python is ready. Choose a model.");
-      },
-      (error) => {
-        progress.hide();
-        status.say("Python is not running.");
-        problems.show(error, { label: "Try again", action: () => location.reload() });
-      },
-    );
     this.load(PACKAGED);
   }
 
-  /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
-  async load(choice) {
-    this.#writing.stop();
+  /** Load a model in place of the one that is loading or loaded. @param {ModelChoice} choice */
+  load(choice) {
     this.#choice = choice;
-    problems.hide();
-    await this.#beginLoading(choice);
+    this.#page.load(choice);
   }
 
-  /** @param {Choice} choice */
-  async #beginLoading(choice) {
-    status.say(`Loading ${choice.name}`);
-    page.modelName.textContent = `Loading ${choice.name}`;
-    markPreset(null);
-    await this.#loading.begin((signal) => this.#load(choice, signal));
-    if (this.#loading.busy) return; // another load has taken over the page
-    progress.hide();
-    page.modelName.textContent = this.#current?.description ?? "No model. Choose a model and its tokenizer.";
-    markPreset(this.#current?.name ?? null);
-    downloads.show();
+  /** Write a story with the current options, in place of the one that is being written. */
+  generate() {
+    this.#page.work((signal) => this.#generate(signal), { failed: "No new story." });
   }
 
-  /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
-  async #load({ name, files }, signal) {
-    try {
-      await Promise.race([this.#started, aborted(signal)]);
-    } catch {
-      return false; // when Python did not start, the page says so already
-    }
-    try {
-      const loaded = await this.#runtime.load(files, { onProgress: (report) => progress.show(report), signal });
-      const { layers, width, context, parameters } = loaded.info;
-      const description = `${name}: ${count(parameters)} parameters, ${layers} layers of ${width}, context of ${context} tokens`;
-      this.#current = { name, description, context };
-      this.#numbers.load(loaded);
-      status.say(["Ready.", loaded.notice ?? ""].join(" ").trim());
-      return true;
-    } catch (error) {
-      if (!signal.aborted) {
-        status.say(`${name} could not be loaded.`);
-        problems.show(error);
-      }
-      return false;
-    }
-  }
-
-  /** Write a story by the options as they are now, in place of the one that is being written. */
-  async generate() {
-    problems.hide();
-    await this.#writing.begin((signal) => this.#tryToWrite(signal));
+  /** Stop loading and writing. */
+  stop() {
+    this.#page.stop();
   }
 
   /** @param {AbortSignal} signal */
-  async #tryToWrite(signal) {
-    try {
-      const options = readOptions();
-      if (!this.#current && !this.#loading.busy) this.#beginLoading(this.#choice); // it was stopped, or failed
-      let usable = true;
-      if (this.#loading.busy) {
-        status.say("The story starts when the model has loaded.");
-        usable = Boolean(await Promise.race([this.#loading.done, aborted(signal)]));
-      }
-      if (!usable || !this.#current) return; // why not is on the page already
-      const { context } = this.#current;
-      const length = await this.#write(options, signal);
-      const cut = options.steps > context && length >= context;
-      status.say(cut ? `Done. The story ends at ${context} tokens of your ${options.steps}: that is the model's context.` : "Done.");
-    } catch (error) {
-      if (signal.aborted) return;
-      status.say("No new story.");
-      problems.show(error);
-    }
+  async #generate(signal) {
+    const options = readOptions();
+    if (!this.#page.model && !this.#page.isLoading) this.#page.loadForWork(this.#choice); // its load was stopped, or failed
+    const usable = await this.#page.ready("The story starts when the model has loaded.", signal);
+    if (!usable || !this.#page.model) return; // the page says why
+    const { context } = this.#page.model;
+    const length = await this.#write(options, signal);
+    const isCut = options.steps > context && length >= context;
+    status.say(isCut ? `Done. The story ends at ${context} tokens of your ${options.steps}: that is the model's context.` : "Done.");
   }
 
-  /** @param {Record<string, unknown>} options @param {AbortSignal} signal @returns {Promise<number>} how many tokens there are */
+  /** @param {Record<string, unknown>} options @param {AbortSignal} signal @returns {Promise<number>}  the tokens of the prompt and the story */
   async #write(options, signal) {
     status.say("Writing");
     document.body.classList.add("burning");
     page.output.setAttribute("aria-busy", "true");
     page.output.classList.add("stale");
-    const given = document.createElement("span");
-    given.className = "given";
+    const prompt = document.createElement("span");
+    prompt.className = "given";
     const story = document.createTextNode("");
     let length = 0;
     try {
-      for await (const { text, stats } of this.#runtime.generate(options, { signal })) {
-        if (given.isConnected) story.appendData(text);
+      for await (const { text, stats } of this.#page.runtime.generate(options, { signal })) {
+        if (prompt.isConnected) story.appendData(text);
         else {
-          given.textContent = text;
+          // Only now: if Python rejects the options, the last story stays.
+          prompt.textContent = text;
           page.output.classList.remove("stale");
-          page.output.replaceChildren(given, story); // not before: options that Python refuses leave the last story there
+          page.output.replaceChildren(prompt, story);
         }
         length = stats.prompt_tokens + stats.tokens;
         this.#numbers.write(stats);
@@ -171,20 +124,16 @@ class Storyteller {
       page.output.removeAttribute("aria-busy");
     }
   }
-
-  /** Stop whatever is loading or being written. */
-  async stop() {
-    const isLoading = this.#loading.busy;
-    if (!isLoading && !this.#writing.busy) return status.remark("Nothing is running.");
-    await Promise.all([this.#loading.stop(), this.#writing.stop()]);
-    if (this.#loading.busy || this.#writing.busy) return; // something else has begun
-    status.say(isLoading ? "Loading stopped." : "Stopped.");
-  }
 }
 
-/** What the page measures: how fast the model writes, and where the time before went. */
+/** The measurements of the page: the speed of the model, and how long everything before took. */
 class Numbers {
-  #figures = new Figures(element("stats", HTMLElement), ["Speed", "Tokens", "Prompt", "Kernels", "Page to first word"]);
+  #figures;
+
+  /** @param {Figures} figures */
+  constructor(figures) {
+    this.#figures = figures;
+  }
 
   /** @param {Started} started */
   start({ tallow, python, seconds }) {
@@ -194,21 +143,14 @@ class Numbers {
     this.#figures.show("Versions", `tallow ${tallow}, Python ${python}`);
   }
 
-  /** @param {Loaded} loaded */
-  load({ info, bytes, seconds }) {
-    this.#figures.show("Model load", `${seconds.toFixed(2)} s${bytes ? `, ${megabytes(bytes)}` : ""}`);
-    this.#figures.show("Kernels", info.kernels);
-  }
-
   /** @param {Record<string, number>} stats */
   write({ tokens, tokens_s, prompt_tokens, prompt_s }) {
     if (tokens && !this.#figures.has("Page to first word")) this.#figures.show("Page to first word", secondsSinceOpening());
-    // The first token comes with the prompt; the rate is that of the others.
+    // The time of the first token is that of the prompt, so the rate counts the others only.
     if (tokens > 1 && tokens_s) this.#figures.show("Speed", `${Math.round((tokens - 1) / tokens_s)} tokens/s`);
-    this.#figures.show("Tokens", `${tokens} after ${prompt_tokens} given`);
+    this.#figures.show("Tokens", `${tokens} after a prompt of ${prompt_tokens}`);
     if (tokens) this.#figures.show("Prompt", `${Math.round(prompt_s * 1000)} ms`);
   }
-
 }
 
 function secondsSinceOpening() {
@@ -230,7 +172,7 @@ function count(n) {
   return n >= 1e6 ? `${(n / 1e6).toFixed(1)} million` : n.toLocaleString("en");
 }
 
-/** The model that is here already, those of the server this page comes from, and those of others. @returns {Promise<Preset[]>} */
+/** The packaged model, the models of this server, and models of other servers. @returns {Promise<Preset[]>} */
 async function findPresets() {
   const [site, own] = await Promise.all(
     [new URL("site.json", SITE), new URL("presets.json", import.meta.url)].map(async (url) => (await fetch(url)).json()),
@@ -240,7 +182,7 @@ async function findPresets() {
   const preset = ({ name, bytes, model, tokenizer }, origin) => {
     const url = new URL(model, SITE).href;
     const files = { model: { url }, tokenizer: { url: new URL(tokenizer, SITE).href } };
-    return { name, files, size: megabytes(bytes), origin, url };
+    return { name, files: async () => files, size: megabytes(bytes), origin, url };
   };
   return [
     PACKAGED,
@@ -259,15 +201,15 @@ function showPresets(presets, storyteller) {
       button.dataset.name = name;
       button.dataset.url = url;
       button.setAttribute("aria-pressed", "false");
-      const weight = document.createElement("span");
-      weight.className = "size";
-      weight.textContent = size;
-      const where = document.createElement("small");
-      where.textContent = origin;
-      where.dataset.origin = origin;
-      button.append(name, weight, where);
+      const sizeLabel = document.createElement("span");
+      sizeLabel.className = "size";
+      sizeLabel.textContent = size;
+      const originLabel = document.createElement("small");
+      originLabel.textContent = origin;
+      originLabel.dataset.origin = origin;
+      button.append(name, sizeLabel, originLabel);
       button.onclick = () => {
-        clearFiles();
+        clearChosenFiles();
         storyteller.load({ name, files });
       };
       const item = document.createElement("li");
@@ -284,29 +226,41 @@ function markPreset(name) {
   }
 }
 
-/** @param {Set<string>} urls  that the browser keeps */
-function markKept(urls) {
+/** @param {Set<string>} urls  the downloads that the browser stores */
+function markStored(urls) {
   for (const button of page.presets.querySelectorAll("button")) {
-    const where = button.querySelector("small");
-    if (where) where.textContent = urls.has(button.dataset.url ?? "") ? "kept in this browser" : (where.dataset.origin ?? "");
+    const originLabel = button.querySelector("small");
+    if (originLabel) originLabel.textContent = urls.has(button.dataset.url ?? "") ? "kept in this browser" : (originLabel.dataset.origin ?? "");
   }
 }
 
-function clearFiles() {
+function clearChosenFiles() {
   page.modelFile.value = "";
   page.tokenizerFile.value = "";
 }
 
-/** Load the two chosen files, or say which is missing. @param {Storyteller} storyteller */
-function loadFiles(storyteller) {
+/** Load the chosen GGUF file, or both files of a llama2.c model, or say which one is missing. @param {Storyteller} storyteller */
+async function loadChosenFiles(storyteller) {
   const model = page.modelFile.files?.[0];
   const tokenizer = page.tokenizerFile.files?.[0];
-  if (model && tokenizer) storyteller.load({ name: model.name, files: { model: { file: model }, tokenizer: { file: tokenizer } } });
-  else if (model) status.say("Now choose the model's tokenizer.");
+  const hasGguf = model && (await isGguf(model));
+  if (model !== page.modelFile.files?.[0] || tokenizer !== page.tokenizerFile.files?.[0]) return; // chosen anew meanwhile
+  if (model && hasGguf) {
+    page.tokenizerFile.value = "";
+    storyteller.load({ name: model.name, files: async () => ({ "GGUF file": { file: model } }) });
+  } else if (model && tokenizer) {
+    const files = { model: { file: model }, tokenizer: { file: tokenizer } };
+    storyteller.load({ name: model.name, files: async () => files });
+  } else if (model) status.say("Now choose the model's tokenizer.");
   else if (tokenizer) status.say("Now choose the model.");
 }
 
-/** @param {Storyteller} storyteller */
+/** Whether a file is GGUF; false if it cannot be read, which loading it reports. @param {File} file */
+async function isGguf(file) {
+  return (await kindOf(file).catch(() => null)) === "GGUF file";
+}
+
+/** Load a GGUF file, or the model and the tokenizer of llama2.c, from addresses. @param {Storyteller} storyteller */
 function loadAddresses(storyteller) {
   problems.hide();
   /** @param {HTMLInputElement} input @param {string} name */
@@ -314,23 +268,30 @@ function loadAddresses(storyteller) {
     const text = input.value.trim();
     if (!/^https?:/.test(text) || !URL.canParse(text)) {
       input.focus();
-      throw new Problem("BadAddress", `"${text}" is no address of a ${name}.`, "It begins with https://");
+      throw new Problem("BadAddress", `"${text}" is not the address of a ${name}.`, ADDRESS_HINT);
     }
     return new URL(text).href;
   };
   try {
+    if (!page.tokenizerUrl.value.trim()) {
+      const { name, find } = parseGguf(page.modelUrl.value, EXAMPLE_GGUF);
+      clearChosenFiles();
+      storyteller.load({ name, files: async (signal) => ({ "GGUF file": await find(signal) }) });
+      return;
+    }
     const model = address(page.modelUrl, "model");
     const tokenizer = address(page.tokenizerUrl, "tokenizer");
-    clearFiles();
-    storyteller.load({ name: model.split("/").pop() || model, files: { model: { url: model }, tokenizer: { url: tokenizer } } });
+    clearChosenFiles();
+    const files = { model: { url: model }, tokenizer: { url: tokenizer } };
+    storyteller.load({ name: model.split("/").pop() || model, files: async () => files });
   } catch (error) {
     problems.show(error);
   }
 }
 
-/** Take dropped files as if they had been chosen, each in its place. @param {File[]} dropped @param {Storyteller} storyteller */
+/** Put each dropped file into the field of its kind, then load them. @param {File[]} dropped @param {Storyteller} storyteller */
 async function takeDrop(dropped, storyteller) {
-  /** @type {Map<Kind, File>} */
+  /** @type {Map<"model" | "tokenizer", File>} */
   const files = new Map();
   for (const file of dropped) {
     /** @type {Kind} */
@@ -340,28 +301,24 @@ async function takeDrop(dropped, storyteller) {
     } catch (error) {
       return problems.show(new Problem("ReadError", `${file.name} could not be read: ${error}`, "Drop files, not folders."));
     }
-    const other = files.get(kind);
-    if (other) return problems.show(new Problem("TwoOfAKind", `${other.name} and ${file.name} are each a ${kind}.`, "Drop one model and one tokenizer."));
-    files.set(kind, file);
+    const role = kind === "tokenizer" ? kind : "model";
+    const other = files.get(role);
+    if (other) return problems.show(new Problem("TwoOfAKind", `${other.name} and ${file.name} are both a ${role}.`, "Drop one GGUF file, or one model and its tokenizer."));
+    files.set(role, file);
   }
   problems.hide();
-  for (const [kind, file] of files) {
-    const alone = new DataTransfer();
-    alone.items.add(file);
-    (kind === "model" ? page.modelFile : page.tokenizerFile).files = alone.files;
+  for (const [role, file] of files) {
+    const transfer = new DataTransfer(); // the only way to make a FileList
+    transfer.items.add(file);
+    (role === "model" ? page.modelFile : page.tokenizerFile).files = transfer.files;
   }
-  loadFiles(storyteller);
+  loadChosenFiles(storyteller);
 }
 
 /** @param {Storyteller} storyteller */
 function listen(storyteller) {
-  page.storyForm.onsubmit = (event) => {
-    event.preventDefault();
-    storyteller.generate();
-  };
-  page.prompt.onkeydown = (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) storyteller.generate();
-  };
+  onSubmit(page.storyForm, () => storyteller.generate());
+  onCtrlEnter(page.prompt, () => storyteller.generate());
   for (const button of page.examples.querySelectorAll("button")) {
     button.onclick = () => {
       page.prompt.value = button.textContent ?? "";
@@ -370,19 +327,16 @@ function listen(storyteller) {
   }
   page.stop.onclick = () => storyteller.stop();
   for (const input of [page.modelFile, page.tokenizerFile]) {
-    input.onchange = () => loadFiles(storyteller);
-    input.onclick = () => (input.value = ""); // else choosing the same file again, mended perhaps, would be no change
+    input.onchange = () => loadChosenFiles(storyteller);
+    input.onclick = () => (input.value = ""); // otherwise, choosing the same file again would not be a change
   }
-  page.addressForm.onsubmit = (event) => {
-    event.preventDefault();
-    loadAddresses(storyteller);
-  };
+  onSubmit(page.addressForm, () => loadAddresses(storyteller));
   onDrop(element("drop", HTMLElement), (files) => takeDrop(files, storyteller));
 }
 
 const storyteller = new Storyteller();
 listen(storyteller);
-loadFiles(storyteller); // browsers keep the files of a form over a reload
+loadChosenFiles(storyteller); // browsers keep the files of a form when the page reloads
 isolate();
 showPresets(await findPresets(), storyteller);
-await downloads.show();
+await view.downloads.refresh();

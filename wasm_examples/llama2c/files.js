@@ -1,17 +1,20 @@
-/** Tells a llama2.c checkpoint from a tokenizer by its first bytes, so that both can be dropped at once. */
+/** Distinguish GGUF files, llama2.c checkpoints and tokenizers by their first bytes, so that any can be dropped. */
 
-/** @typedef {"model" | "tokenizer"} Kind */
+/** @typedef {"GGUF file" | "model" | "tokenizer"} Kind  as the files are named in app.py */
 
-// The length of the longest piece, then per piece: a float32 score, its length, its UTF-8 text.
+const GGUF = "GGUF";
+
+// A tokenizer has the length of the longest piece, then for each piece a float32 score, its length and its UTF-8 text.
 const FIRST_PIECE_LENGTH_AT = 8;
 const FIRST_PIECE_AT = 12;
 
 /**
- * Where a tokenizer has the text of its first piece, a checkpoint has small integers, which are full of zero bytes.
+ * Return the kind of a file; "model" is a llama2.c checkpoint. At the text of a tokenizer's first piece, a checkpoint has small integers with zero bytes.
  * @param {Blob} file
  * @returns {Promise<Kind>}
  */
 export async function kindOf(file) {
+  if ((await file.slice(0, GGUF.length).text()) === GGUF) return "GGUF file";
   const head = new DataView(await file.slice(0, 64).arrayBuffer());
   if (head.byteLength < FIRST_PIECE_AT) return "model";
   const longest = head.getInt32(0, true);

@@ -1,6 +1,6 @@
 import { showInk } from "../../web/canvas.js";
 import { isolate } from "../../web/isolation.js";
-import { Figures, ProblemBox, ProgressBar, Status, element, onDrop, readNumber, save } from "../../web/page.js";
+import { Figures, element, onDrop, onSubmit, pageView, readNumber, save, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
 import { LossCurve } from "./curve.js";
@@ -12,14 +12,14 @@ import { Samples } from "./samples.js";
 /** @typedef {{ loss: number, accuracy: number, train_accuracy: number } | null} Evaluation */
 /** @typedef {{ losses: Float32Array, steps: number, epochs: number, seconds: number, evaluation: Evaluation }} Report */
 /**
- * What app.py says of the data and the network; the rest of it is what Plane and Samples take.
+ * The data and the network, as app.py describes them. The other fields are the arguments of Plane and Samples.
  * @typedef {{ new: boolean, images: boolean, parameters: number, examples: [number, number], steps: number,
  *   evaluation: Evaluation, code: string, kernels: string } & Record<string, any>} Description
  */
 
-// Python trains this long at a time: two frames of a 60 Hz screen, after which it hears what the reader has changed.
+// Python trains this long at a time, two frames of a 60 Hz screen; between two slices it takes changed settings.
 const SLICE_S = 1 / 30;
-// How often the pictures are drawn anew while it trains.
+// How often the pictures are redrawn during training.
 const VIEW_MS = { points: 80, images: 300 };
 const MODULES = ["datasets.py", "digits.py", "files.py", "points.py", "script.py", "settings.py", "training.py"];
 
@@ -46,7 +46,7 @@ const page = {
   reset: element("reset", HTMLButtonElement),
   boundary: element("boundary", HTMLCanvasElement),
   logarithmic: element("logarithmic", HTMLInputElement),
-  guess: element("guess", HTMLElement),
+  prediction: element("prediction", HTMLElement),
   probabilities: element("probabilities", HTMLElement),
   classify: element("classify", HTMLButtonElement),
   clearPad: element("clear-pad", HTMLButtonElement),
@@ -54,24 +54,23 @@ const page = {
   copy: element("copy", HTMLButtonElement),
   code: element("code", HTMLElement),
 };
-const status = new Status(element("status", HTMLElement));
-const problems = new ProblemBox(element("error", HTMLElement));
-const progress = new ProgressBar(element("progress", HTMLElement));
+const view = pageView();
+const { status, problems, progress } = view;
 const FIGURES = ["Epochs", "Steps", "Loss", "Test: loss", "Test: accuracy", "Training: accuracy", "Speed", "Parameters"];
 
-/** Trains one network at a time. Python answers calls one after the other, so what is asked first is done first. */
+/** Trains one network at a time. Python answers calls one after the other, in the order of the calls. */
 class Workbench {
   #runtime = Runtime.create();
   /** @type {Promise<void>} */
   #started;
-  /** @type {object | null}  the run that goes on; another Train makes another */
+  /** @type {object | null}  identifies the current run; null while paused */
   #run = null;
   #ended = Promise.resolve();
   /** @type {Description | null} */
-  #described = null;
+  #description = null;
   #viewedAt = -Infinity;
   #steps = 0;
-  #isImported = false; // the network's weights, before its first step here
+  #isImported = false; // whether the weights came from a file, with no step since
   #hasFiles = false;
   #figures = new Figures(element("stats", HTMLElement), FIGURES);
   #curve = new LossCurve(element("loss-curve", HTMLCanvasElement));
@@ -87,14 +86,10 @@ class Workbench {
       async () => {
         progress.hide();
         if (await this.configure()) status.say(this.#run ? "Training." : "Python is ready. Press Train.");
-        else if (this.#needsFiles) this.#sayWhatIs();
+        else if (this.#needsFiles) this.#showState();
         else status.say("Python is ready.");
       },
-      (error) => {
-        progress.hide();
-        status.say("Python is not running.");
-        problems.show(error, { label: "Try again", action: () => location.reload() });
-      },
+      (error) => showStartFailure(view, error),
     );
   }
 
@@ -102,20 +97,20 @@ class Workbench {
     return page.dataset.value === "files" && !this.#hasFiles;
   }
 
-  /** The status that fits the network as it is, whatever was said before. */
-  #sayWhatIs() {
+  /** Set the status line to the state of the network. */
+  #showState() {
     if (this.#needsFiles) status.say("Choose a file of images and its file of labels, or drop both on the page.");
     else if (this.#run) status.say("Training.");
     else if (this.#steps) status.say(`Paused after ${this.#steps.toLocaleString("en")} ${this.#steps === 1 ? "step" : "steps"}.`);
     else status.say(`The network ${this.#isImported ? "has the weights of a file" : "is new"}. Press Train.`);
   }
 
-  /** Take what has been changed in the form. */
+  /** Apply a change of the form. */
   async change() {
-    if ((await this.configure()) || this.#needsFiles) this.#sayWhatIs();
+    if ((await this.configure()) || this.#needsFiles) this.#showState();
   }
 
-  /** Give Python the settings of the form. @returns {Promise<boolean>} whether it took them */
+  /** Send the settings of the form to Python. @returns {Promise<boolean>}  whether Python accepted them */
   async configure() {
     showChoices();
     if (this.#needsFiles) {
@@ -144,7 +139,7 @@ class Workbench {
       await this.#started;
       if (!(await this.configure())) {
         if (!this.#run || this.#run === run) this.#run = null;
-        return this.#sayWhatIs();
+        return this.#showState();
       }
       if (this.#run === run) status.say("Training.");
       document.body.classList.add("burning");
@@ -157,7 +152,7 @@ class Workbench {
         this.#run = null;
         document.body.classList.remove("burning");
       }
-      if (this.#described) await this.#view();
+      if (this.#description) await this.#view();
     }
   }
 
@@ -165,50 +160,50 @@ class Workbench {
     if (!this.#run) return status.remark("Nothing is running.");
     this.#run = null;
     status.say("Pausing.");
-    await this.#ended; // the slice that Python is at
-    if (!this.#run) this.#sayWhatIs();
+    await this.#ended; // after the slice that Python computes
+    if (!this.#run) this.#showState();
   }
 
-  /** One batch. */
+  /** Train on one batch. */
   async step() {
     this.#run = null;
     const done = (await this.configure()) && (await this.#guarded(() => this.#advance(0)));
     if (done) status.say(`Step ${this.#steps.toLocaleString("en")}.`);
-    else this.#sayWhatIs();
+    else this.#showState();
   }
 
-  /** Throw the network away, and begin with it as it was before its first step. */
+  /** Restore the network to its state before the first step. */
   async reset() {
     this.#run = null;
     const done = await this.#guarded(async () => {
       await this.#started;
-      if (this.#described) await this.#show(await this.#runtime.call("reset"));
+      if (this.#description) await this.#show(await this.#runtime.call("reset"));
     });
-    if (done) this.#sayWhatIs();
+    if (done) this.#showState();
   }
 
   /** @param {number} x @param {number} y */
   addPoint(x, y) {
-    if (page.dataset.value !== "own" || !this.#described) return;
-    const chosen = /** @type {HTMLInputElement} */ (document.querySelector("input[name=class]:checked"));
+    if (page.dataset.value !== "own" || !this.#description) return;
+    const { value } = /** @type {HTMLInputElement} */ (document.querySelector("input[name=class]:checked"));
     return this.#guarded(async () => {
-      await this.#show(await this.#runtime.call("add_point", { x, y, label: Number(chosen.value) }));
+      await this.#show(await this.#runtime.call("add_point", { x, y, label: Number(value) }));
     });
   }
 
   async clearPoints() {
     this.#run = null;
-    if (await this.#guarded(async () => this.#show(await this.#runtime.call("clear_points")))) this.#sayWhatIs();
+    if (await this.#guarded(async () => this.#show(await this.#runtime.call("clear_points")))) this.#showState();
   }
 
-  /** What the network takes the drawing for. */
+  /** Show the network's prediction for the drawing. */
   classify() {
     return this.#guarded(() => this.#classify());
   }
 
   clearPad() {
     this.#pad.clear();
-    page.guess.textContent = "Draw a digit from 0 to 9.";
+    page.prediction.textContent = "Draw a digit from 0 to 9.";
     page.probabilities.replaceChildren();
     showInk(page.seen, new Uint8Array(), 28);
   }
@@ -218,7 +213,7 @@ class Workbench {
     this.#curve.scale(logarithmic);
   }
 
-  /** Offer the weights as a file. */
+  /** Save the weights as a file. */
   export() {
     return this.#guarded(async () => {
       await this.#started;
@@ -228,28 +223,28 @@ class Workbench {
     });
   }
 
-  /** Go on with weights of a file. @param {File} file */
+  /** Continue with the weights in a file. @param {File} file */
   async import(file) {
-    let done = false;
+    let isDone = false;
     await this.#guarded(async () => {
       if (!(await this.configure())) return;
       status.say(`Reading ${file.name}.`);
       await this.#load({ weights: { file } });
       await this.#show({ ...(await this.#runtime.call("configure", readSettings())), new: true });
       this.#isImported = true;
-      done = true;
+      isDone = true;
     });
-    this.#sayWhatIs();
-    if (done) status.remark(`The network has the weights of ${file.name}.`);
+    this.#showState();
+    if (isDone) status.remark(`The network has the weights of ${file.name}.`);
   }
 
   /** Train on images and labels. @param {File[]} files */
   async takeData(files) {
-    let taken = "";
+    let summary = "";
     await this.#guarded(async () => {
       if (files.length !== 2) {
-        const chosen = files.length === 1 ? `${files[0].name} alone is` : `${files.length} files are`;
-        throw new Problem("TwoFiles", `${chosen} not a dataset.`, "Choose two files together: images and their labels. Weights are in one file, which ends in .safetensors.");
+        const subject = files.length === 1 ? `${files[0].name} alone is` : `${files.length} files are`;
+        throw new Problem("TwoFiles", `${subject} not a dataset.`, "Choose two files together: images and their labels. Weights are in one file, which ends in .safetensors.");
       }
       status.say("Reading the files.");
       await this.#started;
@@ -257,10 +252,10 @@ class Workbench {
       this.#hasFiles = true;
       page.dataset.value = "files";
       page.network.value = "cnn";
-      if (await this.configure()) taken = `${info.examples.toLocaleString("en")} images of ${info.names[0]}. Press Train.`;
+      if (await this.configure()) summary = `${info.examples.toLocaleString("en")} images of ${info.names[0]}. Press Train.`;
     });
-    if (taken) status.say(taken);
-    else this.#sayWhatIs();
+    if (summary) status.say(summary);
+    else this.#showState();
   }
 
   /** @param {Record<string, Source>} sources */
@@ -275,23 +270,23 @@ class Workbench {
   /** @param {number} seconds */
   async #advance(seconds) {
     /** @type {Report} */
-    const { losses, steps, epochs, seconds: spent, evaluation } = await this.#runtime.call("advance", { seconds });
+    const { losses, steps, epochs, seconds: duration, evaluation } = await this.#runtime.call("advance", { seconds });
     this.#curve.add(losses);
     this.#showCounts(steps, epochs);
     this.#figures.show("Loss", short(losses[losses.length - 1]));
-    this.#figures.show("Speed", `${Math.round(losses.length / spent)} steps/s`);
+    this.#figures.show("Speed", `${Math.round(losses.length / duration)} steps/s`);
     if (evaluation) this.#showEvaluation(evaluation);
     this.#curve.draw();
-    const pause = VIEW_MS[this.#described?.images ? "images" : "points"];
+    const pause = VIEW_MS[this.#description?.images ? "images" : "points"];
     if (!this.#run || performance.now() - this.#viewedAt > pause) await this.#view();
   }
 
-  /** Draw what the network says now. */
+  /** Draw the current predictions. */
   async #view() {
     this.#viewedAt = performance.now();
-    const { classes, sure } = await this.#runtime.call("view");
-    if (!this.#described?.images) return this.#plane.setField({ classes, sure });
-    this.#samples.setGuesses(classes, sure);
+    const { classes, confidence } = await this.#runtime.call("view");
+    if (!this.#description?.images) return this.#plane.setField({ classes, confidence });
+    this.#samples.setPredictions(classes, confidence);
     if (this.#pad.strokes.length) await this.#classify();
   }
 
@@ -300,7 +295,7 @@ class Workbench {
     const { pixels, probabilities } = await this.#runtime.call("classify", { strokes: this.#pad.strokes });
     showInk(page.seen, pixels, 28);
     const best = probabilities.indexOf(Math.max(...probabilities));
-    page.guess.textContent = `Prediction: ${best}, ${Math.round(100 * probabilities[best])}%.`;
+    page.prediction.textContent = `Prediction: ${best}, ${Math.round(100 * probabilities[best])}%.`;
     page.probabilities.replaceChildren(
       ...[...probabilities].map((probability, digit) => {
         const item = document.createElement("li");
@@ -313,27 +308,27 @@ class Workbench {
     );
   }
 
-  /** @param {Description} described */
-  async #show(described) {
-    this.#described = described;
-    page.code.textContent = described.code;
-    const [train, held] = described.examples;
+  /** @param {Description} description */
+  async #show(description) {
+    this.#description = description;
+    page.code.textContent = description.code;
+    const [train, test] = description.examples;
     page.dataHint.textContent =
       page.dataset.value === "own"
         ? `${train} points, too few for a test set: all are in the training set.`
-        : `${train.toLocaleString("en")} training examples, ${held.toLocaleString("en")} test examples.`;
-    this.#figures.show("Parameters", described.parameters.toLocaleString("en"));
-    this.#figures.show("Kernels", described.kernels);
-    showFor(described.images ? "images" : "points");
-    if (described.images) this.#samples.setImages(described.pixels, described.labels);
-    else this.#plane.setPoints(/** @type {any} */ (described));
-    if (described.new) {
+        : `${train.toLocaleString("en")} training examples, ${test.toLocaleString("en")} test examples.`;
+    this.#figures.show("Parameters", description.parameters.toLocaleString("en"));
+    this.#figures.show("Kernels", description.kernels);
+    showFor(description.images ? "images" : "points");
+    if (description.images) this.#samples.setImages(description.pixels, description.labels);
+    else this.#plane.setPoints(/** @type {any} */ (description));
+    if (description.new) {
       this.#isImported = false;
       this.#curve.clear();
       this.#showCounts(0, 0);
       for (const name of ["Loss", "Speed"]) this.#figures.show(name, "–");
     }
-    if (described.evaluation) this.#showEvaluation(described.evaluation);
+    if (description.evaluation) this.#showEvaluation(description.evaluation);
     await this.#view();
   }
 
@@ -346,13 +341,13 @@ class Workbench {
 
   /** @param {NonNullable<Evaluation>} evaluation */
   #showEvaluation({ loss, accuracy, train_accuracy }) {
-    this.#curve.addHeld(loss);
+    this.#curve.addTestLoss(loss);
     this.#figures.show("Test: loss", short(loss));
     this.#figures.show("Test: accuracy", `${(100 * accuracy).toFixed(1)}%`);
     this.#figures.show("Training: accuracy", `${(100 * train_accuracy).toFixed(1)}%`);
   }
 
-  /** Do something that may fail, and say so. @param {() => Promise<unknown>} action @returns {Promise<boolean>} */
+  /** Run an action and show its error, if any. @param {() => Promise<unknown>} action @returns {Promise<boolean>}  whether it succeeded */
   async #guarded(action) {
     problems.hide();
     try {
@@ -397,7 +392,7 @@ function showChoices() {
   if (page.network.disabled) page.network.value = "mlp";
 }
 
-/** Show what is of points, or of images. @param {"points" | "images"} kind */
+/** Show the parts of the page for points, or for images. @param {"points" | "images"} kind */
 function showFor(kind) {
   for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".middle [data-for]"))) {
     part.hidden = part.dataset.for !== kind;
@@ -410,9 +405,9 @@ function listen(workbench) {
   page.pause.onclick = () => workbench.pause();
   page.step.onclick = () => workbench.step();
   page.reset.onclick = () => workbench.reset();
-  page.settings.onsubmit = (event) => event.preventDefault();
+  onSubmit(page.settings, () => {}); // the fields have handlers of their own
   page.dataset.onchange = () => {
-    // Images suit convolutions, and points do not.
+    // Convolutions suit images only.
     page.network.value = ["digits", "files"].includes(page.dataset.value) ? "cnn" : "mlp";
     workbench.change();
   };
@@ -429,11 +424,11 @@ function listen(workbench) {
   };
   page.dataFiles.onchange = () => workbench.takeData([...(page.dataFiles.files ?? [])]);
   for (const input of [page.import, page.dataFiles]) {
-    input.onclick = () => (input.value = ""); // else choosing the same file again, mended perhaps, would be no change
+    input.onclick = () => (input.value = ""); // otherwise, choosing the same file again would not be a change
   }
   page.copy.onclick = async () => {
     await navigator.clipboard.writeText(page.code.textContent ?? "");
-    status.remark("The script is copied.");
+    status.remark("The script was copied.");
   };
   onDrop(element("drop", HTMLElement), (files) => {
     if (files.length === 1 && files[0].name.endsWith(".safetensors")) workbench.import(files[0]);

@@ -1,4 +1,4 @@
-"""A network trains in the tab: the Python behind app.js, which calls the methods of `Demo`."""
+"""The Python behind app.js, which trains a network by calling the methods of `Demo`."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from tallow import kernels
 from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.io import safetensors
 
-# What the page calls a file of weights, whatever its own name is; all others are of a dataset.
+# The page's name for a file of weights; files of other names belong to a dataset.
 WEIGHTS = "weights"
-# What is used of files with more: a tab holds it as float32 beside the rest.
+# Further images are ignored: a tab has to hold the images as float32.
 MAX_IMAGES = 20_000
-# The part of the plane that is shown, from -VIEW to VIEW either way, and how finely it is asked what the network says.
+# The part of the plane that is shown, from -VIEW to VIEW on both axes, and the number of predictions along each axis.
 VIEW = 1.4
 GRID = 72
 SAMPLES = 24
-# Looking at how training goes takes at most this share of the time.
-EVALUATING = 0.25
+# Evaluation takes at most this share of the training time.
+EVALUATION_SHARE = 0.25
 
 
 class NotANumber(TallowError, ArithmeticError):
-    """Training has gone where no number is."""
+    """The loss is not finite."""
 
 
 class Demo:
-    """One dataset, one network, one trainer; `configure` comes before everything else."""
+    """One dataset, one network and one trainer. The page calls `configure` first."""
 
     def __init__(self) -> None:
         self._settings: Settings
         self._dataset: Dataset
         self._trainer: Trainer
-        self._data_key: object = None  # what the dataset and the network were made of
+        self._data_key: object = None  # the settings that the dataset and the network were built from
         self._network_key: object = None
         self._points: list[tuple[float, float, int]] = []
         self._files: tuple[tl.Tensor, tl.Tensor, tuple[str, str]] | None = None
-        self._evaluated_s = 0.0  # what the last evaluation took
-        self._trained_s = 0.0  # since then
+        self._evaluated_s = 0.0  # the duration of the last evaluation
+        self._trained_s = 0.0  # the training time since then
 
-    # ------------------------------------------------------------------------------------------------ what is trained
+    # ---------------------------------------------------------------------------------------- settings and the dataset
 
     def configure(self, **form: Any) -> dict[str, Any]:
-        """Take the settings. A network that they still describe goes on, whatever its optimizer is now."""
+        """Apply the settings. The network is only replaced if its data or its layers have changed."""
         settings = Settings(**form)
         dataset = self._dataset if settings.data_key() == self._data_key else self._make(settings)
         new = settings.network_key() != self._network_key
@@ -69,21 +69,22 @@ class Demo:
         return self._description(new)
 
     def reset(self) -> dict[str, Any]:
-        """The network as it was before its first step."""
+        """Restore the network to its state before the first step."""
         self._trainer = _new_trainer(self._settings, self._dataset)
         return self._description(new=True)
 
     def add_point(self, x: float, y: float, label: int) -> dict[str, Any]:
-        """Another point of the reader's. The network goes on with it, unless it has no output for that class."""
+        """Add a point of the user. The network is only replaced if it has no output for the point's class."""
         datasets.check_point(x, y, label)
         self._points.append((round(x, 3), round(y, 3), label))
-        return self._take_points()
+        return self._use_points()
 
     def clear_points(self) -> dict[str, Any]:
+        """Remove the user's points."""
         self._points.clear()
-        return self._take_points()
+        return self._use_points()
 
-    def _take_points(self) -> dict[str, Any]:
+    def _use_points(self) -> dict[str, Any]:
         before, self._dataset = self._dataset, datasets.own_points(self._points)
         new = self._dataset.classes != before.classes
         if new:
@@ -99,26 +100,26 @@ class Demo:
             return datasets.drawn_digits(settings.seed)
         if settings.dataset == "files":
             if self._files is None:
-                raise ArgumentError("there are no files yet", mend="choose a file of images and its file of labels")
+                raise ArgumentError("there are no files yet", hint="choose a file of images and its file of labels")
             return datasets.image_files(*self._files, MAX_IMAGES, settings.seed)
         return datasets.shape(settings.dataset, settings.noise, settings.seed)
 
     def _description(self, new: bool) -> dict[str, Any]:
-        """What the page shows beside the training itself; `new` says whether the network is."""
+        """Return what the page shows about the data and the network; `new` is whether the network was replaced."""
         data, network = self._dataset.data, self._trainer.network
         description = {
             "new": new,
             "images": self._dataset.has_images,
             "parameters": sum(parameter.numel() for parameter in network.parameters()),
-            "examples": [len(data.train), len(data.held)],
+            "examples": [len(data.train), len(data.test)],
             "steps": self._trainer.steps,
             "evaluation": self._evaluate(),
             "code": write_script(self._settings, self._dataset, network),
             "kernels": kernels.info().library,
         }
         if self._dataset.has_images:
-            shown = data.held[:SAMPLES]
-            return description | {"pixels": _bytes(data.x[shown]), "labels": _bytes(data.y[shown], 1)}
+            samples = data.test[:SAMPLES]
+            return description | {"pixels": _bytes(data.x[samples]), "labels": _bytes(data.y[samples], 1)}
         trained = tl.zeros(len(data.x)).index_fill(0, data.train, 1)
         plane = {"view": VIEW, "points": data.x.numpy().ravel(), "trained": _bytes(trained, 1)}
         return description | plane | {"labels": _bytes(data.y, 1)}
@@ -126,62 +127,62 @@ class Demo:
     # ------------------------------------------------------------------------------------------------------- training
 
     def advance(self, seconds: float) -> dict[str, Any]:
-        """Train for that long, one batch at least."""
+        """Train for this long, at least one batch."""
         trainer = self._trainer
         if len(trainer.data.y.unique()) < 2:
-            raise ArgumentError("there is nothing to tell apart", mend="draw points of two classes first")
+            raise ArgumentError("all points have the same class", hint="add points of two classes first")
         started = time.perf_counter()
         losses: list[float] = []
-        spent = 0.0
-        while not trainer.diverged and (not losses or spent < seconds):
+        duration = 0.0
+        while not trainer.diverged and (not losses or duration < seconds):
             losses.append(trainer.step())
-            spent = time.perf_counter() - started
+            duration = time.perf_counter() - started
         if trainer.diverged:
             raise NotANumber(
-                "the loss is no longer a number", mend="lower the learning rate, then press Reset and Train"
+                "the loss is no longer a number", hint="lower the learning rate, then press Reset and Train"
             )
-        self._trained_s += spent
+        self._trained_s += duration
         report = {"losses": np.array(losses, np.float32), "steps": trainer.steps, "epochs": trainer.epochs}
-        report |= {"seconds": spent, "evaluation": None}
-        if seconds == 0 or self._trained_s * EVALUATING > self._evaluated_s:
+        report |= {"seconds": duration, "evaluation": None}
+        if seconds == 0 or self._trained_s * EVALUATION_SHARE > self._evaluated_s:
             report["evaluation"] = self._evaluate()
         return report
 
     def _evaluate(self) -> dict[str, float] | None:
-        if not len(self._trainer.data.held):
+        if not len(self._trainer.data.test):
             return None
         started = time.perf_counter()
         evaluation = self._trainer.evaluate()
         self._evaluated_s, self._trained_s = time.perf_counter() - started, 0.0
         return evaluation
 
-    # ------------------------------------------------------------------------------------------------ what it says now
+    # ----------------------------------------------------------------------------------------------------- predictions
 
     def view(self) -> dict[str, Any]:
-        """The classes that the network sees, and how sure it is of each, 0 to 255: of the plane or of the samples."""
+        """Return the predicted classes of the plane or of the samples, with the confidence of each, 0 to 255."""
         if self._dataset.has_images:
-            x = self._dataset.data.x[self._dataset.data.held[:SAMPLES]]
+            x = self._dataset.data.x[self._dataset.data.test[:SAMPLES]]
         else:
-            across = tl.linspace(-VIEW, VIEW, GRID)
-            rows, columns = tl.meshgrid(-across, across, indexing="ij")  # the first row is the highest
+            axis = tl.linspace(-VIEW, VIEW, GRID)
+            rows, columns = tl.meshgrid(-axis, axis, indexing="ij")  # the first row is at the top
             x = tl.stack([columns, rows], dim=-1).reshape(-1, 2)
-        sure, classes = self._trainer.logits(x).softmax(1).max(1)
-        return {"classes": _bytes(classes, 1), "sure": _bytes(sure)}
+        confidence, classes = self._trainer.logits(x).softmax(1).max(1)
+        return {"classes": _bytes(classes, 1), "confidence": _bytes(confidence)}
 
     def classify(self, strokes: list[list[list[float]]]) -> dict[str, Any]:
-        """What the network takes a drawing for. Strokes are corners [x, y], in any unit, y downwards."""
+        """Classify a drawing. Each stroke is a list of points [x, y], in any unit, with y downwards."""
         if not self._dataset.has_images:
-            raise ArgumentError("this network sees points, not drawings", mend="choose digits")
-        pieces = [[stroke[0], *stroke] for stroke in strokes if stroke]  # a dot too is a piece, from itself to itself
-        if not pieces:
-            raise ArgumentError("the drawing is empty", mend="draw a digit first")
-        image = digits.ink(digits.segments(pieces)[None], tl.tensor([2.5]))
+            raise ArgumentError("this network classifies points, not drawings", hint="choose digits")
+        lines = [[stroke[0], *stroke] for stroke in strokes if stroke]  # a dot is a segment from a point to itself
+        if not lines:
+            raise ArgumentError("the drawing is empty", hint="draw a digit first")
+        image = digits.ink(digits.segments(lines)[None], tl.tensor([2.5]))
         return {"pixels": _bytes(image), "probabilities": self._trainer.logits(image).softmax(1).numpy().ravel()}
 
     # ---------------------------------------------------------------------------------------------------------- files
 
     def export(self) -> bytes:
-        """The weights as a safetensors file."""
+        """Return the weights as a safetensors file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "weights.safetensors")
             safetensors.save(self._trainer.network.state_dict(), path)
@@ -195,19 +196,21 @@ class Demo:
         return None
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
-        """Weights for the network that there is, or images and labels, which `configure` will find."""
+        """Load weights into the network; or images and labels, which the next `configure` uses."""
         if WEIGHTS in files:
             self._import(files[WEIGHTS])
             return {}
         self._files = read_pair(files)
-        self._data_key = self._network_key = None  # they may be of the files before
+        self._data_key = self._network_key = None  # the dataset may be that of earlier files
         return {"names": self._files[2], "examples": len(self._files[1])}
 
     def _import(self, file: npt.NDArray[np.uint8]) -> None:
         tensors = safetensors.load(file)
-        odd = [key for key, tensor in tensors.items() if not tensor.isfinite().all()]
-        if odd:
-            raise CheckpointError(f"weights: {odd[0]} holds what is no number", mend="save weights before they diverge")
+        not_finite = [key for key, tensor in tensors.items() if not tensor.isfinite().all()]
+        if not_finite:
+            raise CheckpointError(
+                f"weights: {not_finite[0]} has NaN or infinity", hint="save weights before they diverge"
+            )
         trainer = _new_trainer(self._settings, self._dataset)
         trainer.network.load_state_dict(tensors)
         self._trainer = trainer
@@ -220,5 +223,5 @@ def _new_trainer(settings: Settings, dataset: Dataset) -> Trainer:
 
 
 def _bytes(values: tl.Tensor, scale: int = 255) -> npt.NDArray[np.uint8]:
-    """Numbers in 0..1 as 0..255, or whole ones as they are."""
+    """Convert values in 0..1 to bytes in 0..255; with `scale=1`, integers stay unchanged."""
     return (values * scale).nan_to_num(0).round().to(tl.uint8).numpy().ravel()

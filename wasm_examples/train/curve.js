@@ -1,14 +1,14 @@
-/** The loss, step by step, drawn on a canvas. */
+/** A plot of the loss at each step. */
 
-import { begin, redrawn } from "../../web/canvas.js";
+import { clearCanvas, redrawOnChange } from "../../web/canvas.js";
 
-// More steps than this are drawn as means over equally many.
+// More steps than this are drawn as means over runs of steps.
 const MAX_BUCKETS = 400;
-// How much of the last value stays in the smooth line at each bucket.
+// The weight of the previous value in the exponential moving average.
 const SMOOTHING = 0.75;
 const MARGIN = { left: 46, right: 12, top: 10, bottom: 24 };
 
-/** Means over equally long runs of steps; the runs get longer as there are more. */
+/** Means over runs of steps. When there are MAX_BUCKETS means, the length of a run doubles. */
 class Buckets {
   /** @type {number[]} */
   means = [];
@@ -32,51 +32,51 @@ export class LossCurve {
   #canvas;
   #buckets = new Buckets();
   /** @type {{ step: number, loss: number }[]} */
-  #held = [];
+  #testLosses = [];
   #steps = 0;
   #logarithmic = false;
 
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.#canvas = canvas;
-    redrawn(canvas, () => this.draw());
+    redrawOnChange(canvas, () => this.draw());
   }
 
   clear() {
     this.#buckets = new Buckets();
-    this.#held = [];
+    this.#testLosses = [];
     this.#steps = 0;
     this.draw();
   }
 
-  /** @param {boolean} logarithmic */
+  /** Set the scale of the loss axis. @param {boolean} logarithmic */
   scale(logarithmic) {
     this.#logarithmic = logarithmic;
     this.draw();
   }
 
-  /** @param {Float32Array} losses  of the batches since the last time */
+  /** Add the losses of the batches since the last call; `draw` shows them. @param {Float32Array} losses */
   add(losses) {
     for (const loss of losses) this.#buckets.add(loss);
     this.#steps += losses.length;
   }
 
-  /** The loss on what is held out, now. @param {number} loss */
-  addHeld(loss) {
-    this.#held.push({ step: this.#steps, loss });
-    if (this.#held.length > MAX_BUCKETS) this.#held = this.#held.filter((_, i) => i % 2 === 0);
+  /** Add the loss of the test set at the current step. @param {number} loss */
+  addTestLoss(loss) {
+    this.#testLosses.push({ step: this.#steps, loss });
+    if (this.#testLosses.length > MAX_BUCKETS) this.#testLosses = this.#testLosses.filter((_, i) => i % 2 === 0);
   }
 
   draw() {
-    const { width, height, context, color } = begin(this.#canvas);
+    const { width, height, context, color } = clearCanvas(this.#canvas);
     const plot = { x: MARGIN.left, y: MARGIN.top, w: width - MARGIN.left - MARGIN.right, h: height - MARGIN.top - MARGIN.bottom };
     const smooth = smoothed(this.#buckets.means);
-    const [low, high] = this.#range([...smooth, ...this.#held.map(({ loss }) => loss)]);
+    const [low, high] = this.#range([...smooth, ...this.#testLosses.map(({ loss }) => loss)]);
     const last = Math.max(this.#steps, 10);
-    const form = this.#logarithmic ? Math.log : (/** @type {number} */ value) => value;
+    const transform = this.#logarithmic ? Math.log : (/** @type {number} */ value) => value;
     const x = (/** @type {number} */ step) => plot.x + (step / last) * plot.w;
     const y = (/** @type {number} */ loss) => {
-      const share = (form(Math.min(Math.max(loss, low), high)) - form(low)) / (form(high) - form(low));
+      const share = (transform(Math.min(Math.max(loss, low), high)) - transform(low)) / (transform(high) - transform(low));
       return plot.y + (1 - share) * plot.h;
     };
 
@@ -100,13 +100,13 @@ export class LossCurve {
     }
 
     const { means, size } = this.#buckets;
-    const places = means.map((_, i) => x((i + 1) * size));
-    line(context, places, means.map(y), color("--loss-faint"), 1);
-    line(context, places, smooth.map(y), color("--loss"), 2);
-    line(context, this.#held.map(({ step }) => x(step)), this.#held.map(({ loss }) => y(loss)), color("--held"), 2);
+    const xs = means.map((_, i) => x((i + 1) * size));
+    line(context, xs, means.map(y), color("--loss-faint"), 1);
+    line(context, xs, smooth.map(y), color("--loss"), 2);
+    line(context, this.#testLosses.map(({ step }) => x(step)), this.#testLosses.map(({ loss }) => y(loss)), color("--test-loss"), 2);
   }
 
-  /** @param {number[]} values @returns {[number, number]} */
+  /** The range of the loss axis. @param {number[]} values @returns {[number, number]} */
   #range(values) {
     if (!values.length) return this.#logarithmic ? [0.01, 1] : [0, 1];
     const high = Math.max(...values) * 1.08 || 1;
@@ -114,10 +114,10 @@ export class LossCurve {
   }
 }
 
-/** @param {number[]} values */
+/** The exponential moving average. @param {number[]} values */
 function smoothed(values) {
-  let at = values[0];
-  return values.map((value) => (at = SMOOTHING * at + (1 - SMOOTHING) * value));
+  let average = values[0];
+  return values.map((value) => (average = SMOOTHING * average + (1 - SMOOTHING) * value));
 }
 
 /** About `count` round numbers from `low` to `high`. @param {number} low @param {number} high @param {number} count */
@@ -125,16 +125,16 @@ function ticks(low, high, count) {
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find((round) => round * power >= rough) ?? 10);
-  const found = [];
-  for (let tick = Math.ceil(low / step) * step; tick <= high * (1 + 1e-9); tick += step) found.push(tick);
-  return found;
+  const values = [];
+  for (let tick = Math.ceil(low / step) * step; tick <= high * (1 + 1e-9); tick += step) values.push(tick);
+  return values;
 }
 
-/** @param {number} low @param {number} high */
+/** The powers of ten from `low` to `high`. @param {number} low @param {number} high */
 function decades(low, high) {
-  const found = [];
-  for (let power = Math.ceil(Math.log10(low)); 10 ** power <= high; power++) found.push(10 ** power);
-  return found;
+  const values = [];
+  for (let power = Math.ceil(Math.log10(low)); 10 ** power <= high; power++) values.push(10 ** power);
+  return values;
 }
 
 /** @param {CanvasRenderingContext2D} context @param {number[]} xs @param {number[]} ys @param {string} style @param {number} width */

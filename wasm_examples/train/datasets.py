@@ -1,4 +1,4 @@
-"""What can be trained on. Each dataset comes with the code that makes it in a script, for script.py to show."""
+"""The datasets, each with the code that script.py writes to make it again."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import tallow as tl
 from tallow.errors import ArgumentError
 
 POINTS = 500
-DIGITS_OF_A_KIND = 150
-CLASSES_OF_POINTS = 4
+IMAGES_PER_STYLE = 150
+POINT_CLASSES = 4
 SHAPES = {"moons": points.two_moons, "circles": points.circles, "spirals": points.spirals, "xor": points.xor}
 
 SPLIT = """
 order = tl.randperm(len(x))
-train, held = order[len(x) // 5 :], order[: len(x) // 5]
+train, test = order[len(x) // 5 :], order[: len(x) // 5]
 """
 READ_IDX = '''\
 def read_idx(path):
-    """An array in MNIST's format: two zeros, the type of its numbers, how many axes, their lengths, the numbers."""
+    """Read an array in MNIST's format: two zeros, the data type, the number of axes, their lengths, the values."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
         data = file.read()
     shape = struct.unpack_from(f">{data[3]}I", data, 4)
@@ -36,7 +36,7 @@ def read_idx(path):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Data, and the lines of a script that make them again."""
+    """Data, and the lines of a script that make it again."""
 
     title: str
     data: Data
@@ -50,59 +50,59 @@ class Dataset:
 
 
 def shape(name: str, noise: float, seed: int) -> Dataset:
-    """One of SHAPES."""
+    """Return points in the plane, in one of SHAPES."""
     function = SHAPES[name]
     tl.manual_seed(seed)
     x, y = function(POINTS, noise)
-    made = f"tl.manual_seed({seed})\nx, y = {function.__name__}({POINTS}, noise={noise:g})"
-    code = f"{inspect.getsource(function)}\n\n{made}{SPLIT}"
+    call = f"tl.manual_seed({seed})\nx, y = {function.__name__}({POINTS}, noise={noise:g})"
+    code = f"{inspect.getsource(function)}\n\n{call}{SPLIT}"
     return Dataset(function.__name__.replace("_", " "), split(x, y), 2, ("import math",), code)
 
 
 def drawn_digits(seed: int) -> Dataset:
-    """The digits of digits.py."""
+    """Return the digits that digits.py draws."""
     tl.manual_seed(seed)
-    x, y = digits.drawn_digits(DIGITS_OF_A_KIND)
+    x, y = digits.drawn_digits(IMAGES_PER_STYLE)
     source = inspect.getsource(digits)
-    made = f"tl.manual_seed({seed})\nx, y = drawn_digits({DIGITS_OF_A_KIND})"
-    code = f"{source[source.index('def arc') :]}\n\n{made}{SPLIT}"
+    call = f"tl.manual_seed({seed})\nx, y = drawn_digits({IMAGES_PER_STYLE})"
+    code = f"{source[source.index('def arc') :]}\n\n{call}{SPLIT}"
     return Dataset("drawn digits", split(x, y), 10, ("import math", "from itertools import pairwise"), code)
 
 
-def own_points(given: Sequence[tuple[float, float, int]]) -> Dataset:
-    """Points (x, y, class) of the reader's. There may be few, so none are held out."""
-    table = tl.tensor(given, dtype=tl.float32).reshape(-1, 3)
+def own_points(user_points: Sequence[tuple[float, float, int]]) -> Dataset:
+    """Return the user's points (x, y, class). There may be few, so all are in the training set and the test set."""
+    table = tl.tensor(user_points, dtype=tl.float32).reshape(-1, 3)
     x, y = table[:, :2], table[:, 2].long()
-    every = tl.arange(len(x))
-    rows = "".join(f"    [{x:g}, {y:g}, {label}],\n" for x, y, label in given)
+    indices = tl.arange(len(x))
+    rows = "".join(f"    [{x:g}, {y:g}, {label}],\n" for x, y, label in user_points)
     code = (
-        f"points = tl.tensor([\n{rows}])\nx, y = points[:, :2], points[:, 2].long()\ntrain = held = tl.arange(len(x))\n"
+        f"points = tl.tensor([\n{rows}])\nx, y = points[:, :2], points[:, 2].long()\ntrain = test = tl.arange(len(x))\n"
     )
-    classes = max([2, *(label + 1 for _, _, label in given)])
-    return Dataset("points of your own", Data(x, y, every, every), classes, (), code)
+    classes = max([2, *(label + 1 for _, _, label in user_points)])
+    return Dataset("your own points", Data(x, y, indices, indices), classes, (), code)
 
 
 def image_files(images: tl.Tensor, labels: tl.Tensor, names: tuple[str, str], limit: int, seed: int) -> Dataset:
-    """The first `limit` of images (N, 28, 28) and labels (N,), uint8, that came from files of those names."""
+    """Return the first `limit` images (N, 28, 28) and labels (N,), uint8, of the files with these names."""
     tl.manual_seed(seed)
     x, y = images[:limit].unsqueeze(1) / 255, labels[:limit].long()
-    some = f"[:{limit}]" if len(images) > limit else ""
+    limited = f"[:{limit}]" if len(images) > limit else ""
     code = (
         f"{READ_IDX}tl.manual_seed({seed})\n"
-        f"x = read_idx({names[0]!r}){some}.unsqueeze(1) / 255\n"
-        f"y = read_idx({names[1]!r}){some}.long()"
+        f"x = read_idx({names[0]!r}){limited}.unsqueeze(1) / 255\n"
+        f"y = read_idx({names[1]!r}){limited}.long()"
         f"{SPLIT}"
     )
     return Dataset(names[0], split(x, y), 10, ("import gzip", "import struct", "", "import numpy as np"), code)
 
 
 def split(x: tl.Tensor, y: tl.Tensor) -> Data:
-    """A fifth is held out."""
+    """Split the examples at random: a fifth is the test set."""
     order = tl.randperm(len(x))
     return Data(x, y, order[len(x) // 5 :], order[: len(x) // 5])
 
 
 def check_point(x: float, y: float, label: int) -> None:
-    """Raises: ArgumentError for a point that is not in the plane that the page shows, or of no class of its."""
-    if not (-2 <= x <= 2 and -2 <= y <= 2 and 0 <= label < CLASSES_OF_POINTS):
-        raise ArgumentError(f"point ({x}, {y}) of class {label}", mend="click into the plane")
+    """Raise ArgumentError for a point outside the plane that the page shows, or of an unknown class."""
+    if not (-2 <= x <= 2 and -2 <= y <= 2 and 0 <= label < POINT_CLASSES):
+        raise ArgumentError(f"point ({x}, {y}) of class {label}", hint="click the plane")

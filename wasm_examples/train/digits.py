@@ -1,6 +1,7 @@
-"""Digits drawn by a program: strokes, bent and turned at random, inked into images of MNIST's size.
+"""Digits drawn by a program: strokes, bent and rotated at random, rendered as images of MNIST's size.
 
-What a reader draws on the page is inked by the same `ink`, so a network sees both alike. The page's script shows all.
+The user's drawings are rendered by the same `ink`, so a network sees both alike. The page's script contains
+this code.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import tallow as tl
 
 
 def arc(x: float, y: float, width: float, height: float, begin: float, end: float) -> list[tuple[float, float]]:
-    """A part of an ellipse around (x, y), in corners; `begin` and `end` are in turns, clockwise from its right."""
+    """Return points on an arc of an ellipse around (x, y); `begin` and `end` are turns, clockwise from the right."""
     turns = [2 * math.pi * (begin + (end - begin) * i / 10) for i in range(11)]
     return [(x + width / 2 * math.cos(turn), y + height / 2 * math.sin(turn)) for turn in turns]
 
 
-# Digits and how they are written, some in more ways than one, in a square of side 1 whose y points down.
+# The strokes of each digit, some in several styles, in a square of side 1 with y downwards.
 STROKES = [
     (0, [arc(0.5, 0.5, 0.6, 1.0, 0, 1)]),
     (1, [[(0.5, 0.0), (0.5, 1.0)]]),
@@ -37,12 +38,12 @@ STROKES = [
 
 
 def segments(strokes: list[list[tuple[float, float]]]) -> tl.Tensor:
-    """The straight pieces of the strokes, by their two ends: (S, 2, 2)."""
+    """Return the line segments of the strokes, (S, 2, 2): two ends, x and y."""
     return tl.tensor([ends for stroke in strokes for ends in pairwise(stroke)])
 
 
 def scribble(ends: tl.Tensor, n: int) -> tl.Tensor:
-    """The same pieces n times, each time bent, slanted, stretched and turned anew: (n, S, 2, 2)."""
+    """Return n random variants of the segments, (n, S, 2, 2): bent, slanted, stretched and rotated."""
     ends = ends - 0.5
     ends = ends + 0.05 * tl.randn(n, 1, 1, 2) * tl.sin(2 * math.pi * (ends.flip(-1) + tl.rand(n, 1, 1, 2)))
     x, y = ends.unbind(-1)
@@ -52,13 +53,13 @@ def scribble(ends: tl.Tensor, n: int) -> tl.Tensor:
 
 
 def ink(ends: tl.Tensor, width: tl.Tensor) -> tl.Tensor:
-    """Images (N, 1, 28, 28) of pieces (N, S, 2, 2): in a box of 20 by 20, as MNIST's are, by pens of (N,) pixels."""
+    """Render segments (N, S, 2, 2), `width` (N,) pixels wide, as images (N, 1, 28, 28) with a drawing of 20 by 20."""
     low, high = ends.amin((1, 2)), ends.amax((1, 2))
     scale = 20 / (high - low).amax(1).clamp(min=1e-3)
     ends = (ends - (low + high)[:, None, None] / 2) * scale[:, None, None, None] + 13.5
     x, y = ends[:, :, 0, :, None, None].unbind(2)
     dx, dy = (ends[:, :, 1] - ends[:, :, 0])[..., None, None].unbind(2)
-    to_x, to_y = tl.arange(28) - x, tl.arange(28)[:, None] - y  # from where a piece begins to each pixel
+    to_x, to_y = tl.arange(28) - x, tl.arange(28)[:, None] - y  # from the start of each segment to each pixel
     length = (dx**2 + dy**2).clamp(min=1e-6)
     along = (to_x * (dx / length) + to_y * (dy / length)).clamp(0, 1)
     distance = ((to_x - along * dx) ** 2 + (to_y - along * dy) ** 2).amin(1).sqrt()
@@ -66,6 +67,6 @@ def ink(ends: tl.Tensor, width: tl.Tensor) -> tl.Tensor:
 
 
 def drawn_digits(n: int) -> tuple[tl.Tensor, tl.Tensor]:
-    """n images of each way of writing, and the digits that they show."""
+    """Return n images of each style of each digit, (N, 1, 28, 28), and the digits, (N,)."""
     images = [ink(scribble(segments(strokes), n), 1.5 + 2 * tl.rand(n)) for _, strokes in STROKES]
     return tl.cat(images), tl.tensor([digit for digit, _ in STROKES]).repeat_interleave(n)

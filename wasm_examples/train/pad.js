@@ -1,8 +1,8 @@
-/** A pad to draw one digit on, with a pointer, a finger or the arrow keys. */
+/** A pad to draw a digit on, with a pointer, a finger or the arrow keys. */
 
-import { begin, keyCursor, placeOn, redrawn } from "../../web/canvas.js";
+import { clearCanvas, keyCursor, pointerPosition, redrawOnChange } from "../../web/canvas.js";
 
-/** @typedef {[number, number][]} Stroke  corners, each way from 0 to 1 */
+/** @typedef {[number, number][]} Stroke  points, x and y from 0 to 1 */
 
 export class Pad {
   #canvas;
@@ -10,8 +10,8 @@ export class Pad {
   #onChange;
   /** @type {Stroke[]} */
   strokes = [];
-  /** @type {Stroke | null}  being drawn */
-  #open = null;
+  /** @type {Stroke | null}  the stroke that is being drawn */
+  #current = null;
 
   /** @param {HTMLCanvasElement} canvas @param {() => void} onChange  after every stroke */
   constructor(canvas, onChange) {
@@ -19,47 +19,47 @@ export class Pad {
     this.#onChange = onChange;
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
-      this.#begin(placeOn(canvas, event));
+      this.#begin(pointerPosition(canvas, event));
     });
     canvas.addEventListener("pointermove", (event) => {
-      if (!this.#open || !canvas.hasPointerCapture(event.pointerId)) return;
-      for (const between of event.getCoalescedEvents?.() ?? [event]) this.#open.push(placeOn(canvas, between));
+      if (!this.#current || !canvas.hasPointerCapture(event.pointerId)) return;
+      for (const part of event.getCoalescedEvents?.() ?? [event]) this.#current.push(pointerPosition(canvas, part));
       this.draw();
     });
     for (const type of ["pointerup", "pointercancel"]) canvas.addEventListener(type, () => this.#end());
     this.#cursor = keyCursor(canvas, 0.04, {
       move: () => {
-        if (this.#cursor.shown) this.#open?.push([this.#cursor.x, this.#cursor.y]);
+        if (this.#cursor.shown) this.#current?.push([this.#cursor.x, this.#cursor.y]);
         else this.#end();
         this.draw();
       },
-      press: () => (this.#open ? this.#end() : this.#begin([this.#cursor.x, this.#cursor.y])),
+      press: () => (this.#current ? this.#end() : this.#begin([this.#cursor.x, this.#cursor.y])),
     });
-    redrawn(canvas, () => this.draw());
+    redrawOnChange(canvas, () => this.draw());
   }
 
   clear() {
     this.strokes = [];
-    this.#open = null;
+    this.#current = null;
     this.draw();
   }
 
-  /** @param {[number, number]} place */
-  #begin(place) {
-    this.#open = [place];
-    this.strokes.push(this.#open);
+  /** @param {[number, number]} point */
+  #begin(point) {
+    this.#current = [point];
+    this.strokes.push(this.#current);
     this.draw();
   }
 
   #end() {
-    if (!this.#open) return;
-    this.#open = null;
+    if (!this.#current) return;
+    this.#current = null;
     this.draw();
     this.#onChange();
   }
 
   draw() {
-    const { width, height, context, color } = begin(this.#canvas);
+    const { width, height, context, color } = clearCanvas(this.#canvas);
     context.strokeStyle = color("--ink");
     context.lineWidth = width / 14;
     context.lineCap = context.lineJoin = "round";

@@ -1,34 +1,34 @@
-/** Points in the plane, and what the network says of every place. */
+/** The points in the plane, and the network's prediction at every position. */
 
-import { begin, keyCursor, placeOn, redrawn } from "../../web/canvas.js";
+import { clearCanvas, keyCursor, pointerPosition, redrawOnChange } from "../../web/canvas.js";
 
 const RADIUS = 4;
 
-/** @typedef {{ view: number, points: Float32Array, labels: Uint8Array, trained: Uint8Array }} Points  x, y of each in turn */
-/** @typedef {{ classes: Uint8Array, sure: Uint8Array }} Field  row by row, from the top left; `sure` is 0 to 255 */
+/** @typedef {{ view: number, points: Float32Array, labels: Uint8Array, trained: Uint8Array }} Points  `points` is x, y, x, y, ...; `view` is the largest coordinate shown */
+/** @typedef {{ classes: Uint8Array, confidence: Uint8Array }} Field  row by row, from the top left; `confidence` is 0 to 255 */
 
 export class Plane {
   #canvas;
   #cursor;
-  #field = new OffscreenCanvas(1, 1);
+  #image = new OffscreenCanvas(1, 1);
   /** @type {Points | null} */
   #points = null;
   /** @type {Field | null} */
-  #seen = null;
+  #field = null;
 
-  /** @param {HTMLCanvasElement} canvas @param {(x: number, y: number) => void} onPick  a place, in the points' unit */
+  /** @param {HTMLCanvasElement} canvas @param {(x: number, y: number) => void} onPick  called with the coordinates of a click */
   constructor(canvas, onPick) {
     this.#canvas = canvas;
     const pick = (/** @type {number} */ x, /** @type {number} */ y) => {
       const view = this.#points?.view ?? 1;
       onPick(view * (2 * x - 1), view * (1 - 2 * y));
     };
-    canvas.addEventListener("pointerdown", (event) => pick(...placeOn(canvas, event)));
+    canvas.addEventListener("pointerdown", (event) => pick(...pointerPosition(canvas, event)));
     this.#cursor = keyCursor(canvas, 0.02, {
       move: () => this.draw(),
       press: () => pick(this.#cursor.x, this.#cursor.y),
     });
-    redrawn(canvas, () => this.draw());
+    redrawOnChange(canvas, () => this.draw());
   }
 
   /** @param {Points} points */
@@ -39,25 +39,25 @@ export class Plane {
 
   /** @param {Field} field */
   setField(field) {
-    this.#seen = field;
+    this.#field = field;
     this.draw();
   }
 
   draw() {
     if (!this.#points) return;
-    const { width, height, context, color } = begin(this.#canvas);
+    const { width, height, context, color } = clearCanvas(this.#canvas);
     const colors = [0, 1, 2, 3].map((label) => color(`--class-${label}`));
-    if (this.#seen) {
-      this.#paint(this.#seen, colors);
+    if (this.#field) {
+      this.#paint(this.#field, colors);
       context.imageSmoothingQuality = "high";
-      context.drawImage(this.#field, 0, 0, width, height);
+      context.drawImage(this.#image, 0, 0, width, height);
     }
     const { view, points, labels, trained } = this.#points;
     labels.forEach((label, i) => {
       const x = ((points[2 * i] / view + 1) / 2) * width;
       const y = ((1 - points[2 * i + 1] / view) / 2) * height;
       context.beginPath();
-      mark(context, label, x, y);
+      addMarker(context, label, x, y);
       context.lineWidth = 1.5;
       context.fillStyle = trained[i] ? colors[label] : color("--card");
       context.strokeStyle = trained[i] ? color("--card") : colors[label];
@@ -72,19 +72,19 @@ export class Plane {
     }
   }
 
-  /** The colour of the class at each place, the stronger the surer. @param {Field} field @param {string[]} colors */
-  #paint({ classes, sure }, colors) {
+  /** Paint each position in the colour of its class, more opaque with higher confidence. @param {Field} field @param {string[]} colors */
+  #paint({ classes, confidence }, colors) {
     const side = Math.sqrt(classes.length);
     const image = new ImageData(side, side);
     const rgb = colors.map(components);
-    classes.forEach((label, i) => image.data.set([...rgb[label], 20 + 0.55 * sure[i]], 4 * i));
-    this.#field = new OffscreenCanvas(side, side);
-    /** @type {OffscreenCanvasRenderingContext2D} */ (this.#field.getContext("2d")).putImageData(image, 0, 0);
+    classes.forEach((label, i) => image.data.set([...rgb[label], 20 + 0.55 * confidence[i]], 4 * i));
+    this.#image = new OffscreenCanvas(side, side);
+    /** @type {OffscreenCanvasRenderingContext2D} */ (this.#image.getContext("2d")).putImageData(image, 0, 0);
   }
 }
 
-/** Classes differ in shape as well, for those who do not see the colours. @param {CanvasRenderingContext2D} context @param {number} label @param {number} x @param {number} y */
-function mark(context, label, x, y) {
+/** Add the marker of a class to the path. Classes differ in shape too, for users who cannot tell the colours apart. @param {CanvasRenderingContext2D} context @param {number} label @param {number} x @param {number} y */
+function addMarker(context, label, x, y) {
   const r = RADIUS;
   if (label === 0) context.arc(x, y, r, 0, 2 * Math.PI);
   else if (label === 1) context.rect(x - r + 0.5, y - r + 0.5, 2 * r - 1, 2 * r - 1);
@@ -95,7 +95,7 @@ function mark(context, label, x, y) {
   }
 }
 
-/** Red, green and blue of "#rrggbb". @param {string} color */
+/** The red, green and blue of "#rrggbb". @param {string} color */
 function components(color) {
   const number = Number.parseInt(color.trim().slice(1), 16);
   return [number >> 16, (number >> 8) & 255, number & 255];

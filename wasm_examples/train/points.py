@@ -1,4 +1,4 @@
-"""Points in the plane, in two classes that no straight line parts. The page's script shows the function it uses."""
+"""Points in the plane, in two classes that no straight line separates. The page's script contains these functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tallow as tl
 
 
 def two_moons(n: int, noise: float) -> tuple[tl.Tensor, tl.Tensor]:
-    """Two half circles, each with one end inside the other."""
+    """Return two half circles, each with one end inside the other."""
     label = tl.arange(n) % 2
     side = 1 - 2 * label
     angle = math.pi * tl.rand(n)
@@ -17,7 +17,7 @@ def two_moons(n: int, noise: float) -> tuple[tl.Tensor, tl.Tensor]:
 
 
 def circles(n: int, noise: float) -> tuple[tl.Tensor, tl.Tensor]:
-    """A circle inside another."""
+    """Return a circle inside another."""
     label = tl.arange(n) % 2
     radius = 0.9 - 0.5 * label
     angle = 2 * math.pi * tl.rand(n)
@@ -26,7 +26,7 @@ def circles(n: int, noise: float) -> tuple[tl.Tensor, tl.Tensor]:
 
 
 def spirals(n: int, noise: float) -> tuple[tl.Tensor, tl.Tensor]:
-    """Two arms that wind around each other."""
+    """Return two spiral arms that wind around each other."""
     label = tl.arange(n) % 2
     radius = tl.sqrt(tl.rand(n))
     angle = 3 * math.pi * radius + math.pi * label
@@ -35,7 +35,7 @@ def spirals(n: int, noise: float) -> tuple[tl.Tensor, tl.Tensor]:
 
 
 def xor(n: int, noise: float) -> tuple[tl.Tensor, tl.Tensor]:
-    """Four quarters of a square, opposite ones alike."""
+    """Return the four quarters of a square; opposite quarters have the same class."""
     xy = 2 * tl.rand(n, 2) - 1
     label = (xy[:, 0] * xy[:, 1] < 0).long()
     return xy + noise * tl.randn(n, 2), label

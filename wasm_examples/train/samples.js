@@ -1,4 +1,4 @@
-/** Images with what the network takes them for. */
+/** Test images and the network's predictions. */
 
 import { showInk } from "../../web/canvas.js";
 
@@ -14,7 +14,7 @@ export class Samples {
     this.#list = list;
   }
 
-  /** @param {Uint8Array} pixels  of all images, one after the other @param {Uint8Array} labels */
+  /** @param {Uint8Array} pixels  of all images, concatenated @param {Uint8Array} labels */
   setImages(pixels, labels) {
     this.#labels = labels;
     this.#list.replaceChildren(
@@ -30,14 +30,14 @@ export class Samples {
     );
   }
 
-  /** @param {Uint8Array} classes @param {Uint8Array} sure  0 to 255 */
-  setGuesses(classes, sure) {
+  /** @param {Uint8Array} classes @param {Uint8Array} confidence  0 to 255 */
+  setPredictions(classes, confidence) {
     [...this.#list.children].forEach((item, i) => {
-      const right = classes[i] === this.#labels[i];
-      item.classList.toggle("wrong", !right);
+      const isCorrect = classes[i] === this.#labels[i];
+      item.classList.toggle("wrong", !isCorrect);
       const text = /** @type {HTMLElement} */ (item.lastElementChild);
-      text.textContent = right ? `${classes[i]}` : `${classes[i]}, not ${this.#labels[i]}`;
-      text.title = `${Math.round(sure[i] / 2.55)}% sure`;
+      text.textContent = isCorrect ? `${classes[i]}` : `${classes[i]}, not ${this.#labels[i]}`;
+      text.title = `Confidence: ${Math.round(confidence[i] / 2.55)}%`;
     });
   }
 }

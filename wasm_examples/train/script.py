@@ -1,4 +1,4 @@
-"""The page's settings as a script for a terminal: what it prints is what the page shows."""
+"""Write the page's settings as a script for a terminal, which prints the numbers that the page shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from settings import OPTIMIZERS, Settings
 from tallow import nn
 
 SCRIPT = '''\
-"""Trains on {title}. For PyTorch, write: import torch as tl."""
+"""Train on {title}. For PyTorch, write: import torch as tl."""
 
 {imports}import tallow as tl
 
@@ -30,8 +30,8 @@ for epoch in range({epochs}):
         optimizer.step()
     model.eval()
     with tl.no_grad():
-        logits = model(x[held])
-    loss, accuracy = F.cross_entropy(logits, y[held]), (logits.argmax(1) == y[held]).float().mean()
+        logits = model(x[test])
+    loss, accuracy = F.cross_entropy(logits, y[test]), (logits.argmax(1) == y[test]).float().mean()
     print(f"epoch {{epoch + 1}}: loss {{loss.item():.4f}}, accuracy {{accuracy.item():.1%}}")
 
 tl.save(model.state_dict(), "model.pt")
@@ -39,6 +39,7 @@ tl.save(model.state_dict(), "model.pt")
 
 
 def write_script(settings: Settings, dataset: Dataset, network: nn.Sequential) -> str:
+    """Return a script that trains `network` on `dataset`."""
     kind, _ = OPTIMIZERS[settings.optimizer]
     imports = "".join(f"{line}\n" for line in dataset.imports)
     return SCRIPT.format(
@@ -55,8 +56,8 @@ def write_script(settings: Settings, dataset: Dataset, network: nn.Sequential) -
 
 
 def _call(layer: nn.Module) -> str:
-    """How one writes a layer: its repr, without what is plain."""
+    """Return the call that makes a layer: its repr without argument names and defaults."""
     text = repr(layer)
-    for plain in ("in_features=", "out_features=", ", bias=True", "start_dim=1, end_dim=-1"):
-        text = text.replace(plain, "")
+    for redundant in ("in_features=", "out_features=", ", bias=True", "start_dim=1, end_dim=-1"):
+        text = text.replace(redundant, "")
     return text

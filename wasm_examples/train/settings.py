@@ -1,4 +1,4 @@
-"""What the reader has chosen, checked, and what it means: a network, an optimizer."""
+"""The settings of the page, checked, and the network and optimizer that they describe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tallow.errors import ArgumentError
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     name: getattr(nn, name) for name in ("ReLU", "Tanh", "SiLU", "GELU", "LeakyReLU", "Sigmoid")
 }
-# Optimizers by the page's names, with the options that a page's name implies.
+# Optimizers by their names on the page, with the options that the name implies.
 OPTIMIZERS: dict[str, tuple[type[optim.Optimizer], dict[str, Any]]] = {
     "SGD": (optim.SGD, {}),
     "momentum": (optim.SGD, {"momentum": 0.9}),
@@ -26,7 +26,7 @@ MAX_WIDTH = 512
 
 @dataclass(frozen=True)
 class Settings:
-    """The form of the page. Those of the data and the network make a new network; the others change one that trains."""
+    """The form of the page. Changes of the data or the network make a new network; others apply to the current one."""
 
     dataset: str
     noise: float
@@ -41,22 +41,25 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise <= 1:
-            raise ArgumentError(f"Noise cannot be {self.noise}", mend="write a number from 0 to 1")
+            raise ArgumentError(f"Noise cannot be {self.noise}", hint="write a number from 0 to 1")
         if self.batch_size < 1:
-            raise ArgumentError(f"Batch size cannot be {self.batch_size}", mend="write 1 or more")
+            raise ArgumentError(f"Batch size cannot be {self.batch_size}", hint="write 1 or more")
 
     def data_key(self) -> tuple[object, ...]:
+        """Return the settings that decide the dataset."""
         return self.dataset, self.noise, self.seed
 
     def network_key(self) -> tuple[object, ...]:
+        """Return the settings that decide the network."""
         return (*self.data_key(), self.network, self.hidden, self.activation)
 
     def optimizer_options(self) -> dict[str, Any]:
+        """Return the keyword arguments of the optimizer."""
         return {"lr": self.lr, **OPTIMIZERS[self.optimizer][1], "weight_decay": self.weight_decay}
 
 
 def make_network(settings: Settings, image: bool, classes: int) -> nn.Sequential:
-    """A network for points in the plane, or for images (B, 1, 28, 28); it gives logits (B, classes)."""
+    """Return a network for points (B, 2) or images (B, 1, 28, 28) that returns logits (B, classes)."""
     widths = _widths(settings.hidden)
     activation = ACTIVATIONS[settings.activation]
     layers: list[nn.Module] = []
@@ -75,23 +78,23 @@ def make_network(settings: Settings, image: bool, classes: int) -> nn.Sequential
     return nn.Sequential(*layers, nn.Linear(features, classes))
 
 
-def make_optimizer(settings: Settings, network: nn.Module, before: optim.Optimizer | None = None) -> optim.Optimizer:
-    """The optimizer of `settings`; with what `before` remembers of the parameters, if it is of the same kind."""
+def make_optimizer(settings: Settings, network: nn.Module, previous: optim.Optimizer | None = None) -> optim.Optimizer:
+    """Return the optimizer of `settings`, with the state of `previous` if that is of the same kind."""
     kind, _ = OPTIMIZERS[settings.optimizer]
-    made = kind(network.parameters(), **settings.optimizer_options())
-    # A buffer of momentum alone tells SGD with it from SGD without, which would not know what to do with it.
-    if type(before) is kind and before.param_groups[0].get("momentum") == made.param_groups[0].get("momentum"):
-        made.state = before.state
-    return made
+    optimizer = kind(network.parameters(), **settings.optimizer_options())
+    # SGD with and without momentum have the same type, but SGD without momentum cannot use the other's buffers.
+    if type(previous) is kind and previous.param_groups[0].get("momentum") == optimizer.param_groups[0].get("momentum"):
+        optimizer.state = previous.state
+    return optimizer
 
 
 def _widths(text: str) -> list[int]:
-    """The hidden layers, as in "16, 16"; none is a network of one layer."""
+    """Parse the widths of the hidden layers, such as "16, 16"; an empty text means no hidden layers."""
     words = text.replace(",", " ").split()
     if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= MAX_WIDTH for word in words):
         raise ArgumentError(
-            f"hidden layers: {text!r}", mend=f"write their widths, each from 1 to {MAX_WIDTH}, such as: 16, 16"
+            f"hidden layers: {text!r}", hint=f"write their widths, each from 1 to {MAX_WIDTH}, such as: 16, 16"
         )
     if len(words) > MAX_LAYERS:
-        raise ArgumentError(f"{len(words)} hidden layers are too many for a tab", mend=f"write at most {MAX_LAYERS}")
+        raise ArgumentError(f"{len(words)} hidden layers are too many for a tab", hint=f"write at most {MAX_LAYERS}")
     return [int(word) for word in words]

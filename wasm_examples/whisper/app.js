@@ -1,26 +1,28 @@
-import { dropped, filesOf, folder, written } from "../../web/folder.js";
 import { isolate } from "../../web/isolation.js";
-import { Kept } from "../../web/kept.js";
-import { Figures, ProblemBox, ProgressBar, Status, aborted, element, megabytes, onDrop, save } from "../../web/page.js";
+import { findFiles, folderName, localFolder, parseModel } from "../../web/model-files.js";
+import { listenForModels } from "../../web/model-inputs.js";
+import { ModelPage } from "../../web/model-page.js";
+import { Figures, ProgressBar, aborted, closeOnPhone, element, onSubmit, pageView, save, showStart } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
-import { Runtime } from "../../web/tallow.js";
+import { StoredDownloads } from "../../web/stored-downloads.js";
 import { Recorder } from "./recorder.js";
 import { samplesOf } from "./sound.js";
 import { Spectrogram, clock } from "./spectrogram.js";
 import { Transcript } from "./transcript.js";
 
-/** @import { Choice } from "../../web/folder.js" */
-/** @import { Loaded, Source, Started } from "../../web/protocol.js" */
+/** @import { NamedModel } from "../../web/model-files.js" */
+/** @import { ModelChoice, ModelView } from "../../web/model-page.js" */
 /** @import { Segment } from "./transcript.js" */
-/** @typedef {(signal: AbortSignal) => Promise<Record<string, Source>>} Fetching  finds the files of a model */
+/** @typedef {ModelChoice & { id: string }} Choice  `id` is its value in the list of models */
+/** @typedef {{ id: string, description: string, window_s: number }} Model */
 /** @typedef {{ position_s: number, duration_s: number, seconds: number, windows: number, encode_s: number, tokens: number, decode_s: number }} Stats */
 /** @typedef {{ file: string, name: string }} Sample */
 
 const HEADS = { config: "config.json" };
 const SINGLE = /\.(pt|bin)$/i;
 const OF_MODEL = /\.(pt|bin|safetensors|json|tiktoken)$/i;
-const PACKAGED = "";
-// Hearing a window takes about as long as writing it down.
+const BUILT_IN = "";
+// For the progress bar: encoding a window takes about as long as decoding it.
 const ENCODER_SHARE = 0.5;
 
 const page = {
@@ -31,7 +33,7 @@ const page = {
   modelId: element("model-id", HTMLInputElement),
   modelFile: element("model-file", HTMLInputElement),
   modelFolder: element("model-folder", HTMLInputElement),
-  knows: element("knows", HTMLElement),
+  builtInHint: element("built-in-hint", HTMLElement),
   form: element("sound-form", HTMLFormElement),
   audioFile: element("audio-file", HTMLInputElement),
   record: element("record", HTMLButtonElement),
@@ -50,146 +52,82 @@ const page = {
   unsureText: element("unsure-text", HTMLElement),
   another: element("another", HTMLButtonElement),
 };
-const status = new Status(element("status", HTMLElement));
-const problems = new ProblemBox(element("error", HTMLElement));
-const loading = new ProgressBar(element("progress", HTMLElement));
+/** @type {ModelView} */
+const view = {
+  ...pageView(),
+  modelName: page.modelName,
+  noModel: "No model. Choose one.",
+  figures: new Figures(element("stats", HTMLElement), ["Speed", "Heard", "Language", "Encoder", "Decoder", "Kernels"]),
+  downloads: new StoredDownloads(element("downloads", HTMLElement)),
+};
+const { status, problems } = view;
 const hearing = new ProgressBar(element("hearing", HTMLElement));
-const downloads = new Kept(element("kept", HTMLElement));
-const FIGURES = ["Speed", "Heard", "Language", "Encoder", "Decoder", "Kernels"];
 
 /** Loads a model, records a sound and transcribes it: one of each at a time. */
-class Listener {
-  #runtime = Runtime.create();
-  /** @type {Promise<Started>} */
-  #started;
-  /** @type {{ id: string, description: string, window_s: number } | null}  the model in memory; one that cannot be loaded leaves it there */
-  #current = null;
-  /** @type {{ controller: AbortController, done: Promise<boolean> } | null} */
-  #loading = null;
-  /** @type {{ controller: AbortController, done: Promise<void> } | null} */
-  #transcribing = null;
+class Transcriber {
   /** @type {{ controller: AbortController, recorder: Promise<Recorder> } | null} */
   #recording = null;
-  /** @type {File | null}  what is to be transcribed */
+  /** @type {File | null}  the sound to transcribe */
   #sound = null;
-  /** @type {File | null}  the one whose samples Python has */
-  #given = null;
-  #duration_s = 0; // not known before Python has looked over it
-  #figures = new Figures(element("stats", HTMLElement), FIGURES);
+  /** @type {File | null}  the sound whose samples Python has */
+  #decoded = null;
+  #duration_s = 0; // unknown until Python has the spectrogram
   #spectrogram = new Spectrogram(element("mel", HTMLCanvasElement));
-  #transcript = new Transcript(page.transcript, page.segments, page.player, (segment) => this.#picture(segment));
+  #transcript = new Transcript(page.transcript, page.segments, page.player, (segment) => this.#showSpectrogram(segment));
+  /** @type {ModelPage<Choice, Model>} */
+  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), modules: [new URL("progress.py", import.meta.url)] }, {
+    onStart: (started) => showStart(view.figures, started),
+    onLoad: (choice, { info }) => this.#showModel(choice, info),
+    onModel: (model) => model && selectModel(model.id),
+  });
 
   constructor() {
-    const modules = [new URL("progress.py", import.meta.url)];
-    const onProgress = loading.show.bind(loading);
-    this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { modules, onProgress });
-    this.#started.then(
-      ({ tallow, python, seconds }) => {
-        this.#figures.show("Start of Python", `${(seconds.fetch + seconds.python + seconds.import).toFixed(1)} s`);
-        this.#figures.show("Versions", `tallow ${tallow}, Python ${python}`);
-      },
-      (error) => {
-        loading.hide();
-        status.say("Python is not running.");
-        problems.show(error, { label: "Try again", action: () => location.reload() });
-      },
-    );
-    this.load("Built-in model", async () => ({}), PACKAGED);
+    this.loadBuiltIn();
   }
 
   // --------------------------------------------------------------------------------------------------------- models
 
-  /** Load a model in place of the one that is loading or loaded. @param {string} name @param {Fetching} fetching @param {string} [id] */
-  load(name, fetching, id = name) {
-    this.#abort();
-    const controller = new AbortController();
-    const load = { controller, done: this.#load(name, fetching, id, controller.signal) };
-    this.#loading = load;
-    load.done.finally(() => {
-      if (this.#loading !== load) return; // another load has taken over the page
-      this.#loading = null;
-      loading.hide();
-      page.modelName.textContent = this.#current?.description ?? "No model. Choose one.";
-      if (this.#current) chooseModel(this.#current.id);
-      downloads.show();
-    });
+  loadBuiltIn() {
+    this.#page.load({ name: "Built-in model", id: BUILT_IN, files: async () => ({}) });
   }
 
-  /** A model of the Hub, or at an address. @param {string} text */
-  loadWritten(text) {
-    const { name, place } = written(text, "openai/whisper-tiny");
-    this.#loadFolder({ name, place });
+  /** Load a model from the Hub, or from an address. @param {string} text */
+  loadByName(text) {
+    this.#loadLocation(parseModel(text, "openai/whisper-tiny"));
   }
 
-  /** Files of this computer: a folder's, or a single one with a model, and maybe its tokenizer. @param {Map<string, File>} files */
+  /** Load files of this computer: a model's folder, or a single file with a model and maybe its tokenizer. @param {Map<string, File>} files */
   loadFiles(files) {
     const single = [...files.values()].filter(({ name }) => SINGLE.test(name));
     if ([...files.keys()].some((path) => path.split("/").pop() === HEADS.config) || single.length !== 1) {
-      const [first = ""] = files.keys();
-      return this.#loadFolder({ name: first.includes("/") ? first.split("/")[0] : "Chosen files", place: folder(files) });
+      return this.#loadLocation({ name: folderName(files) ?? "Chosen files", location: localFolder(files) });
     }
     const sources = Object.fromEntries([...files.values()].filter(({ name }) => OF_MODEL.test(name)).map((file) => [file.name, { file }]));
-    this.load(single[0].name, async () => sources);
+    const { name } = single[0];
+    this.#page.load({ name, id: name, files: async () => sources });
   }
 
-  /** @param {Choice} choice */
-  #loadFolder({ name, place }) {
-    const ask = (/** @type {Record<string, unknown>} */ texts) => this.#runtime.call("wanted", texts);
-    this.load(name, (signal) => filesOf(place, HEADS, ask, signal));
+  /** @param {NamedModel} model */
+  #loadLocation({ name, location }) {
+    const ask = (/** @type {Record<string, unknown>} */ texts) => this.#page.runtime.call("list_files", texts);
+    this.#page.load({ name, id: name, files: (signal) => findFiles(location, HEADS, ask, signal) });
   }
 
-  /** @param {string} name @param {Fetching} fetching @param {string} id @param {AbortSignal} signal @returns {Promise<boolean>} whether it can be used */
-  async #load(name, fetching, id, signal) {
-    problems.hide();
-    status.say(`Loading ${name}`);
-    page.modelName.textContent = `Loading ${name}`;
-    try {
-      await Promise.race([this.#started, aborted(signal)]);
-    } catch {
-      if (signal.aborted) this.#sayStopped(signal);
-      return false; // when Python did not start, the page says so already
-    }
-    try {
-      const files = await fetching(signal);
-      const loaded = await this.#runtime.load(files, { onProgress: (report) => loading.show(report), signal });
-      this.#take(name, id, loaded);
-      return true;
-    } catch (error) {
-      if (signal.aborted) this.#sayStopped(signal);
-      else {
-        status.say(`${name} could not be loaded.`);
-        problems.show(error);
-      }
-      return false;
-    }
-  }
-
-  /** Say so of a load that was stopped, if no other has taken its place. @param {AbortSignal} signal */
-  #sayStopped(signal) {
-    if (this.#loading?.controller.signal === signal) status.say("Loading stopped.");
-  }
-
-  /** @param {string} name @param {string} id @param {Loaded} loaded */
-  #take(name, id, { info, bytes, seconds, notice }) {
-    const { parameters, layers, width, window_s, languages, kernels } = info;
-    const description = `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers[0]} + ${layers[1]} layers of ${width}, ${window_s} s at a time`;
-    this.#current = { id, description, window_s };
+  /** @param {Choice} choice @param {Record<string, any>} info @returns {Model} */
+  #showModel({ name, id }, { parameters, layers, width, window_s, languages }) {
     this.#clear();
-    chooseModel(id);
-    page.knows.hidden = id !== PACKAGED;
+    page.builtInHint.hidden = id !== BUILT_IN;
     showLanguages(languages);
-    this.#figures.show("Model load", `${seconds.toFixed(2)} s${bytes ? `, ${megabytes(bytes)}` : ""}`);
-    this.#figures.show("Kernels", kernels);
-    // On a phone the choices would keep the text off the screen.
-    if (matchMedia("(max-width: 60rem)").matches) page.choices.open = false;
-    status.say(["Ready.", notice ?? ""].join(" ").trim());
+    closeOnPhone(page.choices);
+    const description = `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers[0]} + ${layers[1]} layers of ${width}, windows of ${window_s} s`;
+    return { id, description, window_s };
   }
 
   // --------------------------------------------------------------------------------------------------------- sounds
 
-  /** Take a sound in place of the last. @param {File} file */
+  /** Use a sound in place of the last one. @param {File} file */
   choose(file) {
-    this.#abortTranscription();
+    this.#page.stopWork();
     problems.hide();
     this.#clear();
     this.#sound = file;
@@ -197,32 +135,32 @@ class Listener {
     page.player.src = URL.createObjectURL(file);
     page.player.hidden = false;
     page.soundName.textContent = file.name;
-    if (!this.#loading) status.say(`Press Transcribe to transcribe ${file.name}.`);
+    if (!this.#page.isLoading) status.say(`Press Transcribe to transcribe ${file.name}.`);
   }
 
-  /** Begin to record, or end it and transcribe what was said. */
+  /** Start recording; or end the recording and transcribe it. */
   async record() {
     if (this.#recording) return this.#endRecording();
     problems.hide();
-    this.#abortTranscription();
+    this.#page.stopWork();
     const controller = new AbortController();
     const onLevel = (/** @type {number} */ level, /** @type {number} */ seconds) => {
       page.level.value = level;
-      status.say(`Recording, ${clock(seconds)}. Press End to read it.`);
+      status.say(`Recording, ${clock(seconds)}. Press End to transcribe it.`);
     };
-    const onEnd = () => this.#endRecording("The microphone is gone; this is what was heard until then.");
+    const onEnd = () => this.#endRecording("The microphone is gone; this is the text up to then.");
     const recorder = Recorder.start({ onLevel, onEnd });
     this.#recording = { controller, recorder };
     showRecording(true);
     status.say("The browser asks whether the page may use the microphone.");
     try {
       await recorder;
-      if (controller.signal.aborted) (await recorder).stop(); // it was allowed after all
+      if (controller.signal.aborted) (await recorder).stop(); // allowed after the recording had ended
     } catch (error) {
       if (controller.signal.aborted) return;
       this.#recording = null;
       showRecording(false);
-      status.say("Nothing is recorded.");
+      status.say("Nothing was recorded.");
       problems.show(error);
     }
   }
@@ -236,8 +174,8 @@ class Listener {
     const pending = {};
     const recorder = await Promise.race([recording.recorder, Promise.resolve(pending)]);
     if (!(recorder instanceof Recorder)) {
-      recording.controller.abort(); // it was not allowed yet
-      return status.say("Nothing is recorded.");
+      recording.controller.abort(); // the user has not allowed the microphone yet
+      return status.say("Nothing was recorded.");
     }
     this.choose(recorder.stop());
     await this.transcribe(reason);
@@ -245,65 +183,47 @@ class Listener {
 
   // ----------------------------------------------------------------------------------------------------------- text
 
-  /** Write down what is said; does nothing while that goes on. @param {string} [notice]  said at the end */
+  /** Transcribe the sound, unless a sound is being transcribed. @param {string} [notice]  added to the status at the end */
   async transcribe(notice = "") {
-    while (this.#transcribing) {
-      if (!this.#transcribing.controller.signal.aborted) return status.say("A sound is being transcribed; stop that first.");
-      await this.#transcribing.done;
-    }
-    const controller = new AbortController();
-    const transcribing = { controller, done: this.#try(controller, notice) };
-    this.#transcribing = transcribing;
-    await transcribing.done;
-    if (this.#transcribing === transcribing) this.#transcribing = null;
+    if (this.#page.isWorking) return status.say("A sound is being transcribed; stop that first.");
+    await this.#page.work((signal) => this.#tryToTranscribe(signal, notice), { failed: "It could not be transcribed." });
   }
 
-  /** @param {{ signal: AbortSignal }} controller @param {string} notice */
-  async #try({ signal }, notice) {
-    problems.hide();
-    try {
-      if (!this.#sound) throw new Problem("NoSound", "There is no sound yet.", "Record something, choose a file, or use a sample.");
-      if (!this.#current && !this.#loading) throw new Problem("NoModel", "There is no model yet.", "Choose one.");
-      if (this.#loading) {
-        status.say("Transcription starts when the model has loaded.");
-        if (!(await Promise.race([this.#loading.done, aborted(signal)]))) return; // why not is on the page
-      }
-      const any = await this.#transcribe(this.#sound, signal);
-      status.say(`Done. ${any ? "" : "No speech was found. "}${notice}`.trim());
-    } catch (error) {
-      if (signal.aborted) status.say("Stopped.");
-      else {
-        status.say("It could not be transcribed.");
-        problems.show(error);
-      }
-    }
+  /** @param {AbortSignal} signal @param {string} notice */
+  async #tryToTranscribe(signal, notice) {
+    if (!this.#sound) throw new Problem("NoSound", "There is no sound yet.", "Record something, choose a file, or use a sample.");
+    if (!(await this.#page.ready("Transcription starts when the model has loaded.", signal))) return; // the page says why
+    if (!this.#page.model) throw new Problem("NoModel", "There is no model yet.", "Choose one.");
+    const hasText = await this.#transcribe(this.#sound, signal);
+    status.say(`Done. ${hasText ? "" : "No speech was found. "}${notice}`.trim());
   }
 
-  /** @param {File} sound @param {AbortSignal} signal @returns {Promise<boolean>} whether anything was said */
+  /** @param {File} sound @param {AbortSignal} signal @returns {Promise<boolean>}  whether there is any text */
   async #transcribe(sound, signal) {
     document.body.classList.add("burning");
     page.transcript.setAttribute("aria-busy", "true");
     this.#clear();
     let count = 0;
     const options = { language: page.language.value, task: page.task.value, timestamps: page.timestamps.value };
-    const onEvent = (/** @type {any} */ event) => signal.aborted || this.#show(event);
+    const onEvent = (/** @type {any} */ event) => signal.aborted || this.#showProgress(event);
+    signal.addEventListener("abort", () => this.#page.runtime.interrupt(), { once: true }); // otherwise Python finishes the segment
     try {
-      await this.#give(sound, signal);
+      await this.#decode(sound, signal);
       status.say(`Listening to ${sound.name}`);
-      const { language, duration_s } = await this.#ask("begin", options, onEvent, signal);
-      this.#figures.show("Language", language);
+      const { language, duration_s } = await this.#call("begin", options, onEvent, signal);
+      view.figures.show("Language", language);
       page.soundName.textContent = `${sound.name}, ${clock(duration_s)}`;
       this.#duration_s = duration_s;
       for (;;) {
-        const { segment, stats } = await this.#ask("advance", {}, onEvent, signal);
-        this.#count(stats);
+        const { segment, stats } = await this.#call("advance", {}, onEvent, signal);
+        showSpeed(stats);
         if (!segment) return this.#transcript.text !== "";
         count += 1;
         if (segment.text.trim()) this.#transcript.add(segment);
-        if (segment.unsure && segment.text.trim()) this.#doubt();
+        if (segment.unsure && segment.text.trim()) this.#warnUnsure();
       }
     } catch (error) {
-      this.#later("keep", { count });
+      this.#queue("keep", { count });
       throw error;
     } finally {
       this.#transcript.draft("");
@@ -313,21 +233,21 @@ class Listener {
     }
   }
 
-  /** Say that some of the text is a guess, and offer a model that knows more. */
-  #doubt() {
-    const knowsLittle = this.#current?.id === PACKAGED;
+  /** Say that the model is unsure about some of the text, and offer a larger model if this is the built-in one. */
+  #warnUnsure() {
+    const isBuiltIn = this.#page.model?.id === BUILT_IN;
     page.unsure.hidden = false;
-    page.unsureText.textContent = `The model is unsure about the underlined text.${knowsLittle ? " The built-in model knows numbers and commands only." : ""}`;
-    page.another.hidden = !knowsLittle;
+    page.unsureText.textContent = `The model is unsure about the underlined text.${isBuiltIn ? " The built-in model knows numbers and commands only." : ""}`;
+    page.another.hidden = !isBuiltIn;
   }
 
-  /** Load the smallest model for all speech, and read the sound again with it. */
-  async hearBetter() {
-    this.loadWritten(smallest().value);
+  /** Load the smallest model for all speech, and transcribe the sound again with it. */
+  async useLargerModel() {
+    this.loadByName(smallestModel().value);
     await this.transcribe();
   }
 
-  /** Forget the text: what comes is of another sound, or model. */
+  /** Clear the results, before those of another sound or model. */
   #clear() {
     page.unsure.hidden = true;
     this.#transcript.clear();
@@ -336,77 +256,69 @@ class Listener {
   }
 
   /**
-   * A call that nobody waits for once it is stopped: where the page cannot interrupt Python, that goes on up to the end of
-   * the call, and what is asked next waits for it.
+   * Call Python, but stop waiting when the signal aborts. On a page that cannot interrupt Python, the call then runs to its
+   * end, and the next call waits for it.
    * @param {string} method @param {Record<string, unknown>} keywords @param {(event: any) => void} onEvent @param {AbortSignal} signal
    */
-  #ask(method, keywords, onEvent, signal) {
+  #call(method, keywords, onEvent, signal) {
     signal.throwIfAborted();
-    return Promise.race([this.#runtime.call(method, keywords, { onEvent }), aborted(signal)]);
+    return Promise.race([this.#page.runtime.call(method, keywords, { onEvent }), aborted(signal)]);
   }
 
-  /** Have something done before what is asked next; where that fails, so does what is asked. @param {string} method @param {Record<string, unknown>} [keywords] */
-  #later(method, keywords) {
-    this.#runtime.call(method, keywords).catch(() => {});
+  /** Call Python before the next call, without waiting. If it fails, so does the next call. @param {string} method @param {Record<string, unknown>} [keywords] */
+  #queue(method, keywords) {
+    this.#page.runtime.call(method, keywords).catch(() => {});
   }
 
-  /** Hand the samples of a file to Python, part by part. @param {File} sound @param {AbortSignal} signal */
-  async #give(sound, signal) {
-    if (this.#given === sound) return;
-    this.#given = null;
+  /** Decode a file and pass its samples to Python, part by part. @param {File} sound @param {AbortSignal} signal */
+  async #decode(sound, signal) {
+    if (this.#decoded === sound) return;
+    this.#decoded = null;
     status.say(`Reading ${sound.name}`);
-    hearing.tell(`Reading ${sound.name}`, 0);
-    await Promise.race([this.#runtime.call("clear"), aborted(signal)]);
+    hearing.update(`Reading ${sound.name}`, 0);
+    await Promise.race([this.#page.runtime.call("clear"), aborted(signal)]);
     try {
       for await (const { samples, share } of samplesOf(sound, signal)) {
-        hearing.tell(share === null ? `Decoding ${sound.name}` : `Reading ${sound.name}, ${Math.round(100 * share)}%`, share);
-        if (samples.length) await this.#runtime.call("add", { samples });
+        hearing.update(share === null ? `Decoding ${sound.name}` : `Reading ${sound.name}, ${Math.round(100 * share)}%`, share);
+        if (samples.length) await this.#page.runtime.call("add", { samples });
       }
     } catch (error) {
-      this.#later("clear"); // part of a sound is of no use, and may be large
+      this.#queue("clear"); // an incomplete sound is useless, and may be large
       throw error;
     }
-    this.#given = sound;
+    this.#decoded = sound;
   }
 
-  /** What Python tells while it is busy. @param {any} event */
-  #show(event) {
-    if (event.stage === "look") return hearing.tell("Looking over the sound", event.share);
-    const window_s = this.#current?.window_s ?? 0;
+  /** Show an event that Python sends during a call. @param {any} event */
+  #showProgress(event) {
+    if (event.stage === "spectrogram") return hearing.update("Computing the spectrogram", event.share);
+    const window_s = this.#page.model?.window_s ?? 0;
     const start_s = event.position_s;
     const end_s = Math.min(this.#duration_s, start_s + window_s) || start_s + window_s;
     if (event.pixels) this.#spectrogram.show({ start_s, ...event });
     if (event.stage === "decode") this.#transcript.draft(event.text);
     const share = event.stage === "decode" ? ENCODER_SHARE : event.share * ENCODER_SHARE;
-    const what = event.stage === "decode" ? "Writing" : "Hearing";
-    hearing.tell(`${what} ${clock(start_s)} to ${clock(Math.ceil(end_s))}`, this.#duration_s ? Math.min(1, (start_s + share * (end_s - start_s)) / this.#duration_s) : null);
+    const action = event.stage === "decode" ? "Writing" : "Hearing";
+    hearing.update(`${action} ${clock(start_s)} to ${clock(Math.ceil(end_s))}`, this.#duration_s ? Math.min(1, (start_s + share * (end_s - start_s)) / this.#duration_s) : null);
   }
 
-  /** @param {Stats} stats */
-  #count({ position_s, duration_s, seconds, windows, encode_s, tokens, decode_s }) {
-    this.#figures.show("Heard", `${clock(position_s)} of ${clock(duration_s)}`);
-    if (seconds) this.#figures.show("Speed", `${(position_s / seconds).toFixed(1)} × real time`);
-    if (windows) this.#figures.show("Encoder", `${Math.round((1000 * encode_s) / windows)} ms a window`);
-    if (decode_s) this.#figures.show("Decoder", `${Math.round(tokens / decode_s)} tokens/s`);
-  }
-
-  /** Show where a segment is. @param {Segment} segment */
-  async #picture(segment) {
-    if (this.#transcribing) return; // the picture is of what is being heard
+  /** Show the spectrogram around a segment. @param {Segment} segment */
+  async #showSpectrogram(segment) {
+    if (this.#page.isWorking) return; // transcription shows the current window
     try {
-      this.#spectrogram.show(await this.#runtime.call("spectrogram", { start_s: segment.start }));
+      this.#spectrogram.show(await this.#page.runtime.call("spectrogram", { start_s: segment.start }));
       this.#spectrogram.mark(segment.start, segment.end);
     } catch (error) {
       problems.show(error);
     }
   }
 
-  /** Offer the text as a file. @param {string} kind */
+  /** Save the text as a file. @param {string} kind */
   async save(kind) {
     if (!this.#transcript.text) return status.remark("There is no text yet.");
     try {
-      const text = await this.#runtime.call("write", { kind });
-      const name = `${(this.#given?.name ?? "text").replace(/\.[^.]*$/, "")}.${kind}`;
+      const text = await this.#page.runtime.call("write", { kind });
+      const name = `${(this.#decoded?.name ?? "text").replace(/\.[^.]*$/, "")}.${kind}`;
       save(name, text);
       status.remark(`Saved ${name}.`);
     } catch (error) {
@@ -417,35 +329,32 @@ class Listener {
   async copy() {
     if (!this.#transcript.text) return status.remark("There is no text yet.");
     await navigator.clipboard.writeText(this.#transcript.text);
-    status.remark("The text is copied.");
+    status.remark("The text was copied.");
   }
 
-  /** Stop whatever is loading or being transcribed; end a recording. */
+  /** Stop loading and transcribing, or end a recording. */
   stop() {
-    if (this.#recording) return this.#endRecording();
-    if (!this.#loading && !this.#transcribing) status.remark("Nothing is running.");
-    this.#abort();
-  }
-
-  #abort() {
-    this.#loading?.controller.abort();
-    this.#abortTranscription();
-  }
-
-  #abortTranscription() {
-    if (!this.#transcribing) return;
-    this.#transcribing.controller.abort();
-    this.#runtime.interrupt(); // where the page cannot, it stops after the segment
+    if (this.#recording) this.#endRecording();
+    else this.#page.stop();
   }
 }
 
-/** Of the models for all speech, the first in the list. */
-function smallest() {
+/** @param {Stats} stats */
+function showSpeed({ position_s, duration_s, seconds, windows, encode_s, tokens, decode_s }) {
+  const { figures } = view;
+  figures.show("Heard", `${clock(position_s)} of ${clock(duration_s)}`);
+  if (seconds) figures.show("Speed", `${(position_s / seconds).toFixed(1)} × real time`);
+  if (windows) figures.show("Encoder", `${Math.round((1000 * encode_s) / windows)} ms per window`);
+  if (decode_s) figures.show("Decoder", `${Math.round(tokens / decode_s)} tokens/s`);
+}
+
+/** The smallest model for all speech, which is the first in the list. */
+function smallestModel() {
   return /** @type {HTMLOptionElement} */ (page.model.querySelector("optgroup option"));
 }
 
-/** @param {string} id  of an entry of the list, or a model that is not in it */
-function chooseModel(id) {
+/** Select a model in the list, and add it if the list does not have it. @param {string} id */
+function selectModel(id) {
   let entry = [...page.model.options].find(({ value }) => value === id);
   if (!entry) {
     page.model.querySelector("[data-other]")?.remove();
@@ -456,15 +365,15 @@ function chooseModel(id) {
   entry.selected = true;
 }
 
-/** @param {Record<string, string>} languages  by their codes; none for a model of English */
+/** @param {Record<string, string>} languages  by code; empty for an English-only model */
 function showLanguages(languages) {
-  const chosen = page.language.value;
+  const selected = page.language.value;
   const names = Object.entries(languages).sort(([, a], [, b]) => a.localeCompare(b));
-  const knowsOne = names.length === 0;
-  page.language.replaceChildren(new Option(knowsOne ? "English" : "Detect", ""), ...names.map(([code, name]) => new Option(name, code)));
-  page.language.value = chosen in languages ? chosen : "";
-  page.language.disabled = page.task.disabled = knowsOne;
-  if (knowsOne) page.task.value = "transcribe";
+  const isEnglishOnly = names.length === 0;
+  page.language.replaceChildren(new Option(isEnglishOnly ? "English" : "Detect", ""), ...names.map(([code, name]) => new Option(name, code)));
+  page.language.value = selected in languages ? selected : "";
+  page.language.disabled = page.task.disabled = isEnglishOnly;
+  if (isEnglishOnly) page.task.value = "transcribe";
 }
 
 /** @param {boolean} on */
@@ -475,8 +384,8 @@ function showRecording(on) {
   page.level.value = 0;
 }
 
-/** @param {Listener} listener */
-async function showSamples(listener) {
+/** @param {Transcriber} transcriber */
+async function showSamples(transcriber) {
   const list = new URL("samples/samples.json", import.meta.url);
   /** @type {Sample[]} */
   const samples = await (await fetch(list)).json();
@@ -490,8 +399,8 @@ async function showSamples(listener) {
       try {
         const response = await fetch(new URL(file, list));
         if (!response.ok) throw new Problem("DownloadError", `${file}: the server answers ${response.status}.`, "Try again.");
-        listener.choose(new File([await response.blob()], file));
-        await listener.transcribe();
+        transcriber.choose(new File([await response.blob()], file));
+        await transcriber.transcribe();
       } catch (error) {
         problems.show(error);
       }
@@ -500,63 +409,45 @@ async function showSamples(listener) {
   }
 }
 
-/** A model, or a sound. @param {Listener} listener @param {Map<string, File>} files */
-async function takeDrop(listener, files) {
-  if ([...files.values()].some(({ name }) => OF_MODEL.test(name))) return listener.loadFiles(files);
+/** Use dropped files: those of a model, or a sound. @param {Transcriber} transcriber @param {Map<string, File>} files */
+async function takeDrop(transcriber, files) {
+  if ([...files.values()].some(({ name }) => OF_MODEL.test(name))) return transcriber.loadFiles(files);
   const [file] = files.values();
-  if (!file) return;
-  listener.choose(file);
-  await listener.transcribe();
+  transcriber.choose(file);
+  await transcriber.transcribe();
 }
 
-/** @param {Listener} listener */
-function listen(listener) {
-  page.form.onsubmit = (event) => {
-    event.preventDefault();
-    listener.transcribe();
-  };
-  page.audioFile.onchange = () => page.audioFile.files?.[0] && listener.choose(page.audioFile.files[0]);
-  page.audioFile.onclick = () => (page.audioFile.value = ""); // else choosing the same file again would be no change
-  page.record.onclick = () => listener.record();
-  page.stop.onclick = () => listener.stop();
-  page.copy.onclick = () => listener.copy();
-  page.another.textContent = `Load ${smallest().text}`;
-  page.another.onclick = () => listener.hearBetter();
+/** @param {Transcriber} transcriber */
+function listen(transcriber) {
+  onSubmit(page.form, () => transcriber.transcribe());
+  page.audioFile.onchange = () => page.audioFile.files?.[0] && transcriber.choose(page.audioFile.files[0]);
+  page.audioFile.onclick = () => (page.audioFile.value = ""); // otherwise, choosing the same file again would not be a change
+  page.record.onclick = () => transcriber.record();
+  page.stop.onclick = () => transcriber.stop();
+  page.copy.onclick = () => transcriber.copy();
+  page.another.textContent = `Load ${smallestModel().text}`;
+  page.another.onclick = () => transcriber.useLargerModel();
   for (const button of document.querySelectorAll("button[data-kind]")) {
     const { kind = "" } = /** @type {HTMLElement} */ (button).dataset;
-    button.addEventListener("click", () => listener.save(kind));
+    button.addEventListener("click", () => transcriber.save(kind));
   }
   page.model.onchange = () => {
-    if (page.model.value === PACKAGED) listener.load("Built-in model", async () => ({}), PACKAGED);
-    else listener.loadWritten(page.model.value);
+    if (page.model.value === BUILT_IN) transcriber.loadBuiltIn();
+    else transcriber.loadByName(page.model.value);
   };
-  page.modelForm.onsubmit = (event) => {
-    event.preventDefault();
-    try {
-      listener.loadWritten(page.modelId.value);
-    } catch (error) {
-      page.modelId.focus();
-      problems.show(error);
-    }
-  };
-  for (const input of [page.modelFile, page.modelFolder]) {
-    input.onchange = () => {
-      const files = [...(input.files ?? [])];
-      if (files.length) listener.loadFiles(new Map(files.map((file) => [file.webkitRelativePath || file.name, file])));
-    };
-    input.onclick = () => (input.value = "");
-  }
-  onDrop(element("drop", HTMLElement), async (_, transfer) => {
-    try {
-      await takeDrop(listener, await dropped(transfer));
-    } catch (error) {
-      problems.show(new Problem("ReadError", `What was dropped could not be read: ${error}`, "Choose it instead."));
-    }
-  });
+  listenForModels(
+    { form: page.modelForm, name: page.modelId, files: [page.modelFile, page.modelFolder], curtain: element("drop", HTMLElement) },
+    {
+      name: (text) => transcriber.loadByName(text),
+      files: (files) => transcriber.loadFiles(files),
+      drop: (files) => takeDrop(transcriber, files),
+    },
+    problems,
+  );
 }
 
-const listener = new Listener();
-listen(listener);
+const transcriber = new Transcriber();
+listen(transcriber);
 isolate();
-await showSamples(listener);
-await downloads.show();
+await showSamples(transcriber);
+await view.downloads.refresh();

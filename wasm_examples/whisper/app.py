@@ -1,8 +1,8 @@
-"""Speech to text: the Python behind app.js. web/bridge.py says what is asked of `Demo`.
+"""The Python behind app.js: speech to text. web/bridge.py documents the methods of `Demo`.
 
-The page decodes files and the microphone to samples, which are kept here as 16-bit integers: an hour of them takes
-115 MB. Segments are decided one window after the other; the page asks for one at a time, and while it waits is told how
-far the model is.
+The page decodes files and the microphone to samples, which are stored here as 16-bit integers: an hour takes 115 MB.
+The model transcribes one window after the other. The page requests one segment at a time, and gets events with the
+progress meanwhile.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from tallow.text.languages import LANGUAGES
 from tallow.text.whisper import VOCABULARIES, WhisperTokenizer
 
 WEIGHTS = (".safetensors", ".pt", ".bin")
-SINGLE = WEIGHTS[1:]  # which may hold a whole model
-# The largest vocabularies in use take some 4 MB: room for any, yet no file chosen by mistake is read to its end.
+SINGLE = WEIGHTS[1:]  # formats that may contain a complete model
+# The largest vocabularies in use have about 4 MB. A file larger than this was chosen by mistake and is not read.
 MAX_TEXT_BYTES = 64 << 20
 HEADER_AT = 8  # in a safetensors file, after the header's length
 SCALE = np.float32(1 / 32768)
-UNLIKELY = -1.0  # the mean log-probability below which OpenAI takes a text for wrong
-DIRECTORY = "the files of a model lie on its page of the Hub, under Files and versions"
+LOGPROB_THRESHOLD = -1.0  # OpenAI's whisper treats a text with a lower mean log-probability as wrong
+DIRECTORY = "a model's files are on its Hub page, under Files and versions"
 
 Emit = Callable[[dict[str, Any]], None]
 
 
 class NothingLoaded(TallowError, RuntimeError):
-    """A text was asked for before there was a model, or a sound."""
+    """A transcription was requested before a model or a sound was loaded."""
 
 
 class Demo:
-    """A model, a sound, and the transcription of it that goes on."""
+    """A model, a sound, and its transcription."""
 
     def __init__(self) -> None:
         self._model: Whisper | None = None
@@ -57,18 +57,21 @@ class Demo:
         self._samples: list[npt.NDArray[np.int16]] = []
         self._run: Transcription | None = None
         self._segments: Iterator[Segment] = iter(())
-        self._threshold = UNLIKELY
+        self._threshold = LOGPROB_THRESHOLD
 
     # ---------------------------------------------------------------------------------------------------------- models
 
-    def wanted(self, *, config: str | None = None) -> dict[str, list[str]]:
-        """The names of the files of a model, and of its folders with weights, given what its `config.json` says; None
-        without one.
+    def list_files(self, *, config: str | None = None) -> dict[str, list[str]]:
+        """Return the names of a model's files, and of its folders with weights.
 
-        Raises:  CheckpointError for a model that is no Whisper, before its weights are read
+        Args:
+            config: the text of its `config.json`, None if missing.
+
+        Raises:
+            CheckpointError: the model is not a Whisper model; raised before its weights are read.
         """
         if config is None:
-            raise CheckpointError("there is no config.json", mend=f"choose a model's whole folder; {DIRECTORY}")
+            raise CheckpointError("config.json not found", hint=f"choose a model's whole folder; {DIRECTORY}")
         with _temporary_folder():
             Path(CONFIG).write_text(config, encoding="utf-8")
             WhisperConfig.from_json(CONFIG)
@@ -77,18 +80,18 @@ class Demo:
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if name.endswith(".safetensors"):
             if head[HEADER_AT : HEADER_AT + 1] != b"{":
-                raise CheckpointError(f"{name} is no safetensors file", mend=DIRECTORY)
+                raise CheckpointError(f"{name} is not a safetensors file", hint=DIRECTORY)
         elif name.endswith(SINGLE):
             if head.lstrip()[:1] in (b"<", b"{"):
-                raise CheckpointError(f"{name} is a text, not a model", mend=DIRECTORY)
+                raise CheckpointError(f"{name} is a text file, not a model", hint=DIRECTORY)
         elif size is not None and size > MAX_TEXT_BYTES:
-            raise CheckpointError(f"{name}: {size} bytes are too many for it", mend=DIRECTORY)
+            raise CheckpointError(f"{name} is too large: {size} bytes", hint=DIRECTORY)
         elif name.endswith(".json") and head.lstrip()[:1] != b"{":
-            raise CheckpointError(f"{name} is not JSON", mend=DIRECTORY)
+            raise CheckpointError(f"{name} is not JSON", hint=DIRECTORY)
         return None
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
-        """Take the model of these files, or without any the one that comes with tallow. Weights stay where they are."""
+        """Load a model from its files, or the packaged model if there are none. Tensors view the weights in place."""
         if files:
             with _temporary_folder():
                 for name, data in files.items():
@@ -113,78 +116,79 @@ class Demo:
     # ---------------------------------------------------------------------------------------------------------- sounds
 
     def clear(self) -> None:
-        """Forget the sound."""
+        """Delete the samples and the transcription."""
         self._samples.clear()
         self._end()
 
     def add(self, *, samples: memoryview) -> None:
-        """The next part of the sound: 16-bit integers, 16 kHz, one channel."""
+        """Append a part of the sound: 16-bit integers, 16 kHz, one channel."""
         self._samples.append(np.asarray(samples, np.int16))
 
     # ------------------------------------------------------------------------------------------------------------ text
 
     def begin(self, *, language: str, task: str, timestamps: str, emit: Emit) -> dict[str, Any]:
-        """Look over the sound, and find out which language is spoken where `language` is ""."""
+        """Start a transcription: compute the spectrogram, and detect the language if `language` is ""."""
         if self._model is None or self._progress is None:
-            raise NothingLoaded("there is no model yet", mend="choose one first")
+            raise NothingLoaded("there is no model yet", hint="choose one first")
         self._end()
-        own = self._model.folder == spoken.FOLDER
-        self._threshold = spoken.LOGPROB_THRESHOLD if own else UNLIKELY
+        is_packaged = self._model.folder == spoken.FOLDER
+        self._threshold = spoken.LOGPROB_THRESHOLD if is_packaged else LOGPROB_THRESHOLD
         total = sum(map(len, self._samples))
         if not total:
-            raise AudioError("there is no sound yet", mend="record some, choose a file or take a sample")
+            raise AudioError("there is no sound yet", hint="record some, choose a file or use a sample")
         started = time.perf_counter()
-        with self._progress.to(self._placed(emit), anew=True):
+        self._progress.reset()
+        with self._progress.reporting_to(self._with_position(emit)):
             self._run = Transcription(
                 self._model,
-                _Blocks(self._samples, lambda done: emit({"stage": "look", "share": done / total})),
+                _Blocks(self._samples, lambda done: emit({"stage": "spectrogram", "share": done / total})),
                 language=language or None,
                 task=task,
                 without_timestamps=timestamps == "none",
                 word_timestamps=timestamps == "words",
-                condition_on_previous_text=not own,  # its phrases are alone
+                condition_on_previous_text=not is_packaged,  # the packaged model was trained on single phrases
             )
         self._segments = iter(self._run)
         self._seconds = time.perf_counter() - started
         return {"language": LANGUAGES[self._run.language].title(), "duration_s": self._run.duration_s}
 
     def advance(self, *, emit: Emit) -> dict[str, Any]:
-        """Go on to the next segment; what has been counted so far, and the segment, or None at the end."""
+        """Return the next segment, None at the end, with the counts so far."""
         run, progress = self._running()
         started = time.perf_counter()
-        with progress.to(self._placed(emit)):
+        with progress.reporting_to(self._with_position(emit)):
             segment = next(self._segments, None)
         self._seconds += time.perf_counter() - started
         stats = {"position_s": run.position_s, "duration_s": run.duration_s, "seconds": self._seconds}
-        return {"segment": segment and self._plain(segment), "stats": stats | progress.counted}
+        return {"segment": segment and self._segment_fields(segment), "stats": stats | progress.counts}
 
     def keep(self, *, count: int) -> None:
-        """End the transcription, and keep its first `count` segments: the page has stopped, and shows those."""
+        """End the transcription with its first `count` segments, which are those that the stopped page shows."""
         self._segments = iter(())
         if self._run is not None:
             del self._run.segments[count:]
 
     def spectrogram(self, *, start_s: float) -> dict[str, Any]:
-        """What the model hears from there on, as pixels, up to the end of the sound."""
+        """Return the spectrogram of the model's window that starts at `start_s`, cut at the end of the sound."""
         run, _ = self._running()
         start = max(0, min(round(FRAMES_PER_SECOND * start_s), run.mel.frames - 1))
         frames = max(1, min(2 * run.model.config.max_source_positions, run.mel.frames - start))
         return {"start_s": start / FRAMES_PER_SECOND} | pixels(run.mel.window(start, frames))
 
     def write(self, *, kind: str) -> str:
-        """What has been heard so far, as a file of this kind."""
+        """Return the text so far as a file of this kind, see WRITERS."""
         return WRITERS[kind](self._running()[0].transcript())
 
-    def _placed(self, emit: Emit) -> Emit:
-        """Tells how much has been heard, too."""
+    def _with_position(self, emit: Emit) -> Emit:
+        """Add the current position to each event."""
         return lambda message: emit(message | {"position_s": self._run.position_s if self._run else 0.0})
 
     def _frames_left(self) -> int:
-        """How many frames the sound has from what is being heard on; what the model hears behind them is padding."""
-        heard = round(FRAMES_PER_SECOND * self._run.position_s) if self._run else 0
-        return max(1, sum(map(len, self._samples)) // HOP - heard)
+        """Return the number of frames from the current position to the end of the sound; the model pads after them."""
+        done = round(FRAMES_PER_SECOND * self._run.position_s) if self._run else 0
+        return max(1, sum(map(len, self._samples)) // HOP - done)
 
-    def _plain(self, segment: Segment) -> dict[str, Any]:
+    def _segment_fields(self, segment: Segment) -> dict[str, Any]:
         words = [[word.word, word.start, word.end] for word in segment.words or ()]
         times = {"start": segment.start, "end": segment.end}
         logprob = segment.avg_logprob
@@ -193,7 +197,7 @@ class Demo:
 
     def _running(self) -> tuple[Transcription, Progress]:
         if self._run is None or self._progress is None:
-            raise NothingLoaded("there is no text yet", mend="press Transcribe first")
+            raise NothingLoaded("there is no text yet", hint="press Transcribe first")
         return self._run, self._progress
 
     def _end(self) -> None:
@@ -201,14 +205,14 @@ class Demo:
 
 
 class _Blocks:
-    """Samples as the model reads them, part by part, as often as it asks."""
+    """The samples as float32, part by part; can be iterated repeatedly."""
 
     def __init__(self, samples: list[npt.NDArray[np.int16]], report: Callable[[int], None]) -> None:
         self._samples = list(samples)
         self._report: Callable[[int], None] | None = report
 
     def __iter__(self) -> Iterator[npt.NDArray[np.float32]]:
-        report, self._report = self._report, None  # the first time only
+        report, self._report = self._report, None  # only the first iteration reports
         done = 0
         for part in self._samples:
             yield part * SCALE
@@ -218,7 +222,7 @@ class _Blocks:
 
 
 def _assemble(files: dict[str, npt.NDArray[np.uint8]]) -> Whisper:
-    """The model of a folder's files, or of one file that holds it; in the working folder those of weights are empty."""
+    """Build a model from a folder's files or a single file. In the working folder, files of weights are empty."""
     tokenizer, source = None, "the model's folder"
     if CONFIG in files:
         config = WhisperConfig.from_json(CONFIG)
@@ -230,21 +234,21 @@ def _assemble(files: dict[str, npt.NDArray[np.uint8]]) -> Whisper:
     model = Whisper.assemble(config, state, tl.float32, source=source)
     model.tokenizer = tokenizer or _tokenizer(config)
     model.folder = Path()
-    model.alignment_heads  # noqa: B018  is read now: the folder does not last
+    model.alignment_heads  # noqa: B018  read now, because the folder is temporary
     return model
 
 
 def _tokenizer(config: WhisperConfig) -> WhisperTokenizer:
     if not any(Path(name).is_file() for name in VOCABULARIES):
         raise CheckpointError(
-            f"the model comes without a tokenizer: none of {', '.join(VOCABULARIES)} is there",
-            mend="choose one together with the model",
+            f"the model has no tokenizer: none of {', '.join(VOCABULARIES)} was found",
+            hint="choose one together with the model",
         )
     return WhisperTokenizer.from_pretrained(Path(), config.vocab_size)
 
 
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[None]:
-    """The working folder, for a while; so errors name files as the page does."""
+    """Work in a temporary folder, so that errors name files by their paths in the model's folder."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         yield

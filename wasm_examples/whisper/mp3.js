@@ -1,6 +1,6 @@
 /**
- * MP3 files: where their frames begin. Each frame has a head of four bytes that says how long it is; decoders start at
- * any of them, and need the few before it that lend it their unused bits.
+ * Find the frames of an MP3 file. Each frame has a header of four bytes, from which its length follows. A decoder can start
+ * at any frame, but needs a few frames before it, because frames borrow unused bits from earlier ones.
  *
  * Source: ISO/IEC 11172-3, section 2.4.1.3, and 13818-3; https://id3.org/id3v2.4.0-structure
  */
@@ -11,101 +11,101 @@ const KILOBITS = {
   mpeg2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 };
 const HEAD_BYTES = 4;
-const MOST_FRAME_BYTES = 1441; // 160 kbit/s at 8 kHz, or 320 at 32
+const MAX_FRAME_BYTES = 1441; // 160 kbit/s at 8 kHz, or 320 at 32
 const BLOCK_BYTES = 1 << 20;
 const MAX_JUNK_BYTES = 1 << 16; // before the first frame
-const FEWEST_FRAMES = 3; // of which each begins where the one before says
-const AHEAD_BYTES = FEWEST_FRAMES * MOST_FRAME_BYTES + HEAD_BYTES;
+const MIN_FRAMES = 3; // in a row, each starting where the previous one ends: fewer may be a coincidence
+const LOOKAHEAD_BYTES = MIN_FRAMES * MAX_FRAME_BYTES + HEAD_BYTES;
 
-/** @typedef {{ rate: number, samples: number, bytes: number }} Frame  `samples` of each channel */
+/** @typedef {{ rate: number, samples: number, bytes: number }} Frame  `samples` per channel */
 /**
- * Frames that follow each other, to decode at once: the bytes from `start` to `end`, of whose samples only the last
- * `samples` count.
+ * Consecutive frames to decode together: the bytes from `start` to `end`. Only the last `samples` samples count; those
+ * before are the margin.
  * @typedef {{ start: number, end: number, samples: number, rate: number }} Stretch
  */
 
 /**
- * The frames of a file, or null if it is no MP3. They are found while they are asked for, so that neither a long file nor
- * one that is no MP3 behind its beginning takes more time or memory than what is read of it.
+ * Split an MP3 file into stretches; null if it is not an MP3 file. The generator reads the file lazily, so a caller that
+ * stops early pays only for what it has read.
  * @param {Blob} file
- * @param {{ length_s: number, margin_s: number }} sizes  of a stretch, and of what is decoded before it
+ * @param {{ length_s: number, margin_s: number }} sizes  of a stretch, and of the margin decoded before it
  * @param {AbortSignal} signal
  * @returns {Promise<AsyncGenerator<Stretch, void> | null>}
  */
-export async function stretchesOf(file, sizes, signal) {
+export async function splitMp3(file, sizes, signal) {
   const reader = new Reader(file);
-  const begin = await endOfTag(reader);
-  const first = await firstFrame(reader, begin, begin + MAX_JUNK_BYTES, signal);
+  const start = await tagEnd(reader);
+  const first = await findFrame(reader, start, start + MAX_JUNK_BYTES, signal);
   return first === null ? null : stretches(reader, first, sizes, signal);
 }
 
 /**
  * @param {Reader} reader
- * @param {number} first  where the first frame begins
+ * @param {number} first  the offset of the first frame
  * @param {{ length_s: number, margin_s: number }} sizes
  * @param {AbortSignal} signal
  * @returns {AsyncGenerator<Stretch, void>}
  */
 async function* stretches(reader, first, { length_s, margin_s }, signal) {
   for (let next = /** @type {number | null} */ (first); next !== null; ) {
-    let at = next;
-    // Files are joined from others, of other rates too: what follows is as this frame is, up to one that is not.
-    const { rate, samples } = /** @type {Frame} */ (frameAt(await reader.head(at)));
-    const [most, margin] = [length_s, margin_s].map((seconds) => Math.round((seconds * rate) / samples));
-    /** @type {number[]}  where the frames of the stretch begin, behind those of its margin */
+    let offset = next;
+    // A file may be joined from files with other rates: a run of frames ends where the rate changes.
+    const { rate, samples } = /** @type {Frame} */ (parseHead(await reader.head(offset)));
+    const [length, margin] = [length_s, margin_s].map((seconds) => Math.round((seconds * rate) / samples));
+    /** @type {number[]}  the offsets of the frames of the margin, then of the stretch */
     let starts = [];
-    let before = 0; // how many of them are its margin
+    let marginFrames = 0;
     for (;;) {
-      const frame = frameAt(await reader.head(at));
+      const frame = parseHead(await reader.head(offset));
       if (frame?.rate !== rate) break;
-      if (starts.length === before + most) {
-        yield { start: starts[0], end: at, samples: most * samples, rate };
+      if (starts.length === marginFrames + length) {
+        yield { start: starts[0], end: offset, samples: length * samples, rate };
         signal.throwIfAborted();
         starts = starts.slice(-margin);
-        before = starts.length;
+        marginFrames = starts.length;
       }
-      starts.push(at);
-      at += frame.bytes;
+      starts.push(offset);
+      offset += frame.bytes;
     }
-    if (starts.length > before) yield { start: starts[0], end: at, samples: (starts.length - before) * samples, rate };
-    next = await firstFrame(reader, at, reader.size, signal);
+    if (starts.length > marginFrames) yield { start: starts[0], end: offset, samples: (starts.length - marginFrames) * samples, rate };
+    next = await findFrame(reader, offset, reader.size, signal);
   }
 }
 
-/** Where the first of some frames begins that follow each other, or null. @param {Reader} reader @param {number} from @param {number} limit @param {AbortSignal} signal @returns {Promise<number | null>} */
-async function firstFrame(reader, from, limit, signal) {
+/** The offset of the first frame that is followed by others, or null. @param {Reader} reader @param {number} from @param {number} limit @param {AbortSignal} signal @returns {Promise<number | null>} */
+async function findFrame(reader, from, limit, signal) {
   for (let start = from; start < Math.min(limit, reader.size); start += BLOCK_BYTES) {
     signal.throwIfAborted();
-    const bytes = await reader.bytes(start, BLOCK_BYTES + AHEAD_BYTES);
+    const bytes = await reader.bytes(start, BLOCK_BYTES + LOOKAHEAD_BYTES);
     const view = new DataView(bytes.buffer);
     for (let i = bytes.indexOf(0xff); i >= 0 && i < BLOCK_BYTES && start + i < limit; i = bytes.indexOf(0xff, i + 1)) {
-      if (areFrames(view, i)) return start + i;
+      if (hasFrames(view, i)) return start + i;
     }
   }
   return null;
 }
 
-/** @param {DataView} view @param {number} at */
-function areFrames(view, at) {
+/** Whether MIN_FRAMES frames of the same rate start at an offset. @param {DataView} view @param {number} offset */
+function hasFrames(view, offset) {
   let rate;
-  for (let i = 0; i < FEWEST_FRAMES; i++) {
-    const frame = at + HEAD_BYTES <= view.byteLength ? frameAt(view.getUint32(at)) : null;
+  for (let i = 0; i < MIN_FRAMES; i++) {
+    const frame = offset + HEAD_BYTES <= view.byteLength ? parseHead(view.getUint32(offset)) : null;
     if (!frame || frame.rate !== (rate ??= frame.rate)) return false;
-    at += frame.bytes;
+    offset += frame.bytes;
   }
   return true;
 }
 
-/** Where what a player shows of the file ends. @param {Reader} reader */
-async function endOfTag(reader) {
+/** The end of the ID3 tag, which has the title and the artist. @param {Reader} reader */
+async function tagEnd(reader) {
   const head = await reader.head(0);
   if (head !== 0x49443303 && head !== 0x49443304 && head !== 0x49443302) return 0; // "ID3", version
   const size = await reader.head(6);
   return 10 + (((size >>> 24) & 127) << 21) + (((size >>> 16) & 127) << 14) + (((size >>> 8) & 127) << 7) + (size & 127);
 }
 
-/** @param {number} head @returns {Frame | null} */
-function frameAt(head) {
+/** Parse the header of a frame; null if it is not one. @param {number} head @returns {Frame | null} */
+function parseHead(head) {
   const version = (head >>> 19) & 3; // 3 is MPEG-1, 2 is MPEG-2, 0 is 2.5
   const isLayer3 = ((head >>> 17) & 3) === 1;
   const kilobits = KILOBITS[version === 3 ? "mpeg1" : "mpeg2"][(head >>> 12) & 15];
@@ -115,7 +115,7 @@ function frameAt(head) {
   return { rate, samples, bytes: Math.floor((samples * 125 * kilobits) / rate) + ((head >>> 9) & 1) };
 }
 
-/** Bytes of a file, which is read block by block. */
+/** Reads a file block by block. */
 class Reader {
   #file;
   #start = 0;
@@ -127,11 +127,11 @@ class Reader {
     this.size = file.size;
   }
 
-  /** Four bytes as one number; 0 where there are fewer. @param {number} at @returns {Promise<number> | number} */
-  head(at) {
-    const inner = at - this.#start;
+  /** Four bytes as a number; 0 at the end of the file. @param {number} offset @returns {Promise<number> | number} */
+  head(offset) {
+    const inner = offset - this.#start;
     if (inner >= 0 && inner + HEAD_BYTES <= this.#view.byteLength) return this.#view.getUint32(inner);
-    return this.#read(at);
+    return this.#read(offset);
   }
 
   /** @param {number} start @param {number} count */
@@ -139,10 +139,10 @@ class Reader {
     return new Uint8Array(await this.#file.slice(start, start + count).arrayBuffer());
   }
 
-  /** @param {number} at */
-  async #read(at) {
-    this.#view = new DataView((await this.bytes(at, BLOCK_BYTES)).buffer);
-    this.#start = at;
+  /** @param {number} offset */
+  async #read(offset) {
+    this.#view = new DataView((await this.bytes(offset, BLOCK_BYTES)).buffer);
+    this.#start = offset;
     return this.#view.byteLength >= HEAD_BYTES ? this.#view.getUint32(0) : 0;
   }
 }

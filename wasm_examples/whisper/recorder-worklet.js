@@ -1,4 +1,4 @@
-/** The part of recorder.js that hears every sample: passes them on, some thousand at a time, and how loud they are. */
+/** The audio thread of recorder.js, which posts the samples in chunks, each with its peak level. */
 
 const CHUNK = 2048;
 

@@ -1,12 +1,12 @@
-/** A picture of what the model hears, as wide as the canvas whatever its length: time to the right, pitch upwards, the louder the brighter. */
+/** A mel spectrogram that fills the canvas: time to the right, pitch upwards, louder is brighter. */
 
-import { begin, redrawn } from "../../web/canvas.js";
+import { clearCanvas, redrawOnChange } from "../../web/canvas.js";
 
 const FRAMES_PER_SECOND = 100;
 const LABEL_HEIGHT = 18;
 const LABEL_EVERY_PX = 90;
 
-/** @typedef {{ start_s: number, frames: number, bins: number, pixels: Uint8Array }} Window  row by row, the highest pitch first */
+/** @typedef {{ start_s: number, frames: number, bins: number, pixels: Uint8Array }} Window  `pixels` row by row, the highest pitch first */
 
 export class Spectrogram {
   #canvas;
@@ -18,7 +18,7 @@ export class Spectrogram {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.#canvas = canvas;
-    redrawn(canvas, () => this.draw());
+    redrawOnChange(canvas, () => this.draw());
   }
 
   /** @param {Window} window */
@@ -32,41 +32,41 @@ export class Spectrogram {
     this.draw();
   }
 
-  /** Show where something is. @param {number} start_s @param {number} end_s */
+  /** Draw a frame around a range of time. @param {number} start_s @param {number} end_s */
   mark(start_s, end_s) {
     this.#marked = [start_s, end_s];
     this.draw();
   }
 
   draw() {
-    const { width, height, context, color } = begin(this.#canvas);
+    const { width, height, context, color } = clearCanvas(this.#canvas);
     if (!this.#window || !width) return;
     const { start_s, frames } = this.#window;
     const seconds = frames / FRAMES_PER_SECOND;
     this.#canvas.dataset.seconds = seconds.toFixed(2);
-    const tall = height - LABEL_HEIGHT;
+    const imageHeight = height - LABEL_HEIGHT;
     context.fillStyle = color("--sunken");
-    context.fillRect(0, 0, width, tall);
-    context.drawImage(image(this.#window, color("--accent")), 0, 0, width, tall);
+    context.fillRect(0, 0, width, imageHeight);
+    context.drawImage(image(this.#window, color("--accent")), 0, 0, width, imageHeight);
     if (this.#marked) {
-      const [from, to] = this.#marked.map((at) => ((at - start_s) / seconds) * width);
+      const [from, to] = this.#marked.map((time) => ((time - start_s) / seconds) * width);
       context.strokeStyle = color("--ink");
       context.lineWidth = 2;
-      context.strokeRect(Math.max(1, from), 1, Math.min(width - 1, to) - Math.max(1, from), tall - 2);
+      context.strokeRect(Math.max(1, from), 1, Math.min(width - 1, to) - Math.max(1, from), imageHeight - 2);
     }
     context.fillStyle = color("--muted");
     context.font = `500 11px ${color("--mono")}`;
     context.textBaseline = "bottom";
     const step = Math.max(1, Math.ceil((seconds * LABEL_EVERY_PX) / width));
-    for (let at = Math.ceil(start_s / step) * step; at < start_s + seconds; at += step) {
-      const text = clock(at);
-      const x = ((at - start_s) / seconds) * width;
+    for (let time = Math.ceil(start_s / step) * step; time < start_s + seconds; time += step) {
+      const text = clock(time);
+      const x = ((time - start_s) / seconds) * width;
       context.fillText(text, Math.min(x, width - context.measureText(text).width), height);
     }
   }
 }
 
-/** The pixels, as ink of one colour. @param {Window} window @param {string} color */
+/** An image of the pixels, as the opacity of one colour. @param {Window} window @param {string} color */
 function image({ frames, bins, pixels }, color) {
   const picture = new OffscreenCanvas(frames, bins);
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (picture.getContext("2d"));
@@ -79,7 +79,7 @@ function image({ frames, bins, pixels }, color) {
   return picture;
 }
 
-/** As 1:02, or 1:01:02. @param {number} seconds */
+/** Format a time as 1:02 or 1:01:02. @param {number} seconds */
 export function clock(seconds) {
   const whole = Math.floor(seconds);
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];

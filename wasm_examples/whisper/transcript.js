@@ -1,8 +1,8 @@
-/** The text as it is decided: what is sure, what the model is writing, and segments that play when they are clicked. */
+/** The text of a transcription: the final segments, which play when clicked, and the draft of the current one. */
 
 import { clock } from "./spectrogram.js";
 
-/** @typedef {{ id: number, start: number, end: number, text: string, words: [string, number, number][], logprob: number, unsure: boolean }} Segment  `logprob` is the mean of its tokens */
+/** @typedef {{ id: number, start: number, end: number, text: string, words: [string, number, number][], logprob: number, unsure: boolean }} Segment  `logprob` is the mean over its tokens */
 
 export class Transcript {
   #text;
@@ -12,8 +12,8 @@ export class Transcript {
   #draft = document.createElement("span");
   /** @type {{ segment: Segment, item: HTMLElement, span: HTMLElement }[]} */
   #rows = [];
-  /** @type {number | null}  seconds, where what was clicked ends */
-  #until = null;
+  /** @type {number | null}  the end of the segment that plays, in seconds */
+  #playUntil = null;
 
   /**
    * @param {HTMLElement} text
@@ -27,25 +27,25 @@ export class Transcript {
     this.#player = player;
     this.#onPlay = onPlay;
     this.#draft.className = "draft";
-    player.addEventListener("timeupdate", () => this.#follow());
-    player.addEventListener("pause", () => (this.#until = null));
+    player.addEventListener("timeupdate", () => this.#followPlayer());
+    player.addEventListener("pause", () => (this.#playUntil = null));
     this.clear();
   }
 
   clear() {
     this.#rows = [];
-    this.#until = null;
+    this.#playUntil = null;
     this.#draft.textContent = "";
     this.#text.replaceChildren();
     this.#list.replaceChildren();
   }
 
-  /** The text without what is not decided yet. */
+  /** The text without the draft. */
   get text() {
     return this.#rows.map(({ segment }) => segment.text.trim()).join(" ");
   }
 
-  /** What the model writes now. @param {string} text */
+  /** Show the draft of the current segment. @param {string} text */
   draft(text) {
     this.#draft.textContent = text;
     if (text && !this.#draft.isConnected) this.#text.append(this.#draft);
@@ -62,11 +62,11 @@ export class Transcript {
     /** @type {HTMLButtonElement} */ (button).type = "button";
     button.dataset.testid = "segment";
     time.textContent = `${seconds(segment.start)} – ${seconds(segment.end)}`;
-    for (const place of [span, text]) {
-      place.classList.toggle("unsure", segment.unsure);
-      if (segment.unsure) place.title = `Unsure: the mean log-probability is ${segment.logprob.toFixed(2)}`;
+    for (const label of [span, text]) {
+      label.classList.toggle("unsure", segment.unsure);
+      if (segment.unsure) label.title = `Unsure: the mean log-probability is ${segment.logprob.toFixed(2)}`;
     }
-    text.append(...(segment.words.length ? segment.words.map(timed) : [segment.text.trim()]));
+    text.append(...(segment.words.length ? segment.words.map(wordSpan) : [segment.text.trim()]));
     button.append(time, text);
     button.onclick = () => this.#play(segment);
     item.append(button);
@@ -79,32 +79,32 @@ export class Transcript {
     this.#onPlay(segment);
     this.#player.currentTime = segment.start;
     this.#player.play().then(
-      () => (this.#until = segment.end),
-      () => {}, // another click was quicker, or the browser cannot play what it could decode
+      () => (this.#playUntil = segment.end),
+      () => {}, // another click interrupted it, or the browser cannot play what it could decode
     );
   }
 
-  #follow() {
-    const at = this.#player.currentTime;
-    if (this.#until !== null && at >= this.#until) this.#player.pause();
+  #followPlayer() {
+    const time = this.#player.currentTime;
+    if (this.#playUntil !== null && time >= this.#playUntil) this.#player.pause();
     for (const { segment, item, span } of this.#rows) {
-      const heard = !this.#player.paused && at >= segment.start && at < segment.end;
-      item.toggleAttribute("aria-current", heard);
-      span.classList.toggle("heard", heard);
+      const isPlaying = !this.#player.paused && time >= segment.start && time < segment.end;
+      item.toggleAttribute("aria-current", isPlaying);
+      span.classList.toggle("playing", isPlaying);
     }
   }
 }
 
-/** @param {[string, number, number]} word */
-function timed([word, start, end]) {
+/** A word, with its time as the tooltip. @param {[string, number, number]} word */
+function wordSpan([word, start, end]) {
   const span = document.createElement("span");
   span.textContent = word;
   span.title = `${seconds(start)} – ${seconds(end)}`;
   return span;
 }
 
-/** As 1:02.3. @param {number} at */
-function seconds(at) {
-  const tenths = Math.round(10 * at);
+/** Format a time as 1:02.3. @param {number} time */
+function seconds(time) {
+  const tenths = Math.round(10 * time);
   return `${clock(tenths / 10)}.${tenths % 10}`;
 }

@@ -1,17 +1,17 @@
-/** WAV files: where the samples lie in one, and the head of one. package/tallow/audio/wav.py says how they are made. */
+/** Read the layout of a WAV file, and write WAV files. package/tallow/audio/wav.py documents the format. */
 
 const PCM = 1;
 const FORMAT_BYTES = 16;
-// Chunks before the samples are small, but there may be a picture among them.
+// There are only a few chunks before the samples, such as an image.
 const MAX_CHUNKS = 64;
 
 /**
  * @typedef {{ head: Uint8Array<ArrayBuffer>, rate: number, frameBytes: number, start: number, end: number }} Layout
- *   `head` is the chunk "fmt " with its name and size; the samples are the bytes from `start` to `end`
+ *   `head` is the "fmt " chunk with its name and size; the samples are the bytes from `start` to `end`
  */
 
-/** How a file is laid out, or null if it is no WAV file. @param {Blob} file @returns {Promise<Layout | null>} */
-export async function layoutOf(file) {
+/** Find the samples in a file; null if it is not a WAV file. @param {Blob} file @returns {Promise<Layout | null>} */
+export async function readLayout(file) {
   const bytes = async (/** @type {number} */ at, /** @type {number} */ size) => new Uint8Array(await file.slice(at, at + size).arrayBuffer());
   const riff = await bytes(0, 12);
   if (letters(riff, 0) !== "RIFF" || letters(riff, 8) !== "WAVE") return null;
@@ -27,7 +27,7 @@ export async function layoutOf(file) {
       const view = new DataView(head.buffer);
       const [rate, frameBytes] = [view.getUint32(12, true), view.getUint16(20, true)];
       if (!rate || !frameBytes) return null;
-      // Programs that do not know how long it will be write 0 or the most there is; and files are cut off.
+      // A program that does not know the length writes 0 or the maximum, and a file may be truncated.
       const end = size ? Math.min(at + size, file.size) : file.size;
       return { head, rate, frameBytes, start: at, end };
     }
@@ -42,8 +42,8 @@ function letters(bytes, at) {
   return String.fromCharCode(...bytes.subarray(at, at + 4));
 }
 
-/** A WAV file of samples that are there already. @param {Uint8Array<ArrayBuffer>} format  the chunk "fmt " @param {Blob} samples */
-export function wavOf(format, samples) {
+/** Write a WAV file. @param {Uint8Array<ArrayBuffer>} format  the "fmt " chunk @param {Blob} samples */
+export function writeWav(format, samples) {
   const head = new Uint8Array(12 + format.length + 8);
   const view = new DataView(head.buffer);
   const write = (/** @type {number} */ at, /** @type {string} */ text) => [...text].forEach((letter, i) => (head[at + i] = letter.charCodeAt(0)));
@@ -56,7 +56,7 @@ export function wavOf(format, samples) {
   return new Blob([head, samples]);
 }
 
-/** The chunk "fmt " of one channel of 16-bit integers. @param {number} rate */
+/** The "fmt " chunk of one channel of 16-bit integers. @param {number} rate */
 export function mono16(rate) {
   const chunk = new Uint8Array(8 + FORMAT_BYTES);
   const view = new DataView(chunk.buffer);

@@ -1,4 +1,4 @@
-"""attention, attention_backward and attention_decode: see src/flash_attention*.cu and src/attention_decode.cu.
+"""attention, attention_backward and attention_decode; see src/flash_attention*.cu and src/attention_decode.cu.
 
 Letters: B batch, H query heads, G key/value heads, T query positions, S key positions, K head width, E value width.
 """
@@ -10,16 +10,18 @@ from typing import Any
 from tallow.devices import array_module, get_backend
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ShapeError
-from tallow_cuda.launching import FLOAT32, FLOATS, WARP, contiguous, cuda, is_float, launch
+from tallow.kernels import kernel
+from tallow_cuda.launching import FLOAT32, FLOATS, WARP, contiguous, is_float, launch
 from tallow_cuda.sources import element, load
 
-WARPS = 4  # of a block, in all of these kernels
+WARPS = 4  # per block, in all of these kernels
 WIDEST = 128
 CHUNK = 16  # bytes that a thread copies at once
-MOST = 65535  # blocks in a grid's y and z
+MOST = 65535  # maximum blocks in a grid's y and z
 
-# By the padded width, and whether there is a mask: the tiles of 16 rows that a warp has, and the rows that these meet
-# at once. More tiles are fewer reads of shared memory; these are what registers hold without spilling, on 8.0 and 9.0.
+# By the padded width, and whether there is a mask: the tiles of 16 rows per warp, and the rows that they are
+# multiplied with at once. More tiles need fewer reads of shared memory; these fit in registers without spilling, on 8.0
+# and 9.0.
 FORWARD = {(64, 0): (2, 64), (64, 1): (2, 64), (128, 0): (2, 32), (128, 1): (1, 64)}
 BACKWARD_Q = {(64, 0): (2, 32), (64, 1): (2, 32), (128, 0): (2, 32), (128, 1): (1, 64)}
 BACKWARD_KV = {(64, 0): (2, 32), (64, 1): (1, 64), (128, 0): (1, 32), (128, 1): (1, 32)}
@@ -28,8 +30,10 @@ BACKWARD_KV = {(64, 0): (2, 32), (64, 1): (1, 64), (128, 0): (1, 32), (128, 1): 
 def half_attention(
     q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
 ) -> bool:
-    """float16 or bfloat16 arrays q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), no axis empty; H = G · groups; K and E
-    multiples of 8, at most 128; a card of compute capability 8.0 or later."""
+    """Half q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), H = G · groups; K, E multiples of 8, ≤ 128; capability 8.0.
+
+    No axis is empty; `bias` is None or floats that broadcast to the scores.
+    """
     if not (q.dtype == k.dtype == v.dtype and q.dtype in HALVES and q.ndim == k.ndim == v.ndim == 4):
         return False
     (batch, heads, _, width), (_, kv_heads, keys, _) = q.shape, k.shape
@@ -40,13 +44,13 @@ def half_attention(
 
 
 def _has_tensor_cores() -> bool:
-    """Those that src/mma.cuh asks for."""
+    """Return whether the card has the tensor cores that src/mma.cuh requires."""
     backend: Any = get_backend("cuda")
     return backend.compute_capability() >= (8, 0)
 
 
 def _is_mask(bias: Array | None, scores: tuple[int, ...]) -> bool:
-    """None, or floats that broadcast to the scores."""
+    """Return whether the bias is None, or floats that broadcast to the scores."""
     if bias is None:
         return True
     sizes = zip(bias.shape[::-1], scores[::-1], strict=False)
@@ -64,7 +68,7 @@ def half_attention_backward(
 
 
 class _Call:
-    """What all these kernels are told of their operands."""
+    """The arguments that all these kernels share."""
 
     def __init__(
         self, q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
@@ -80,22 +84,22 @@ class _Call:
             self.by_mask = tuple(stride // bias.itemsize for stride in of_all.strides)
         self.last = (int(is_causal), float(scale))
         self.padded = 64 if max(self.width, self.value_width) <= 64 else WIDEST
-        # A scale of 0 or below cannot be taken out of the maximum of a row.
+        # A scale ≤ 0 cannot be factored out of the maximum of a row.
         self.added = int(bias is not None or scale <= 0)
         self.defines: dict[str, Any] = {
             "X": element(q), "M": element(bias), "WIDTH": self.padded, "ADDED": self.added,
         }  # fmt: skip
 
     def shared(self, rows: int) -> int:
-        """Bytes of so many rows of tiles."""
+        """Return the bytes of `rows` rows of tiles."""
         return rows * self.padded * self.q.itemsize
 
 
-@cuda("attention", half_attention)
+@kernel("attention", "cuda", accepts=half_attention)
 def attention(
     q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
 ) -> tuple[Array, tuple[Array, Array]]:
-    """softmax(q kᵀ · scale + bias) v, and what the backward kernels want: the output, and two numbers for each query.
+    """Return softmax(q kᵀ · scale + bias) v, and for backward the output and two numbers for each query.
 
     Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), bias to broadcast -> (B, H, T, E), in memory (B, T, H, E)
     """
@@ -115,13 +119,13 @@ def attention(
     return y, (y, stats)
 
 
-@cuda("attention_backward", half_attention_backward)
+@kernel("attention_backward", "cuda", accepts=half_attention_backward)
 def attention_backward(
     g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Any, scale: float, is_causal: bool, groups: int
 ) -> tuple[Array, Array, Array]:
-    """The gradients of q, k and v, in the dtype of g, from that of the output and the stats of the forward pass.
+    """Return the gradients of q, k and v, in the dtype of g, from that of the output and the stats of the forward pass.
 
-    They lie in memory as (B, T, H, K) and (B, S, G, K), and have the same bits in every run.
+    In memory they are (B, T, H, K) and (B, S, G, K). They have the same bits in every run.
     """
     call = _Call(q, k, v, bias, scale, is_causal, groups)
     defines = {**call.defines, "G": element(g)}
@@ -151,7 +155,7 @@ def attention_backward(
 
 
 def _prepare(call: _Call, g: Array, y: Array, stats: Array) -> tuple[Array, Array]:
-    """g in the dtype of y, contiguous, and for each query what the weights and their gradients are made with."""
+    """Return g in the dtype of y, contiguous, and a record per query to recompute the weights and their gradients."""
     xp, g = array_module(g), _rows(g)
     rounded = xp.empty(g.shape, y.dtype)
     records = xp.empty((*g.shape[:3], 4), FLOAT32)
@@ -165,25 +169,27 @@ def _prepare(call: _Call, g: Array, y: Array, stats: Array) -> tuple[Array, Arra
 
 
 def _rows(x: Array) -> Array:
-    """An array whose rows are read in 16 bytes: x itself, if its strides allow that."""
+    """Return an array whose rows can be read 16 bytes at a time: x itself, if its strides allow that."""
     aligned = x.data.ptr % CHUNK == 0 and all(stride % CHUNK == 0 for stride in x.strides[:-1])
     return x if aligned and x.strides[-1] == x.itemsize else x.copy()
 
 
 def _strides(x: Array) -> tuple[int, ...]:
-    """Those of batch, head and row, in elements."""
+    """Return the strides of batch, head and row, in elements."""
     return tuple(stride // x.itemsize for stride in x.strides[:-1])
 
 
 def _heads_last(shape: tuple[int, ...], like: Array, dtype: Any) -> Array:
-    """An array (B, H, T, K) in memory (B, T, H, K): what is done to heads next, and came before, is a view then."""
+    """Return an empty array (B, H, T, K) that is (B, T, H, K) in memory, so that merging the heads is a view."""
     batch, heads, length, width = shape
     return array_module(like).empty((batch, length, heads, width), dtype).transpose(0, 2, 1, 3)
 
 
 def float_one_query(q: Array, k: Array, v: Array, scale: float) -> bool:
-    """float32, float16 or bfloat16 arrays q (B, H, 1, K), k and v (B, G, S, K), G dividing H, no axis empty; a row of k
-    is a multiple of 16 bytes, at most 512."""
+    """Float arrays q (B, H, 1, K), k and v (B, G, S, K), G dividing H; rows of k multiples of 16 bytes, at most 512.
+
+    float32, float16 or bfloat16, with no empty axis.
+    """
     if not (is_float(q, k, v) and k.dtype == v.dtype and q.ndim == k.ndim == v.ndim == 4 and k.shape == v.shape):
         return False
     fits = q.shape[2] == 1 and k.size > 0 and q.size > 0 and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
@@ -192,26 +198,26 @@ def float_one_query(q: Array, k: Array, v: Array, scale: float) -> bool:
     return fits and max(q.shape[0], q.shape[1]) <= MOST
 
 
-@cuda("attention_decode", float_one_query)
+@kernel("attention_decode", "cuda", accepts=float_one_query)
 def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
-    """softmax(q kᵀ · scale) v for one query position; k and v may be views of a longer cache.
+    """Return softmax(q kᵀ · scale) v for one query position; k and v may be views of a longer cache.
 
     Shapes:  q (B, H, 1, K), k and v (B, G, S, K), G divides H -> (B, H, 1, K), in the dtype of q
     """
     return attend_to_cache(q, k, v, scale)
 
 
-BLOCKS = 512  # that keep a large card busy
-FEWEST_KEYS = 128  # for which a block is worth while
+BLOCKS = 512  # enough to keep a large card busy
+FEWEST_KEYS = 128  # minimum keys per block
 MOST_SPLITS = 64
-MOST_HEADS = 8  # of a block: so much is there of registers
+MOST_HEADS = 8  # per block, limited by registers
 
 
 def attend_to_cache(q: Array, k: Array, v: Array, scale: float, position: Array | None = None) -> Array:
-    """softmax(q kᵀ · scale) v for one query position, over the keys 0 to `position`, inclusive.
+    """Return softmax(q kᵀ · scale) v for one query position, over the keys 0 to `position`, inclusive.
 
-    Args:  position: one int64 on the device, read when the kernel runs: a captured graph goes on with what is there
-           then. None means all keys.
+    Args:  position: one int64 on the device, read when the kernel runs, so that a captured graph uses its current
+           value. None means all keys.
 
     Shapes:  q (B, H, 1, K), k and v (B, G, S, K), G divides H -> (B, H, 1, K), in the dtype of q; see float_one_query
     """
@@ -221,15 +227,15 @@ def attend_to_cache(q: Array, k: Array, v: Array, scale: float, position: Array 
     batch, heads, _, width = q.shape
     kv_heads, keys = k.shape[1:3]
     groups = heads // kv_heads
-    together = min(groups, MOST_HEADS)
-    blocks = kv_heads * -(-groups // together)
+    heads_per_block = min(groups, MOST_HEADS)
+    blocks = kv_heads * -(-groups // heads_per_block)
     splits = max(1, min(MOST_SPLITS, BLOCKS // (batch * blocks), -(-keys // FEWEST_KEYS)))
     y, parts, tops = xp.empty(q.shape, q.dtype), None, None
     if splits > 1:
         parts, tops = xp.empty((batch, heads, splits, width), FLOAT32), xp.empty((batch, heads, splits, 2), FLOAT32)
 
     padded = CHUNK // k.itemsize << (width * k.itemsize // CHUNK - 1).bit_length()
-    defines: dict[str, Any] = {"Q": element(q), "X": element(k), "WIDTH": padded, "HEADS": together}
+    defines: dict[str, Any] = {"Q": element(q), "X": element(k), "WIDTH": padded, "HEADS": heads_per_block}
     kernel = load("attention_decode.cu", "attention_decode", **defines)
     launch(
         kernel, (splits, blocks, batch), (WARPS * WARP,),

@@ -1,4 +1,4 @@
-"""cross_entropy and its gradient: over the classes of the last axis, see src/cross_entropy.cu."""
+"""cross_entropy and its gradient, over classes in the last axis; see src/cross_entropy.cu."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
-from tallow_cuda.launching import FLOAT32, FLOATS, contiguous, cuda, is_float, launch, threads_for
+from tallow.kernels import kernel
+from tallow_cuda.launching import FLOAT32, FLOATS, contiguous, is_float, launch, threads_for
 from tallow_cuda.sources import element, load
 
 
@@ -24,22 +25,22 @@ def float_rows_and_gradients(g: Array, x: Array, target: Array, weight: Array | 
     )
 
 
-def _prepared(
+def _prepare(
     x: Array, target: Array, weight: Array | None, smoothing: float
 ) -> tuple[Array, Array, Array | None, Array | None]:
-    """All contiguous, classes in int64 and weights in float32, with their sum if it is wanted."""
+    """Return contiguous operands, classes in int64 and weights in float32, and the sum of the weights if needed."""
     target = contiguous(target.astype(np.int64, copy=False))
     weight = None if weight is None else contiguous(widen(weight))
     return contiguous(x), target, weight, None if weight is None or not smoothing else weight.sum()
 
 
-@cuda("cross_entropy", float_rows)
+@kernel("cross_entropy", "cuda", accepts=float_rows)
 def cross_entropy(
     x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
 ) -> tuple[Array, Array, Array, Array]:
-    """As tallow.ops.cross_entropy.cross_entropy_array, in one pass over x."""
+    """Compute tallow.ops.cross_entropy.cross_entropy_array in one pass over x."""
     xp, width = array_module(x), x.shape[-1]
-    x, target, weight, weights = _prepared(x, target, weight, smoothing)
+    x, target, weight, weights = _prepare(x, target, weight, smoothing)
     losses, share, highest, total = (xp.empty(target.shape, FLOAT32) for _ in range(4))
     if target.size:
         kernel = load("cross_entropy.cu", "cross_entropy", X=element(x), G="float")
@@ -50,14 +51,14 @@ def cross_entropy(
     return losses, share, highest, total
 
 
-@cuda("cross_entropy_backward", float_rows_and_gradients)
+@kernel("cross_entropy_backward", "cuda", accepts=float_rows_and_gradients)
 def cross_entropy_backward(
     g: Array, x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float, highest: Array,
     total: Array, dtype: np.dtype[Any],
 ) -> Array:  # fmt: skip
-    """As tallow.ops.cross_entropy.cross_entropy_backward_array, in one pass over x."""
+    """Compute tallow.ops.cross_entropy.cross_entropy_backward_array in one pass over x."""
     width = x.shape[-1]
-    x, target, weight, weights = _prepared(x, target, weight, smoothing)
+    x, target, weight, weights = _prepare(x, target, weight, smoothing)
     dx = array_module(x).empty(x.shape, dtype)
     if target.size:
         kernel = load("cross_entropy.cu", "cross_entropy_backward", X=element(x), G=element(dx))

@@ -1,22 +1,24 @@
-"""decode_block: a token through a block of a language model in some seven launches; see tallow.kernels.decode_block.
+"""decode_block: one token through one block of a language model in about seven launches.
 
-That takes as long as reading the weights once, where nothing waits for launches: see tallow.cuda.graphs.
+It takes as long as reading the weights once, if nothing waits for launches; see tallow.fused.decode_block and
+tallow.cuda.graphs.
 """
 
 from __future__ import annotations
 
 from tallow.dtypes import Array
-from tallow.kernels.decode_block import DecodeBlock, check_call
+from tallow.fused.decode_block import DecodeBlock, check_call
+from tallow.kernels import kernel
 from tallow_cuda.bindings.attention import CHUNK, MOST, attend_to_cache
-from tallow_cuda.bindings.linear_rows import can_be_read, linear_rows
-from tallow_cuda.launching import FLOAT32, WARP, cuda, launch
+from tallow_cuda.launching import FLOAT32, WARP, launch
+from tallow_cuda.linear_rows import can_be_read, linear_rows
 from tallow_cuda.sources import element, load
 
 THREADS = 128
 
 
 def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
-    """float32; contiguous arrays, heads of a multiple of 16 bytes, at most 512; matrices that share an input alike."""
+    """float32 x; contiguous arrays, heads of a multiple of 16 bytes, at most 512; matrices of one input alike."""
     if block.packed is None:
         block.packed = _can_be_read(block)
     return x.dtype == FLOAT32 and block.packed is True
@@ -35,10 +37,12 @@ def _can_be_read(block: DecodeBlock) -> bool:
     )
 
 
-@cuda("decode_block", block_on_card)
+@kernel("decode_block", "cuda", accepts=block_on_card)
 def decode_block(x: Array, block: DecodeBlock, position: int | Array) -> Array:
-    """As tallow.kernels.decode_block.decode_block; a position in the memory of the device is read there, and if it lies
-    outside of the cache, nothing is written."""
+    """Compute tallow.fused.decode_block.decode_block.
+
+    A position in device memory is read when the kernel runs; if it is outside the cache, nothing is written.
+    """
     check_call(x, block, position)
     token = x.reshape(1, -1)
     projected = linear_rows(token, block.query, block.key, block.value, norm=(block.attention_norm, block.eps))

@@ -1,4 +1,4 @@
-"""What dropout keeps, drawn on the card, and what it makes of it; see src/dropout.cu."""
+"""random_keep, scaled_mask: drawing a dropout mask on the card, and applying it; see src/dropout.cu."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow_cuda.launching import contiguous, cuda, is_float, launch
+from tallow.kernels import kernel
+from tallow_cuda.launching import contiguous, is_float, launch
 from tallow_cuda.rows import BLOCKS, THREADS, launch_map
 from tallow_cuda.sources import element, load
 
-WORDS = 4  # that one value of the counter gives
+WORDS = 4  # per value of the counter
 
 
 def anything(like: Array, *_: object) -> bool:
-    """Any array, whose device is where to draw."""
+    """Any array; its device draws the mask."""
     return True
 
 
-@cuda("random_keep", anything)
+@kernel("random_keep", "cuda", accepts=anything)
 def random_keep(like: Array, shape: tuple[int, ...], p: float, key: int, first: int) -> Array:
-    """Booleans, False with probability p, of the words from the counter's value `first` on, under a key."""
+    """Return booleans, False with probability p, from the random words of a key, starting at counter value `first`."""
     keep = array_module(like).empty(shape, np.bool_)
     if keep.size:
         blocks = min(BLOCKS, -(-keep.size // (THREADS * WORDS)))
@@ -37,9 +38,9 @@ def mask_of_each_element(x: Array, keep: Array, scale: float) -> bool:
     return is_float(x) and keep.dtype == np.bool_ and keep.shape == x.shape
 
 
-@cuda("scaled_mask", mask_of_each_element)
+@kernel("scaled_mask", "cuda", accepts=mask_of_each_element)
 def scaled_mask(x: Array, keep: Array, scale: float) -> Array:
-    """x ⊙ keep · scale, in the dtype of x.  Shapes: x, keep the same -> the same."""
+    """Return x ⊙ keep · scale, in the dtype of x.  Shapes: x, keep the same -> the same."""
     x, keep = contiguous(x), contiguous(keep)
     y = array_module(x).empty_like(x)
     launch_map(load("dropout.cu", "scaled_mask", X=element(x)), x, keep, y, after=(float(scale),))

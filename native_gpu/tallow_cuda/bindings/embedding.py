@@ -1,4 +1,4 @@
-"""add_rows: rows added up by index, as in the gradient of an embedding, see src/embedding.cu."""
+"""add_rows: sums of rows by index, as in the gradient of an embedding; see src/embedding.cu."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow_cuda.launching import FLOAT32, contiguous, cuda, launch, threads_for
+from tallow.kernels import kernel
+from tallow_cuda.launching import FLOAT32, contiguous, launch, threads_for
 from tallow_cuda.sources import load
 
 BITS, PART, COLUMNS = 4, 32, 4  # as in the source
@@ -20,9 +21,9 @@ def float32_rows_and_integers(g: Array, index: Array, rows: int, padding_idx: in
     return bool(fits and index.ndim == 1 and 0 < len(g) < 2**31 and rows < 2**31 and g.shape[1] > 0)
 
 
-@cuda("add_rows", float32_rows_and_integers)
+@kernel("add_rows", "cuda", accepts=float32_rows_and_integers)
 def add_rows(g: Array, index: Array, rows: int, padding_idx: int | None) -> Array:
-    """As tallow.ops.embedding.add_rows_array; equal indices are always added up in one order."""
+    """Compute tallow.ops.embedding.add_rows_array; rows of equal indices are always added in the same order."""
     xp, (count, width) = array_module(g), g.shape
     g, index = contiguous(g), contiguous(index)
     passes, parts = -(-rows.bit_length() // BITS), -(-count // PART)

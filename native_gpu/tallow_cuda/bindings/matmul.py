@@ -1,7 +1,7 @@
-"""matmul, linear: products of matrices by cuBLAS, which read views and transposed matrices where they lie.
+"""matmul, gradient_product: matrix products by cuBLAS, which reads views and transposed matrices directly.
 
-Float32 is multiplied in float32, or on tensor cores where `tl.backends.cuda.matmul.allow_tf32` says so; halves are on
-tensor cores, and summed in float32.
+Float32 is multiplied in float32, or on tensor cores if `tl.backends.cuda.matmul.allow_tf32` is set. Halves are
+multiplied on tensor cores, and summed in float32.
 """
 
 from __future__ import annotations
@@ -14,32 +14,31 @@ import numpy as np
 from tallow.devices import array_module, get_backend
 from tallow.dtypes import HALVES, Array, cast, dtype, dtype_of
 from tallow.errors import ShapeError
+from tallow.kernels import kernel
 from tallow.ops.rows import as_rows
-from tallow_cuda.bindings.linear_rows import few_rows, linear_rows
-from tallow_cuda.launching import FLOAT32, contiguous, cuda, is_float, launch, threads_for
+from tallow_cuda.launching import FLOAT32, is_float
 from tallow_cuda.matrices import INT_MAX, Operand, address, as_matrices, batches, layout
-from tallow_cuda.sources import element, load
 
 
 def float_matrices(a: Array, b: Array) -> bool:
-    """Arrays of float32, float16 or bfloat16 that fit; float32 beside a half is rounded to it."""
+    """Arrays of float32, float16 or bfloat16 that fit; a float32 operand with a half is rounded to it."""
     if not is_float(a, b) or not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         return False
     return a.dtype == b.dtype or a.dtype == FLOAT32 or b.dtype == FLOAT32
 
 
-@cuda("matmul", float_matrices)
+@kernel("matmul", "cuda", accepts=float_matrices)
 def matmul(a: Array, b: Array) -> Array:
-    """a @ b, in float32 if one of them is: the gradient of a product of halves.
+    """Return a @ b, in float32 if one of them is float32, such as the gradient of a product of halves.
 
     Shapes:  as numpy.matmul; (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast
     """
     return _product(a, b, FLOAT32 if FLOAT32 in (a.dtype, b.dtype) else a.dtype)
 
 
-@cuda("gradient_product", float_matrices)
+@kernel("gradient_product", "cuda", accepts=float_matrices)
 def gradient_product(a: Array, b: Array) -> Array:
-    """a @ b in float32, of halves too."""
+    """Return a @ b in float32, for halves too."""
     return _product(a, b, FLOAT32)
 
 
@@ -48,9 +47,9 @@ def half(operand: Array) -> bool:
     return operand.dtype in HALVES
 
 
-@cuda("rounded_dtype", half)
+@kernel("rounded_dtype", "cuda", accepts=half)
 def rounded_dtype(operand: Array) -> dtype:
-    """That of the operand: tensor cores multiply halves."""
+    """Return the dtype of the operand: tensor cores multiply halves."""
     return dtype_of(operand)
 
 
@@ -65,7 +64,7 @@ def _product(a: Array, b: Array, result: Any) -> Array:
         raise ShapeError(f"matmul: batch dimensions do not broadcast: {a.shape} @ {b.shape}") from None
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
         return _product(as_rows(a), b, result).reshape(*a.shape[:-1], b.shape[-1])
-    a, b = _of_one_dtype(a, b)
+    a, b = _to_one_dtype(a, b)
     (m, k), n = a.shape[-2:], b.shape[-1]
     xp = array_module(a)
     if not (m and n and k and math.prod(batch)):
@@ -77,7 +76,7 @@ def _product(a: Array, b: Array, result: Any) -> Array:
     return c
 
 
-def _of_one_dtype(a: Array, b: Array) -> tuple[Array, Array]:
+def _to_one_dtype(a: Array, b: Array) -> tuple[Array, Array]:
     if a.dtype == b.dtype:
         return a, b
     half = dtype_of(a if a.dtype in HALVES else b)
@@ -85,7 +84,7 @@ def _of_one_dtype(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _multiply(a: Array, b: Array, c: Array) -> None:
-    """c = a @ b. To cuBLAS, which goes by columns, memory in rows holds the transpose: cᵀ = bᵀ aᵀ."""
+    """Compute c = a @ b. For cuBLAS, which is column-major, row-major memory is the transpose: cᵀ = bᵀ aᵀ."""
     backend: Any = get_backend("cuda")
     (a_by_rows, a_leading), (b_by_rows, b_leading) = layout(a), layout(b)
     m, n = c.shape[-2:]
@@ -96,26 +95,3 @@ def _multiply(a: Array, b: Array, c: Array) -> None:
             Operand(address(c) + at_c, c.dtype, False, n, step_c // c.itemsize),
             n, m, a.shape[-1], count,
         )  # fmt: skip
-
-
-def float_rows(x: Array, weight: Array, bias: Array | None) -> bool:
-    """x, a weight matrix that fits, of the same dtype but for up to eight rows, and a bias or None: float32, float16 or
-    bfloat16."""
-    if not is_float(x, weight, bias) or not x.ndim or weight.ndim != 2:
-        return False
-    if x.dtype != weight.dtype and not few_rows(x):
-        return False
-    return x.shape[-1] == weight.shape[1] and (bias is None or bias.shape == weight.shape[:1])
-
-
-@cuda("linear", float_rows)
-def linear(x: Array, weight: Array, bias: Array | None) -> Array:
-    """x · weightᵀ + bias, in the dtype of x.  Shapes: x (..., K), weight (N, K), bias (N,) -> (..., N)"""
-    if few_rows(x):
-        return linear_rows(x, weight, bias=bias)
-    y = matmul(as_rows(contiguous(x)), weight.T)
-    if bias is not None and y.size:
-        rows, width = y.shape
-        kernel = load("add_bias.cu", "add_bias", X=element(y), B=element(bias))
-        launch(kernel, (rows,), (threads_for(width, 1, 256),), y, contiguous(bias), width)
-    return y.reshape(*x.shape[:-1], weight.shape[0])

@@ -9,14 +9,15 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow_cuda.launching import WARP, contiguous, cuda, is_float, launch, optional_contiguous, threads_for
+from tallow.kernels import kernel
+from tallow_cuda.launching import WARP, contiguous, is_float, launch, optional_contiguous, threads_for
 from tallow_cuda.rows import WARPS, over_rows
 from tallow_cuda.sources import element, load
 
-COLUMNS = 8  # of a row for each thread, see normalize_backward
+COLUMNS = 8  # of a row per thread, see normalize_backward
 WIDEST = COLUMNS * 1024
-ROWS = 8  # for a block's sums at least, so that these are little beside the rows
-THREADS_ON_CARD = 2**18  # about as many as a large card has at once
+ROWS = 8  # minimum rows per block, so that the block's sums are small compared with its rows
+THREADS_ON_CARD = 2**18  # about the capacity of a large card
 MOST_SUMS = 1024
 LANES = 16  # see src/column_sums.cu
 
@@ -35,15 +36,15 @@ def _row(name: str, x: Array, parameter: Array | None) -> Array | None:
     return optional_contiguous(parameter)
 
 
-@cuda("rms_norm", float_rows)
+@kernel("rms_norm", "cuda", accepts=float_rows)
 def rms_norm(x: Array, weight: Array | None, eps: float) -> Array:
-    """x / sqrt(mean(x²) + eps) · weight, in the dtype of x.  Shapes: x (..., N) -> the same; weight (N,)."""
+    """Return x / sqrt(mean(x²) + eps) · weight, in the dtype of x.  Shapes: x (..., N) -> the same; weight (N,)."""
     return _normalize("rms_norm", x, (weight,), eps)
 
 
-@cuda("layer_norm", float_rows)
+@kernel("layer_norm", "cuda", accepts=float_rows)
 def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
-    """(x - mean) / sqrt(var + eps) · weight + bias, in the dtype of x.
+    """Return (x - mean) / sqrt(var + eps) · weight + bias, in the dtype of x.
 
     Shapes:  x (..., N) -> the same; weight, bias (N,)
     """
@@ -56,8 +57,8 @@ def _normalize(name: str, x: Array, parameters: tuple[Array | None, ...], eps: f
     if x.size:
         width = x.shape[-1]
         rows = x.size // width
-        given = next((p for p in parameters if p is not None), x)
-        kernel = load(f"{name}.cu", name, X=element(x), W=element(given), G="float")
+        parameter = next((p for p in parameters if p is not None), x)
+        kernel = load(f"{name}.cu", name, X=element(x), W=element(parameter), G="float")
         launch(kernel, *over_rows(rows, width), x, *parameters, y, rows, width, float(eps))
     return y
 
@@ -67,9 +68,9 @@ def float_row_gradients(g: Array, x: Array, weight: Array | None, eps: float) ->
     return is_float(g, x, weight) and g.shape == x.shape and x.ndim > 0 and x.shape[-1] <= WIDEST
 
 
-@cuda("rms_norm_backward", float_row_gradients)
+@kernel("rms_norm_backward", "cuda", accepts=float_row_gradients)
 def rms_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array]:
-    """The gradients of x, in the dtype of g, and of the weight, in float32.
+    """Return the gradients of x, in the dtype of g, and of the weight, in float32.
 
     Shapes:  g, x (..., N), weight (N,) -> (..., N), (N,)
     """
@@ -77,9 +78,9 @@ def rms_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) -> t
     return dx, sums[0]
 
 
-@cuda("layer_norm_backward", float_row_gradients)
+@kernel("layer_norm_backward", "cuda", accepts=float_row_gradients)
 def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array, Array]:
-    """The gradients of x, in the dtype of g, and of weight and bias, in float32.
+    """Return the gradients of x, in the dtype of g, and of weight and bias, in float32.
 
     Shapes:  g, x (..., N), weight (N,) -> (..., N), (N,), (N,)
     """
@@ -88,7 +89,7 @@ def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) ->
 
 
 def _gradients(name: str, g: Array, x: Array, weight: Array | None, eps: float, count: int) -> tuple[Array, Array]:
-    """dx, and the `count` sums over rows."""
+    """Return dx, and the `count` sums over rows."""
     weight, g, x = _row(name, x, weight), contiguous(g), contiguous(x)
     xp, width = array_module(x), x.shape[-1]
     dx = xp.empty_like(g)
@@ -106,7 +107,7 @@ def _gradients(name: str, g: Array, x: Array, weight: Array | None, eps: float, 
 
 
 def _column_sums(x: Array) -> Array:
-    """Sums over the rows of matrices, float32.  Shapes: x (M, R, N) -> (M, N)."""
+    """Return the sums over the rows of matrices, float32.  Shapes: x (M, R, N) -> (M, N)."""
     matrices, rows, width = x.shape
     sums = array_module(x).empty((matrices, width), np.float32)
     kernel = load("column_sums.cu", "column_sums")

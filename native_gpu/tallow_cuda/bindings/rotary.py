@@ -1,4 +1,4 @@
-"""rotary: see src/rotary.cu."""
+"""rotary; see src/rotary.cu."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow_cuda.launching import FLOAT32, WARP, contiguous, cuda, is_float, launch
+from tallow.kernels import kernel
+from tallow_cuda.launching import FLOAT32, WARP, contiguous, is_float, launch
 from tallow_cuda.sources import element, load
 
 THREADS = 128
-MOST_BLOCKS = 2**16  # less one, in a grid's second and third dimension
-BYTES = 16  # that a thread reads at once
+MOST_BLOCKS = 2**16  # exclusive, in a grid's second and third dimension
+BYTES = 16  # read by a thread at once
 
 
 def heads_and_tables(x: Array, cos: Array, sin: Array, interleaved: bool) -> bool:
@@ -22,9 +23,9 @@ def heads_and_tables(x: Array, cos: Array, sin: Array, interleaved: bool) -> boo
     return cos.shape == sin.shape == table and math.prod(x.shape[:-2]) < MOST_BLOCKS
 
 
-@cuda("rotary", heads_and_tables)
+@kernel("rotary", "cuda", accepts=heads_and_tables)
 def rotary(x: Array, cos: Array, sin: Array, interleaved: bool) -> Array:
-    """Pairs (p, q) turned to p cos - q sin, p sin + q cos, in the dtype of x; heads are read where they lie.
+    """Rotate pairs (p, q) to p cos - q sin, p sin + q cos, in the dtype of x; strided heads are read directly.
 
     Shapes:  x (..., T, K), cos and sin (T, K/2) -> (..., T, K)
     """
@@ -35,7 +36,7 @@ def rotary(x: Array, cos: Array, sin: Array, interleaved: bool) -> Array:
     if heads.strides[-1] != x.itemsize:
         heads = contiguous(heads)
     batch, count, T, K = heads.shape
-    vector = BYTES // x.itemsize // (2 if interleaved else 1)  # pairs that a thread turns at once
+    vector = BYTES // x.itemsize // (2 if interleaved else 1)  # pairs that a thread rotates at once
     lanes = min(WARP, 2 ** max(0, math.ceil(math.log2(K / 2 / vector))))
     positions = THREADS // lanes
     steps = [step // x.itemsize for step in heads.strides[:3]]

@@ -1,4 +1,4 @@
-"""greedy_tokens, sampled_tokens: the next tokens from logits on the device, see src/sampling.cu."""
+"""greedy_tokens, sampled_tokens: the next tokens from logits on the device; see src/sampling.cu."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow_cuda.launching import contiguous, cuda, is_float, launch, threads_for
+from tallow.kernels import kernel
+from tallow_cuda.launching import contiguous, is_float, launch, threads_for
 from tallow_cuda.sources import element, load
 
 GROUP, CHUNK, ROWS, THREADS = 256, 2048, 64, 256  # as in the source
@@ -22,9 +23,9 @@ def float_rows(logits_BV: Array, *_: object) -> bool:
     return logits_BV.ndim == 2 and 0 < logits_BV.shape[1] < 2**31 and is_float(logits_BV)
 
 
-@cuda("greedy_tokens", float_rows)
+@kernel("greedy_tokens", "cuda", accepts=float_rows)
 def greedy_tokens(logits_BV: Array) -> Array:
-    """As tallow.generation.sampling.greedy_tokens, in one pass."""
+    """Compute tallow.generation.sampling.greedy_tokens in one pass."""
     x = contiguous(logits_BV)
     rows, width = x.shape
     tokens = array_module(x).empty(rows, np.int64)
@@ -33,11 +34,11 @@ def greedy_tokens(logits_BV: Array) -> Array:
     return tokens
 
 
-@cuda("sampled_tokens", float_rows)
+@kernel("sampled_tokens", "cuda", accepts=float_rows)
 def sampled_tokens(
     logits_BV: Array, uniforms: Sequence[float], temperature: float, top_k: int | None, top_p: float, min_p: float
 ) -> Array:
-    """As tallow.generation.sampling.sampled_tokens, in four launches for 64 rows."""
+    """Compute tallow.generation.sampling.sampled_tokens in four launches for 64 rows."""
     x = contiguous(logits_BV)
     tokens = array_module(x).empty(len(x), np.int64)
     for start in range(0, len(x), ROWS):
@@ -63,8 +64,8 @@ def _sample(
     slots = xp.empty(rows * chunks * CHUNK * CANDIDATE, UINT8)
     sums, of_chunk = xp.empty(rows * chunks * SUMS, UINT8), xp.empty(rows * chunks, np.float64)
     k = 0 if top_k is None or top_k >= width else top_k
-    # What is lighter than this sums to less than 1 - p of all, since the likeliest weighs 1. Without top_p what is
-    # lighter than min_p goes at once; with it, it still counts in the sums.
+    # Tokens lighter than this sum to less than 1 - p of the total, because the likeliest weighs 1. Without top_p,
+    # tokens lighter than min_p are dropped at once; with it, they still count in the sums.
     floor = min_p if top_p == 1 else 0.0 if k else (1 - top_p) / width
     x_is = element(x)
     launch(load("sampling.cu", "group_keys", X=x_is), (chunks, rows), (THREADS,), x, keys, width)
@@ -82,10 +83,10 @@ def _sample(
         load("sampling.cu", "collect", X=x_is), (chunks, rows), (THREADS,), x, bounds, slots, sums, width,
         np.float64(temperature), np.float64(floor),
     )  # fmt: skip
-    room = xp.empty(slots.size if k or top_p < 1 else 0, UINT8)
+    scratch = xp.empty(slots.size if k or top_p < 1 else 0, UINT8)
     argument = np.zeros((), UNIFORMS)
     argument["of_row"][:rows] = uniforms
     launch(
-        load("sampling.cu", "choose", X=x_is), (rows,), (THREADS,), bounds, slots, sums, room, of_chunk, tokens, chunks,
-        k, np.float64(top_p), np.float64(min_p), argument,
+        load("sampling.cu", "choose", X=x_is), (rows,), (THREADS,), bounds, slots, sums, scratch, of_chunk, tokens,
+        chunks, k, np.float64(top_p), np.float64(min_p), argument,
     )  # fmt: skip

@@ -6,12 +6,13 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow_cuda.launching import contiguous, cuda, is_float, launch
+from tallow.kernels import kernel
+from tallow_cuda.launching import contiguous, is_float, launch
 from tallow_cuda.rows import THREADS, over_rows
 from tallow_cuda.sources import Kernel, element, load
 
-FEW, LONG = 64, 2**14  # so few rows, so long, are cut into parts
-PART = 4096  # elements, as long as that makes no more parts than a block has threads
+FEW, LONG = 64, 2**14  # up to FEW rows of at least LONG elements are split into parts
+PART = 4096  # elements, unless that makes more parts than a block has threads
 
 
 def float_rows(x: Array) -> bool:
@@ -19,15 +20,15 @@ def float_rows(x: Array) -> bool:
     return is_float(x) and x.ndim > 0
 
 
-@cuda("softmax", float_rows)
+@kernel("softmax", "cuda", accepts=float_rows)
 def softmax(x: Array) -> Array:
-    """Softmax over the last axis, in the dtype of x.  Shapes: x (..., N) -> the same."""
+    """Return softmax over the last axis, in the dtype of x.  Shapes: x (..., N) -> the same."""
     return _softmax(x, 0)
 
 
-@cuda("log_softmax", float_rows)
+@kernel("log_softmax", "cuda", accepts=float_rows)
 def log_softmax(x: Array) -> Array:
-    """Logarithm of softmax over the last axis, in the dtype of x.  Shapes: x (..., N) -> the same."""
+    """Return log_softmax over the last axis, in the dtype of x.  Shapes: x (..., N) -> the same."""
     return _softmax(x, 1)
 
 
@@ -58,15 +59,15 @@ def two_float_rows(g: Array, y: Array) -> bool:
     return is_float(g, y) and g.shape == y.shape and y.ndim > 0
 
 
-@cuda("softmax_backward", two_float_rows)
+@kernel("softmax_backward", "cuda", accepts=two_float_rows)
 def softmax_backward(g: Array, y: Array) -> Array:
-    """y ⊙ (g - Σ g y) of each row, in the dtype of g.  Shapes: g, y (..., N) -> the same."""
+    """Return y ⊙ (g - Σ g y) of each row, in the dtype of g.  Shapes: g, y (..., N) -> the same."""
     return _gradient(g, y, 0)
 
 
-@cuda("log_softmax_backward", two_float_rows)
+@kernel("log_softmax_backward", "cuda", accepts=two_float_rows)
 def log_softmax_backward(g: Array, y: Array) -> Array:
-    """g - exp(y) Σ g of each row, in the dtype of g.  Shapes: g, y (..., N) -> the same."""
+    """Return g - exp(y) Σ g of each row, in the dtype of g.  Shapes: g, y (..., N) -> the same."""
     return _gradient(g, y, 1)
 
 

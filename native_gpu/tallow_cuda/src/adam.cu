@@ -3,12 +3,13 @@
 //   p = p · (1 - lr · pull)                              decoupled weight decay
 //   g = sign · grad + decay · p
 //   m = m + w1 · (g - m);  v = beta2 · v + w2 · g²;  top = max(top, v)
-//   p = p - lr / bias1 · m / (√t / √bias2 + eps)         t is top, or v if there is none;  bias = 1 - betaᵗ, t steps
+//   p = p - lr / bias1 · m / (√t / √bias2 + eps)         t is top, or v without top;  bias = 1 - betaᵗ after t steps
 //
 //   lists: p, grad, m, v, top, steps; tops and steps may be null
-//   steps: where there are any, a count on the device from which the biases follow, so that a captured step goes on
+//   steps: if not null, step counts on the device, from which the biases are computed, so that a captured step
+//          stays correct
 //   there: lr on the device, or null
-//   P: the element of p, m, v, top;  G: that of grad. Halves are computed in float and rounded once.
+//   P: the element type of p, m, v, top;  G: that of grad. Halves are computed in float and rounded once.
 
 #include "tensor_lists.cuh"
 
@@ -27,7 +28,7 @@ __device__ __forceinline__ Moments advance(Moments s, float grad, bool has_top, 
     float g = o.sign * grad + o.decay * s.p;
     s.m += o.w1 * (g - s.m);
     s.v = o.beta2 * s.v + o.w2 * g * g;
-    s.top = has_top && s.top >= s.v ? s.top : s.v;  // NaN too
+    s.top = has_top && s.top >= s.v ? s.top : s.v;  // keeps NaN
     s.p -= step * s.m / (sqrtf(s.top) * scale + o.eps);
     return s;
 }
@@ -62,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) adam_steps(
     const float* steps = (const float*)lists.at[5][i];
     if (there) lr = *there;
     if (steps) {
-        bias1 = -expm1f(*steps * log_beta1);  // 1 - beta¹ would lose half of its digits
+        bias1 = -expm1f(*steps * log_beta1);  // 1 - beta would lose half of its digits
         bias2 = -expm1f(*steps * log_beta2);
     }
     Options o = {sign, decay, pull, w1, beta2, w2, lr, bias1, bias2, eps};
@@ -76,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) adam_steps(
         advance_pack<1>(p + at, grad + at, m + at, v + at, top ? top + at : top, o, step, scale);
 }
 
-// One is added to each count. A list of counts is a list of arrays of one element, so a block has one.
+// Increment each count. A list of counts is a list of one-element arrays, so each block has one count.
 extern "C" __global__ void count_steps(const __grid_constant__ TensorLists<1> lists) {
     if (threadIdx.x == 0) *(float*)lists.at[0][part_of_block(lists).tensor] += 1.0f;
 }

@@ -1,8 +1,8 @@
-// y += bias, a block for a row of y.
+// y += bias, with one block per row of y.
 //
 //   add_bias: y (rows, width) contiguous, bias (width): to every row
 //   add_bias_to_channels: y (rows, width) contiguous, bias (channels): bias[r % channels] to row r
-//   X, B: the elements of y and bias
+//   X, B: the element types of y and bias
 
 #include "element.cuh"
 

@@ -1,16 +1,16 @@
-// y = softmax(q kᵀ · scale) v for one query position: of each key and value one read is wanted, at full speed.
+// y = softmax(q kᵀ · scale) v for one query position. The goal is to read each key and value once, at full bandwidth.
 //
 //   q, y (batch, heads, width) contiguous, elements Q
-//   k, v (batch, heads / groups, keys, width) in strides of elements as given, rows at multiples of 16 bytes: elements X
-//   position: null, or where the last key stands that is attended to, in the memory of the device, so that a captured
-//             graph runs on with a growing cache; what is at or beyond `keys` counts as the last one
-//   WIDTH: the width, padded so that LANES is a power of 2 up to 32;  HEADS: of a block, at most `groups`
+//   k, v (batch, heads / groups, keys, width) with given strides in elements, rows at multiples of 16 bytes: elements X
+//   position: null, or in device memory the position of the last key to attend to, so that a captured graph works with
+//             a growing cache; positions at or beyond `keys` count as the last one
+//   WIDTH: the width, padded so that LANES is a power of 2 up to 32;  HEADS: heads per block, at most `groups`
 //
-// attention_decode: a block has HEADS query heads that share a key/value head, and one of `splits` parts of the keys, so
-// that there are blocks enough where there are few heads. LANES threads share a key, 16 bytes each; they go through keys
-// with maxima and sums of their own, which are brought together at the end. With one split, that is y; else parts (batch,
-// heads, splits, width), in float32, and tops (batch, heads, splits, 2), their maxima and sums.
-// attention_combine: y from those, a block for a head.
+// attention_decode: a block has HEADS query heads that share a key/value head, and one of `splits` parts of
+// the keys, so that there are enough blocks with few heads. LANES threads share a key, 16 bytes each; each team keeps its own
+// maxima and sums, which are combined at the end. With one split, the result is y; otherwise parts (batch, heads,
+// splits, width), in float32, and tops (batch, heads, splits, 2), their maxima and sums.
+// attention_combine: computes y from these, with one block per head.
 //
 // Source: Dao et al. 2023, "Flash-Decoding for long-context inference"
 
@@ -19,7 +19,7 @@
 #include "reduce.cuh"
 
 constexpr int N = 16 / sizeof(X), LANES = WIDTH / N, WARPS = 4, THREADS = WARPS * WARP, TEAMS = THREADS / LANES;
-constexpr int AT_ONCE = 4;  // keys of a team whose loads are under way together
+constexpr int AT_ONCE = 4;  // keys per team whose loads are in flight at once
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_decode(const Q* q, const X* k, const X* v, const index_t* position, Q* y, float* parts, float* tops,
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             sum[h][i] = 0.0f;
         }
     }
-    for (index_t base = start; base < stop; base += TEAMS * AT_ONCE) {  // the same for all: lanes exchange
+    for (index_t base = start; base < stop; base += TEAMS * AT_ONCE) {  // uniform: lanes exchange data
         Pack<X, N> key[AT_ONCE], value[AT_ONCE];
         bool there[AT_ONCE];
 #pragma unroll
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
     }
 
-    // The teams of a warp, and then the warps.
+    // Combine the teams of a warp, then the warps.
     __shared__ float of_warp[WARPS][HEADS][WIDTH], top_of_warp[WARPS][HEADS], weights_of_warp[WARPS][HEADS];
 #pragma unroll
     for (int h = 0; h < HEADS; h++) {

@@ -1,7 +1,7 @@
 // Sums over the rows of matrices: out[m, c] = Σ_r x[m, r, c], in an order that depends on the shape alone.
 //
 //   x (matrices, rows, width), out (matrices, width), float32 contiguous
-//   block (32, LANES): a warp reads 32 neighbouring columns of a row, LANES rows at a time; grid (width / 32, matrices)
+//   block (32, LANES): a warp reads 32 adjacent columns of a row, LANES rows at a time; grid (width / 32, matrices)
 
 #include "element.cuh"
 

@@ -1,10 +1,10 @@
-// Windows of images as the columns of a matrix, so that a convolution is a product of matrices; and back.
+// Gather windows of images into the columns of a matrix, so that a convolution is a matrix product; and sum them back.
 //
 //   images (samples, channels, D, H, W) contiguous; an image of fewer dims has leading ones of size 1
-//   element (c, kd, kh, kw; n, od, oh, ow) of the columns lies at
+//   element (c, kd, kh, kw; n, od, oh, ow) of the columns is at
 //     (((c · KD + kd) · KH + kh) · KW + kw) · row + n · sample + (od · OH + oh) · OW + ow
 //
-// X: the element of what is read, Y: of what is written; KD, KH, KW, SD, ... DW: kernel, stride and dilation
+// X: the element type read, Y: the element type written; KD, KH, KW, SD, ... DW: kernel, stride and dilation
 
 #include "element.cuh"
 
@@ -19,7 +19,7 @@ __device__ __forceinline__ Triple places_of(int number, int height, int width) {
     return {{number / width / height, number / width % height, number % width}};
 }
 
-// A block row for each row of the columns, and a thread for each of its elements: neighbours write neighbours.
+// One block row per row of the columns, one thread per element: adjacent threads write adjacent elements.
 extern "C" __global__ void columns_of_images(const X* images, Y* columns, int samples, int channels, int depth,
                                              int height, int width, int out_depth, int out_height, int out_width,
                                              int before_d, int before_h, int before_w, index_t row, index_t sample) {
@@ -43,14 +43,14 @@ extern "C" __global__ void columns_of_images(const X* images, Y* columns, int sa
     }
 }
 
-// The place of the output whose window has pixel `i` at its place `k`, along one dim; -1 if there is none.
+// Return the output index whose window has pixel `i` at position `k`, along one dim; -1 if there is none.
 __device__ __forceinline__ int window_of(int i, int k, int d, int before, int out) {
     int o = i + before - k * dilation[d];
     return o < 0 || o % stride[d] || o / stride[d] >= out ? -1 : o / stride[d];
 }
 
-// The sum of all elements of the columns that come from an element of the images: each thread gathers one, so the sum
-// has an order, and nothing is added atomically.
+// Sum all elements of the columns that come from one element of the images. Each thread gathers one sum, so its order
+// is fixed and there are no atomic additions.
 extern "C" __global__ void images_of_columns(const X* columns, Y* images, int samples, int channels, int depth,
                                              int height, int width, int out_depth, int out_height, int out_width,
                                              int before_d, int before_h, int before_w, index_t row, index_t sample) {

@@ -1,6 +1,6 @@
 // y = x in another float dtype, rounded to nearest even.
 //
-//   x, y (size) contiguous;  X, Y: their elements
+//   x, y (size) contiguous;  X, Y: their element types
 
 #include "elementwise.cuh"
 

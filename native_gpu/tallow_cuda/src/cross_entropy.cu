@@ -1,15 +1,15 @@
-// The cross-entropy of rows of logits x against the class y of each, and its gradient; a block for a row.
+// The cross-entropy of rows of logits x against the class y of each row, and its gradient; one block per row.
 //
 //   loss = w_y (L - x_y) (1 - ε) + Σ_c w_c (L - x_c) ε / width,   L = log Σ_c exp(x_c) = highest + log(total)
 //   dx_c = g (F exp(x_c - highest) / total - [c = y] w_y (1 - ε) - w_c ε / width),   F = w_y (1 - ε) + Σ_c w_c ε / width
 //
 //   x (rows, width) contiguous;  target (rows);  weight (width), or null for ones;  weights: Σ_c w_c, or null for width
-//   losses, share, highest, total (rows): share is w_y, the sum of which divides a mean
-//   g (rows), or one number for all where g_step is 0;  dx (rows, width) contiguous
-//   X: the element of x;  G: that of dx
+//   losses, share, highest, total (rows): share is w_y, whose sum divides a mean
+//   g (rows), or one number for all rows if g_step is 0;  dx (rows, width) contiguous
+//   X: the element type of x;  G: that of dx
 //
-// A row whose target is `ignored` has a loss, a share and a gradient of 0. A target that is no class makes them NaN.
-// Forward reads x once, with a maximum and a sum in every thread, which are brought together at the end (Milakov &
+// A row whose target is `ignored` has a loss, a share and a gradient of 0. A target out of range makes them NaN.
+// Forward reads x once, with a maximum and a sum in every thread, which are combined at the end (Milakov &
 // Gimelshein 2018, arXiv:1805.02867, section 3.1). Backward reads x once and writes dx.
 
 #include "element.cuh"
@@ -17,8 +17,9 @@
 
 constexpr int N = 16 / sizeof(X);
 
-// A row as threads go through it: rows of odd lengths start anywhere, so there are elements before the first pack and
-// behind the last. Where packs of x are aligned, those of `other`, an array of the same shape, have to be as well.
+// A row as threads iterate over it: rows of odd lengths start at any alignment, so there are single elements before the
+// first pack and after the last. If packs of x are aligned, those of `other`, an array of the same shape, must be
+// aligned too.
 struct Split {
     int head, packs, width;
 
@@ -28,7 +29,7 @@ struct Split {
         packs = (width - head) / N;
     }
 
-    // each(pack, c): for all packs, and for single elements as packs of one, where c is the class of the first
+    // Call each(pack, c) for all packs, and for single elements as packs of one; c is the class of the first element
     template <class Each> __device__ __forceinline__ void go(const X* row, Each& each) const {
         for (int c = threadIdx.x; c < head; c += blockDim.x) each(*(const Pack<X, 1>*)(row + c), c);
 #pragma unroll 4
@@ -39,7 +40,7 @@ struct Split {
     }
 };
 
-// What a thread sees of a row.
+// The partial results of a thread for a row.
 template <bool Smooth> struct Seen {
     const float* weight;
     float anchor;
@@ -50,7 +51,7 @@ template <bool Smooth> struct Seen {
         float before = highest;
 #pragma unroll
         for (int j = 0; j < M; j++) highest = fmaxf(highest, to_float(pack.at[j]));
-        bool nothing = highest == Max::identity();  // -infinity alone, so far: less itself it would be NaN
+        bool nothing = highest == Max::identity();  // only -infinity so far: subtracting it would give NaN
         total = nothing ? total : total * __expf(before - highest);
 #pragma unroll
         for (int j = 0; j < M; j++) {
@@ -91,7 +92,7 @@ extern "C" __global__ void cross_entropy(
     Split split(x, x, row * width, (int)width);
     x += row * width;
     float x_y = to_float(x[y]);
-    float anchor = fabsf(x_y) < 3e38f ? x_y : 0.0f;  // what all logits have in common is not to drown their differences
+    float anchor = fabsf(x_y) < 3e38f ? x_y : 0.0f;  // so that a large common offset does not swamp their differences
     float top, sum, spread = 0.0f;
     if (smoothing) {
         Seen<true> seen = see<true>(split, x, anchor, weight);
@@ -114,7 +115,7 @@ extern "C" __global__ void cross_entropy(
     }
 }
 
-// Writes the gradient of what a thread sees of a row.
+// Writes the gradient of a thread's part of a row.
 template <bool Smooth> struct Gradient {
     G* dx;
     const float* weight;

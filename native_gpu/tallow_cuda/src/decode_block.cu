@@ -1,13 +1,13 @@
-// Between the projections of a decoder's block and its attention: turn the query and the key of a token by the angles of
-// its position, and put the key and the value into the cache.
+// Between the projections of a decoder block and its attention: rotate the query and the key of a token by the angles
+// of its position, and store the key and the value in the cache.
 //
-//   projected (heads + 2 · kv_heads, width) float: queries, keys and values, one below the other; queries are turned in
-//   place;  cos, sin (angles ≥ positions, width / 2) float;  keys, values (kv_heads, positions, width), elements C
-//   position: where in the cache, in the memory of the device, so that a captured graph runs on from token to token; or
-//             null, and `at` says it. Nothing is written for one outside of the cache.
+//   projected (heads + 2 · kv_heads, width) float: queries, keys and values, stacked; queries are rotated in place;
+//   cos, sin (angles ≥ positions, width / 2) float;  keys, values (kv_heads, positions, width), elements C
+//   position: the position in the cache, in device memory, so that a captured graph serves every token; or null, then
+//             `at` is the position. If it is outside the cache, nothing is written.
 //   interleaved: pairs are (2i, 2i + 1), otherwise (i, i + width / 2)
 //
-// A thread has a pair of elements, of which all are in one grid.
+// One thread per pair of elements, all in one grid.
 
 #include "element.cuh"
 

@@ -1,6 +1,6 @@
-// Which elements dropout keeps, and what it makes of them.
+// Draw the elements that dropout keeps, and apply the mask.
 //
-//   keep (size) of bytes, 0 or 1;  x, y (size), X: their element; all contiguous
+//   keep (size) of bytes, 0 or 1;  x, y (size), X: their element type; all contiguous
 
 #include "elementwise.cuh"
 #include "philox.cuh"
@@ -11,8 +11,8 @@ struct byte {
 
 __device__ __forceinline__ float to_float(byte x) { return x.bits; }
 
-// keep[i] is 0 where word i of the stream is below `least`, which is the probability times 2³². A value of the counter
-// gives four words, from `first` on.
+// keep[i] is 0 if word i of the stream is below `least`, which is the probability times 2³². Each counter value,
+// starting at `first`, gives four words.
 extern "C" __global__ void random_keep(unsigned char* keep, index_t size, index_t key, index_t first, index_t least) {
     for (index_t i = thread_of_grid() * 4; i < size; i += threads_of_grid() * 4) {
         unsigned long long counter = first + i / 4;
@@ -30,7 +30,7 @@ extern "C" __global__ void random_keep(unsigned char* keep, index_t size, index_
     }
 }
 
-// y = x · scale where it is kept, else 0 (NaN and ∞ times 0 are NaN, as in a product with the mask)
+// y = x · scale where kept, else 0 (NaN and ∞ times 0 are NaN, as in a product with the mask)
 extern "C" __global__ void scaled_mask(const X* x, const byte* keep, X* y, index_t size, float scale) {
     map(size, [&](float x, float keep) { return x * keep * scale; }, y, x, keep);
 }

@@ -1,8 +1,8 @@
-// Elements of tensors: float, and the sixteen-bit floats as bit patterns. Kernels compute in float.
+// Element types of tensors: float, and the sixteen-bit floats as bit patterns. Kernels compute in float.
 //
-// No header of CUDA's is needed: NVRTC alone compiles the kernels. CuPy does it with -ftz=true: in arithmetic, float and
-// bf16 below 2^-126 count as zero, as operands and as results; f16 has no such numbers as a float. Error bounds that
-// kernels state hold above that.
+// No CUDA headers are needed: NVRTC alone compiles the kernels. CuPy compiles with -ftz=true: in arithmetic, float and
+// bf16 below 2^-126 count as zero, as operands and as results; f16 values converted to float are never that small. The
+// stated error bounds of kernels hold above that.
 
 #pragma once
 
@@ -47,20 +47,20 @@ template <> __device__ __forceinline__ bf16 from_float<bf16>(float x) {
     unsigned bits = __float_as_uint(x);
     bf16 y;
     if (x != x)
-        y.bits = (unsigned short)(bits >> 16 | 0x40);  // rounding could carry a NaN into an infinity
+        y.bits = (unsigned short)(bits >> 16 | 0x40);  // rounding could turn a NaN into an infinity
     else
         y.bits = (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
     return y;
 }
 
-// N elements that are read and written at once, or in 16 bytes at a time, which are the most that a thread can.
+// N elements that are read and written at once, or 16 bytes at a time, the maximum for a thread.
 template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
     T at[N];
 };
 
-typedef long long index_t;  // what counts elements of arrays
+typedef long long index_t;  // type of element counts and indices
 
-// Whether N elements from here on may be read as a Pack.
+// Return whether N elements from p may be read as a Pack.
 template <int N, class T> __device__ __forceinline__ bool aligned(const T* p) {
     return (unsigned long long)p % alignof(Pack<T, N>) == 0;
 }

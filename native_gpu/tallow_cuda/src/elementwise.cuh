@@ -1,15 +1,15 @@
-// Visiting the elements of contiguous arrays, several at a time where a thread can read 16 bytes at once.
+// Iterate over the elements of contiguous arrays, several at a time if a thread can read 16 bytes at once.
 //
 //   map(size, f, y, x1, x2, ...)                y[i] = f(x1[i], x2[i], ...), by all threads of the grid
-//   each<N>(size, packed, thread, threads, f)   the same for any work: f(i, n) does the n elements from i on
+//   each<N>(size, packed, thread, threads, f)   the same for any work: f(i, n) processes n elements from i
 
 #pragma once
 
 #include "element.cuh"
 
-// Every element of `size` is visited by one of the threads, N together if they are `packed`: n is N, or 1 for what is
-// left. Neighbours in a warp visit neighbours in memory. Both calls of f are inlined, so that n is a constant in them;
-// a lambda with a parameter `auto`, in which it would be one by its type, NVRTC takes for a function of the host.
+// Every element of `size` is visited by one of the threads, N together if they are `packed`: n is N, or 1 for the rest.
+// Adjacent threads of a warp visit adjacent elements. Both calls of f are inlined, so that n is a constant in them; a
+// lambda with an `auto` parameter, which would make it a constant by type, is a host function to NVRTC.
 template <int N, class F>
 __device__ __forceinline__ void each(index_t size, bool packed, index_t thread, index_t threads, F f) {
     index_t full = packed ? size / N * N : 0;
@@ -17,7 +17,7 @@ __device__ __forceinline__ void each(index_t size, bool packed, index_t thread, 
     for (index_t i = full + thread; i < size; i += threads) f(i, 1);
 }
 
-// n elements, N together or one after the other; behind them, zeros.
+// Load n elements, N together or one by one, followed by zeros.
 template <int N, class T> __device__ __forceinline__ Pack<float, N> load(const T* from, int n) {
     Pack<float, N> values;
     if (n == N) {
@@ -44,7 +44,7 @@ template <int N, class T> __device__ __forceinline__ void store(T* to, const Pac
     }
 }
 
-// Elements in 16 bytes of the widest type: of the others a thread then reads fewer bytes at once, and none in parts.
+// Return the number of elements in 16 bytes of the widest type; of the other types a thread reads fewer bytes at once.
 template <class... T> __device__ constexpr int widest_pack() {
     int widest = 1;
     const int sizes[] = {(int)sizeof(T)...};
@@ -56,7 +56,7 @@ template <int N, class... T> __device__ __forceinline__ bool all_aligned(const T
     return (aligned<N>(p) && ...);
 }
 
-// f of each element of the packs.
+// Apply f to each element of the packs.
 template <int N, class F, class... Packs>
 __device__ __forceinline__ Pack<float, N> combine(F f, const Pack<float, N>& first, const Packs&... others) {
     Pack<float, N> values;
@@ -69,7 +69,7 @@ __device__ __forceinline__ index_t thread_of_grid() { return (index_t)blockIdx.x
 
 __device__ __forceinline__ index_t threads_of_grid() { return (index_t)gridDim.x * blockDim.x; }
 
-// y may be one of the x: each element is read and written by one thread.
+// y may alias an x: each element is read and written by the same thread.
 template <class F, class T, class... From>
 __device__ __forceinline__ void map(index_t size, F f, T* y, const From*... x) {
     constexpr int N = widest_pack<T, From...>();

@@ -1,18 +1,19 @@
-// The gradient of looking up rows of a table: the rows of g are added up by their indices, always in the same order, so
-// that the same input gives the same bits. (Atomic additions would not.)
+// The gradient of looking up rows of a table: sum the rows of g by their indices, always in the same order, so that the
+// same input gives the same bits. (Atomic additions would not.)
 //
 //   table[v, :] = Σ g[n, :] over the n with index[n] = v, the smallest n first
 //
-//   index (count), of which those outside of 0 .. rows - 1, and those equal to `padding`, are left out
-//   g (count, width) contiguous, float;  table (rows, width), zeros before;  keys, order: room for 2 · count int each
-//   carry (number of parts, width): room
-//   INDEX: the element of the index
+//   index (count); indices outside of 0 .. rows - 1, and those equal to `padding`, are skipped
+//   g (count, width) contiguous, float;  table (rows, width), initially zero;  keys, order: scratch for 2 · count
+//   int each
+//   carry (number of parts, width): scratch
+//   INDEX: the element type of the index
 //
-//   sort_indices  a stable radix sort, four bits a pass, in one block: 8 thousand indices take tens of microseconds, and
-//                 no more passes over memory than the rows do that are added
-//   sum_rows      a block for 32 indices that are neighbours in this order. What goes on from the block before is put
-//                 aside, as a carry; everything else goes to the table.
-//   add_carries   by the block in which such a run begins
+//   sort_indices  a stable radix sort, four bits per pass, in one block: 8000 indices take tens of microseconds, and
+//                 no more passes over memory than adding the rows
+//   sum_rows      one block per 32 consecutive indices in sorted order. The part of a run that began in an earlier
+//                 block is stored as a carry; all other sums go to the table.
+//   add_carries   adds the carries, in the block in which such a run begins
 
 #include "element.cuh"
 
@@ -34,22 +35,22 @@ __device__ int exclusive_sum(int x) {
     return before;
 }
 
-// The sorted keys, and the places that they were at, are in the second halves of their rooms if `passes` is odd.
+// The sorted keys, and their original positions, are in the second halves of their buffers if `passes` is odd.
 extern "C" __global__ void __launch_bounds__(THREADS) sort_indices(
     const INDEX* index, int* keys, int* order, index_t count, index_t rows, index_t padding, index_t passes) {
-    __shared__ int counts[DIGITS * THREADS];  // by digit, and within it by thread; then where these go
+    __shared__ int counts[DIGITS * THREADS];  // counts by digit, and within it by thread; then their offsets
     int tid = threadIdx.x;
     index_t strip = (count + THREADS - 1) / THREADS, start = min(tid * strip, count), end = min(start + strip, count);
     for (index_t i = tid; i < count; i += THREADS) {
         index_t v = index[i];
-        keys[i] = v < 0 || v >= rows || v == padding ? (int)rows : (int)v;  // the largest: left out
+        keys[i] = v < 0 || v >= rows || v == padding ? (int)rows : (int)v;  // the largest key: skipped
         order[i] = (int)i;
     }
     for (int pass = 0; pass < passes; pass++) {
         const int *from = keys + (pass % 2) * count, *places = order + (pass % 2) * count;
         int *to = keys + ((pass + 1) % 2) * count, *new_places = order + ((pass + 1) % 2) * count;
         for (int d = 0; d < DIGITS; d++) counts[d * THREADS + tid] = 0;
-        __syncthreads();  // also: all keys are written
+        __syncthreads();  // all keys are written too
         for (index_t i = start; i < end; i++) counts[(from[i] >> pass * BITS & DIGITS - 1) * THREADS + tid]++;
         __syncthreads();
         int sum = 0;
@@ -130,7 +131,7 @@ extern "C" __global__ void add_carries(
     index_t part = blockIdx.x, parts = gridDim.x, first = part * PART, next = first + PART;
     if (next >= count) return;
     int key = keys[next - 1];
-    bool began_before = first > 0 && keys[first - 1] == key;  // keys are sorted: so all of this part are that key
+    bool began_before = first > 0 && keys[first - 1] == key;  // keys are sorted, so this whole part has that key
     if (key >= rows || keys[next] != key || began_before) return;
     index_t last = part + 1;  // the last part with a carry for the key
     while (last + 1 < parts && keys[(last + 1) * PART] == key) last++;

@@ -1,4 +1,4 @@
-// Exponentials of softmax.
+// Exponentials for softmax.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 __device__ __forceinline__ float minus_infinity() { return Max::identity(); }
 
-// 2 to the x; 0 for anything too small.
+// Return 2 to the power of x; 0 on underflow.
 __device__ __forceinline__ float exp2_fast(float x) {
 #ifdef TALLOW_EMULATED
     return exp2f(x);

@@ -1,19 +1,19 @@
-// y = softmax(q kᵀ · scale + mask) v, without the scores of all queries and keys ever in memory.
+// y = softmax(q kᵀ · scale + mask) v, without ever storing the scores of all queries and keys.
 //
 //   q (batch, heads, queries, width), k (batch, heads / groups, keys, width), v (batch, heads / groups, keys, value_width)
-//   and y (batch, heads, queries, value_width): strides in elements as given, elements of a row next to each other, rows
-//   at multiples of 16 bytes, widths multiples of 8 and at most WIDTH
-//   mask: null, or strides for the four axes of the scores, 0 where it is broadcast; the elements of a head reach less far
-//         than 2³¹
+//   and y (batch, heads, queries, value_width): with given strides in elements, contiguous rows at multiples of 16
+//   bytes, widths multiples of 8 and at most WIDTH
+//   mask: null, or with strides for the four axes of the scores, 0 where it is broadcast; a head spans fewer than 2³¹
+//         elements
 //   stats (batch, heads, queries, 2) contiguous: shift and log_sum of each row, see Scores::weight
 //   causal: query i sees keys 0 to i, counted from the first key
-//   special: a query that sees no key gets zeros; NaN makes NaN
-//   X: element of q, k, v and y, f16 or bf16;  M: of the mask;  WIDTH: 64 or 128;  ADDED: see softmax_scores.cuh
-//   TILES: of 16 rows, that a warp has;  KEYS: at once, a multiple of 16
+//   special: a query that sees no key gets zeros; NaN propagates
+//   X: element type of q, k, v and y, f16 or bf16;  M: of the mask;  WIDTH: 64 or 128;  ADDED: see softmax_scores.cuh
+//   TILES: tiles of 16 rows per warp;  KEYS: keys processed at once, a multiple of 16
 //
-// A block has the queries of 4 · TILES tiles, and goes through the keys in blocks of KEYS. A warp has TILES of these tiles,
-// whose scores, weights and results stay in its registers; the next keys and values arrive while these are multiplied.
-// The maxima and sums of rows are of the keys so far; results are rescaled as a maximum grows.
+// A block has the queries of 4 · TILES tiles, and iterates over the keys in blocks of KEYS. A warp has TILES of these
+// tiles, whose scores, weights and results stay in its registers; the next keys and values are copied during the
+// products. The maxima and sums of rows cover the keys so far; results are rescaled when a maximum grows.
 //
 // Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 1
 
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     Tile<X, WIDTH> q_tile = {(X*)memory};
     X* stages = q_tile.at + QUERIES * WIDTH;
     int batch = blockIdx.z, head = blockIdx.y, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
-    int first = (gridDim.x - 1 - blockIdx.x) * QUERIES;  // causal rows that see most begin first
+    int first = (gridDim.x - 1 - blockIdx.x) * QUERIES;  // causal rows that see the most keys start first
     q += batch * q_by_batch + head * q_by_head + first * q_by_row;
     k += batch * k_by_batch + head / groups * k_by_head;
     v += batch * v_by_batch + head / groups * v_by_head;
@@ -47,14 +47,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     there.copy(0);
     copy_async_commit();
 
-    float o[TILES][WIDTH / 8][4], top[TILES][2], sum[TILES][2];  // two rows of a tile are in a lane: g and g + 8
+    float o[TILES][WIDTH / 8][4], top[TILES][2], sum[TILES][2];  // a lane has two rows of a tile: g and g + 8
     clear(o);
 #pragma unroll
     for (int i = 0; i < TILES * 2; i++) top[i / 2][i % 2] = minus_infinity(), sum[i / 2][i % 2] = 0.0f;
 
     for (int block = 0; block < blocks; block++) {
         copy_async_wait<0>();
-        __syncthreads();  // this block is there, and all have done with the one before, whose place the next takes
+        __syncthreads();  // this block has arrived; the next one overwrites the previous
         if (block + 1 < blocks) there.copy(block + 1);
         copy_async_commit();
 
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
                 highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
                 float shift = highest == minus_infinity() ? 0.0f : highest;  // no key seen yet: -inf - -inf is NaN
-                // Most blocks bring no row of the warp a new maximum.
+                // Most blocks have no new maximum for any row of the warp.
                 if (__any_sync(0xffffffffu, highest > top[m][half])) {
                     float shrink = scores.weight(top[m][half], shift, 0.0f);
                     top[m][half] = highest;
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         multiply(o, s, there.v_tile(block));
     }
 
-    // The results go over the warp's own queries, and from there out in 16 bytes.
+    // The results overwrite the warp's own queries in shared memory, and are stored from there 16 bytes at a time.
     __syncwarp();
 #pragma unroll
     for (int m = 0; m < TILES; m++)

@@ -1,11 +1,11 @@
-// dv = pᵀ g,  dk = scale · dsᵀ q,  with p and ds of flash_attention_backward_q.cu: the gradients of attention's keys and
-// values, added up over the query heads that share them.
+// dv = pᵀ g,  dk = scale · dsᵀ q,  with p and ds of flash_attention_backward_q.cu: the gradients of attention's keys
+// and values, summed over the query heads that share them.
 //
-//   arguments and defines as there; dk and dv with strides, G their element
+//   arguments and defines as in that file; dk and dv with strides, G their element type
 //
-// A block has 4 · TILES tiles of keys of a key/value head, and goes through the queries of all heads that share it. It makes
-// the products transposed, keys in rows, so that pᵀ and dsᵀ stay in the registers they are made in. Zeros stand in for
-// queries beyond the last, and add nothing.
+// A block has 4 · TILES tiles of keys of a key/value head, and iterates over the queries of all heads that share it. It
+// computes transposed products, keys in rows, so that pᵀ and dsᵀ stay in the registers that they are computed in.
+// Queries beyond the last are replaced by zeros, which add nothing.
 
 #include "tile.cuh"
 #include "softmax_scores.cuh"
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (mask) mask += batch * mask_by_batch;
     index_t before = ((index_t)batch * gridDim.y * groups + first_head) * queries;
 
-    int start = causal ? min(first, (int)queries) / QUERIES * QUERIES : 0;  // queries before it see none of these keys
+    int start = causal ? min(first, (int)queries) / QUERIES * QUERIES : 0;  // earlier queries see none of these keys
     int steps = ((int)queries - start + QUERIES - 1) / QUERIES * (int)groups;
     auto after = [&](Step step) {
         step.query += QUERIES;

@@ -2,13 +2,13 @@
 //
 //   q, k, v, mask, groups, causal, scale and the defines: as in flash_attention.cu
 //   g (batch, heads, queries, value_width) contiguous and records (batch, heads, queries, 4): from flash_attention_rows.cu
-//   dq: strides as given, elements of a row next to each other
-//   G: element of dq
+//   dq: given strides, contiguous rows
+//   G: element type of dq
 //
-// A block has 4 · TILES tiles of queries and goes through the keys as the forward pass does. The gradients of keys and
-// values are made by flash_attention_backward_kv.cu, whose blocks have keys and go through the queries. So two products of
-// seven are made twice, and no gradient is added up by atomics: it has the same bits every time, and needs no float32
-// copy of dq that is cleared before and converted after.
+// A block has 4 · TILES tiles of queries and iterates over the keys as the forward pass does. The gradients of keys and
+// values are computed by flash_attention_backward_kv.cu, whose blocks have keys and iterate over the queries. So two
+// products of seven are computed twice, but there are no atomic additions: gradients have the same bits every time, and
+// need no float32 copy of dq that is cleared before and converted after.
 //
 // Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 2
 

@@ -1,14 +1,14 @@
-// What the backward pass of attention wants to know of each query: its gradient in X, and a record of 16 bytes,
+// Prepare the backward pass of attention: for each query its gradient in X, and a record of 16 bytes,
 //
 //   {shift, log_sum, delta, 0},  delta = Σ_e g y
 //
-//   g: gradient of the output, (batch, heads, queries, width), strides of the first three axes as given
-//   y, stats: what flash_attention.cu made, y with strides
+//   g: gradient of the output, (batch, heads, queries, width), given strides of the first three axes
+//   y, stats: from flash_attention.cu, y with strides
 //   rounded: g in X, contiguous;  records: (batch, heads, queries, 4), contiguous
 //   width: a multiple of 8, at most 128; rows of g and y at multiples of 16 bytes
-//   G: element of g, float or X;  X: element of y, f16 or bf16
+//   G: element type of g, float or X;  X: that of y, f16 or bf16
 //
-// A warp for a query. So that g is read in float32 once, and not by every block of keys and queries.
+// One warp per query. This reads g in float32 only once, instead of in every block of keys and queries.
 
 #include "element.cuh"
 #include "reduce.cuh"
@@ -20,7 +20,7 @@ extern "C" __global__ void flash_attention_rows(const G* g, const X* y, const fl
                                                 index_t g_by_batch, index_t g_by_head, index_t g_by_row,
                                                 index_t y_by_batch, index_t y_by_head, index_t y_by_row) {
     index_t row = (index_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
-    if (row >= rows) return;  // a whole warp
+    if (row >= rows) return;  // uniform across a warp
     index_t query = row % queries, head = row / queries % heads, batch = row / queries / heads;
     g += batch * g_by_batch + head * g_by_head + query * g_by_row;
     y += batch * y_by_batch + head * y_by_head + query * y_by_row;

@@ -1,4 +1,4 @@
-// Gated units, gate(a) ⊙ b, and what two of their gates are made of.
+// Gated units, gate(a) ⊙ b, and parts of two gates.
 
 #pragma once
 
@@ -6,15 +6,15 @@
 
 __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-// Of silu at x, where s = sigmoid(x).
+// Return the derivative of silu at x, where s = sigmoid(x).
 __device__ __forceinline__ float silu_slope(float x, float s) { return s * (1.0f + x * (1.0f - s)); }
 
-// What a gate is at a number, and its slope there.
+// The value of a gate at a number, and its slope there.
 struct Bent {
     float value, slope;
 };
 
-// da = g ⊙ b ⊙ gate'(a),  db = g ⊙ gate(a),  in one pass: what is read is most of the work.
+// da = g ⊙ b ⊙ gate'(a),  db = g ⊙ gate(a),  in one pass, because reading is most of the work.
 template <class Gate>
 __device__ __forceinline__ void gated_backward(const X* a, const X* b, const G* g, G* da, G* db, index_t size,
                                                Gate gate) {

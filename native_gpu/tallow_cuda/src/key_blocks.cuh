@@ -1,10 +1,10 @@
-// Blocks of keys and values on their way through shared memory, as the kernels of queries go through them.
+// Blocks of keys and values in shared memory, for kernels that iterate over them.
 
 #pragma once
 
 #include "tile.cuh"
 
-// While a block is multiplied, the next arrives in the other of two places.
+// While a block is multiplied, the next is copied to the other of two buffers.
 template <int Keys, int Threads> struct KeyBlocks {
     X* stages;  // in shared memory: 4 · Keys rows of WIDTH
     const X *k, *v;
@@ -19,7 +19,7 @@ template <int Keys, int Threads> struct KeyBlocks {
         return {stages + block % 2 * (2 * Keys * WIDTH) + Keys * WIDTH};
     }
 
-    // Begin to copy a block.
+    // Start to copy a block.
     __device__ __forceinline__ void copy(int block) const {
         int key = block * Keys;
         copy_tile<Keys, Threads>(k_tile(block), k + key * k_by_row, k_by_row, keys - key, width);

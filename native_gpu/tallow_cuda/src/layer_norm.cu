@@ -1,4 +1,4 @@
-// y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over rows, and its gradients: see normalization.cuh.
+// y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over rows, and its gradients; see normalization.cuh.
 //
 // Source: Ba, Kiros & Hinton 2016, arXiv:1607.06450
 

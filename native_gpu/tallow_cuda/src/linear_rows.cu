@@ -1,23 +1,24 @@
-// y = x · Wᵀ for a few rows of x, where reading W is all the work: what a model does for each token it makes.
+// y = x · Wᵀ for a few rows of x, where reading W is all the work, as in generating a token.
 //
-//   x (rows, width), 1 ≤ rows ≤ ROWS;  up to three matrices (count_i, width), one below the other, whose products lie side
-//   by side in y (rows, count_0 + count_1 + count_2); everything contiguous
-//   NORM:   x is first normalised, x / sqrt(mean(x²) + eps) ⊙ norm; the divisor is the same for all of a row's products,
-//           so it is applied to them
-//   GATED:  y = silu(x · W_0ᵀ) ⊙ (x · W_1ᵀ), (rows, count_0), and there is no third matrix
+//   x (rows, width), 1 ≤ rows ≤ ROWS;  up to three matrices (count_i, width), whose products are side by side in y
+//   (rows, count_0 + count_1 + count_2); everything contiguous
+//   NORM:   x is first normalized, x / sqrt(mean(x²) + eps) ⊙ norm; all products of a row have the same divisor, which
+//           is applied to them
+//   GATED:  y = silu(x · W_0ᵀ) ⊙ (x · W_1ᵀ), (rows, count_0), without a third matrix
 //   bias (y's columns), residual (as y) are added; each may be null. y may be the residual
-//   W:      float, f16 or bf16;  or int8, or int4x2 with width a multiple of 32, each times the scale of its group of
-//           2^group_log2 neighbours in the row, scales_i (count_i, groups); matrices and x then begin at multiples of 16
-//           bytes
-//   X, Y, S, BIAS, RESIDUAL: the elements of x, y, the scales, the bias and the residual
+//   W:      float, f16 or bf16;  or int8, or int4x2 with width a multiple of 32, each multiplied by the scale of its
+//           group of 2^group_log2 adjacent elements in the row, scales_i (count_i, groups); matrices and x then begin
+//           at multiples of 16 bytes
+//   X, Y, S, BIAS, RESIDUAL: the element types of x, y, the scales, the bias and the residual
 //
-// A warp takes TILE rows of W at once, so that it has 2 · TILE loads of 16 bytes under way and needs each x but once for
-// them. Where there are too few rows of W to fill the card, `split` warps share them. Blocks go on with other rows of W
-// until there are none.
+// A warp processes TILE rows of W at once, so that it has 2 · TILE loads of 16 bytes in flight and reads each x only
+// once for them. If there are too few rows of W to fill the card, `split` warps share them. Blocks continue with other
+// rows of W until there are none left.
 //
-// Of float weights a lane has 4 or 8 neighbours, and reads their x from the first cache. Of quantized ones it has 16 or 32:
-// there lanes would be so far apart in x that they got in each other's way. So a block first puts x, times the norm, into
-// shared memory, in the order in which lanes read it: ROWS · width floats, the width rounded up to whole warps.
+// With float weights, a lane has 4 or 8 adjacent ones, and reads their x from the L1 cache. With quantized weights it
+// has 16 or 32, and lanes would be so far apart in x that their reads conflict. So a block first stores x, times the
+// norm, in shared memory, in the order in which lanes read it: ROWS · width floats, the width rounded up to whole
+// warps.
 
 #include "element.cuh"
 #include "memory.cuh"
@@ -34,7 +35,7 @@ struct Matrix {
     const S* scales;
 };
 
-// STEP elements of x, or of the norm, from a multiple of 16 bytes on.
+// Read STEP elements of x, or of the norm, from a multiple of 16 bytes.
 template <class T> __device__ __forceinline__ void read(const T* from, float* to) {
     constexpr int N = 16 / sizeof(T) < STEP ? 16 / sizeof(T) : STEP;
 #pragma unroll
@@ -46,14 +47,14 @@ template <class T> __device__ __forceinline__ void read(const T* from, float* to
 }
 
 constexpr bool STAGED = Format::QUANTIZED;
-constexpr int QUARTERS = PER_LOAD / 4;  // of a load: four x are read at once
+constexpr int QUARTERS = PER_LOAD / 4;  // per load: four x are read at once
 
-// Where in shared memory four x begin: those of quarter `quarter` of load `at`.
+// Return the position in shared memory of the four x of quarter `quarter` of load `at`.
 __device__ __forceinline__ index_t staged_at(index_t at, int quarter) {
     return ((at / WARP * QUARTERS + quarter) * WARP + at % WARP) * 4;
 }
 
-// Put x, times the norm, into shared memory, by all threads of the block; the sum of x² is given back in `square`.
+// Store x, times the norm, in shared memory, by all threads of the block; returns the sum of x² in `square`.
 __device__ __forceinline__ void stage(
     const X* const* x, const float* norm, index_t width, index_t row_floats, float* staged, float* square) {
 #pragma unroll
@@ -72,7 +73,7 @@ __device__ __forceinline__ void stage(
     __syncthreads();
 }
 
-// What a warp reads of its rows of W at once.
+// The loads of a warp from its rows of W at once.
 struct Fetched {
     Words words[UNROLL][TILE];
     float scale[UNROLL][TILE];
@@ -93,7 +94,7 @@ __device__ __forceinline__ void fetch(
     }
 }
 
-// Add to the sums what load `at` of each of the TILE rows gives.
+// Add the products of load `at` of each of the TILE rows to the sums.
 __device__ __forceinline__ void multiply(const Words* words, const float* scale, const X* const* x, const float* staged,
                                          index_t row_floats, const float* norm, index_t at, float* sum, float* square) {
 #pragma unroll
@@ -140,7 +141,7 @@ __device__ __forceinline__ void multiply(const Words* words, const float* scale,
     }
 }
 
-// Add to the sums what element k of the rows gives. Quantized rows are whole numbers of loads.
+// Add the products of element k of the rows to the sums. Quantized rows are whole numbers of loads.
 template <class T>
 __device__ __forceinline__ void multiply_one(
     const Matrix* of, const X* const* x, const float* norm, index_t k, float* sum, float* square) {
@@ -186,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) linear_rows(
         bool packed = aligned_x;
 #pragma unroll
         for (int t = 0; t < TILE; t++) {
-            index_t n = min(first + (GATED ? t / 2 : t), columns - 1);  // beyond the end the last row once more
+            index_t n = min(first + (GATED ? t / 2 : t), columns - 1);  // beyond the end, the last row again
             const W* start = weights_0;
             const S* scales = scales_0;
             if (GATED) {
@@ -238,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) linear_rows(
             }
         }
         __syncthreads();
-        int output = lane / ROWS, r = lane % ROWS;  // now a thread for each product
+        int output = lane / ROWS, r = lane % ROWS;  // now one thread per product
         index_t column = first + output;
         if (part == 0 && output < OUTPUTS && r < rows && column < columns) {
             float total = 0.0f, up = 0.0f, squares = 0.0f;

@@ -1,4 +1,4 @@
-// Shared memory whose size is given at launch, and copies into it that arrive later.
+// Shared memory whose size is set at launch, and asynchronous copies into it.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 #endif
 
-// Begin to copy 16 bytes, both addresses multiples of 16; or to write 16 bytes of zeros where `wanted` is false.
+// Start to copy 16 bytes, both addresses multiples of 16; or to write 16 bytes of zeros if `wanted` is false.
 __device__ __forceinline__ void copy_async_16(void* shared_to, const void* from, bool wanted = true) {
 #ifdef TALLOW_EMULATED
     emulated::copy_later(shared_to, from, 16, wanted);
@@ -21,7 +21,7 @@ __device__ __forceinline__ void copy_async_16(void* shared_to, const void* from,
 #endif
 }
 
-// What was begun since the last commit becomes a group.
+// Group the copies that were started since the last commit.
 __device__ __forceinline__ void copy_async_commit() {
 #ifdef TALLOW_EMULATED
     emulated::commit_copies();
@@ -30,7 +30,7 @@ __device__ __forceinline__ void copy_async_commit() {
 #endif
 }
 
-// Wait until at most the `Pending` last groups of this thread are still under way.
+// Wait until at most the last `Pending` groups of this thread are unfinished.
 template <int Pending> __device__ __forceinline__ void copy_async_wait() {
 #ifdef TALLOW_EMULATED
     emulated::finish_copies(Pending);

@@ -1,7 +1,7 @@
-// Products of small matrices by the tensor cores, from compute capability 8.0 on: a warp makes one together, and each of
-// its lanes holds a part ("fragment") of every matrix. All 32 lanes call each function at once.
+// Products of small matrices on tensor cores, for compute capability 8.0 and later. A warp computes one together, and
+// each of its lanes holds a part ("fragment") of every matrix. All 32 lanes call each function together.
 //
-// Layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "ldmatrix". Two sixteen-bit floats lie in an unsigned, the
+// Layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "ldmatrix". An unsigned holds two sixteen-bit floats, the
 // first in its lower half. With g = lane / 4 and t = lane % 4:
 //
 //   a (16 x 16)   a[0] (g, 2t..)   a[1] (g + 8, 2t..)   a[2] (g, 2t + 8..)   a[3] (g + 8, 2t + 8..)
@@ -12,7 +12,7 @@
 
 #include "element.cuh"
 
-// Two floats, rounded.
+// Round two floats, and pack them.
 template <class T> __device__ unsigned pack(float first, float second);
 
 template <> __device__ __forceinline__ unsigned pack<f16>(float first, float second) {
@@ -101,8 +101,8 @@ __device__ __forceinline__ void multiply_add<bf16>(float (&c)[4], const unsigned
 #endif
 }
 
-// Four matrices of 8 x 8 from shared memory. Lane i says where row i % 8 of matrix i / 8 begins, a multiple of 16 bytes;
-// r[m] becomes elements (g, 2t..) of matrix m.
+// Load four matrices of 8 x 8 from shared memory. Lane i passes the address of row i % 8 of matrix i / 8, a multiple of
+// 16 bytes; r[m] receives elements (g, 2t..) of matrix m.
 __device__ __forceinline__ void load_matrices(unsigned (&r)[4], const void* row) {
 #ifdef TALLOW_EMULATED
     emulated::load_matrices(r, row, false);
@@ -114,7 +114,7 @@ __device__ __forceinline__ void load_matrices(unsigned (&r)[4], const void* row)
 #endif
 }
 
-// The same of their transposes: r[m] becomes elements (2t.., g) of matrix m.
+// Load their transposes: r[m] receives elements (2t.., g) of matrix m.
 __device__ __forceinline__ void load_matrices_transposed(unsigned (&r)[4], const void* row) {
 #ifdef TALLOW_EMULATED
     emulated::load_matrices(r, row, true);

@@ -1,16 +1,16 @@
 // y = (x - mean) r ⊙ weight + bias,  r = 1 / sqrt(mean((x - mean)²) + eps), over rows; and its gradients.
 //
-// CENTRED: layer_norm. Otherwise mean is 0, there is no bias, and it is rms_norm.
+// CENTRED selects layer_norm. Otherwise mean is 0, there is no bias, and it is rms_norm.
 //
 //   x, y, g, dx (rows, width) contiguous;  weight, bias (width) or null
-//   X: the element of x and y;  W: that of weight and bias;  G: that of g and dx
+//   X: the element type of x and y;  W: that of weight and bias;  G: that of g and dx
 
 #pragma once
 
 #include "rows.cuh"
 
-// The row is read again for each step, from the cache of the multiprocessor. The squares are those of what the mean is
-// taken from already: mean(x²) - mean² would lose what a large mean hides.
+// The row is read again for each step, from the cache of the multiprocessor. The mean is subtracted before squaring:
+// mean(x²) - mean² would cancel for a large mean.
 template <bool CENTRED>
 __device__ __forceinline__ void normalize(const X* x, const W* weight, const W* bias, X* y, index_t rows, index_t width,
                                           float eps) {
@@ -46,19 +46,19 @@ __device__ __forceinline__ void normalize(const X* x, const W* weight, const W* 
     });
 }
 
-constexpr int COLUMNS = 8;  // of a row, that a thread has at most in normalize_backward: its registers hold them
+constexpr int COLUMNS = 8;  // maximum columns per thread in normalize_backward, which stay in registers
 
-// Which columns of a row a thread has: packs of N neighbours.
+// The columns of a row that a thread has: packs of N adjacent ones.
 template <int N> struct Columns {
     int width;
-    bool packed;  // whether all rows are aligned, and no pack goes beyond their end
+    bool packed;  // all rows are aligned, and no pack extends past their end
 
-    // The column of register c.
+    // Return the column of register c.
     __device__ __forceinline__ int at(int c) const {
         return (c / N * (int)blockDim.x + (int)threadIdx.x) * N + c % N;
     }
 
-    // The pack from register c on; columns beyond the row are 0.
+    // Load the pack from register c; columns beyond the row are 0.
     template <class T> __device__ __forceinline__ Pack<float, N> pack(const T* row, int c) const {
         Pack<float, N> values = {};
         if (packed && at(c) < width) values = load<N>(row + at(c), N);
@@ -102,9 +102,9 @@ template <int N> struct Columns {
 
 // dx = r (h - mean(h) - n mean(h n)),  h = g ⊙ weight,  n = (x - mean) r;  dweight = Σ g n,  dbias = Σ g over the rows.
 //
-// Each array goes over the bus once: a row stays in registers, and so do the sums over the rows that one block (or, of
-// narrow ones, one warp) has, every rows_of_grid()th. It leaves them in `partial` (1 + CENTRED, rows_of_grid(), width),
-// which column_sums adds up: the same bits every time, as atomics would not give.
+// Each array is read from or written to memory once: a row stays in registers, and so do the sums over the rows of one
+// block (or one warp, for narrow rows), which are every rows_of_grid()th. It writes them to `partial` (1 + CENTRED,
+// rows_of_grid(), width), which column_sums adds: the same bits every time, unlike atomic additions.
 //
 // width ≤ COLUMNS · blockDim.x
 template <bool CENTRED>

@@ -1,10 +1,10 @@
-// The norm of many arrays as if they were one vector, and their product with one number; in two launches and in one.
+// The norm of many arrays as one vector, in two launches, and their product with one number, in one launch.
 //
 //   square_sums   partial[before + block] = Σ x² of the elements of a block
 //   root_of_sum   y[0] = √(Σ partial), by one block, always in the same order
-//   scale         x = x · factor[0] · number; found[0] = 1 where a product is not finite
+//   scale         x = x · factor[0] · number; found[0] = 1 if a product is not finite
 //
-//   lists: x;  factor and found may be null;  X: the element of x
+//   lists: x;  factor and found may be null;  X: the element type of x
 
 #include "tensor_lists.cuh"
 #include "reduce.cuh"
@@ -59,5 +59,5 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) scale(
         finite = scale_pack<N>(x + at, number) && finite;
     for (index_t at = full + threadIdx.x; at < part.end; at += LIST_THREADS)
         finite = scale_pack<1>(x + at, number) && finite;
-    if (found && !finite) *found = 1.0f;  // whichever threads write, they write the same
+    if (found && !finite) *found = 1.0f;  // all threads that write, write the same value
 }

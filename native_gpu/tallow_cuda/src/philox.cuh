@@ -1,4 +1,4 @@
-// Philox 4x32-10: four random words for each value of a counter, whatever the order they are asked for in.
+// Philox 4x32-10: four random words for each counter value, independent of the order of requests.
 //
 // Source: Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"
 

@@ -14,14 +14,15 @@ struct Max {
     __device__ static float of(float a, float b) { return fmaxf(a, b); }
 };
 
-// Every lane gets the result.
+// Return the result to every lane.
 template <class Op> __device__ __forceinline__ float warp_reduce(float x) {
 #pragma unroll
     for (int step = WARP / 2; step > 0; step /= 2) x = Op::of(x, __shfl_xor_sync(0xffffffffu, x, step));
     return x;
 }
 
-// Every thread gets the result. All threads of the block call it; blockDim.x is a multiple of 32, and y and z are 1.
+// Return the result to every thread. All threads of the block must call it; blockDim.x is a multiple of 32, and y and z
+// are 1.
 template <class Op> __device__ __forceinline__ float block_reduce(float x) {
     __shared__ float partial[WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;

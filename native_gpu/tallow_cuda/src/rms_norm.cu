@@ -1,4 +1,4 @@
-// y = x / sqrt(mean(x²) + eps) ⊙ weight over rows, and its gradients: see normalization.cuh.
+// y = x / sqrt(mean(x²) + eps) ⊙ weight over rows, and its gradients; see normalization.cuh.
 //
 // Source: Zhang & Sennrich 2019, arXiv:1910.07467
 

@@ -1,8 +1,8 @@
 // Rotary position embedding: each pair (p, q) of a head becomes (p cos - q sin, p sin + q cos).
 //
-//   x (batch, heads, T, K), its last axis contiguous, the steps of the others in elements: a view of
-//   (batch, T, heads, K) is read as it lies;  y (batch, heads, T, K) contiguous;  cos, sin (T, K/2) float, contiguous
-//   X: the element of x and y;  INTERLEAVED: 1 for the pairs (2i, 2i + 1), 0 for (i, i + K/2)
+//   x (batch, heads, T, K), its last axis contiguous, strides of the others in elements: a view of (batch, T, heads, K)
+//   is read directly;  y (batch, heads, T, K) contiguous;  cos, sin (T, K/2) float, contiguous
+//   X: the element type of x and y;  INTERLEAVED: 1 for the pairs (2i, 2i + 1), 0 for (i, i + K/2)
 //
 // A block is (lanes, positions) threads, grid (T / positions, heads, batch): the lanes share the row of a head.
 //

@@ -1,21 +1,21 @@
-// The next tokens from rows of logits, without a copy of the logits: tallow.generation.Sampler on the GPU.
+// Sample the next tokens from rows of logits, without copying the logits: tallow.generation.Sampler on the GPU.
 //
 //   weight_i = exp((x_i - max x) / temperature), in double as on the host;  tokens drawn in proportion to it, among
-//     top_k   those no less likely than the k-th
-//     top_p   the likeliest, the first of equals, up to the first whose running sum exceeds p of all
-//     min_p   those of at least that weight
-//   uniform: a number in [0, 1) for each row. Running sums, in the order of the tokens or with top_p from the likeliest
-//   on, first exceed uniform · total at the token that is drawn.  -1 where x holds NaN or +infinity, or -infinity alone.
+//     top_k   tokens at least as likely as the k-th
+//     top_p   the likeliest, the first of equals, up to the first whose running sum exceeds p of the total
+//     min_p   tokens of at least that weight
+//   uniform: a number in [0, 1) for each row. The drawn token is the first whose running sum, in the order of tokens or
+//   with top_p from the likeliest, exceeds uniform · total.  -1 if x has NaN or +infinity, or only -infinity.
 //
-// Tokens are ordered by 64-bit keys, the larger the sooner: 32 bits that are ordered as the logits are, and below them
-// the complement of the index. So no two are equal, and each of the limits above is a key, the last that is kept.
+// Tokens are ordered by 64-bit keys, the largest first: 32 bits ordered as the logits, and below them the complement of
+// the index. So no two keys are equal, and each of the limits above is the last key that is kept.
 //
-//   group_keys  a warp for 256 tokens: the largest key of each such group. Many blocks.
-//   find_bound  the largest of all, and of the groups' keys the k-th: no token below that is among the top_k. One block.
-//   collect     the weights of a chunk of 2048 tokens, and the candidates: those that bounds do not rule out. Many blocks.
+//   group_keys  one warp per 256 tokens: the largest key of each such group. Many blocks.
+//   find_bound  the largest key, and the k-th of the groups' keys: no token below it is among the top_k. One block.
+//   collect     the weights of a chunk of 2048 tokens, and the candidates that the bounds do not rule out. Many blocks.
 //   choose      the limits, by bisection of the keys of the candidates; and the draw. One block.
 //
-//   x (rows, width) contiguous;  X: its element
+//   x (rows, width) contiguous;  X: its element type
 
 #include "element.cuh"
 
@@ -29,7 +29,7 @@ struct Uniforms {
     double of_row[ROWS];
 };
 
-// What is found out about a row before `collect`.
+// The bounds of a row, computed before `collect`.
 struct Bounds {
     unsigned highest, lowest;
 };
@@ -39,7 +39,7 @@ struct Candidate {
     double weight;
 };
 
-// Of a chunk: the sum of all weights, that of the candidates', and how many these are.
+// Of a chunk: the sum of all weights, that of the candidates, and the number of candidates.
 struct Sums {
     double all, kept;
     index_t candidates;
@@ -58,7 +58,7 @@ __device__ __forceinline__ float value_of(unsigned key) {
 __device__ __forceinline__ order_t key_of(unsigned high, unsigned index) { return (order_t)high << 32 | (unsigned)~index; }
 __device__ __forceinline__ index_t index_of(order_t key) { return (unsigned)~(unsigned)key; }
 
-// A sum, and a smallest and a largest key, over threads.
+// A sum, and the smallest and largest key, over threads.
 struct Total {
     double sum;
     order_t least, most;
@@ -79,7 +79,7 @@ __device__ __forceinline__ Total warp_total(Total t) {
     return t;
 }
 
-// Every thread gets the total, the same to the last bit.
+// Return the total to every thread, the same to the last bit.
 __device__ Total block_total(Total t) {
     __shared__ Total partial[WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
@@ -93,7 +93,7 @@ __device__ Total block_total(Total t) {
 
 __device__ __forceinline__ double block_sum(double x) { return block_total({x, ~(order_t)0, 0}).sum; }
 
-// The sum of x over the threads before this one.
+// Return the sum of x over the threads before this one.
 template <class T> __device__ T block_sum_before(T x) {
     __shared__ T partial[WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -111,9 +111,9 @@ template <class T> __device__ T block_sum_before(T x) {
     return before;
 }
 
-// Of the candidates with keys from `low` on, the one at which the running sum of weights, or of ones, exceeds `target`,
-// the largest key first; the last if none does. Each pass halves the range of keys between the first and the last that
-// are left, at the highest bit in which those two differ.
+// Return the candidate, among those with keys of at least `low`, at which the running sum of weights, or of ones,
+// exceeds `target`, the largest key first; the last if none does. Each pass halves the remaining range of keys, at the
+// highest bit in which its ends differ.
 __device__ order_t select(const Candidate* list, index_t count, order_t low, bool by_weight, double target) {
     Total range = nothing();
     for (index_t i = threadIdx.x; i < count; i += blockDim.x)
@@ -124,7 +124,7 @@ __device__ order_t select(const Candidate* list, index_t count, order_t low, boo
     double above = 0.0;
     while (low < high) {
         order_t middle = high & ~(order_t)0 << (63 - __clzll((long long)(low ^ high)));
-        Total upper = nothing();  // of what is from `middle` on; and the most of what is below
+        Total upper = nothing();  // of keys ≥ `middle`; and the maximum of those below
         for (index_t i = threadIdx.x; i < count; i += blockDim.x) {
             order_t key = list[i].key;
             if (key < low || key > high) continue;
@@ -160,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(COLLECT_THREADS) group_keys(const X
     if (lane == 0) groups[blockIdx.y * per_row + group] = most;
 }
 
-// `list` has room for the groups of all rows.
+// `list` has the capacity for the groups of all rows.
 extern "C" __global__ void find_bound(
     const unsigned* groups, Candidate* list, Bounds* bounds, index_t count, index_t top_k) {
     index_t row = blockIdx.x;
@@ -171,12 +171,12 @@ extern "C" __global__ void find_bound(
         list[i].key = key_of(groups[i], (unsigned)i);
         all.add({0.0, list[i].key, list[i].key});
     }
-    all = block_total(all);  // after it the list can be read by all
+    all = block_total(all);  // after it all threads can read the list
     order_t kth = top_k && top_k <= count ? select(list, count, 0, false, top_k - 1) : 0;
     if (threadIdx.x == 0) bounds[row] = {(unsigned)(all.most >> 32), (unsigned)(kth >> 32)};
 }
 
-// Candidates of a chunk are in the order of their indices, in slots of its own.
+// Candidates of a chunk are in the order of their indices, in the chunk's own slots.
 extern "C" __global__ void __launch_bounds__(COLLECT_THREADS) collect(
     const X* x, const Bounds* bounds, Candidate* slots, Sums* sums, index_t width, double temperature, double floor) {
     index_t row = blockIdx.y, chunk = blockIdx.x, chunks = gridDim.x, first = chunk * CHUNK + threadIdx.x * PER_THREAD;
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(COLLECT_THREADS) collect(
     if (threadIdx.x == COLLECT_THREADS - 1) sums[row * chunks + chunk] = {all, sum, at};
 }
 
-// The weight of the candidates of a chunk with keys from `low` on; for all lanes of a warp.
+// Return the weight of the candidates of a chunk with keys ≥ `low`, to all lanes of a warp.
 __device__ double chunk_weight(const Candidate* slots, index_t count, order_t low) {
     double sum = 0.0;
     for (index_t i = threadIdx.x % WARP; i < count; i += WARP)
@@ -215,7 +215,7 @@ __device__ double chunk_weight(const Candidate* slots, index_t count, order_t lo
     return sum;
 }
 
-// `list` has room for all slots, and `of_chunk` for a number for each chunk, where these are needed.
+// `list` has the capacity for all slots, and `of_chunk` for one number per chunk, if they are needed.
 extern "C" __global__ void __launch_bounds__(CHOOSE_THREADS) choose(
     const Bounds* bounds, const Candidate* slots, const Sums* sums, Candidate* list, double* of_chunk, index_t* tokens,
     index_t chunks, index_t top_k, double top_p, double min_p, const __grid_constant__ Uniforms uniforms) {
@@ -236,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(CHOOSE_THREADS) choose(
     double uniform = uniforms.of_row[row];
     order_t low = 0;
     index_t count = 0;
-    if (top_k || top_p < 1.0) {  // all candidates side by side, in shared memory if there are few
+    if (top_k || top_p < 1.0) {  // all candidates contiguous, in shared memory if there are few
         double total = 0.0;
         for (index_t c = 0; c < chunks; c++) {
             total += sums[c].all;
@@ -252,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(CHOOSE_THREADS) choose(
         }
         __syncthreads();
         if (top_k) {
-            low = top_k < count ? select(list, count, 0, false, top_k - 1) >> 32 << 32 : 0;  // and what equals it
+            low = top_k < count ? select(list, count, 0, false, top_k - 1) >> 32 << 32 : 0;  // and keys equal to it
             double sum = 0.0;
             for (index_t i = tid; i < count; i += blockDim.x)
                 if (list[i].key >= low) sum += list[i].weight;
@@ -269,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(CHOOSE_THREADS) choose(
         if (tid == 0) tokens[row] = index_of(drawn);
         return;
     }
-    // In the order of the tokens: first the chunk, then the token in it.
+    // In the order of tokens: first find the chunk, then the token in it.
     for (index_t c = warp; c < chunks; c += warps) {
         double sum = low ? chunk_weight(slots + c * CHUNK, sums[c].candidates, low) : sums[c].kept;
         if (lane == 0) of_chunk[c] = sum;
@@ -283,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(CHOOSE_THREADS) choose(
             if (of_chunk[c] > 0.0) last = c;
         while (at < last && before + of_chunk[at] <= uniform * total) before += of_chunk[at++];
         found_chunk = at;
-        found_before = uniform * total - before;  // what is left to exceed within the chunk
+        found_before = uniform * total - before;  // the remainder to exceed within the chunk
     }
     __syncthreads();
     slots += found_chunk * CHUNK;
@@ -296,7 +296,8 @@ extern "C" __global__ void __launch_bounds__(CHOOSE_THREADS) choose(
         sum += weights[j];
     }
     double running = block_sum_before(sum);
-    // The first that exceeds has the smallest place; where rounding lets none, it is the last that has a weight.
+    // The first that exceeds it has the smallest position; if none does because of rounding, take the last with a
+    // weight.
     Total place = nothing();
 #pragma unroll
     for (int j = 0; j < CHUNK / CHOOSE_THREADS; j++) {
@@ -307,7 +308,7 @@ extern "C" __global__ void __launch_bounds__(CHOOSE_THREADS) choose(
     if (tid == 0) tokens[row] = index_of(slots[min(place.least, place.most)].key);
 }
 
-// The likeliest token, the first of equals; -1 where there is a NaN. A block for a row.
+// Return the likeliest token, the first of equals; -1 if there is a NaN. One block per row.
 extern "C" __global__ void greedy(const X* x, index_t* tokens, index_t width) {
     x += blockIdx.x * width;
     order_t most = 0;

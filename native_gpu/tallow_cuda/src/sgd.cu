@@ -5,7 +5,7 @@
 //   p = p - lr · g
 //
 //   lists: p, grad, b; without momentum b is null
-//   P: the element of p and b;  G: that of grad. Halves are computed in float and rounded once.
+//   P: the element type of p and b;  G: that of grad. Halves are computed in float and rounded once.
 
 #include "tensor_lists.cuh"
 

@@ -1,7 +1,7 @@
 // silu(x) = x σ(x),  σ(x) = 1 / (1 + exp(-x)), and its gradient.
 //
 //   x, y, g, dx (size) contiguous
-//   X: the element of x and y;  G: that of g and dx
+//   X: the element type of x and y;  G: that of g and dx
 //
 // Source: Elfwing et al. 2017, arXiv:1702.03118
 

@@ -1,7 +1,7 @@
 // y = silu(a) b, the gate of SwiGLU, and its gradients.
 //
 //   a, b, y, g, da, db (size) contiguous
-//   X: the element of a, b and y;  G: that of g, da and db
+//   X: the element type of a, b and y;  G: that of g, da and db
 //
 // Source: Shazeer 2020, arXiv:2002.05202
 

@@ -1,24 +1,24 @@
 // y = softmax(x) over rows, or its logarithm, and the gradient.
 //
 //   x, y, g, dx (rows, width) contiguous;  sums (rows, parts, 2) float
-//   X: the element of x and y;  G: that of g and dx;  LOGARITHM: 1 for log_softmax, else 0
+//   X: the element type of x and y;  G: that of g and dx;  LOGARITHM: 1 for log_softmax, else 0
 //
-// The maximum and the sum of exponentials are found together, in one pass over the row: where a new maximum comes up,
-// the sum so far is scaled down to it (Milakov & Gimelshein 2018, arXiv:1805.02867). A second pass, from the cache where
-// the row fits there, writes. Few and long rows, as of logits, would leave most of the card idle; they are cut into
-// parts, of which softmax_sums finds maximum and sum, and softmax_of_parts puts these together and writes.
+// The maximum and the sum of exponentials are computed together, in one pass over the row: at a new maximum, the sum so
+// far is rescaled to it (Milakov & Gimelshein 2018, arXiv:1805.02867). A second pass, from the cache if the row fits,
+// writes. Few long rows, such as logits, would leave most of the card idle; they are split into parts: softmax_sums
+// computes the maximum and sum of each, softmax_of_parts combines them and writes.
 
 #include "rows.cuh"
 
-// Σ exp(x - highest); of no elements, highest is -∞ and the sum 0.
+// Σ exp(x - highest); without elements, highest is -∞ and the sum 0.
 struct Exponentials {
     float highest, sum;
 };
 
-// With the highest 0 instead of -∞, exp(-∞ - highest) is 0. And a NaN makes a sum NaN, which no maximum shows.
+// With 0 instead of -∞ as the highest, exp(-∞ - highest) is 0. NaN shows in the sum, not in the maximum.
 __device__ __forceinline__ float finite(float highest) { return highest == Max::identity() ? 0.0f : highest; }
 
-// Of all threads of the row together; every thread gets it.
+// Combine all threads of the row; every thread gets the result.
 __device__ __forceinline__ Exponentials together(Exponentials own) {
     float highest = row_reduce<Max>(own.highest);
     return {highest, row_reduce<Add>(own.sum * expf(own.highest - finite(highest)))};
@@ -59,7 +59,7 @@ extern "C" __global__ void softmax(const X* x, X* y, index_t rows, index_t width
     write(x, y + row * width, width, exponentials(x, width));
 }
 
-// Part blockIdx.x of row blockIdx.y begins at a multiple of this, so that it is as aligned as the row.
+// Part blockIdx.x of row blockIdx.y begins at a multiple of UNIT, so that it is aligned like the row.
 constexpr index_t UNIT = 64;
 
 struct Part {
@@ -90,7 +90,7 @@ extern "C" __global__ void softmax_of_parts(const X* x, const float* sums, X* y,
     write(x + start, y + start, part.width, together(own));
 }
 
-// dx = y ⊙ (g - Σ g y);  of the logarithm, g - exp(y) Σ g
+// dx = y ⊙ (g - Σ g y);  for the logarithm, g - exp(y) Σ g
 extern "C" __global__ void softmax_backward(const G* g, const X* y, G* dx, index_t rows, index_t width) {
     constexpr int N = widest_pack<G, X>();
     index_t row = row_of_thread();

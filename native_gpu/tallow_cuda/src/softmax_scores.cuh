@@ -1,7 +1,7 @@
-// From the products of queries and keys to the weights of attention, as its forward and backward kernels share it.
+// From products of queries and keys to attention weights, shared by the forward and backward kernels.
 //
-//   ADDED: whether the product is scaled, and a mask of elements M added to it, before the maximum is taken. Where it is
-//   not, the scale, which is above 0 then, is in `factor`, the one factor in front of the exponent.
+//   ADDED: whether the product is scaled, and a mask of element type M added, before the maximum is taken. Otherwise
+//   the scale, which is then positive, is part of `factor`, the only factor in the exponent.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "exp2.cuh"
 #include "reduce.cuh"
 
-// What is between a product and its weight exp2((score - shift) · factor - log_sum).
+// Converts a product to its weight exp2((score - shift) · factor - log_sum).
 struct Scores {
     const M* mask;  // of this batch and head, or null
     int by_query, by_key, queries, keys;
@@ -22,12 +22,12 @@ struct Scores {
     }
 
     __device__ __forceinline__ float weight(float score, float shift, float log_sum) const {
-        // Differences come first where a mask may hold numbers that are finite in front of the factor alone.
+        // With a mask, subtract first: its values may overflow when multiplied by the factor.
         if (ADDED) return exp2_fast((score - shift) * factor() - log_sum);
         return exp2_fast(score * factor() - (shift * factor() + log_sum));
     }
 
-    // The scores of a tile whose first query and key these are; its columns are the queries if Transposed.
+    // Compute the scores of a tile, given its first query and key; its columns are the queries if Transposed.
     template <bool Transposed, int Tiles, int Columns>
     __device__ __forceinline__ void from_products(float (&s)[Tiles][Columns][4], int query, int key) const {
         int last = key + (Transposed ? Tiles * 16 : Columns * 8) - 1;

@@ -1,21 +1,21 @@
-// Many arrays in one launch. Their addresses are arguments of the kernel, which holds 4096 bytes of them: so nothing is
-// copied to the device before, and a captured graph keeps them. tallow_cuda/lists.py fills in the same struct.
+// Many arrays in one launch. Their addresses are kernel arguments, which may take 4096 bytes: so nothing is copied to
+// the device before the launch, and a captured graph keeps them. tallow_cuda/lists.py fills in the same struct.
 
 #pragma once
 
 #include "element.cuh"
 
-constexpr int TENSORS = 64;        // at most in one launch
-constexpr int PER_BLOCK = 4096;    // elements that a block works on, all of one tensor
+constexpr int TENSORS = 64;        // maximum in one launch
+constexpr int PER_BLOCK = 4096;    // elements per block, all of one tensor
 constexpr int LIST_THREADS = 256;
 
 template <int LISTS> struct TensorLists {
-    void* at[LISTS][TENSORS];  // the arrays of the lists that belong together have one size; an absent one is null
+    void* at[LISTS][TENSORS];  // arrays at the same index have one size; an absent one is null
     index_t size[TENSORS];
-    int first[TENSORS];        // the first block of each; what lists have no more of begins after all blocks
+    int first[TENSORS];        // the first block of each; for unused entries it is past all blocks
 };
 
-// The elements that a block has to work on.
+// The elements that a block processes.
 struct Part {
     int tensor;
     index_t start, end;

@@ -1,7 +1,7 @@
-// Tiles of sixteen-bit floats in shared memory, and their products by tensor cores.
+// Tiles of sixteen-bit floats in shared memory, and their products on tensor cores.
 //
-// This is the seam for wgmma and TMA of Hopper's: they take other tiles and other products, and leave alone what
-// kernels do with the results.
+// Hopper's wgmma and TMA would be added here: they need other tiles and other products, but the kernels' use of the
+// results would not change.
 
 #pragma once
 
@@ -10,20 +10,20 @@
 #include "mma.cuh"
 #include "reduce.cuh"
 
-// Rows of Width elements, 64 or 128. The 16-byte chunks of a row are permuted by its number, so that one chunk of eight
-// rows in turn, which is what ldmatrix reads at a time, lies in eight different groups of banks.
+// Rows of Width elements, 64 or 128. The 16-byte chunks of a row are permuted by the row number, so that the same chunk
+// of eight consecutive rows, which ldmatrix reads at a time, is in eight different groups of banks.
 template <class T, int Width> struct Tile {
     T* at;
 
-    // Where a chunk begins. That of chunk `number ^ n`, n even, begins at `offset(row, number) ^ n * 8`, and that of the row
-    // that is 8 n rows further at `offset(row, number) + 8 * n * Width`: few instructions where n is known to the compiler.
+    // Return the offset of a chunk. Chunk `number ^ n`, n even, is at `offset(row, number) ^ n * 8`, and the chunk 8 n
+    // rows further at `offset(row, number) + 8 * n * Width`: few instructions if n is a compile-time constant.
     __device__ __forceinline__ static int offset(int row, int number) { return row * Width + (number ^ row % 8) * 8; }
 
     __device__ __forceinline__ T* chunk(int row, int number) const { return at + offset(row, number); }
 };
 
-// Begin to copy the first `rows` rows, of `width` elements, a multiple of 8; what else there is of the Rows x Width of the
-// tile becomes 0. All `Threads` of the block take part.
+// Start to copy the first `rows` rows of `width` elements, a multiple of 8; the rest of the Rows x Width tile becomes
+// 0. All `Threads` of the block take part.
 template <int Rows, int Threads, class T, int Width>
 __device__ __forceinline__ void copy_tile(Tile<T, Width> to, const T* from, index_t by_row, int rows, int width) {
     constexpr int CHUNKS = Width / 8, STEP = Threads / CHUNKS;
@@ -36,7 +36,7 @@ __device__ __forceinline__ void copy_tile(Tile<T, Width> to, const T* from, inde
     for (int i = 0; i < Rows; i += STEP, from += STEP * by_row) copy_async_16(target + i * Width, from, i < rows);
 }
 
-// c += a bᵀ for the 16 · Tiles rows of a from `row` on, and the rows of b.
+// c += a bᵀ for the 16 · Tiles rows of a from `row`, and the rows of b.
 // c[m][n][i] is the element of row 16m + g + 8 (i / 2), column 8n + 2t + i % 2; see mma.cuh.
 template <int Tiles, int Columns, class T, int Width>
 __device__ __forceinline__ void multiply_rows(float (&c)[Tiles][Columns][4], Tile<T, Width> a, int row,
@@ -61,14 +61,14 @@ __device__ __forceinline__ void multiply_rows(float (&c)[Tiles][Columns][4], Til
     }
 }
 
-// c += a b, where a is what `multiply_rows` made, rounded, and b has as many rows as a has columns.
+// c += a b, where a is the rounded result of `multiply_rows`, and b has as many rows as a has columns.
 template <int Tiles, int Inner, class T, int Width>
 __device__ __forceinline__ void multiply(float (&c)[Tiles][Width / 8][4], const float (&a)[Tiles][Inner][4],
                                          Tile<T, Width> b) {
     int lane = threadIdx.x % WARP, from_b = b.offset(lane % 16, lane / 16);
 #pragma unroll
     for (int k = 0; k < Inner; k += 2) {
-        unsigned left[Tiles][4];  // where c's elements lie, there a's have to
+        unsigned left[Tiles][4];  // c's elements are already where a's must be
 #pragma unroll
         for (int m = 0; m < Tiles; m++)
 #pragma unroll
@@ -96,7 +96,7 @@ template <int Tiles, int Columns> __device__ __forceinline__ void clear(float (&
             for (int i = 0; i < 4; i++) c[m][n][i] = 0.0f;
 }
 
-// Write c · factor to rows `row`.. of `to`, as far as these are among the first `rows`, and columns among `width`.
+// Write c · factor to rows `row`.. of `to`, limited to the first `rows` rows and `width` columns.
 template <int Tiles, int Columns, class T>
 __device__ __forceinline__ void store(T* to, index_t by_row, int row, index_t rows, int width,
                                       const float (&c)[Tiles][Columns][4], float factor) {

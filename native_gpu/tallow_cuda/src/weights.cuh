@@ -1,4 +1,4 @@
-// Weights of few bits, read 16 bytes at a time: float, the halves, int8 and pairs of int4.
+// Weights read 16 bytes at a time: float, the halves, int8 and pairs of int4.
 
 #pragma once
 
@@ -8,14 +8,14 @@ struct int8 {
     unsigned char bits;
 };
 
-struct int4x2 {  // two numbers from -8 to 7, as 0 to 15, the first in the lower half
+struct int4x2 {  // two numbers from -8 to 7, stored as 0 to 15, the first in the lower half
     unsigned char bits;
 };
 
 typedef Pack<unsigned, 4> Words;
 
-// 16 bytes, at a multiple of 16, that nobody reads again soon: they push nothing out of the first cache. They must not
-// change while the kernel runs.
+// Load 16 bytes, at a multiple of 16, that are not read again soon, without evicting data from the L1 cache. They must
+// not change while the kernel runs.
 __device__ __forceinline__ Words load_once(const void* p) {
     Words words;
 #ifdef TALLOW_EMULATED
@@ -28,12 +28,12 @@ __device__ __forceinline__ Words load_once(const void* p) {
     return words;
 }
 
-// A small number without the slow conversion: in 2²³ + x the last bits of the float are x.
+// Convert a small number without the slow instruction: in 2²³ + x the last bits of the float are x.
 __device__ __forceinline__ float small_number(unsigned x, float offset) {
     return __uint_as_float(0x4b000000u | x) - (8388608.0f + offset);
 }
 
-// How weights of a type lie in memory: PER_LOAD of them in 16 bytes, taken out STEP at a time.
+// The memory layout of a weight type: PER_LOAD weights in 16 bytes, unpacked STEP at a time.
 template <class T> struct Weights {
     static constexpr int STEP = 8, PER_LOAD = 8;
     static constexpr bool QUANTIZED = false;

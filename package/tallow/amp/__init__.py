@@ -1,4 +1,4 @@
-"""Mixed precision, as torch.amp: `autocast` lowers what costs little, `GradScaler` saves float16 gradients."""
+"""Mixed precision, as torch.amp: `autocast` lowers the precision of matrix products, `GradScaler` scales the loss."""
 
 from tallow.amp.autocast_mode import (
     autocast,
@@ -7,7 +7,7 @@ from tallow.amp.autocast_mode import (
     is_autocast_enabled,
 )
 from tallow.amp.grad_scaler import GradScaler
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 
 __all__ = ["GradScaler", "autocast", "get_autocast_dtype", "is_autocast_available", "is_autocast_enabled"]
 

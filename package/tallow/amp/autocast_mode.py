@@ -1,4 +1,4 @@
-"""autocast: matrix products in a lower precision, losses in float32, without a change to the model."""
+"""autocast: matrix products in lower precision, losses in float32, without changes to the model."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ DEFAULTS = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
 
 
 class autocast(ContextDecorator):
-    """Compute in mixed precision inside: `with autocast("cuda", dtype=tl.float16):`, or as a decorator.
+    """Compute in mixed precision inside: `with autocast("cuda", dtype=tl.float16):`. Also a decorator.
 
-    Matrix products, convolutions, attention and recurrent layers get their float operands in `dtype`, losses and what
-    needs precision get them in float32; an op that is given both gets float32. float64 and integers stay.
-    `tallow.precision` lists the ops. On CPU sixteen-bit numbers are stored as such and computed in float32, which saves
-    memory and no time.
+    Matrix products, convolutions, attention and recurrent layers get float operands in `dtype`; losses and ops that
+    need precision get them in float32, and so do other ops that get both. float64 and integers do not change.
+    `tallow.core.autocast` lists the ops. On the CPU, halves are stored in 16 bits and computed in float32, which saves
+    memory but not time.
 
     Args:
-        device_type: the type of the devices where this holds, "cpu" or "cuda".
-        dtype: bfloat16 on the CPU and float16 on CUDA, unless given.
-        cache_enabled: as PyTorch's, without effect: weights are converted each time that they are used.
+        device_type: the type of the devices it applies to, "cpu" or "cuda".
+        dtype: bfloat16 on the CPU and float16 on CUDA by default.
+        cache_enabled: has no effect: weights are converted each time they are used.
 
-    Raises:  DeviceError for another type of device. For "cuda" without a GPU, and for another dtype than float16 and
-        bfloat16, there is a warning, and the block computes as it would outside.
+    Raises: DeviceError for another device type. For "cuda" without a GPU, and for a dtype other than float16 and
+        bfloat16, it warns and has no effect.
     """
 
     def __init__(
         self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
         if device_type not in DEFAULTS:
-            raise DeviceError(f"autocast: no device of type {device_type!r}", mend=f"use one of {list(DEFAULTS)}")
+            raise DeviceError(f"autocast: no device of type {device_type!r}", hint=f"use one of {list(DEFAULTS)}")
         self.device = device_type
         self.fast_dtype = DEFAULTS[device_type] if dtype is None else dtypes.as_dtype(dtype)
         self._enabled = enabled and self._is_possible()
@@ -63,15 +63,17 @@ class autocast(ContextDecorator):
 
 
 def is_autocast_available(device_type: str) -> bool:
+    """Return whether `autocast` supports the device type."""
     return device_type in DEFAULTS
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Return whether autocast is on now for the device type."""
     return device_type in (mode.autocast or {})
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """What operands are lowered to on such devices; outside of autocast, what they would be."""
+    """Return the dtype that autocast lowers operands to; outside of autocast, the default for the device type."""
     if device_type not in DEFAULTS:
-        raise DeviceError(f"autocast: no device of type {device_type!r}", mend=f"use one of {list(DEFAULTS)}")
+        raise DeviceError(f"autocast: no device of type {device_type!r}", hint=f"use one of {list(DEFAULTS)}")
     return (mode.autocast or DEFAULTS).get(device_type, DEFAULTS[device_type])

@@ -1,4 +1,4 @@
-"""GradScaler: float16 gradients that would vanish are kept by scaling the loss."""
+"""GradScaler: scale the loss so that float16 gradients do not underflow."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ import numpy as np
 
 from tallow import cuda
 from tallow.autograd.graph import note_write
+from tallow.core.tensor import Tensor
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, CheckpointError, GraphError
-from tallow.ops.together import alike, scale_all
-from tallow.optim.loaded import number_fault
-from tallow.tensor import Tensor
+from tallow.ops.multi_tensor import alike, scale_all
+from tallow.optim.state_checks import number_fault
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 
 
 class GradScaler:
-    """Scales the loss up before backward and the gradients down before the step; skips a step that overflowed.
+    """Scale the loss up before backward and the gradients down before the step; skip a step after an overflow.
 
         scaler.scale(loss).backward()
-        scaler.unscale_(optimizer)                        # only to clip gradients, say
+        scaler.unscale_(optimizer)                        # optional, for example to clip gradients
         scaler.step(optimizer)
         scaler.update()
 
-    The scale shrinks by `backoff_factor` after gradients with an infinity or NaN, and grows by `growth_factor` after
-    `growth_interval` steps without.
+    The scale is multiplied by `backoff_factor` after gradients with an infinity or NaN, and by `growth_factor` after
+    `growth_interval` steps without one. Arguments are as for torch.amp.GradScaler.
 
-    Args:    as torch.amp.GradScaler
-    Raises:  GraphError where PyTorch raises RuntimeError: unscale_ or step twice before update. Where `device` is
-        "cuda" and there is no GPU there is a warning, and the scaler does nothing.
+    Raises: GraphError for unscale_ or step twice before update. For device "cuda" without a GPU it warns, and the
+        scaler does nothing.
     """
 
     def __init__(
@@ -59,36 +58,44 @@ class GradScaler:
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
         self._good_steps = 0
-        self._stage: dict[int, str] = {}  # of each optimizer since the last update, by its id
-        # Of each of them, whether a gradient was not finite: at first as numbers on the gradients' devices.
-        self._found: dict[int, list[Array] | bool] = {}
+        self._stage: dict[int, str] = {}  # id of an optimizer -> its stage since the last update
+        # Id of an optimizer -> whether a gradient was not finite; until it is read, arrays on the gradients' devices.
+        self._overflows: dict[int, list[Array] | bool] = {}
 
     def is_enabled(self) -> bool:
+        """Return whether the scaler does anything."""
         return self._enabled
 
     def get_scale(self) -> float:
+        """Return the current scale; 1 if the scaler is disabled."""
         return self._scale if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
+        """Return the factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
+        """Return the factor by which the scale shrinks after an overflow."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
+        """Set the factor by which the scale shrinks after an overflow."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
+        """Return the number of steps without an overflow after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
+        """Set the number of steps without an overflow after which the scale grows."""
         self._growth_interval = new_interval
 
     def scale(self, outputs: Any) -> Any:
-        """The loss, or every tensor in a list of them, times the scale."""
+        """Return the loss, or every tensor in a list, times the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -99,9 +106,9 @@ class GradScaler:
         raise ArgumentError(f"GradScaler.scale: expected a Tensor or a list of them, got {type(outputs).__name__}")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of the optimizer's parameters by the scale, in place, and see whether they are finite.
+        """Divide the gradients of the optimizer's parameters by the scale in place, and check that they are finite.
 
-        Raises:  GraphError when it was done already since the last `update`
+        Raises: GraphError if it was called already since the last `update`.
         """
         if not self._enabled:
             return
@@ -111,24 +118,24 @@ class GradScaler:
         if stage is STEPPED:
             raise GraphError("unscale_() is being called after step()")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        found: list[Array] = []
+        overflows: list[Array] = []
         for arrays in alike([grad.array for grad in grads]):
-            found.append(array_module(arrays[0]).zeros((), np.float32))
-            scale_all(arrays, 1 / self._scale, found[-1])
+            overflows.append(array_module(arrays[0]).zeros((), np.float32))
+            scale_all(arrays, 1 / self._scale, overflows[-1])
         for grad in grads:
             note_write(grad)
-        self._found[id(optimizer)] = found
+        self._overflows[id(optimizer)] = overflows
         self._stage[id(optimizer)] = UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)` with unscaled gradients; nothing, if one of them is not finite.
+        """Unscale the gradients and call `optimizer.step(*args, **kwargs)`, unless one of them is not finite.
 
-        Raises:  GraphError when it was done already since the last `update`; ArgumentError for a closure
+        Raises: GraphError if it was called already since the last `update`; ArgumentError for a closure.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
-            raise ArgumentError("GradScaler.step: closures are not supported", mend="call optimizer.step(closure)")
+            raise ArgumentError("GradScaler.step: closures are not supported", hint="call optimizer.step(closure)")
         stage = self._stage.get(id(optimizer), READY)
         if stage is STEPPED:
             raise GraphError("step() has already been called since the last update()")
@@ -139,24 +146,24 @@ class GradScaler:
         return result
 
     def _overflowed(self, optimizer: int) -> bool:
-        """Whether the optimizer's gradients overflowed; the device is waited for once."""
-        found = self._found[optimizer]
-        if not isinstance(found, bool):
-            found = self._found[optimizer] = any(map(bool, found))
-        return found
+        """Return whether the optimizer's gradients overflowed. Waits for the device the first time."""
+        overflow = self._overflows[optimizer]
+        if not isinstance(overflow, bool):
+            overflow = self._overflows[optimizer] = any(map(bool, overflow))
+        return overflow
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Shrink or grow the scale after the steps since the last update, or set it.
 
-        Raises:  GraphError when there was no step and no `unscale_`
+        Raises: GraphError if there was no step and no `unscale_`.
         """
         if not self._enabled:
             return
         if new_scale is not None:
             self._scale = float(new_scale)
-        elif not self._found:
-            raise GraphError("no inf checks were recorded prior to update()", mend="call step(optimizer) first")
-        elif any(map(self._overflowed, self._found)):
+        elif not self._overflows:
+            raise GraphError("no inf checks were recorded prior to update()", hint="call step(optimizer) first")
+        elif any(map(self._overflowed, self._overflows)):
             self._scale *= self._backoff_factor
             self._good_steps = 0
         else:
@@ -165,10 +172,10 @@ class GradScaler:
                 self._scale *= self._growth_factor
                 self._good_steps = 0
         self._stage.clear()
-        self._found.clear()
+        self._overflows.clear()
 
     def _check_state(self, state_dict: dict[str, Any]) -> None:
-        """Raises:  CheckpointError with all that is missing or cannot be gone on with"""
+        """Raise CheckpointError with all missing and invalid entries."""
         own = self.state_dict()
         problems = [f"  missing  {name}" for name in own if name not in state_dict]
         for name in own.keys() & state_dict.keys():
@@ -178,10 +185,10 @@ class GradScaler:
             elif (is_count and int(value) != value) or not value >= (0 if name == "_growth_tracker" else 1e-300):
                 problems.append(f"  {name} is {value!r:.80}")
         if problems:
-            raise CheckpointError("it is not the state of a GradScaler\n" + "\n".join(sorted(problems)))
+            raise CheckpointError("this is not the state of a GradScaler\n" + "\n".join(sorted(problems)))
 
     def state_dict(self) -> dict[str, Any]:
-        """PyTorch's: {} for a scaler that does nothing."""
+        """Return the state, in PyTorch's format; {} for a disabled scaler."""
         if not self._enabled:
             return {}
         return {
@@ -193,12 +200,11 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Set the state from `state_dict()`. Raises: CheckpointError for an invalid one, GraphError for {}."""
         if not self._enabled:
             return
         if not state_dict:
-            raise GraphError(
-                "GradScaler: the state dict is empty", mend="it may have been saved from one with enabled=False"
-            )
+            raise GraphError("GradScaler: the state dict is empty", hint="it may come from a scaler with enabled=False")
         self._check_state(state_dict)
         self._scale = float(state_dict["scale"])
         self._growth_factor = state_dict["growth_factor"]

@@ -1,9 +1,9 @@
-"""Sound: files as samples, and samples as the spectrograms that speech models read."""
+"""Audio: read files as samples, and compute the spectrograms that speech models need."""
 
 from tallow.audio.mel import MelWindows, log_mel_spectrogram, mel_filters
 from tallow.audio.sound import SAMPLE_RATE_HZ, Sound
 from tallow.audio.wav import WavReader, write_wav
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 
 __all__ = [
     "SAMPLE_RATE_HZ",

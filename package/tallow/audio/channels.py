@@ -1,7 +1,8 @@
-"""Several channels mixed to one, each weighed by where its speaker stands.
+"""Mix several channels to one, weighted by the position of each speaker.
 
-A film's voices are on the centre channel of 5.1; a plain mean would give them a sixth, and the subwoofer as much. The
-weights are ffmpeg's, by which openai-whisper reads every file. They add up to 1, so the mix never clips.
+In a film with 5.1 sound, voices are on the centre channel; a plain mean would give it a weight of one sixth, as much as
+the subwoofer. The weights are those of ffmpeg, which openai-whisper uses to read files. They sum to 1, so the mix never
+clips.
 
 Source:  ITU-R BS.775-4, table 2 (levels), divided by their sum; Microsoft, mmreg.h (speakers of WAV);
          Xiph, Vorbis I specification, 4.3.9, and RFC 9639, 9.1.3 (speakers of Ogg and FLAC)
@@ -25,7 +26,7 @@ MASK_BITS = tuple(
     LEVELS
 )  # the speakers of the bits of WAV's channel mask, the lowest first; higher ones are above heads
 
-# What stands where in files that say no more than how many channels there are.
+# Speakers by number of channels, for files without a channel mask.
 WAV_SPEAKERS = {
     3: "FL FR LFE", 4: "FL FR FC BC", 5: "FL FR FC BL BR", 6: "FL FR FC LFE BL BR", 7: "FL FR FC LFE BC SL SR",
     8: "FL FR FC LFE BL BR SL SR",
@@ -38,7 +39,7 @@ OGG_SPEAKERS = {
 
 
 def speakers_of_mask(mask: int, channels: int) -> tuple[str, ...]:
-    """The speakers of a WAV file's channels. A mask of another number of channels says nothing."""
+    """Return the speakers of a WAV file's channels. A mask with another number of channels is ignored."""
     if mask.bit_count() != channels:
         return speakers_by_count(channels, WAV_SPEAKERS)
     return tuple(
@@ -47,12 +48,12 @@ def speakers_of_mask(mask: int, channels: int) -> tuple[str, ...]:
 
 
 def speakers_by_count(channels: int, speakers: dict[int, str]) -> tuple[str, ...]:
-    """The usual speakers of so many channels; none where there is no usual order, nor need for one."""
+    """Return the usual speakers for a number of channels; empty if there is no usual order."""
     return tuple(speakers.get(channels, "").split())
 
 
 def mono_weights(channels: int, speakers: Sequence[str] = ()) -> Floats:
-    """What each channel is multiplied by; the same for all where the speakers are not known or none of them is heard.
+    """Return the weight of each channel; equal weights if the speakers are unknown or all have weight 0.
 
     Shapes:  (channels,)
     """

@@ -1,8 +1,8 @@
-"""Sound files other than WAV: libsndfile reads FLAC, Ogg, MP3 and AIFF; ffmpeg the rest, such as m4a, mp4 and webm.
+"""Decode audio files other than WAV: FLAC, Ogg, MP3 and AIFF with libsndfile; m4a, mp4, webm and others with ffmpeg.
 
-Both are optional: the package soundfile of the extra `audio`; and the program ffmpeg, which is taken from the path or
-from the package imageio-ffmpeg of the extra `media`. It runs as a process of its own, because its libraries crash on
-some damaged files, and would take Python along.
+Both are optional: the package soundfile of the extra `audio`, and the program ffmpeg, from the PATH or from the package
+imageio-ffmpeg of the extra `media`. ffmpeg runs as a separate process, because its libraries crash on some damaged
+files and would crash Python too.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.audio.channels import FLAC_SPEAKERS, OGG_SPEAKERS, WAV_SPEAKERS, mono_weights, speakers_by_count
+from tallow.core.extras import install_command
 from tallow.errors import AudioError, MissingPackageError
-from tallow.installing import command
 from tallow.io.source import Path
 
 Floats = npt.NDArray[np.float32]
 
 BLOCK = 1 << 16  # frames
-# ffmpeg also reads playlists, which name other files and addresses. No file that is read here may.
+# ffmpeg also reads playlists, which name other files and URLs. Untrusted files must not do that.
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,aac,ac3,eac3,amr,asf,avi,mp3,ogg,flac,wav,aiff,caf,w64,au,mpegts"
 
 
 def decode(source: Path | bytes, name: str, rate_hz: int) -> tuple[int, Iterator[Floats]]:
-    """The sample rate, and the sound of a file, mixed to one channel.
+    """Return the sample rate of a file, and its samples mixed to one channel.
 
     Args:
         source: a path, or the file's bytes.
-        name: what errors call the file.
-        rate_hz: the rate that is wanted; decoders that can change it do.
+        name: name of the file in errors.
+        rate_hz: the desired rate; decoders that can resample do.
 
     Shapes:  blocks (N,), float32 from -1 to 1
-    Raises:  AudioError when it is no sound or damaged, also while the blocks are read; MissingPackageError
+    Raises:  AudioError if the file is not audio or is damaged, possibly while the blocks are read; MissingPackageError
     """
     ffmpeg = _ffmpeg()
     try:
@@ -53,9 +53,9 @@ def decode(source: Path | bytes, name: str, rate_hz: int) -> tuple[int, Iterator
     except soundfile.LibsndfileError as error:
         if ffmpeg is None:
             raise AudioError(
-                f"{name} cannot be read as sound: {error.error_string}",
-                mend="m4a, mp4 and webm need the program ffmpeg: install it, or "
-                + command("media", otherwise="imageio-ffmpeg"),
+                f"{name} cannot be read as audio: {error.error_string}",
+                hint="m4a, mp4 and webm need the program ffmpeg: install it, or "
+                + install_command("media", otherwise="imageio-ffmpeg"),
             ) from error
         return rate_hz, _blocks_by_ffmpeg(ffmpeg, source, name, rate_hz)
     return opened.samplerate, _blocks_by_libsndfile(opened, name)
@@ -76,9 +76,9 @@ def _blocks_by_libsndfile(opened: Any, name: str) -> Iterator[Floats]:
 
 
 def _ffmpeg() -> str | None:
-    """Where the program is, if there is one."""
-    if found := shutil.which("ffmpeg"):
-        return found
+    """Return the path of the program ffmpeg, if it exists."""
+    if path := shutil.which("ffmpeg"):
+        return path
     try:
         import imageio_ffmpeg  # optional: the extra `media`
     except ImportError:
@@ -88,22 +88,22 @@ def _ffmpeg() -> str | None:
 
 def _blocks_by_ffmpeg(ffmpeg: str, source: Path | bytes, name: str, rate_hz: int) -> Iterator[Floats]:
     with tempfile.TemporaryDirectory() as folder:
-        if isinstance(source, bytes):  # not through a pipe: the index of an m4a may stand at its end
+        if isinstance(source, bytes):  # not through a pipe: the index of an m4a may be at its end
             path = os.path.join(folder, "sound")
             with open(path, "wb") as file:
                 file.write(source)
         else:
             path = os.path.abspath(source)
-        reading = ("-protocol_whitelist", "file", "-format_whitelist", CONTAINERS, "-i", f"file:{path}")
-        # As openai-whisper asks for it. With floats to be made, ffmpeg would not let the weights add up to 1.
-        making = ("-map", "0:a:0", "-ac", "1", "-ar", str(rate_hz), "-f", "s16le", "-")
-        command = [ffmpeg, "-nostdin", "-v", "error", "-xerror", *reading, *making]
+        input_options = ("-protocol_whitelist", "file", "-format_whitelist", CONTAINERS, "-i", f"file:{path}")
+        # As in openai-whisper. For float output, ffmpeg would not normalise the weights to sum to 1.
+        output_options = ("-map", "0:a:0", "-ac", "1", "-ar", str(rate_hz), "-f", "s16le", "-")
+        command = [ffmpeg, "-nostdin", "-v", "error", "-xerror", *input_options, *output_options]
         with open(os.path.join(folder, "errors"), "w+b") as errors:
             yield from _samples_of(command, errors, name)
 
 
 def _samples_of(command: list[str], errors: BinaryIO, name: str) -> Iterator[Floats]:
-    """The 16-bit samples that a program writes, as floats. It ends when nobody reads on."""
+    """Yield the 16-bit samples that a program writes, as floats. Closing the iterator kills the program."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
     assert process.stdout is not None
     try:
@@ -120,4 +120,4 @@ def _samples_of(command: list[str], errors: BinaryIO, name: str) -> Iterator[Flo
 
 
 def _unreadable(name: str, why: str) -> AudioError:
-    return AudioError(f"{name} cannot be read as sound: {why}", mend="convert it: ffmpeg -i IN -ac 1 -ar 16000 OUT.wav")
+    return AudioError(f"{name} cannot be read as audio: {why}", hint="convert it: ffmpeg -i IN -ac 1 -ar 16000 OUT.wav")

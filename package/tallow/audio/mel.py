@@ -1,4 +1,4 @@
-"""Log-mel spectrograms, as Whisper hears: how loud each of some bands of frequencies is, a hundred times a second.
+"""Log-mel spectrograms for Whisper: the power in each mel band, 100 times a second.
 
 Letters: M mel bins, T frames, N samples.
 
@@ -20,9 +20,9 @@ from tallow.errors import ArgumentError
 N_FFT = 400
 HOP = 160
 FRAMES_PER_SECOND = SAMPLE_RATE_HZ // HOP
-WINDOW_FRAMES = 3000  # 30 seconds, what Whisper hears at once
-SILENCE = -10.0  # log10 of the least power that counts
-RANGE = 8.0  # what is fainter than the loudest by more, in log10, is raised to that
+WINDOW_FRAMES = 3000  # 30 seconds, the length of Whisper's input
+SILENCE = -10.0  # log10 of the minimum power
+RANGE = 8.0  # dynamic range in log10; lower values are raised to the maximum minus this
 
 LINEAR_HZ = 1000.0  # mels are linear up to here, and logarithmic above
 HZ_PER_MEL = 200 / 3
@@ -33,10 +33,10 @@ Floats = npt.NDArray[np.float32]
 
 @lru_cache
 def mel_filters(n_mels: int, n_fft: int = N_FFT, sample_rate_hz: int = SAMPLE_RATE_HZ) -> Floats:
-    """Triangles over the frequencies of a Fourier transform, evenly spaced in mels, each of area 2 Hz.
+    """Return triangular filters over FFT frequencies, evenly spaced in mels, each with an area of 2 Hz.
 
     Shapes:  (M, n_fft // 2 + 1)
-    Raises:  ArgumentError where a triangle would be narrower than the frequencies are apart, and empty
+    Raises:  ArgumentError if a triangle is so narrow that it contains no frequency
     """
     frequencies = np.fft.rfftfreq(n_fft, 1 / sample_rate_hz)
     corners = _mel_to_hz(np.linspace(0, _hz_to_mel(sample_rate_hz / 2), n_mels + 2))
@@ -44,9 +44,11 @@ def mel_filters(n_mels: int, n_fft: int = N_FFT, sample_rate_hz: int = SAMPLE_RA
     rising, falling = (frequencies - lower) / (centre - lower), (upper - frequencies) / (upper - centre)
     filters = np.maximum(0, np.minimum(rising, falling)) * (2 / (upper - lower))
     if not filters.any(axis=1).all():
-        raise ArgumentError(f"mel_filters: {n_mels} mel bins are too many for n_fft={n_fft}", mend="pass fewer")
+        raise ArgumentError(
+            f"mel_filters: {n_mels} mel bins are too many for n_fft={n_fft}", hint="pass a smaller n_mels"
+        )
     narrowed: Floats = filters.astype(np.float32)
-    narrowed.flags.writeable = False  # it is everybody's
+    narrowed.flags.writeable = False  # shared by the cache
     return narrowed
 
 
@@ -60,36 +62,36 @@ def _mel_to_hz(mels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def log_mel_spectrogram(audio: npt.ArrayLike, n_mels: int = 80, padding: int = 0) -> Floats:
-    """The spectrogram of a sound of 16 kHz, scaled so that its loudest is about 1, and its range 2.
+    """Return the log-mel spectrogram of audio at 16 kHz, scaled to about 1 at the loudest, with a range of 2.
 
     (log10 max(mel, 1e-10), but no less than its maximum - 8, + 4) / 4
 
-    Args:  padding: so many samples of silence follow the sound
+    Args:  padding: number of samples of silence to append
 
     Shapes:  audio (N,) -> (M, (N + padding) // 160), float32
-    Raises:  ArgumentError for other shapes, and for less than 201 samples, which cannot be mirrored at the ends
+    Raises:  ArgumentError for other shapes, and for fewer than 201 samples, too few for reflection padding
     """
     samples = np.asarray(audio, np.float32)
     if samples.ndim != 1:
-        raise ArgumentError(f"log_mel_spectrogram: audio of shape {samples.shape}", mend="pass (N,), one channel")
+        raise ArgumentError(f"log_mel_spectrogram: audio of shape {samples.shape}", hint="pass (N,), one channel")
     if len(samples) + padding <= N_FFT // 2:
-        raise ArgumentError(f"log_mel_spectrogram: {len(samples)} samples are too few", mend="pass padding=480000")
+        raise ArgumentError(f"log_mel_spectrogram: {len(samples)} samples are too few", hint="pass padding=480000")
     samples = np.pad(np.pad(samples, (0, padding)), N_FFT // 2, mode="reflect")
     raw = _log10_mel(samples, (len(samples) - N_FFT) // HOP, n_mels)
     return _scaled(raw, float(raw.max(initial=SILENCE)))
 
 
 class MelWindows:
-    """A long sound's spectrogram, any part at a time, without holding more of the sound than that part.
+    """The spectrogram of long audio, computed in windows without keeping more samples than a window needs.
 
-    `log_mel_spectrogram(sound, n_mels, padding=480000)[:, start : start + count]` is `window(start, count)`. The sound
-    is gone through once to find its loudest place, and then as far as windows are asked for.
+    `window(start, count)` equals `log_mel_spectrogram(sound, n_mels, padding=480000)[:, start : start + count]`. The
+    sound is read once to find its maximum, and then again as windows are requested.
 
     Args:
-        sound: blocks of samples at 16 kHz, (N,), as often as it is iterated: a `Sound`, or a list.
+        sound: an iterable of blocks of samples (N,) at 16 kHz that can be iterated repeatedly: a `Sound`, or a list.
 
     Attributes:
-        frames: how many the sound has.
+        frames: number of frames of the sound.
     """
 
     def __init__(self, sound: Iterable[Floats], n_mels: int = 80) -> None:
@@ -103,7 +105,7 @@ class MelWindows:
         self.frames = self._samples.length // HOP
 
     def window(self, start: int, count: int = WINDOW_FRAMES) -> Floats:
-        """Frames of the sound, and of the silence after it.
+        """Return frames of the sound, or of the silence after it.
 
         Shapes:  (M, count), float32
         """
@@ -113,50 +115,51 @@ class MelWindows:
         half = N_FFT // 2
         first, last = start * HOP - half, (start + count - 1) * HOP + half
         samples = self._samples.read(max(first, 0), last)
-        if first < 0:  # mirrored at its first sample; windows further on start behind it
+        if first < 0:  # reflected at the first sample; later windows do not reach it
             samples = np.concatenate([self._samples.read(0, -first + 1)[-first:0:-1], samples])
         return _log10_mel(samples, count, self.n_mels)
 
 
 class _Samples:
-    """Samples of blocks by their places, zeros behind the last. Reading on keeps what was read last; reading what lies
-    before that starts again."""
+    """Random access to the samples of blocks, with zeros after the end. It keeps the last part read; reading an earlier
+    position restarts the iteration."""
 
     def __init__(self, sound: Iterable[Floats]) -> None:
         self._sound = sound
-        self.length: int | None = None  # unknown until all was read once
+        self.length: int | None = None  # unknown until everything was read once
         self._restart()
 
     def _restart(self) -> None:
         self._blocks: Iterator[Floats] = iter(self._sound)
-        self._held = np.zeros(0, np.float32)
+        self._buffer = np.zeros(0, np.float32)
         self._start = 0
 
     def read(self, begin: int, end: int) -> Floats:
+        """Return the samples from `begin` to `end`."""
         if begin < self._start:
             self._restart()
-        parts = [self._held]
-        have = self._start + len(self._held)
-        while have < end and (block := next(self._blocks, None)) is not None:
-            have += len(block)
+        parts = [self._buffer]
+        available = self._start + len(self._buffer)
+        while available < end and (block := next(self._blocks, None)) is not None:
+            available += len(block)
             parts.append(np.asarray(block, np.float32))
-            if have <= begin:  # skipped
-                parts, self._start = [], have
-        if have < end:
-            self.length = have
-        held = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.float32)
-        drop = min(max(begin - self._start, 0), len(held))
-        self._held, self._start = held[drop:], self._start + drop
-        found = self._held[: end - begin] if self._start == begin else self._held[:0]
-        return found if len(found) == end - begin else np.pad(found, (0, end - begin - len(found)))
+            if available <= begin:  # skipped
+                parts, self._start = [], available
+        if available < end:
+            self.length = available
+        buffer = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.float32)
+        drop = min(max(begin - self._start, 0), len(buffer))
+        self._buffer, self._start = buffer[drop:], self._start + drop
+        samples = self._buffer[: end - begin] if self._start == begin else self._buffer[:0]
+        return samples if len(samples) == end - begin else np.pad(samples, (0, end - begin - len(samples)))
 
 
 def _log10_mel(samples: Floats, frames: int, n_mels: int) -> Floats:
-    """log10 of the mel power of frames of `samples`, which start 160 apart.  Shapes: -> (M, T)"""
+    """Return log10 of the mel power of frames of `samples`, 160 samples apart.  Shapes: -> (M, T)"""
     filters = mel_filters(n_mels)
     mel = np.empty((n_mels, frames), np.float32)
     views = np.lib.stride_tricks.sliding_window_view(samples, N_FFT)[::HOP]
-    for start in range(0, frames, 500):  # a part that stays in the cache
+    for start in range(0, frames, 500):  # chunks that fit the CPU cache
         spectrum = np.fft.rfft(views[start : min(start + 500, frames)] * _hann())
         mel[:, start : start + 500] = filters @ (spectrum.real**2 + spectrum.imag**2).T
     return np.log10(np.maximum(mel, np.float32(10**SILENCE), out=mel), out=mel)
@@ -168,5 +171,5 @@ def _scaled(raw: Floats, peak: float) -> Floats:
 
 @lru_cache
 def _hann() -> Floats:
-    """The periodic one."""
+    """Return the periodic Hann window."""
     return (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)).astype(np.float32)

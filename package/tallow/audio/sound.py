@@ -1,7 +1,7 @@
-"""Sound of any file as models hear it: one channel, at one sample rate, a block at a time.
+"""Read audio files as models need them: one channel, at a given sample rate, block by block.
 
-WAV files are read by `tallow.audio.wav`, all others by `tallow.audio.decoders`. The SoX resampler changes rates: the
-package soxr of the extra `audio`. A web page decodes and resamples with WebAudio before it gets here.
+`tallow.audio.wav` reads WAV files, `tallow.audio.decoders` all others. The SoX resampler, from the package soxr of the
+extra `audio`, changes sample rates. In a browser, the page decodes and resamples with WebAudio first.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Floats = npt.NDArray[np.float32]
 
 
 class Sound:
-    """A file's sound, mixed to one channel. Iterating reads the file anew, in blocks, so that an hour takes no more
-    memory than a second.
+    """The audio of a file, mixed to one channel. Each iteration reads the file again, in blocks, so memory use does not
+    depend on its length.
 
     Args:
         source: a path, or a file's bytes.
-        sample_rate_hz: of the blocks, whatever the file's is.
-        name: what errors call a file in memory.
+        sample_rate_hz: sample rate of the blocks.
+        name: name of a file in memory in errors.
 
     Shapes:  blocks (N,), float32 from -1 to 1
-    Raises:  while iterating: OSError; AudioError when it is no sound, truncated or damaged; MissingPackageError
+    Raises:  while iterating: OSError; AudioError if the file is not audio, truncated or damaged; MissingPackageError
 
     Example:
         samples = Sound("talk.mp3").read()
@@ -61,7 +61,7 @@ class Sound:
             yield from mono if rate == self.sample_rate_hz else _resample(mono, rate, self.sample_rate_hz)
 
     def read(self) -> Floats:
-        """All of it at once."""
+        """Return all samples at once."""
         return np.concatenate([np.zeros(0, np.float32), *self])
 
     @contextmanager

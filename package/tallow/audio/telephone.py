@@ -1,4 +1,4 @@
-"""A-law and mu-law, the samples of telephones: a bit for the sign, three for an exponent, four for a fraction.
+"""A-law and mu-law, the sample formats of telephony: one sign bit, three exponent bits, four fraction bits.
 
 Source:  ITU-T G.711, tables 1 and 2
 """
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float32]
 
 @cache
 def mu_law() -> Floats:
-    """The values of the bytes 0 to 255, from -1 to 1: all bits are written inverted.
+    """Return the values of the bytes 0 to 255, from -1 to 1. All bits are stored inverted.
 
     Shapes:  (256,)
     """
@@ -26,7 +26,7 @@ def mu_law() -> Floats:
 
 @cache
 def a_law() -> Floats:
-    """The values of the bytes 0 to 255, from -1 to 1: every other bit is written inverted, and the sign.
+    """Return the values of the bytes 0 to 255, from -1 to 1. Every other bit and the sign are stored inverted.
 
     Shapes:  (256,)
     """

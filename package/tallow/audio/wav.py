@@ -1,12 +1,12 @@
-"""WAV files: chunks of RIFF, of which "fmt " says how the samples in "data" are written.
+"""Read and write WAV files: RIFF chunks, of which "fmt " describes the samples in "data".
 
     "RIFF" uint32 size "WAVE"   then chunks: four letters, uint32 size, that many bytes, one more if the size is odd
-    fmt    uint16 format, uint16 channels, uint32 sample rate, uint32 bytes a second, uint16 bytes of a frame,
-           uint16 bits of a sample; where format is 0xFFFE, a uint32 mask of speakers stands 20 bytes into the chunk,
-           and the true format 24 bytes into it
+    fmt    uint16 format, uint16 channels, uint32 sample rate, uint32 bytes per second, uint16 bytes per frame,
+           uint16 bits per sample; if format is 0xFFFE, a uint32 speaker mask at byte 20 of the chunk and the actual
+           format at byte 24
     data   frames: one sample of each channel
 
-Read are integers of 8 (unsigned), 16, 24 and 32 bits, floats of 32 and 64, and the A-law and mu-law of telephones.
+The reader supports integers of 8 (unsigned), 16, 24 and 32 bits, floats of 32 and 64 bits, A-law and mu-law.
 
 Source:  Microsoft & IBM 1991, "Multimedia Programming Interface and Data Specifications 1.0"; Microsoft, mmreg.h;
          ITU-T G.711 for A-law and mu-law
@@ -33,35 +33,35 @@ HEADER = struct.Struct("<4sI4s")
 CHUNK = struct.Struct("<4sI")
 FORMAT = struct.Struct("<HHIIHH")
 MASK_AT, SUBFORMAT_AT = 20, 24
-UNKNOWN_SIZES = (0, 0xFFFFFFFF)  # what programs write that do not know yet how long the sound will be
+UNKNOWN_SIZES = (0, 0xFFFFFFFF)  # written by programs that do not know the length in advance
 MAX_FORMAT_BYTES = 1 << 16
 
 Floats = npt.NDArray[np.float32]
 
 
 class WavReader:
-    """The samples of a WAV file, as numbers from -1 to 1.
+    """Reader of a WAV file's samples, scaled to -1 to 1.
 
     Args:
-        file: open for reading bytes, at the first of them; it need not be seekable.
-        name: what to call it in errors.
+        file: a binary file at its start; it need not be seekable.
+        name: name of the file in errors.
 
     Attributes:
-        sample_rate_hz, channels: as the file says.
-        speakers: where each channel is heard, "FL" for front left and so on; empty where that is not known.
+        sample_rate_hz, channels: as in the file.
+        speakers: speaker of each channel, such as "FL" for front left; empty if unknown.
 
-    Raises:  AudioError when it is not a WAV file, is truncated or malformed, or holds samples of another kind
+    Raises:  AudioError if it is not a WAV file, is truncated or malformed, or has an unsupported sample format
     """
 
     def __init__(self, file: BinaryIO, name: str = "the sound") -> None:
         self._file = file
         self._name = name
-        magic, _, kind = HEADER.unpack(self._exactly(HEADER.size, "header"))
+        magic, _, kind = HEADER.unpack(self._read_exactly(HEADER.size, "the header"))
         if magic != b"RIFF" or kind != b"WAVE":
             raise AudioError(f"{name} is not a WAV file: it starts with {magic!r}")
         self._format = 0
         while True:
-            tag, size = CHUNK.unpack(self._exactly(CHUNK.size, 'chunk; there is no "data"'))
+            tag, size = CHUNK.unpack(self._read_exactly(CHUNK.size, 'a chunk header; it has no chunk "data"'))
             if tag == b"data":
                 break
             if tag == b"fmt ":
@@ -70,29 +70,29 @@ class WavReader:
                 self._skip(size)
             self._skip(size % 2)
         if not self._format:
-            raise AudioError(f'{name}: the chunk "fmt " does not come before "data"')
+            raise AudioError(f'{name}: there is no chunk "fmt " before "data"')
         self._bytes = None if size in UNKNOWN_SIZES else size
 
     def blocks(self, frames: int = 1 << 16) -> Iterator[Floats]:
-        """The rest of the sound, `frames` at a time.
+        """Yield the rest of the samples, `frames` at a time.
 
         Shapes:  each (frames, channels), the last one shorter
-        Raises:  AudioError when the file ends before the sound does
+        Raises:  AudioError if the file is truncated
         """
         frame_bytes = self.channels * self._sample_bytes
-        left = self._bytes
-        while left is None or left >= frame_bytes:
-            wanted = frames * frame_bytes if left is None else min(frames * frame_bytes, left)
-            raw = self._file.read(wanted)
-            whole = len(raw) - len(raw) % frame_bytes
-            if whole:
-                yield self._samples(raw[:whole]).reshape(-1, self.channels)
-            if left is not None:
-                left -= len(raw)
-                if len(raw) < wanted:
+        remaining = self._bytes
+        while remaining is None or remaining >= frame_bytes:
+            size = frames * frame_bytes if remaining is None else min(frames * frame_bytes, remaining)
+            raw = self._file.read(size)
+            complete = len(raw) - len(raw) % frame_bytes
+            if complete:
+                yield self._samples(raw[:complete]).reshape(-1, self.channels)
+            if remaining is not None:
+                remaining -= len(raw)
+                if len(raw) < size:
                     raise AudioError(
-                        f"{self._name} is truncated: {left} of {self._bytes} bytes of sound are missing",
-                        mend="fetch or copy the file again",
+                        f"{self._name} is truncated: {remaining} of {self._bytes} bytes of sound are missing",
+                        hint="download or copy the file again",
                     )
             elif not raw:
                 return
@@ -100,15 +100,15 @@ class WavReader:
     def _read_format(self, size: int) -> None:
         if not FORMAT.size <= size <= MAX_FORMAT_BYTES:
             raise AudioError(f'{self._name}: the chunk "fmt " has {size} bytes')
-        raw = self._exactly(size, '"fmt "')
+        raw = self._read_exactly(size, 'the chunk "fmt "')
         kind, self.channels, self.sample_rate_hz, _, frame_bytes, bits = FORMAT.unpack_from(raw)
         mask = 0
         if kind == EXTENSIBLE and size >= SUBFORMAT_AT + 2:
             mask, kind = struct.unpack_from("<IH", raw, MASK_AT)
         if bits not in SAMPLE_BITS.get(kind, ()):
             raise AudioError(
-                f"{self._name} holds samples of {bits} bits in WAV's format {kind}",
-                mend="convert it to 16-bit PCM: ffmpeg -i IN -c:a pcm_s16le OUT.wav",
+                f"{self._name} has samples of {bits} bits in WAV format {kind}",
+                hint="convert it to 16-bit PCM: ffmpeg -i IN -c:a pcm_s16le OUT.wav",
             )
         if not self.channels or not self.sample_rate_hz or frame_bytes != self.channels * bits // 8:
             raise AudioError(
@@ -131,10 +131,10 @@ class WavReader:
             return wide.view("<i4")[:, 0].astype(np.float32) * _scale(32)
         return np.frombuffer(raw, f"<i{self._sample_bytes}").astype(np.float32) * _scale(8 * self._sample_bytes)
 
-    def _exactly(self, size: int, what: str) -> bytes:
+    def _read_exactly(self, size: int, what: str) -> bytes:
         raw = self._file.read(size)
         if len(raw) < size:
-            raise AudioError(f"{self._name} ends within its {what}", mend="fetch or copy the file again")
+            raise AudioError(f"{self._name} is truncated within {what}", hint="download or copy the file again")
         return raw
 
     def _skip(self, size: int) -> None:
@@ -143,19 +143,19 @@ class WavReader:
 
 
 def _scale(bits: int) -> np.float32:
-    """What brings integers of so many bits between -1 and 1."""
+    """Return the factor that scales integers of `bits` bits to -1 to 1."""
     return np.float32(0.5 ** (bits - 1))
 
 
 def write_wav(path: Path, samples: npt.ArrayLike, sample_rate_hz: int) -> None:
-    """Write a WAV file of 16-bit integers; what is beyond -1 to 1 is clipped.
+    """Write a WAV file of 16-bit integers; values beyond -1 to 1 are clipped.
 
     Shapes:  samples (N,) or (N, channels)
     Raises:  ArgumentError for other shapes; OSError
     """
     values = np.asarray(samples, np.float32)
     if values.ndim not in (1, 2):
-        raise ArgumentError(f"write_wav: samples of shape {values.shape}", mend="pass (N,) or (N, channels)")
+        raise ArgumentError(f"write_wav: samples of shape {values.shape}", hint="pass (N,) or (N, channels)")
     channels = 1 if values.ndim == 1 else values.shape[1]
     data = np.clip(np.rint(values * 32768), -32768, 32767).astype("<i2").tobytes()
     head = FORMAT.pack(PCM, channels, sample_rate_hz, 2 * channels * sample_rate_hz, 2 * channels, 16)

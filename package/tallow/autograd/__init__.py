@@ -12,10 +12,10 @@ from tallow.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 
 if TYPE_CHECKING:
-    from tallow.autograd.function import Function as Function  # put here by `tallow`
+    from tallow.autograd.function import Function as Function
 
 __all__ = [
     "Function",
@@ -31,4 +31,10 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-__getattr__, __dir__ = names_of(__name__, later={"Variable": "tallow.typed_tensors:Variable"})
+LAZY = {  # these modules stand above this package: they use tensors
+    "Function": "tallow.autograd.function:Function",
+    "Variable": "tallow.compat.typed_tensors:Variable",
+    "function": "tallow.autograd.function",
+}
+
+__getattr__, __dir__ = names_of(__name__, lazy=LAZY)

@@ -1,4 +1,4 @@
-"""`backward`, `grad`, and the store of gradients that a backward pass returns."""
+"""`backward` and `grad`, and `GradStore`, the gradients that a backward pass returns."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tallow.autograd.modes import no_grad
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentError, GraphError, ShapeError
-from tallow.ops.quiet import hush, restore
+from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 
 if TYPE_CHECKING:
-    from tallow.tensor import Tensor
+    from tallow.core.tensor import Tensor
 
 
 class GradStore:
@@ -29,24 +29,28 @@ class GradStore:
     """
 
     def __init__(self) -> None:
-        self._grads: dict[int, tuple[Any, Any]] = {}  # id -> (tensor, gradient): the tensor is kept, so the id is too
+        # id -> (tensor, gradient). Tensors compare by element, so they cannot be keys; holding one keeps its id valid.
+        self._grads: dict[int, tuple[Any, Any]] = {}
 
     def insert(self, tensor: Tensor, grad: Tensor) -> None:
+        """Set the gradient of a tensor."""
         self._grads[id(tensor)] = (tensor, grad)
 
     def get(self, tensor: Tensor) -> Tensor | None:
-        found = self._grads.get(id(tensor))
-        return None if found is None else found[1]
+        """Return the gradient of a tensor; None if it received none in this pass."""
+        entry = self._grads.get(id(tensor))
+        return None if entry is None else entry[1]
 
     def remove(self, tensor: Tensor) -> Tensor | None:
-        found = self._grads.pop(id(tensor), None)
-        return None if found is None else found[1]
+        """Remove the gradient of a tensor and return it; None if there is none."""
+        entry = self._grads.pop(id(tensor), None)
+        return None if entry is None else entry[1]
 
     def __getitem__(self, tensor: Tensor) -> Tensor:
-        found = self.get(tensor)
-        if found is None:
+        grad = self.get(tensor)
+        if grad is None:
             raise KeyError("the tensor got no gradient in this backward pass")
-        return found
+        return grad
 
     def __contains__(self, tensor: Tensor) -> bool:
         return id(tensor) in self._grads
@@ -55,6 +59,7 @@ class GradStore:
         return (tensor for tensor, _ in self._grads.values())
 
     def items(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Iterate over (tensor, gradient)."""
         return iter(self._grads.values())
 
     def __len__(self) -> int:
@@ -65,24 +70,24 @@ class GradStore:
 
 
 def _root(tensor: Any, grad: Any) -> tuple[Edge, Array]:
-    """The edge to an output that is differentiated, and the gradient that starts there."""
+    """Return the edge to an output that is differentiated, and the gradient to start from: 1 for a scalar."""
     edge = edge_to(tensor)
     if edge is None:
         raise GraphError(
             "element 0 of tensors does not require grad and does not have a grad_fn",
-            mend="call requires_grad_() on what you differentiate by, beforehand; look for detach() and no_grad()",
+            hint="call requires_grad_() on an input before computing; look for detach() and no_grad() on the way",
         )
     shape, dtype = tensor.array.shape, gradient_dtype(tensor.array)
     if grad is None:
         if tensor.array.size != 1:
             raise GraphError(
                 f"grad can be implicitly created only for scalar outputs; this one has shape {tensor.array.shape}",
-                mend="reduce it first, e.g. y.sum().backward(), or pass backward(gradient=...)",
+                hint="reduce it first, e.g. y.sum().backward(), or pass backward(gradient=...)",
             )
         return edge, array_module(tensor.array).ones(shape, dtype)
     array = widen(getattr(grad, "array", grad))
     if array.shape != shape:
-        raise ShapeError(f"backward: gradient has shape {array.shape}, the output it belongs to {shape}")
+        raise ShapeError(f"backward: gradient has shape {array.shape}, its output has shape {shape}")
     return edge, array.astype(dtype, copy=False)
 
 
@@ -91,10 +96,11 @@ def _as_tuple(x: Any, length: int) -> tuple[Any, ...]:
         return (None,) * length
     x = tuple(x) if isinstance(x, list | tuple) else (x,)
     if len(x) != length:
-        raise ArgumentError(f"got {len(x)} gradients for {length} outputs", mend="pass one for each, or None")
+        raise ArgumentError(f"got {len(x)} gradients for {length} outputs", hint="pass one for each output, or None")
     return x
 
 
+@devices.guarded
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -102,60 +108,69 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> GradStore:
-    """Fill `.grad` of the leaves that `tensors` depend on, adding to what is there; return this pass's gradients.
+    """Add gradients to `.grad` of the leaves that `tensors` depend on; return the gradients of this pass.
 
     Args:
         tensors: one Tensor or several.
-        grad_tensors: the gradient to start from at each; may be left out where it has one element.
+        grad_tensors: the gradient to start from, for each tensor; optional for tensors with one element.
         retain_graph: keep the saved values, so that backward can run again.
+        create_graph: must be False: gradients cannot be differentiated again.
         inputs: fill `.grad` of these tensors only, leaves or not.
 
     Raises: GraphError if an output does not require grad, the graph was freed, or a saved value was overwritten.
     """
-    if devices.SEVERAL and (other := devices.beside((tensors,))) is not None:
-        with other:
-            return backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
     _refuse_create_graph(create_graph)
     tensors = tuple(tensors) if isinstance(tensors, list | tuple) else (tensors,)
     roots = [_root(t, g) for t, g in zip(tensors, _as_tuple(grad_tensors, len(tensors)), strict=True)]
-    chosen: dict[tuple[int, int], Any] | None = None
-    if inputs is not None:
-        inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
-        if not inputs:
-            raise ArgumentError("backward: inputs is empty", mend="leave it out to fill .grad of all leaves")
-        chosen = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
-    token = hush()
+    store = GradStore()
+
+    def fill(grad: LeafGrad) -> None:
+        devices.make_current(grad.array)
+        with no_grad():
+            store.insert(grad.leaf, grad.leaf._accumulate(grad.array, grad.owned))
+
+    token = suppress_warnings()
     try:
-        store = GradStore()
-
-        def fill(found: LeafGrad) -> None:
-            devices.make_current(found.array)
-            with no_grad():
-                store.insert(found.leaf, found.leaf._accumulate(found.array, found.owned))
-
-        with _after:
-            if chosen is None:
-                leaves, caught = run_backward(roots, bool(retain_graph), fill=fill)
+        with _end_of_pass:
+            if inputs is not None:
+                _fill_inputs(roots, bool(retain_graph), inputs, store, fill)
             else:
-                leaves, caught = run_backward(roots, bool(retain_graph), set(chosen))
-            for found in leaves.values():
-                if chosen is None or (id(found.leaf), 0) in chosen:
-                    fill(found)
-            with no_grad():
-                for place, tensor in () if chosen is None else chosen.items():
-                    if place in caught:
-                        g, kept = caught[place], tensor.retains_grad
-                        store.insert(tensor, tensor._like(g) if kept else tensor._accumulate(g, owned=False))
+                leaves, _ = run_backward(roots, bool(retain_graph), fill=fill)
+                for leaf in leaves.values():
+                    fill(leaf)
         return store
     finally:
-        restore(token)
+        restore_warnings(token)
 
 
-class _After(threading.local):
-    """What is to be done at the end of the backward pass that a thread runs."""
+def _fill_inputs(
+    roots: list[tuple[Edge, Array]],
+    retain_graph: bool,
+    inputs: Any,
+    store: GradStore,
+    fill: Callable[[LeafGrad], None],
+) -> None:
+    """Fill `.grad` of `inputs` only, leaves or not."""
+    inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    if not inputs:
+        raise ArgumentError("backward: inputs is empty", hint="omit it to fill .grad of all leaves")
+    by_place = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
+    leaves, caught = run_backward(roots, retain_graph, set(by_place))
+    for leaf in leaves.values():
+        if (id(leaf.leaf), 0) in by_place:
+            fill(leaf)
+    with no_grad():
+        for place, tensor in by_place.items():
+            if place in caught:  # a hook has filled `.grad` already if the tensor retains it
+                g, filled = caught[place], tensor.retains_grad
+                store.insert(tensor, tensor._like(g) if filled else tensor._accumulate(g, owned=False))
+
+
+class _EndOfPass(threading.local):
+    """The callbacks to call at the end of the backward pass that a thread runs."""
 
     def __init__(self) -> None:
-        self.depth = 0  # an op may run a pass within the pass, as those of checkpointed segments do
+        self.depth = 0  # a closure may run a pass within the pass, as those of checkpointed segments do
         self.callbacks: list[Callable[[], None]] = []
 
     def __enter__(self) -> None:
@@ -169,14 +184,15 @@ class _After(threading.local):
                 callback()
 
 
-_after = _After()
+_end_of_pass = _EndOfPass()
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
-    """Call this once, when the backward pass that runs now has filled all gradients; from a hook."""
-    _after.callbacks.append(callback)
+    """Call `callback` once, when the current backward pass has filled all gradients. For use in a hook."""
+    _end_of_pass.callbacks.append(callback)
 
 
+@devices.guarded
 def grad(
     outputs: Any,
     inputs: Any,
@@ -186,23 +202,25 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of `outputs` with respect to `inputs`, which need not be leaves; `.grad` is left alone.
+    """Return the gradients of `outputs` with respect to `inputs`, which need not be leaves. `.grad` does not change.
 
-    Raises: GraphError as `backward`, and for an input that the outputs do not depend on unless `allow_unused`.
+    Args:
+        grad_outputs, retain_graph, create_graph: as `grad_tensors` and so on of `backward`.
+        allow_unused: return None for an input that the outputs do not depend on.
+        materialize_grads: return zeros for such an input.
+
+    Raises: GraphError as `backward`, and for an input that the outputs do not depend on, unless allowed.
     """
-    if devices.SEVERAL and (other := devices.beside((outputs,))) is not None:
-        with other:
-            return grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     _refuse_create_graph(create_graph)
     outputs = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
     inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
     roots = [_root(t, g) for t, g in zip(outputs, _as_tuple(grad_outputs, len(outputs)), strict=True)]
     places = _places_of(inputs, "grad")
-    token = hush()
+    token = suppress_warnings()
     try:
         leaves, caught = run_backward(roots, bool(retain_graph), set(places))
     finally:
-        restore(token)
+        restore_warnings(token)
     result: list[Tensor | None] = []
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):
         if tensor._node is None and place[0] in leaves:
@@ -217,20 +235,20 @@ def grad(
         else:
             raise GraphError(
                 f"grad: input {i} was not used in the graph of the outputs",
-                mend="pass allow_unused=True if that is meant",
+                hint="pass allow_unused=True if that is intended",
             )
         result.append(tensor._run_hooks(tensor._like(array)) if tensor._node is None else tensor._like(array))
     return tuple(result)
 
 
 def _places_of(inputs: tuple[Any, ...], name: str) -> list[tuple[int, int]]:
-    """Where the gradients of these tensors arrive."""
+    """Return the places (see `place_of`) where the gradients of these tensors arrive."""
     places = []
     for i, t in enumerate(inputs):
         edge = edge_to(t)
         if edge is None:
             raise GraphError(
-                f"{name}: input {i} does not require grad", mend="call requires_grad_() on it before computing"
+                f"{name}: input {i} does not require grad", hint="call requires_grad_() on it before computing"
             )
         places.append(place_of(edge))
     return places
@@ -240,5 +258,5 @@ def _refuse_create_graph(create_graph: bool) -> None:
     if create_graph:
         raise GraphError(
             "create_graph=True: tallow's gradients are computed on arrays and cannot be differentiated again",
-            mend="for second derivatives take differences of gradients, as tl.autograd.gradcheck does of values",
+            hint="for second derivatives take differences of gradients, as tl.autograd.gradcheck does of values",
         )

@@ -1,4 +1,4 @@
-"""The way back through broadcasting: gradients in the shape of what they belong to."""
+"""The gradient of broadcasting: sum over the axes along which an operand was repeated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tallow.dtypes import Array
 
 
 def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
-    """Sum a gradient over the axes along which its operand was broadcast."""
+    """Sum a gradient over the axes along which its operand was broadcast to give `g.shape`."""
     extra = g.ndim - len(shape)
     if extra < 0:
         return array_module(g).broadcast_to(g, shape)
@@ -19,7 +19,7 @@ def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
 
 
 def fit(g: Array, shape: tuple[int, ...], dtype: Any) -> Array:
-    """A gradient in the shape and dtype of what it belongs to: broadcast axes are summed."""
+    """Convert a gradient to the shape and dtype of its operand, summing over broadcast axes."""
     if g.shape != shape:
         g = reduce_to(g, shape)
     return g if g.dtype is dtype else g.astype(dtype, copy=False)

@@ -1,13 +1,18 @@
 """The engine: sends gradients back through the graph, latest op first, without recursion.
 
-It works on arrays and meets tensors only at the leaves. Gradients of float16 and bfloat16 tensors travel in float32 and
-are rounded once, where they arrive; see tallow.ops.half_gradients for those that are written rounded.
+It makes two passes. The first, `Plan`, walks the graph from the outputs and lists the nodes that a gradient can reach.
+The second, `Sweep`, runs their closures in that order and adds up what arrives at each operand.
+
+The order is by `Node.sequence`, the count of ops at recording. An operand is always recorded before the op that uses
+it, so when the sweep comes to a node, every op that could still send a gradient there has run, and the sum is complete.
+
+The engine works on arrays and meets tensors only at the leaves. Gradients of float16 and bfloat16 tensors travel in
+float32 and are rounded once, on arrival; tallow.ops.half_gradients describes the exception.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
 from operator import attrgetter
 from types import FunctionType
 from typing import Any
@@ -17,67 +22,23 @@ from numpy import ndarray
 
 from tallow import devices
 from tallow.autograd.broadcast import fit
-from tallow.autograd.graph import FLOAT32, Edge, Node, Output, check_writes, gradient_dtype, place_of
+from tallow.autograd.graph import FLOAT32, Edge, Node, Output, Place, check_writes, gradient_dtype, place_of
 from tallow.autograd.writes import writes
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import GraphError
 from tallow.ops.half_gradients import Roundable, dtype_read
 
-
-def _reachable(roots: Iterable[Edge]) -> list[Node]:
-    """Every node that a gradient can reach, latest op first."""
-    stack: list[Any] = list(roots)
-    found: set[Node] = set()
-    while stack:
-        edge = stack.pop()
-        kind = type(edge)
-        if kind is Output:
-            edge = edge.node
-        elif kind is not Node:
-            continue
-        if edge not in found:
-            found.add(edge)
-            stack += edge.edges
-    return sorted(found, key=attrgetter("sequence"), reverse=True)
-
-
-def _leading_to(order: list[Node], wanted: set[tuple[int, int]]) -> set[int]:
-    """The ids of those nodes of `order` from which a wanted place can be reached."""
-    useful: set[int] = set()
-    for node in reversed(order):  # earliest op first: all that a node points at has been decided
-        places = (place_of(edge) for edge in node.edges if edge is not None)
-        freed = node.backward is None  # it has no edges any more: whoever needs it has to be told
-        if freed or any(place in wanted or place[0] in useful for place in places):
-            useful.add(id(node))
-    return useful
-
-
-class Pending:
-    """The nodes that a gradient has reached, and what has come of it.
-
-    A node can only get gradients from later ones, so the latest of those that wait is the one that is complete.
-
-    Attributes:
-        grads: the gradient of a node's output so far; a list where it has several outputs.
-        queue: a heap of (-sequence, node).
-        hooked: the leaves so far whose hooks wait for their gradients.
-    """
-
-    __slots__ = ("grads", "hooked", "queue")
-
-    def __init__(self) -> None:
-        self.grads: dict[Node, Any] = {}
-        self.queue: list[tuple[int, Node]] = []
-        self.hooked: list[LeafGrad] = []
-
-    def start(self, node: Node, grad: Any) -> None:
-        self.grads[node] = grad
-        heappush(self.queue, (-node.sequence, node))
+Root = tuple[Edge, Array]  # an output to differentiate, and the gradient to start from
+_by_sequence = attrgetter("sequence")
 
 
 class LeafGrad:
-    """The gradient of a leaf as it grows. `owned` says that nobody else holds the array."""
+    """The gradient of a leaf as it grows.
+
+    Attributes:
+        owned: no other object refers to `array`, so it may be added to in place and kept as `.grad`.
+    """
 
     __slots__ = ("array", "dtype", "leaf", "owned", "shape")
 
@@ -89,6 +50,7 @@ class LeafGrad:
         self.owned = False
 
     def add(self, g: Array, owned: bool) -> None:
+        """Add a gradient. `owned`: no other object refers to the array `g`."""
         if g.shape != self.shape or g.dtype is not self.dtype:
             fitted = fit(g, self.shape, self.dtype)
             owned = owned if fitted is g else fitted.base is None
@@ -102,165 +64,263 @@ class LeafGrad:
 
 
 def run_backward(
-    roots: Sequence[tuple[Edge, Array]],
+    roots: Sequence[Root],
     retain_graph: bool,
-    wanted: set[tuple[int, int]] | None = None,
+    targets: set[Place] | None = None,
     fill: Callable[[LeafGrad], None] | None = None,
-) -> tuple[dict[int, LeafGrad], dict[tuple[int, int], Array]]:
+) -> tuple[dict[int, LeafGrad], dict[Place, Array]]:
     """Send gradients from `roots` to the leaves.
 
     Args:
-        wanted: places (see `place_of`) of the gradients to return; only what leads to them is computed.
-        fill: called with the gradient of a leaf that has hooks for it, as soon as it is complete; it is not returned.
+        targets: places (see `place_of`) of the gradients to return; only what leads to them is computed.
+        fill: called with the gradient of a leaf that has post-accumulate hooks as soon as it is complete, while earlier
+            ops still wait; that gradient is not returned. So a hook can reduce it, or update the leaf and free it.
 
-    Returns: leaf gradients by the leaf's id, and the wanted gradients of nodes' outputs.
+    Returns: leaf gradients by the leaf's id, and the target gradients of node outputs.
     """
-    several = bool(devices.SEVERAL)
-    if several and (other := devices.beside(g for _, g in roots)) is not None:
-        with other:
-            return run_backward(roots, retain_graph, wanted, fill)
-    pending = Pending()
-    leaves: dict[int, LeafGrad] = {}
-    caught: dict[tuple[int, int], Array] = {}
+    sweep = Sweep(Plan(roots, targets), retain_graph)
     for edge, g in roots:
-        _deliver(edge, g, pending, leaves, False)
-    useful = None if wanted is None else _leading_to(_reachable(edge for edge, _ in roots), wanted)
-    grads, queue, hooked = pending.grads, pending.queue, pending.hooked
-    uses: dict[int, int] | None = None
-    rounded: dict[Node, np.dtype[Any]] = {}
-    while queue:
-        node = heappop(queue)[1]
-        g = grads.pop(node)
-        outputs = node.outputs
-        if node.hooks is not None:
-            g = _run_node_hooks(node, g)
-        if useful is not None and wanted is not None:
-            for index, slot in enumerate([g] if outputs is None else g):
-                if (id(node), index) in wanted and slot is not None:
-                    caught[id(node), index] = slot
-            if id(node) not in useful:
-                continue
+        sweep.add(edge, g, owned=False)
+    sweep.run(fill)
+    return sweep.leaves, sweep.caught
+
+
+class Plan:
+    """The first pass: which nodes to run, in which order.
+
+    Attributes:
+        order: the nodes that a gradient can reach, latest op first.
+        targets: places of the gradients to return; None to compute all leaf gradients.
+        useful: ids of the nodes from which a target can be reached.
+        hooked: node -> the leaves with post-accumulate hooks whose gradient is complete once the node has run.
+    """
+
+    __slots__ = ("hooked", "order", "targets", "useful")
+
+    def __init__(self, roots: Sequence[Root], targets: set[Place] | None) -> None:
+        self.order, has_hooks = _reachable(edge for edge, _ in roots)
+        self.targets = targets
+        self.useful = set() if targets is None else _leading_to(self.order, targets)
+        self.hooked = _hooked_leaves(self.order) if has_hooks else {}
+
+    def needs(self, edge: Edge) -> bool:
+        """Return whether a gradient that arrives at `edge` is a target, or leads to one."""
+        place = place_of(edge)
+        return self.targets is None or place in self.targets or place[0] in self.useful
+
+
+def _reachable(roots: Iterable[Edge]) -> tuple[list[Node], bool]:
+    """Return every node that a gradient can reach, latest op first; and whether any leaf has post-accumulate hooks."""
+    nodes: dict[Node, None] = {}  # a dict, because it keeps an order that is nearly sorted already
+    has_hooks = False
+    stack: list[Sequence[Any]] = [list(roots)]
+    while stack:
+        for edge in stack.pop():
+            kind = type(edge)
+            if kind is not Node:
+                if edge is None:
+                    continue
+                if kind is not Output:
+                    has_hooks = has_hooks or edge._post_hooks is not None
+                    continue
+                edge = edge.node
+            if edge not in nodes:
+                nodes[edge] = None
+                stack.append(edge.edges)
+    return sorted(nodes, key=_by_sequence, reverse=True), has_hooks
+
+
+def _leading_to(order: list[Node], targets: set[Place]) -> set[int]:
+    """Return the ids of the nodes in `order` from which a target can be reached."""
+    useful: set[int] = set()
+    for node in reversed(order):  # earliest op first, so the nodes that this one points at are already decided
+        places = (place_of(edge) for edge in node.edges if edge is not None)
+        freed = node.backward is None  # it has lost its edges; run it, so that it raises
+        if freed or any(place in targets or place[0] in useful for place in places):
+            useful.add(id(node))
+    return useful
+
+
+def _hooked_leaves(order: list[Node]) -> dict[Node, list[Any]]:
+    """Return the leaves with post-accumulate hooks, by the node that sends them their last gradient."""
+    leaves: dict[Node, list[Any]] = {}
+    seen: set[int] = set()
+    for node in reversed(order):  # the sweep runs latest first, so the first use found here is the last to run
+        for edge in node.edges:
+            if edge is not None and type(edge) is not Node and type(edge) is not Output and id(edge) not in seen:
+                seen.add(id(edge))
+                if edge._post_hooks:
+                    leaves.setdefault(node, []).append(edge)
+    return leaves
+
+
+class Sweep:
+    """The second pass: run the closures of the planned nodes and add up gradients.
+
+    Attributes:
+        grads: the gradient so far of each node that waits to run; a list for a node with several outputs.
+        leaves: the gradients of leaves, by id.
+        caught: the target gradients of node outputs.
+        latest: the results of the last closure. They are kept until the next closure has allocated its own: the C
+            allocator would return freed memory to the system, only to take it again page by page.
+        rounded: nodes whose gradient is written in a half at once, see `_reading_rounded`.
+    """
+
+    __slots__ = ("caught", "grads", "latest", "leaves", "plan", "retain_graph", "rounded", "several_devices")
+
+    def __init__(self, plan: Plan, retain_graph: bool) -> None:
+        self.plan = plan
+        self.retain_graph = retain_graph
+        self.several_devices = bool(devices.MULTI_DEVICE)
+        self.grads: dict[Node, Any] = {}
+        self.leaves: dict[int, LeafGrad] = {}
+        self.caught: dict[Place, Array] = {}
+        self.latest: Sequence[Any] = ()
+        self.rounded: dict[Node, np.dtype[Any]] = {}
+
+    def run(self, fill: Callable[[LeafGrad], None] | None) -> None:
+        """Run every planned node that gets a gradient."""
+        grads, send, selective = self.grads, self.send, self.plan.targets is not None
+        hooked = self.plan.hooked if fill is not None else None
+        for node in self.plan.order:
+            grad = grads.pop(node, None)
+            if grad is not None:
+                if node.hooks is not None:
+                    grad = _run_node_hooks(node, grad)
+                if not selective or self._catch(node, grad):
+                    send(node, grad, selective)
+            if hooked:
+                for leaf in hooked.get(node, ()):
+                    if id(leaf) in self.leaves:
+                        fill(self.leaves.pop(id(leaf)))  # type: ignore[misc]
+
+    def _catch(self, node: Node, grad: Any) -> bool:
+        """Keep the target gradients of a node's outputs. Return whether the node has to run."""
+        assert self.plan.targets is not None
+        for index, slot in enumerate([grad] if node.outputs is None else grad):
+            if (id(node), index) in self.plan.targets and slot is not None:
+                self.caught[id(node), index] = slot
+        return id(node) in self.plan.useful
+
+    def send(self, node: Node, grad: Any, selective: bool) -> None:
+        """Run a node's closure, and add what it returns to the gradients of the operands."""
         backward = node.backward
         if backward is None:
             raise GraphError(
                 f"{node.name()}: trying to backward through the graph a second time; its saved values are freed",
-                mend="call backward(retain_graph=True) the first time",
+                hint="call backward(retain_graph=True) the first time",
             )
-        given = (g,) if outputs is None else tuple(_materialize(node, g))
-        if several:
-            devices.make_current(given[0])
-        results = backward(*given)
-        if writes.last > node.sequence:
+        output_grads = (grad,) if node.outputs is None else tuple(_materialize(node, grad))
+        if self.several_devices:  # the closure computes where its gradient is
+            devices.make_current(output_grads[0])
+        results = backward(*output_grads)
+        if writes.last > node.sequence:  # some array was written since; only then is it worth looking at the closure
             check_writes(node, results)
-        for edge, gi in zip(node.edges, results):  # noqa: B905 - `strict` would cost a tenth of the loop
-            if edge is None or gi is None:
+        grads = self.grads
+        for edge, g in zip(node.edges, results):  # noqa: B905 - `strict` would cost a tenth of the loop
+            if edge is None or g is None or (selective and not self.plan.needs(edge)):
                 continue
-            if useful is not None and wanted is not None:
-                place = place_of(edge)
-                if place not in wanted and place[0] not in useful:
+            if type(g) is not ndarray:
+                # A function without arguments computes its gradient only where that is needed, which is here.
+                g = g() if type(g) is FunctionType else self._resolve(g, edge, len(results) == 1)
+                if g is None:
                     continue
-            if type(gi) is not ndarray:
-                if several:
-                    devices.make_current(given[0])
-                if type(gi) is FunctionType:
-                    gi = gi()
-                    if gi is None:
-                        continue
-                elif type(gi) is Roundable:
-                    if not queue and len(results) == 1:  # nothing else can arrive where this gradient goes
-                        rounded.update(_reading_rounded(edge, wanted))
-                    gi = gi.compute(rounded.get(edge, FLOAT32))
-            if several:  # of an op that moves between devices, it is elsewhere
-                devices.make_current(gi)
-            if type(edge) is Node:
-                if gi.shape != edge.shape or gi.dtype is not edge.dtype:
-                    gi = fit(gi, edge.shape, rounded.get(edge, edge.dtype))
-                known = grads.get(edge)
-                if known is None:
-                    grads[edge] = gi
-                    heappush(queue, (-edge.sequence, edge))
-                else:
-                    grads[edge] = known + gi
+            if type(edge) is Node:  # most edges; what `add` does for a node, without the call
+                if g.shape != edge.shape or g.dtype is not edge.dtype:
+                    g = fit(g, edge.shape, self.rounded.get(edge, edge.dtype))
+                total = grads.get(edge)
+                grads[edge] = g if total is None else total + g
             else:
-                shared = any(gi is x for x in given) or sum(r is gi for r in results) > 1
-                _deliver(edge, gi, pending, leaves, owned=gi.base is None and not shared)
-        if not retain_graph:
+                self.add(edge, g, _is_new(g, output_grads, results))
+        self.latest = results
+        if not self.retain_graph:
             node.backward = None
             node.edges = ()
-        if hooked and fill is not None:
-            if uses is None:
-                uses = _earliest_uses(node for _, node in queue)
-            latest = -queue[0][0] if queue else 0  # the op that sends next
-            for leaf in [each for each in hooked if uses.get(id(each.leaf), latest + 1) > latest]:
-                hooked.remove(leaf)
-                fill(leaves.pop(id(leaf.leaf)))
-    return leaves, caught
+
+    def _resolve(self, g: Any, edge: Edge, alone: bool) -> Any:
+        """Compute a `Roundable` gradient in the dtype that its reader takes; return any other gradient as it is.
+
+        Args:
+            alone: the closure returned no other gradient.
+        """
+        if type(g) is not Roundable:  # an array of another library, or a NumPy scalar
+            if self.several_devices:  # an op that moves between devices returns it on another one, where it is added
+                devices.make_current(g)
+            return g
+        if alone and not self.grads:  # nothing can be added where this gradient goes, so its one reader decides
+            self.rounded.update(_reading_rounded(edge, self.plan.targets))
+        return g.compute(self.rounded.get(edge, FLOAT32))
+
+    def add(self, edge: Edge, g: Array, owned: bool) -> None:
+        """Add a gradient to what has arrived at an edge. `owned`: no other object refers to the array."""
+        kind = type(edge)
+        grads = self.grads
+        if kind is Node:
+            grads[edge] = grads[edge] + g if edge in grads else g
+        elif kind is Output:
+            slots = grads.setdefault(edge.node, [None] * len(edge.node.outputs or ()))
+            g = fit(g, edge.shape, edge.dtype)
+            slots[edge.index] = g if slots[edge.index] is None else slots[edge.index] + g
+        else:
+            leaf = self.leaves.get(id(edge))
+            if leaf is None:
+                leaf = self.leaves[id(edge)] = LeafGrad(edge)
+            leaf.add(g, owned)
 
 
-# Ops whose backward is a reshape of whatever dtype it is given.
+def _is_new(g: Array, output_grads: Sequence[Array], results: Sequence[Any]) -> bool:
+    """Return whether nothing else refers to a gradient's memory, so that more may be added to it in place.
+
+    A closure may return its argument, the same array for two operands, or a view of what it has saved.
+    """
+    if g.base is not None:
+        return False
+    for x in output_grads:
+        if x is g:
+            return False
+    uses = 0
+    for result in results:
+        if result is g:
+            uses += 1
+    return uses < 2
+
+
+# Ops whose backward is a reshape of its gradient, in any dtype.
 _RESHAPES = frozenset(["flatten", "reshape", "squeeze", "unflatten", "unsqueeze", "view"])
 
 
-def _reading_rounded(edge: Edge, wanted: set[tuple[int, int]] | None) -> dict[Node, np.dtype[Any]]:
-    """The nodes from `edge` to the op that rounds the gradient, and the dtype it rounds to.
+def _reading_rounded(edge: Edge, targets: set[Place] | None) -> dict[Node, np.dtype[Any]]:
+    """Return the nodes from `edge` to the op that rounds the gradient, and the dtype it rounds to.
 
     Empty if that op needs float32, or if a hook or the caller sees the gradient on the way.
     """
     path: list[Node] = []
-    while type(edge) is Node and edge.hooks is None and (wanted is None or place_of(edge) not in wanted):
+    while type(edge) is Node and edge.hooks is None and (targets is None or place_of(edge) not in targets):
         path.append(edge)
         if edge.op_name in _RESHAPES and edge.edges:
             (edge,) = edge.edges
             continue
-        found = dtype_read(edge.backward)
-        return {} if found is None else dict.fromkeys(path, found)
+        dtype = dtype_read(edge.backward)
+        return {} if dtype is None else dict.fromkeys(path, dtype)
     return {}
 
 
-def _earliest_uses(roots: Iterable[Node]) -> dict[int, int]:
-    """For each leaf that can be reached from `roots`, by its id: the place in time of the first op that uses it."""
-    return {id(edge): node.sequence for node in _reachable(roots) for edge in node.edges if edge is not None}
-
-
-def _deliver(edge: Edge, g: Array, pending: Pending, leaves: dict[int, LeafGrad], owned: bool) -> None:
-    """Add a gradient to what has arrived at an edge. `owned`: the array is nobody else's."""
-    kind = type(edge)
-    if kind is Node:
-        if edge in pending.grads:
-            pending.grads[edge] = pending.grads[edge] + g
-        else:
-            pending.start(edge, g)
-    elif kind is Output:
-        node = edge.node
-        if node not in pending.grads:
-            pending.start(node, [None] * len(node.outputs))
-        slots = pending.grads[node]
-        g = fit(g, edge.shape, edge.dtype)
-        slots[edge.index] = g if slots[edge.index] is None else slots[edge.index] + g
-    else:
-        leaf = leaves.get(id(edge))
-        if leaf is None:
-            leaf = leaves[id(edge)] = LeafGrad(edge)
-            if edge._post_hooks:
-                pending.hooked.append(leaf)
-        leaf.add(g, owned)
-
-
 def _materialize(node: Node, slots: list[Any]) -> Iterator[Any]:
-    """Zeros for the outputs that got no gradient; None for those that can have none."""
+    """Yield the gradient of each output: zeros where none arrived, None for an output that can have none."""
     xp = array_module(*slots)
     for slot, (shape, dtype) in zip(slots, node.outputs or (), strict=True):
         yield slot if slot is not None else xp.zeros(shape, dtype) if dtype.kind == "f" else None
 
 
 def _run_node_hooks(node: Node, g: Any) -> Any:
+    """Return the gradient of a node's outputs as its hooks leave it."""
     for index, hooks in (node.hooks or {}).items():
         slot = g if node.outputs is None else g[index]
         if slot is None:
             continue
         for hook in list(hooks.values()):
-            replaced = hook(slot)
-            slot = slot if replaced is None else replaced
+            replacement = hook(slot)
+            slot = slot if replacement is None else replacement
         if node.outputs is None:
             g = slot
         else:

@@ -1,30 +1,30 @@
-"""`autograd.Function`: ops of your own in PyTorch's class form, on tensors.
+"""`autograd.Function`: custom ops in PyTorch's class form, on tensors.
 
-It records what `tl.op` records, a closure, so that one engine serves both; `tl.op` works on arrays and needs no class.
-This module stands above the rest of the package: it uses tensors, and `tallow` puts its class into `tl.autograd`.
+A Function records a closure, as `tl.op` does, so one engine serves both. `tl.op` works on arrays and needs no class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tallow.autograd.graph import FLOAT32, Output, check_inplace, edge_to, gradient_dtype, make_node, note_write
 from tallow.autograd.modes import mode, no_grad
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import cast, dtype, widen
 from tallow.errors import ArgumentTypeError, GraphError
-from tallow.tensor import Tensor, wrap
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class FunctionCtx:
-    """What forward leaves for backward, as torch.autograd.function.FunctionCtx. Attributes may be set freely.
+    """The context that carries values from forward to backward. Attributes may be set freely.
 
     Attributes:
-        needs_input_grad: for each argument of `apply`, whether its gradient is wanted.
+        needs_input_grad: for each argument of `apply`, whether its gradient is needed.
     """
 
     needs_input_grad: tuple[bool, ...]
@@ -36,32 +36,37 @@ class FunctionCtx:
         self._materialize = True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep inputs, outputs or None; overwriting one before backward is an error then."""
+        """Save inputs, outputs or None for backward. Overwriting a saved tensor before backward is then an error."""
         self._saved = tensors
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """The tensors that forward saved."""
         return self._saved
 
+    def _read_in_backward(self) -> list[Any]:
+        """Return the attributes that backward may read arrays of: not functions, which may hold anything."""
+        return [value for value in vars(self).values() if not isinstance(value, FunctionType | MethodType)]
+
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
-        """Say that these outputs have no gradient: backward gets None for them, or zeros."""
+        """Declare that these outputs have no gradient: backward gets None for them, or zeros."""
         self._constant = outputs
 
     def mark_dirty(self, *inputs: Tensor) -> None:
-        """Say that forward writes to these inputs, which it has to return."""
+        """Declare that forward writes to these inputs in place. Forward must return them."""
         self._dirty = inputs
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (True, at first) or None for outputs that got no gradient."""
+        """Choose what backward gets for outputs that received no gradient: zeros (True, the default) or None."""
         self._materialize = value
 
 
 class Function:
-    """An op of your own: `forward`, `backward`, and `Mine.apply(x, ...)` to use it.
+    """A custom op: define `forward` and `backward`, and call `MyFunction.apply(x, ...)`.
 
-    Two forms, as in PyTorch: `forward(ctx, *args)`; or `forward(*args)` with `setup_context(ctx, inputs, output)`.
-    `backward(ctx, *grads)` takes one gradient for each output and returns one for each argument, None where there is
-    none. Both run without recording.
+    As in PyTorch there are two forms: `forward(ctx, *args)`, or `forward(*args)` with
+    `setup_context(ctx, inputs, output)`. `backward(ctx, *grads)` takes one gradient for each output and returns one for
+    each argument, or None. Neither is recorded.
 
     Example:
         >>> import tallow as tl
@@ -85,21 +90,21 @@ class Function:
     setup_context: Callable[..., None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise ArgumentTypeError(f"{type(self).__name__} is not to be instantiated", mend="call its method apply(...)")
+        raise ArgumentTypeError(f"{type(self).__name__} cannot be instantiated", hint="call its method apply(...)")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Run forward, and record backward if the gradient of any argument is wanted."""
+        """Run forward, and record backward if any argument needs a gradient."""
         ctx = FunctionCtx()
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and mode.recording and a.requires_grad for a in args)
         with no_grad():
             if cls.setup_context is None:
-                made = cls.forward(ctx, *args)
+                result = cls.forward(ctx, *args)
             else:
-                made = cls.forward(*args)
-                cls.setup_context(ctx, args, made)
-        several = isinstance(made, tuple)
-        outputs = [_apart(output, args, ctx) for output in (made if several else (made,))]
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+        several = isinstance(result, tuple)
+        outputs = [_with_own_history(output, args, ctx) for output in (result if several else (result,))]
         for dirty in ctx._dirty:
             note_write(dirty)
         if any(ctx.needs_input_grad):
@@ -107,45 +112,47 @@ class Function:
         return tuple(outputs) if several else outputs[0]
 
 
-def _apart(output: Any, args: Sequence[Any], ctx: FunctionCtx) -> Any:
-    """An argument that is returned as it came gets a tensor of its own, for a history of its own."""
-    if isinstance(output, Tensor) and not _among(output, ctx._dirty) and _among(output, args):
+def _with_own_history(output: Any, args: Sequence[Any], ctx: FunctionCtx) -> Any:
+    """Return a new tensor for an argument that forward returns unchanged, because its history is another one."""
+    if isinstance(output, Tensor) and not _is_in(output, ctx._dirty) and _is_in(output, args):
         return wrap(output.array[...])
     return output
 
 
-def _among(tensor: Tensor, tensors: Sequence[Any]) -> bool:
+def _is_in(tensor: Tensor, tensors: Sequence[Any]) -> bool:
+    """Return whether the sequence holds this very tensor. `in` would compare elements."""
     return any(t is tensor for t in tensors)
 
 
 def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs: Sequence[Any]) -> None:
-    """Put one call on the tape, and its outputs on the node."""
+    """Record one call as a node, and make the outputs point to it."""
     edges = [edge_to(a) if isinstance(a, Tensor) else None for a in args]
     for dirty in ctx._dirty:
         _check_dirty(cls, dirty, outputs)
-    # an output is saved without its history: that holds this very context
-    ctx._saved = tuple(wrap(t.array) if t is not None and not _among(t, args) else t for t in ctx._saved)
+    # Save outputs without their history: it refers to this context, and the cycle would keep both alive.
+    ctx._saved = tuple(wrap(t.array) if t is not None and not _is_in(t, args) else t for t in ctx._saved)
     own_dtypes = [y.dtype if isinstance(y, Tensor) else None for y in outputs]
+    count = len(args)  # the closure must not hold the arguments: only what forward saved has to stay as it is
 
     def backward(*gs: Any) -> tuple[Any, ...]:
-        given = [_as_tensor(g, d) for g, d in zip(gs, own_dtypes, strict=True)]
+        output_grads = [_as_tensor(g, d) for g, d in zip(gs, own_dtypes, strict=True)]
         with no_grad():
-            made = cls.backward(ctx, *given)
-        grads = made if isinstance(made, tuple) else (made,)
-        if len(grads) < len(args) or any(g is not None for g in grads[len(args) :]):
+            result = cls.backward(ctx, *output_grads)
+        grads = result if isinstance(result, tuple) else (result,)
+        if len(grads) < count or any(g is not None for g in grads[count:]):
             raise GraphError(
-                f"{cls.__name__}.backward returned {len(grads)} gradients, and apply was given {len(args)} arguments",
-                mend="return one for each argument, None for those that have none",
+                f"{cls.__name__}.backward returned {len(grads)} gradients for {count} arguments of apply",
+                hint="return one gradient for each argument, None for arguments without a gradient",
             )
-        return tuple(None if g is None else widen(g.array) for g in grads[: len(args)])
+        return tuple(None if g is None else widen(g.array) for g in grads[:count])
 
     node = make_node(cls.__name__, backward, edges, (), FLOAT32)
     node.outputs = []
     for index, y in enumerate(outputs):
         shape, dtype = (y.array.shape, gradient_dtype(y.array)) if isinstance(y, Tensor) else ((), NO_GRADIENT)
-        if dtype.kind == "f" and not _among(y, ctx._constant):
+        if dtype.kind == "f" and not _is_in(y, ctx._constant):
             y._node, y._requires_grad = Output(node, index, shape, dtype), True
-        # what is None at backward is not made zeros for an output that seems to have no gradient
+        # With NO_GRADIENT as its dtype, the engine passes None for an output that received no gradient, not zeros.
         node.outputs.append((shape, dtype if ctx._materialize else NO_GRADIENT))
 
 
@@ -153,21 +160,22 @@ NO_GRADIENT = np.dtype(np.bool_)
 
 
 def _check_dirty(cls: type[Function], dirty: Tensor, outputs: Sequence[Any]) -> None:
+    """Raise GraphError unless autograd can follow what forward did to a tensor marked dirty."""
     check_inplace(dirty, cls.__name__)
-    if not _among(dirty, outputs):
-        raise GraphError(f"{cls.__name__}: a tensor that is marked dirty must be returned by forward")
+    if not _is_in(dirty, outputs):
+        raise GraphError(f"{cls.__name__}: forward must return every tensor that it marks dirty")
     if dirty._base is not None:
         raise GraphError(
-            f"{cls.__name__}: a view is marked dirty, and its base cannot be told",
-            mend="clone() it before, or write to it by ops",
+            f"{cls.__name__}: a view is marked dirty, and the gradient of its base cannot be computed",
+            hint="clone() it first, or write to it with in-place ops",
         )
 
 
 def _as_tensor(g: Any, d: dtype | None) -> Tensor | None:
-    """A gradient in the dtype of its output; halves travel in float32."""
+    """Return a gradient in the dtype of its output. Gradients of halves arrive in float32."""
     return None if g is None or d is None else wrap(cast(np.asarray(g) if isinstance(g, np.generic) else g, d))
 
 
 def once_differentiable(function: F) -> F:
-    """Mark a backward that cannot be differentiated itself. No gradient of tallow's can, so this changes nothing."""
+    """Mark a backward that cannot be differentiated itself. No gradient in tallow can be, so this changes nothing."""
     return function

@@ -1,4 +1,4 @@
-"""Gradients against central differences."""
+"""Check gradients against central differences."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def gradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
 ) -> bool:
-    """Compare backward with central differences, in full: every output element by every input element.
+    """Compare gradients with central differences, for every output element by every input element.
 
     Args:
-        inputs: tensors; those that require grad must be float64 (at float32 the difference is rounding noise).
+        inputs: tensors; those that require grad must be float64 (in float32 the differences are rounding noise).
+        raise_exception: raise where the gradients differ; otherwise return False.
 
-    Raises: GraphError with the two Jacobian columns where they differ by more than atol + rtol·|numeric|,
-        if `raise_exception`; else the result is False.
+    Raises: GraphError with both Jacobians where they differ by more than atol + rtol · |numeric|.
     """
     inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
     checked = [t for t in inputs if getattr(t, "_requires_grad", False)]
     for t in checked:
         if t.array.dtype != np.float64:
             raise ArgumentTypeError(
-                f"gradcheck: inputs must be float64, got {dtype_of(t.array)}", mend="convert with .double()"
+                f"gradcheck: inputs must be float64, got {dtype_of(t.array)}", hint="convert with .double()"
             )
     outputs = func(*inputs)
     outputs = [y for y in (outputs if isinstance(outputs, list | tuple) else (outputs,)) if y._requires_grad]
@@ -65,18 +65,18 @@ def gradcheck(
 
 
 def _numeric_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], t: Any, which: int, eps: float) -> Array:
-    """Rows: elements of `t`; columns: elements of differentiable output number `which`."""
+    """Return the Jacobian by central differences. Rows: elements of `t`; columns: those of output number `which`."""
     rows = []
     for i in range(t.array.size):
-        place = np.unravel_index(i, t.array.shape)
+        index = np.unravel_index(i, t.array.shape)
         sides = []
-        kept = t.array[place].copy()
+        original = t.array[index].copy()
         for step in (eps, -eps):
-            t.array[place] = kept + step
+            t.array[index] = original + step
             with enable_grad():
                 ys = func(*inputs)
             ys = [y for y in (ys if isinstance(ys, list | tuple) else (ys,)) if y._requires_grad]
             sides.append(devices.to_host(ys[which].array).astype(np.float64).ravel())
-        t.array[place] = kept
+        t.array[index] = original
         rows.append((sides[0] - sides[1]) / (2 * eps))
     return np.asarray(rows).reshape(t.array.size, -1)

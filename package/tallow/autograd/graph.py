@@ -1,13 +1,15 @@
-"""The recorded graph: nodes that remember how to go back, and edges to where gradients go.
+"""The recorded graph: a node for each op, and edges to where its gradients go.
 
-A node holds the closure its op returned and an edge for each operand; no node refers to its output, so a graph dies
-with the tensors that need it. An edge is what stands behind a tensor: the node that made it, one `Output` of a node
-that made several, or for a leaf the tensor itself. All three tell the shape and dtype of the gradient they expect.
+A node holds the closure that its op returned and an edge for each operand. An edge is the destination of a tensor's
+gradient: the node that made the tensor, one `Output` of a node that made several, or for a leaf the tensor itself. All
+three have the shape and dtype of the gradient they expect.
+
+Tensors refer to nodes and nodes to earlier nodes, never the other way. So a graph lives as long as a tensor needs it,
+and reference counting frees it without a garbage collection.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -15,24 +17,28 @@ from typing import Any
 import numpy as np
 
 from tallow.autograd.modes import mode
+from tallow.autograd.saved import saved_arrays, unread_variables
 from tallow.autograd.views import Layout
-from tallow.autograd.writes import last_write, note, used_arrays
+from tallow.autograd.writes import last_write, note, writes
 from tallow.dtypes import HALVES, Array
 from tallow.errors import GraphError
 
 FLOAT32 = np.dtype(np.float32)
 Edge = Any  # Node | Output | a leaf Tensor
 Shape = tuple[int, ...]
+Place = tuple[int, int]  # a key for the gradient that arrives at an edge, see `place_of`
 
 
 class Node:
     """One recorded op.
 
     Attributes:
-        sequence: its place in time; later ops come first in backward.
+        backward: the op's closure; None once it has been freed.
+        sequence: number of the op in order of recording; later ops come first in backward.
         shape, dtype: of the gradient of its output.
-        outputs: None for an op with one output, else the (shape, dtype) of each one's gradient.
-        hooks: by output index.
+        outputs: None for an op with one output, else the (shape, dtype) of each output's gradient.
+        hooks: output index -> hooks.
+        reads_per_operand: as `Op.reads_per_operand`.
     """
 
     op_name: str
@@ -41,11 +47,13 @@ class Node:
     sequence: int
     shape: Shape
     dtype: np.dtype[Any]
-    # What few nodes have stays on the class: one node is made for every recorded op.
+    # Defaults that few nodes change stay on the class, which makes a node cheaper: there is one for every recorded op.
     outputs: list[tuple[Shape, np.dtype[Any]]] | None = None
     hooks: dict[int, dict[int, Callable[[Array], Array | None]]] | None = None
+    reads_per_operand = True
 
     def name(self) -> str:
+        """Return the name as PyTorch writes it, such as MulBackward0."""
         return "".join(word[:1].upper() + word[1:] for word in self.op_name.split("_")) + "Backward0"
 
     def __del__(self) -> None:
@@ -59,23 +67,25 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """For each operand, the node that made it and the index of the output; (None, 0) without a gradient."""
         return tuple((None, 0) if e is None else (e.node, e.index) if type(e) is Output else (e, 0) for e in self.edges)
 
 
 class _Dying(list[Sequence["Edge | None"]]):
-    """Edges of nodes that have died, to be dropped one after the other.
+    """Edges of deleted nodes, to be released one after the other.
 
-    Each node holds the ones before it, so a long graph would die by recursion, one level for each op. CPython bounds
-    that natively, by the C stack; in WebAssembly the browser's own stack ends first, and the tab with it.
+    Each node refers to earlier ones, so releasing a long graph would recurse, one level for each op. Natively CPython
+    limits that depth by the C stack. In WebAssembly the browser's own stack overflows first and ends the tab.
     """
 
     draining = False
 
     def drain(self) -> None:
+        """Release all edges. Nodes that die meanwhile append their edges to this list, and do not recurse."""
         if not self.draining:
             self.draining = True
             while self:
-                self.pop()  # the nodes that die here append their own edges, and leave them to this loop
+                self.pop()
             self.draining = False
 
 
@@ -83,7 +93,7 @@ _dying = _Dying()
 
 
 class Output:
-    """One output of a node that has several."""
+    """An edge to one output of a node that has several."""
 
     __slots__ = ("dtype", "index", "node", "shape")
 
@@ -102,7 +112,8 @@ def make_node(
     shape: Shape,
     dtype: np.dtype[Any],
 ) -> Node:
-    node = _new_node(Node)  # a third quicker than through __init__
+    """Record an op."""
+    node = _new_node(Node)  # a third faster than with __init__
     node.op_name = op_name
     node.backward = backward
     node.edges = edges
@@ -113,32 +124,36 @@ def make_node(
 
 
 def gradient_dtype(array: Array) -> np.dtype[Any]:
-    """Gradients of sixteen-bit tensors travel in float32."""
+    """Return the dtype in which the gradient of an array travels: float32 for halves, so that sums stay accurate."""
     dtype = array.dtype
     return FLOAT32 if dtype in HALVES else dtype
 
 
 def edge_to(tensor: Any) -> Edge | None:
-    """Where the gradient of `tensor` goes; None if it needs none."""
+    """Return where the gradient of `tensor` goes; None if it needs none."""
     if tensor._base is not None:
         refresh_view(tensor)
     return (tensor._node or tensor) if tensor._requires_grad else None
 
 
-def place_of(edge: Edge) -> tuple[int, int]:
-    """A key for the gradient that arrives at an edge."""
+def place_of(edge: Edge) -> Place:
+    """Return a key for the gradient that arrives at an edge."""
     return (id(edge.node), edge.index) if type(edge) is Output else (id(edge), 0)
 
 
 def refresh_view(tensor: Any) -> None:
-    """Renew the history of a view whose base has been changed in place since the view was made."""
+    """Renew the history of a view whose base has been written in place since the view was made.
+
+    The write gave the base a new node. The view shows the new values, so it must become a view of that node's output:
+    its gradient goes through the base's new history.
+    """
     base = tensor._base
     if tensor._base_node is base._node or tensor._view is None:
         return
     if base._reshaped is not None and _sequence(tensor._base_node) < _sequence(base._reshaped):
         raise GraphError(
             "this is a view of a tensor whose shape has been changed in place since",
-            mend="use what returns a new view, such as x = x.t(), in place of x.t_()",
+            hint="use an op that returns a new view, such as x = x.t(), in place of x.t_()",
         )
     to_base = tensor._view.backward_to(base.array)
     array = tensor.array
@@ -150,37 +165,51 @@ def refresh_view(tensor: Any) -> None:
 
 
 def _sequence(edge: Edge | None) -> int:
-    """When a node was made; 0 for none."""
+    """Return the number of a node in order of recording; 0 for None."""
     return 0 if edge is None else (edge.node if isinstance(edge, Output) else edge).sequence
 
 
-def rebase(tensor: Any, op_name: str, backward: Callable[..., tuple[Any, ...]], edges: list[Edge | None]) -> None:
+def rebase(
+    tensor: Any,
+    op_name: str,
+    backward: Callable[..., tuple[Any, ...]],
+    edges: list[Edge | None],
+    reads_per_operand: bool,
+) -> None:
     """Make `tensor`, just written in place, the output of that write; a view passes it on to its base.
 
     `backward` and `edges` have the tensor's former value as their first operand.
+
+    A write to a view changes its base. So the base becomes the output of an op that takes the base's former value, and
+    the view gets a new history: it is a view of that output. Other views of the base renew theirs when they are used,
+    see `refresh_view`.
     """
     base = tensor._base
     if base is None:
         array = tensor.array
         tensor._node = make_node(op_name, backward, edges, array.shape, gradient_dtype(array))
+        tensor._node.reads_per_operand = reads_per_operand
         if tensor._retained is not None:
             tensor._keep_grad()
     else:
         view, layout = tensor._view, Layout(base.array)
 
         def backward_through_base(g: Array) -> tuple[Any, ...]:
-            whole = layout.copy(g)
-            part = view.of(whole)
-            former, *others = backward(part.copy())
+            # The base's gradient passes unchanged, except where the view lies: there it goes through the op. The copy
+            # has the base's order in memory, because the view may not be possible in another.
+            base_grad = layout.copy(g)
+            view_grad = view.of(base_grad)
+            former, *others = backward(view_grad.copy())
             if callable(former):
                 former = former()
-            part[...] = 0 if former is None else former
-            return (whole, *others)
+            view_grad[...] = 0 if former is None else former
+            return (base_grad, *others)
 
         array = base.array
         base._node = make_node(
             op_name, backward_through_base, [edge_to(base), *edges[1:]], array.shape, gradient_dtype(array)
         )
+        base._node.reads_per_operand = False  # the gradient of the former value is computed whether it is needed or not
         base._requires_grad = True
         if base._retained is not None:
             base._keep_grad()
@@ -189,11 +218,16 @@ def rebase(tensor: Any, op_name: str, backward: Callable[..., tuple[Any, ...]], 
 
 
 def check_inplace(tensor: Any, op_name: str, recording: bool = True) -> None:
-    """Refuse writes to tensors made in inference_mode outside of it, and those whose gradient cannot be defined."""
+    """Raise GraphError for in-place writes that autograd forbids.
+
+    Always: to a tensor made in inference_mode, outside of it. While recording also: to a leaf that requires grad,
+    because its value would no longer be the one that the gradient is for; to a view of such a leaf; and to a view that
+    was made under no_grad, because nothing tells how to make it again.
+    """
     if tensor._inference and not mode.inference:
         raise GraphError(
             f"{op_name}: a tensor made in inference_mode cannot be changed in place outside of it",
-            mend="clone() it first",
+            hint="clone() it first",
         )
     if not recording:
         return
@@ -201,19 +235,19 @@ def check_inplace(tensor: Any, op_name: str, recording: bool = True) -> None:
     if tensor._requires_grad and tensor._node is None:
         raise GraphError(
             f"{op_name}: a leaf Variable that requires grad is being used in an in-place operation",
-            mend="update parameters inside `with tl.no_grad():`, or use the op that is not in place",
+            hint="update parameters inside `with tl.no_grad():`, or use the op that is not in place",
         )
     if base is None:
         return
     if base._requires_grad and base._node is None:
         raise GraphError(
             f"{op_name}: a view of a leaf Variable that requires grad is being used in an in-place operation",
-            mend="update parameters inside `with tl.no_grad():`, or clone() the leaf first",
+            hint="update parameters inside `with tl.no_grad():`, or clone() the leaf first",
         )
     if tensor._view is None:
         raise GraphError(
             f"{op_name}: a view that was made in no_grad mode is being modified in place while ops are recorded",
-            mend="make the view outside of no_grad, or modify it inside",
+            hint="make the view outside of no_grad, or modify it inside",
         )
 
 
@@ -221,21 +255,20 @@ def note_write(tensor: Any) -> None:
     """Note that the tensor's storage has been written in place, now."""
     if tensor._writes_noticed:
         note(tensor.array, _next_in_sequence())
+    else:
+        writes.hidden += 1
 
 
 def check_writes(node: Node, results: Sequence[Any]) -> None:
-    """Refuse to go back through a node that used what has been overwritten since it was made.
+    """Raise GraphError if a node's closure has read an array that was overwritten after the node was made.
 
-    `results` is what its closure returned: functions among them that nobody will call have used nothing yet.
+    Called after the closure has run, as only its `results` show which arrays were read. The engine discards them then.
     """
-    unused = [
-        r.__code__ for edge, r in zip(node.edges, results, strict=False) if edge is None and inspect.isfunction(r)
-    ]
-    for held in used_arrays(node.backward, unused):
-        written = last_write(held)
-        if written > node.sequence:
+    unread = unread_variables(results, [edge is not None for edge in node.edges]) if node.reads_per_operand else ()
+    for array in saved_arrays(node.backward, unread):
+        if last_write(array) > node.sequence:
             raise GraphError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"{node.name()} saved an array of shape {held.shape}, which has been written since",
-                mend="use the op that is not in place, or clone() the tensor before changing it",
+                f"{node.name()} saved an array of shape {array.shape}, which has been written since",
+                hint="use the op that is not in place, or clone() the tensor before changing it",
             )

@@ -14,21 +14,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Mode(threading.local):
-    """Whether ops are recorded, and in which precision they compute; each thread has its own."""
+    """The recording mode of a thread: whether ops are recorded, and whether autocast lowers their precision."""
 
     recording = True
     inference = False
     autocast: dict[str, dtype] | None = None  # device type -> the dtype that `tallow.amp.autocast` lowers to there
 
 
-mode = _mode = _Mode()  # `_mode` where PyTorch calls an argument `mode`
+mode = _mode = _Mode()  # `_mode` where an argument is called `mode`, as in PyTorch
 
 
 class _ModeSwitch:
-    """A context manager, and a decorator of functions and generators, that sets the mode and puts it back."""
+    """A context manager that sets the mode and restores it; also a decorator for functions and generators."""
 
     recording: bool
-    inference: bool | None = None  # None: as it is outside
+    inference: bool | None = None  # None: unchanged
 
     def __enter__(self) -> None:
         stack = self.__dict__.setdefault("_saved", [])
@@ -62,7 +62,7 @@ class _ModeSwitch:
             mode.recording, mode.inference = before
 
     def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The mode holds while the generator runs, not while its consumer does."""
+        """Wrap a generator function so that the mode is set while the generator runs, not while its consumer does."""
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -89,42 +89,42 @@ class _ModeSwitch:
 
 
 class _PlainSwitch(_ModeSwitch):
-    """A switch without arguments, which decorates without parentheses too: `@no_grad`."""
+    """A switch without arguments, which also decorates without parentheses: `@no_grad`."""
 
     @overload
     def __new__(cls) -> Self: ...
     @overload
     def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, function: Any = None) -> Any:
-        made = super().__new__(cls)
-        return made if function is None else made(function)
+        switch = super().__new__(cls)
+        return switch if function is None else switch(function)
 
 
 class no_grad(_PlainSwitch):
-    """Record nothing inside: `with no_grad():` or `@no_grad`."""
+    """Do not record ops inside: `with no_grad():` or `@no_grad`."""
 
     recording = False
 
 
 class enable_grad(_PlainSwitch):
-    """Record inside, even within `no_grad`."""
+    """Record ops inside, even within `no_grad`."""
 
     recording = True
 
 
 class inference_mode(_ModeSwitch):
-    """As `no_grad`, and what is made inside can never take part in a recorded op: `@inference_mode` decorates too."""
+    """Do not record ops inside; tensors made inside can never take part in a recorded op. Also a decorator."""
 
     @overload
     def __new__(cls, mode: bool = True) -> Self: ...
     @overload
     def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, mode: Any = True) -> Any:
-        made = super().__new__(cls)
+        switch = super().__new__(cls)
         if isinstance(mode, bool):
-            return made
-        made.__init__()  # type: ignore[misc]
-        return made(mode)
+            return switch
+        switch.__init__()  # type: ignore[misc]
+        return switch(mode)  # `mode` is the function that is decorated
 
     def __init__(self, mode: bool = True) -> None:
         self.recording = not mode
@@ -132,7 +132,7 @@ class inference_mode(_ModeSwitch):
 
 
 class set_grad_enabled(_ModeSwitch):
-    """Switch recording at once, and back at the end of the block if used as one; or inside a function it decorates."""
+    """Switch recording on or off at once; back at the end of the block, or only inside a function it decorates."""
 
     def __init__(self, mode: bool) -> None:
         self.recording = mode
@@ -148,8 +148,10 @@ class set_grad_enabled(_ModeSwitch):
 
 
 def is_grad_enabled() -> bool:
+    """Return whether ops are recorded now."""
     return mode.recording
 
 
 def is_inference_mode_enabled() -> bool:
+    """Return whether inference mode is on now."""
     return mode.inference

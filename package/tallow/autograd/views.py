@@ -1,4 +1,4 @@
-"""How a view was made, so that the same view can be taken of another array of its base's shape."""
+"""Views: how each was made, so that the same view can be taken of another array, such as a gradient of its base."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ class View(NamedTuple):
     """The op that made a view from its parent, and the parent's own `View` if that is one too.
 
     Attributes:
-        make: takes an array of the parent's shape; returns the view of it, and what takes a gradient of the view back
-            to one of the parent.
+        make: takes an array of the parent's shape; returns the view of it, and a function that maps a gradient of the
+            view to one of the parent.
     """
 
     make: Callable[[Array], tuple[Array, Callable[[Array], Array]]]
     parent: View | None
 
     def _from_the_base(self) -> Iterator[View]:
+        """Yield the views from the base to this one."""
         steps = []
         view: View | None = self
         while view is not None:
@@ -30,13 +31,13 @@ class View(NamedTuple):
         return reversed(steps)
 
     def of(self, array: Array) -> Array:
-        """The same view of an array of the base's shape."""
+        """Return the same view of an array of the base's shape."""
         for step in self._from_the_base():
             array, _ = step.make(array)
         return array
 
     def backward_to(self, base: Array) -> Callable[[Array], Array]:
-        """What takes a gradient of the view back to one of its base."""
+        """Return a function that maps a gradient of the view to one of its base."""
         steps = []
         for step in self._from_the_base():
             shape = base.shape
@@ -52,12 +53,17 @@ class View(NamedTuple):
 
 
 class Layout:
-    """The order in memory of an array's axes: a view that is possible on it is possible on any array ordered so."""
+    """The order of an array's axes in memory. A view that is possible on the array is possible on any copy so ordered.
+
+    A gradient may come in another order than the base, and a view such as `flatten` cannot be taken of a transposed
+    array.
+    """
 
     def __init__(self, array: Array) -> None:
         self.outermost_first = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
         self.inverse = sorted(range(array.ndim), key=self.outermost_first.__getitem__)
 
     def copy(self, array: Array) -> Array:
+        """Copy an array of the same shape into this order."""
         xp = array_module(array)
         return xp.array(array.transpose(self.outermost_first), order="C").transpose(self.inverse)

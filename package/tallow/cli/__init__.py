@@ -1,4 +1,4 @@
-"""The command `tallow`. Each subcommand is a module with `add_arguments` and `run`; its first line is its help."""
+"""The command `tallow`. Each subcommand is a module with `add_arguments` and `run`; its docstring is the help text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import tallow
 from tallow.cli.terminal import one_line
 from tallow.errors import TallowError
 
-# Modules of this folder; only the one that is asked for is imported, and all of them for the list of commands.
+# Modules of this folder. Running a command imports only its module; `tallow --help` imports all of them.
 COMMANDS = ("generate", "chat", "embed", "fill-mask", "transcribe", "train", "convert", "inspect", "info", "demo")
 
-BAD_INPUT = 2  # also argparse's
+BAD_INPUT = 2  # as in argparse
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
@@ -27,7 +27,7 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand.
 
-    The exit status is 0, 1 where a part of the work failed, 2 for bad input, 130 after Ctrl-C, 141 when stdout has no
+    The exit status is 0, 1 if part of the work failed, 2 for bad input, 130 after Ctrl-C, 141 when stdout has no
     reader, or 143 after SIGTERM.
     """
     _open_missing_streams()
@@ -36,10 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _parse(argv)
         program = f"tallow {arguments.command}"
-        if sys.stdout is None:  # `>&-` closed it
+        if sys.stdout is None:  # closed by `>&-`
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "stdout")
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character should not end the output
+            sys.stdout.reconfigure(errors="replace")  # the terminal's encoding may lack a character
         status = _module(arguments.command).run(arguments)
         sys.stdout.flush()
         return status
@@ -57,15 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_missing_streams() -> None:
-    """`2>&-` and `<&-` close a stream, which Python has as None: print(file=None) would write to stdout."""
+    """Replace streams closed by `2>&-` and `<&-`, which are None in Python: print(file=None) would write to stdout."""
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until exit, as the stream it stands for
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - stays open until exit, as stderr would
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
 
 
 def _settle_stdout() -> None:
-    """Python flushes stdout once more at exit; what failed to be written must not fail again, with a traceback."""
+    """Flush stdout, or redirect it to /dev/null if that fails: Python's flush at exit would print a traceback."""
     if sys.stdout is None:
         return
     try:
@@ -79,7 +79,7 @@ def _module(command: str) -> ModuleType:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and how to get help, where argparse prints the whole usage."""
+    """ArgumentParser that reports an error in one line with a hint; argparse prints the whole usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: error: {message}\n  hint: {self.prog} --help\n")
@@ -88,7 +88,7 @@ class _Parser(argparse.ArgumentParser):
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     named = [command for command in argv[:1] if command in COMMANDS]
     arguments, unknown = _parser(named or COMMANDS).parse_known_args(argv)
-    if unknown:  # argparse's own message would be of `tallow`, whose help lacks the command's options
+    if unknown:  # argparse would point to the help of `tallow`, which lacks the command's options
         arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
     return arguments
 

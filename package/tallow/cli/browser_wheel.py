@@ -1,4 +1,4 @@
-"""The wheel that pages install: tallow's Python files and WebAssembly kernels, without its pages and native libraries.
+"""The wheel that web pages install: tallow's Python files and WebAssembly kernels, no pages, no native libraries.
 
 There is one way to make it, from one of two sources: the tallow that runs, installed or in a checkout, which is what
 `tallow demo` has, or a wheel of tallow that was built from a checkout.
@@ -16,25 +16,25 @@ from pathlib import Path, PurePosixPath
 
 from tallow.errors import TallowError
 
-PACKAGES = ("tallow", "tallow_cuda")  # tallow.cuda asks the second which GPUs there are, in a tab too
+PACKAGES = ("tallow", "tallow_cuda")  # tallow.cuda imports tallow_cuda to list GPUs, in a browser too
 NATIVE_SUFFIXES = (".so", ".dylib", ".dll")
 WHEEL = b"Wheel-Version: 1.0\nGenerator: tallow\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
 class SiteError(TallowError, RuntimeError):
-    """The site cannot be built from what is there."""
+    """The site cannot be built from the files at hand."""
 
 
 def pack_wheel(folder: Path, source: Path | None = None) -> Path:
-    """Make the py3-none-any wheel for pages in `folder`. The same files give the same bytes.
+    """Write the py3-none-any wheel for web pages to `folder` and return its path. The output is reproducible.
 
-    Args:  source: a wheel of tallow of any kind; None means the tallow that runs
+    Args:  source: any wheel of tallow; None means the running tallow
 
-    Raises:  SiteError when the source lacks what a page needs
+    Raises:  SiteError if the source lacks files that a page needs
     """
     files = {name: data for name, data in (_running() if source is None else _unpacked(source)) if _is_for_pages(name)}
     if not any(name.endswith(".wasm") for name in files):
-        raise SiteError(f"{source or 'tallow'} has no WASM kernels", mend="install tallow from a wheel: pip install .")
+        raise SiteError(f"{source or 'tallow'} has no WASM kernels", hint="install tallow from a wheel: pip install .")
     (metadata,) = (name for name in files if name.endswith("METADATA"))
     info = str(PurePosixPath(metadata).parent)
     files[f"{info}/WHEEL"] = WHEEL
@@ -54,32 +54,32 @@ def _is_for_pages(name: str) -> bool:
 
 
 def _running() -> Iterator[tuple[str, bytes]]:
-    """The files of the packages that are imported here, installed or in a checkout, and what describes them."""
+    """Yield the files of the running packages, installed or in a checkout, and their metadata."""
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
-            raise SiteError(f"the package {package} is not installed", mend="install from a wheel: pip install .")
+            raise SiteError(f"the package {package} is not installed", hint="install from a wheel: pip install .")
         folder = Path(spec.origin).parent
-        sources = folder / "kernels" / "src"  # of a checkout; the wheel has what they compile to
+        sources = folder / "kernels" / "src"  # in a checkout; wheels contain the compiled kernels
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_relative_to(sources):
                 yield f"{package}/{path.relative_to(folder).as_posix()}", path.read_bytes()
     try:
-        found = importlib.metadata.distribution("tallow")
+        distribution = importlib.metadata.distribution("tallow")
     except importlib.metadata.PackageNotFoundError as error:
-        raise SiteError("tallow runs without being installed", mend="pip install .") from error
-    licenses = found.metadata.get_all("License-File") or []
+        raise SiteError("tallow is not installed", hint="pip install .") from error
+    licenses = distribution.metadata.get_all("License-File") or []
     for name in ("METADATA", *(f"licenses/{license}" for license in sorted(licenses))):
-        yield f"tallow-{found.version}.dist-info/{name}", (found.read_text(name) or "").encode()
+        yield f"tallow-{distribution.version}.dist-info/{name}", (distribution.read_text(name) or "").encode()
 
 
 def _unpacked(wheel: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of a wheel."""
+    """Yield the files of a wheel."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             yield from ((name, archive.read(name)) for name in sorted(archive.namelist()) if not name.endswith("/"))
     except zipfile.BadZipFile as error:
-        raise SiteError(f"{wheel} is no wheel") from error
+        raise SiteError(f"{wheel} is not a wheel") from error
 
 
 def _record(files: Mapping[str, bytes]) -> bytes:
@@ -91,6 +91,6 @@ def _record(files: Mapping[str, bytes]) -> bytes:
 
 
 def top_level_packages(wheel: Path) -> list[str]:
-    """The packages in a wheel, sorted."""
+    """Return the names of the packages in a wheel, sorted."""
     with zipfile.ZipFile(wheel) as archive:
         return sorted({name.split("/")[0] for name in archive.namelist() if name.endswith(".py") and "/" in name})

@@ -1,7 +1,7 @@
-"""Bytecode for the archives that pages load: compiling Python is a third of the time in which a page starts, or more.
+"""Add bytecode to the archives that web pages load: compiling Python takes a third or more of a page's start time.
 
-Bytecode belongs to one version of Python. Pages run Pyodide's, so Pyodide makes it, in Node. What was made is kept in
-tallow's cache.
+Bytecode works with one version of Python only. Pages run Pyodide, so Pyodide compiles it, in Node. The results are
+stored in tallow's cache.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tallow.cli.cache import cache_folder
 
 WRITER = Path(__file__).with_name("bytecode_writer.py")
 SCRIPT = WRITER.with_suffix(".mjs")
-TIMEOUT_S = 300  # a minute on a slow machine
+TIMEOUT_S = 300  # it takes a minute on a slow machine
 KEPT_S = 30 * 24 * 3600
 
 
 def add_bytecode(archive: Path, prefix: str, pyodide: Path) -> bool:
-    """Add bytecode to the zip file `archive`, in its place. Without Node 20 or later the archive stays as it is.
+    """Add bytecode to the zip file `archive`, in place. Without Node 20 or later the archive is unchanged.
 
     Args:
-        prefix: where Python finds the files of the archive, as `bytecode_writer.compile_archive` asks for.
+        prefix: where Python finds the files of the archive, as for `bytecode_writer.compile_archive`.
         pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py.
 
-    Returns:  whether there is bytecode in the archive
+    Returns:  whether the archive contains bytecode
     """
     node = shutil.which("node")
     if node is None:
@@ -46,14 +46,14 @@ def add_bytecode(archive: Path, prefix: str, pyodide: Path) -> bool:
                 subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
             except (OSError, subprocess.SubprocessError):
                 return False
-            Path(scratch, "target.zip").replace(kept)  # atomic: another process may make the same
+            Path(scratch, "target.zip").replace(kept)  # atomic: another process may write the same file
     kept.touch()
     shutil.copyfile(kept, archive)
     return True
 
 
 def _forget_old(folder: Path) -> None:
-    """Remove what nobody has used for a month."""
+    """Remove cached files that have not been used for a month."""
     oldest = time.time() - KEPT_S
     for path in folder.iterdir():
         if path.is_file() and path.stat().st_mtime < oldest:

@@ -1,6 +1,6 @@
-"""Archives with the bytecode of the Python that runs this file, which is Pyodide: bytecode.py hands it to Node.
+"""Compile archives to the bytecode of the running Python. bytecode.py runs this file in Pyodide, in Node.
 
-It needs the standard library alone. Format of the files: PEP 552, "unchecked hash-based pycs".
+Uses only the standard library. File format: PEP 552, "unchecked hash-based pycs".
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import marshal
 import zipfile
 from pathlib import Path
 
-# What follows is the hash of the source, which Python does not look at.
+# Followed by the hash of the source, which Python does not check.
 HEADER = importlib.util.MAGIC_NUMBER + (0b01).to_bytes(4, "little")
 
 
 def compile_archive(source: bytes, prefix: str) -> bytes:
-    """A copy of the zip file `source` with bytecode for each Python file in it.
+    """Return a copy of the zip file `source` with bytecode for each Python file.
 
-    The address of a file is part of its code, for tracebacks: `prefix` is the folder that the files are installed in,
-    or, where it ends in ".zip", the archive that Python reads them from (zipimport). An archive that is read has
-    bytecode instead of Python files, one that is installed has both.
+    Code objects contain the path of their file, for tracebacks. `prefix` is the folder where the files are installed
+    or, if it ends in ".zip", the archive that Python reads them from (zipimport). An archive for zipimport gets
+    bytecode instead of Python files; an archive to install gets both.
 
-    The same bytes give the same bytes.
+    The output is reproducible.
     """
     installed = not prefix.endswith(".zip")
     target = io.BytesIO()
@@ -43,5 +43,5 @@ def compile_archive(source: bytes, prefix: str) -> bytes:
 
 
 def compile_file(source: str, target: str, prefix: str) -> None:
-    """`compile_archive` from one file to another."""
+    """Apply `compile_archive` to the file `source` and write the result to `target`."""
     Path(target).write_bytes(compile_archive(Path(source).read_bytes(), prefix))

@@ -1,7 +1,7 @@
-"""`tallow chat`: talk with a language model.
+"""`tallow chat`: chat with a language model.
 
-Ctrl-C stops an answer, which stays in the conversation as far as it came; /reset begins a new conversation; /exit or
-Ctrl-D leaves. Without a terminal, each line of standard input is what the user says next.
+Ctrl-C stops an answer; the part already printed stays in the conversation. /reset starts a new conversation; /exit or
+Ctrl-D quits. If standard input is not a terminal, each of its lines is one message.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from tallow.cli.language_model import add_loading_options, add_sampling_options, load_language_model, number, sampler
+from tallow.cli.adapter import add_adapter_option, use_adapter
+from tallow.cli.language_model import (
+    DTYPES,
+    add_cache_option,
+    add_loading_options,
+    add_sampling_options,
+    load_language_model,
+    number,
+    sampler,
+)
 from tallow.cli.terminal import lines_of_stdin, print_text, report
 from tallow.errors import ArgumentError, TallowError, TokenizerError
 from tallow.generation import PromptCache, Sampler
@@ -23,42 +32,50 @@ EXAMPLE = "Qwen/Qwen3-0.6B"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `tallow chat`."""
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
         metavar="MODEL",
-        help="a language model that is trained to chat: its folder, a GGUF file, owner/repository of the Hub, such as "
+        help="a chat model: its folder, a GGUF file, owner/repository on the Hugging Face Hub such as "
         f"{EXAMPLE}, or owner/repository:file.gguf",
     )
+    add_adapter_option(model)
     add_loading_options(model)
+    add_cache_option(model)
     chat = parser.add_argument_group("conversation")
-    chat.add_argument("--system", metavar="TEXT", help="what the model is told before the conversation")
+    chat.add_argument("--system", metavar="TEXT", help="the system message")
     chat.add_argument(
         "--max-tokens",
         metavar="N",
         type=number(int, "1 or more", lambda n: n >= 1),
-        help="tokens of an answer at most (default: as many as the model's context holds)",
+        help="maximum number of tokens per answer (default: limited by the model's context)",
     )
     add_sampling_options(parser, temperature=0.7, top_p=0.9)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Raises: TallowError, OSError for what cannot be used; without a terminal, KeyboardInterrupt"""
+    """Chat until the input ends.
+
+    Raises:  TallowError, OSError for invalid input; without a terminal, KeyboardInterrupt
+    """
     if arguments.model is None:
         raise ArgumentError(
-            "--model is missing: the one that comes with tallow tells stories, and cannot chat",
-            mend=f"pass a folder, a GGUF file or a repository of the Hub: tallow chat --model {EXAMPLE}",
+            "--model is missing: the built-in model tells stories and cannot chat",
+            hint=f"pass a folder, a GGUF file or a Hub repository: tallow chat --model {EXAMPLE}",
         )
-    model = load_language_model(arguments.model, arguments.dtype, arguments.device)
+    model = load_language_model(arguments.model, arguments.dtype, arguments.device, arguments.quant)
+    use_adapter(model, arguments.adapter)
     if model.tokenizer.chat_template is None:
         raise TokenizerError(
-            f"{arguments.model} has no chat template, so it is not trained to chat",
-            mend="continue a text with `tallow generate`, or take a model called -Instruct or -Chat",
+            f"{arguments.model} has no chat template, so it is not a chat model",
+            hint="use `tallow generate`, or choose a model named -Instruct or -Chat",
         )
     sample = sampler(arguments, model.generation_config)
     if sample.temperature > 0:
         report(f"seed {sample.seed}")
-    conversation = Conversation(model, arguments.system, arguments.max_tokens, sample)
+    cache = PromptCache(model, cache_dtype=DTYPES.get(arguments.cache_dtype))
+    conversation = Conversation(model, arguments.system, arguments.max_tokens, sample, cache)
     if sys.stdin.isatty():
         _converse_in_terminal(conversation)
     else:
@@ -67,21 +84,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class Conversation:
-    """What was said, and what the model has read of it."""
+    """The messages of a conversation and the model's cache of them."""
 
-    def __init__(self, model: CausalLM, system: str | None, max_tokens: int | None, sample: Sampler) -> None:
+    def __init__(
+        self, model: CausalLM, system: str | None, max_tokens: int | None, sample: Sampler, cache: PromptCache
+    ) -> None:
         self._model = model
-        self._cache = PromptCache(model)
+        self._cache = cache
         self._options: dict[str, Any] = {"max_tokens": max_tokens, "sample": sample}
         self._system = [] if system is None else [{"role": "system", "content": system}]
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything but the system's message."""
+        """Remove all messages but the system message."""
         self.messages = list(self._system)
 
     def say(self, text: str) -> Iterator[str]:
-        """Pieces of the answer. As many as were taken become part of the conversation, with what was said."""
+        """Send a message and yield pieces of the answer. The conversation keeps the pieces that were consumed."""
         messages = [*self.messages, {"role": "user", "content": text}]
         pieces = self._model.chat(messages, cache=self._cache, **self._options)
         answer = {"role": "assistant", "content": ""}
@@ -92,17 +111,17 @@ class Conversation:
 
 
 def _converse_in_terminal(conversation: Conversation) -> None:
-    """With line editing and a history where Python has them, until /exit or Ctrl-D."""
+    """Chat until /exit or Ctrl-D, with line editing and a history if Python has readline."""
     with suppress(ImportError):
         import readline  # noqa: F401
-    report("Ctrl-C stops an answer, /reset begins anew, /exit or Ctrl-D leaves")
+    report("Ctrl-C stops an answer, /reset starts a new conversation, /exit or Ctrl-D quits")
     while True:
         try:
             _answer_lines(conversation, _typed_lines())
             return
-        except KeyboardInterrupt:  # whatever was going on: an answer stays as far as it came, a line is dropped
+        except KeyboardInterrupt:  # keeps a partial answer, drops a partial line
             print()
-        except TallowError as error:  # such as a context that is full: /reset helps
+        except TallowError as error:  # for example a full context, which /reset clears
             report(str(error))
         except EOFError:
             print()

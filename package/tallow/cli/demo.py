@@ -1,4 +1,4 @@
-"""`tallow demo`: serve the web pages from this computer."""
+"""`tallow demo`: serve the web pages on this computer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tallow.cli.cache import cache_folder
@@ -18,19 +20,26 @@ from tallow.errors import ArgumentError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=_port, default=8000, help="0 takes any free one (default: %(default)s)")
-    parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 serves other computers too (default: %(default)s)")
+    """Add the options of `tallow demo`."""
+    parser.add_argument(
+        "--port", type=_port, default=8000, help="port to listen on; 0 chooses a free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; 0.0.0.0 also serves other computers (default: %(default)s)",
+    )
     parser.add_argument(
         "--pyodide",
         metavar="cdn|DIR",
-        help="where the pages load Python from: its CDN, or a copy made by scripts/fetch_pyodide.py "
-        "(default: the copy in tallow's cache if there is one, else the CDN)",
+        help="where pages load Pyodide from: its CDN, or a copy made by scripts/fetch_pyodide.py "
+        "(default: the copy in tallow's cache if it exists, else the CDN)",
     )
     parser.add_argument(
         "--model-dir",
         type=Path,
         metavar="DIR",
-        help="offer the llama2.c models and tokenizers in DIR, and the folders in it with models of sentences "
+        help="offer the llama2.c models and tokenizers in DIR, and the sentence-transformers folders in it "
         "(default: none)",
     )
 
@@ -46,10 +55,27 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises:  ArgumentError for a folder or a port that cannot be used; SiteError
     """
-    for name in ("SIGTERM", "SIGHUP"):  # either way the site's folder is to be removed
+    with _signals_as_interrupts():
+        _serve(arguments)
+    return 0
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP within the block, so that the site's folder is removed."""
+    handlers = {}
+    for name in ("SIGTERM", "SIGHUP"):
         signum = getattr(signal, name, None)  # Windows has no SIGHUP
-        if signum is not None and signal.getsignal(signum) is signal.SIG_DFL:  # nohup has it ignored
-            signal.signal(signum, signal.default_int_handler)
+        if signum is not None and signal.getsignal(signum) is signal.SIG_DFL:  # nohup ignores SIGHUP
+            handlers[signum] = signal.signal(signum, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for signum, handler in handlers.items():
+            signal.signal(signum, handler)
+
+
+def _serve(arguments: argparse.Namespace) -> None:
     pyodide = _pyodide_source(arguments.pyodide)
     offers = offers_of(arguments.model_dir) if arguments.model_dir else Offers()
     with tempfile.TemporaryDirectory(prefix="tallow-demo-") as scratch:
@@ -64,45 +90,49 @@ def run(arguments: argparse.Namespace) -> int:
         )
         try:
             server = SiteServer(site, host=arguments.host, port=arguments.port, models=offers.files)
-        except (OSError, UnicodeError) as error:  # UnicodeError of names that DNS cannot hold
+        except (OSError, UnicodeError) as error:  # UnicodeError for names that DNS cannot encode
             raise _unusable(arguments.host, arguments.port, error) from error
-        print(f"Python comes from {pyodide or CDN}", file=sys.stderr)
+        print(f"loading Pyodide from {pyodide or CDN}", file=sys.stderr)
         if pyodide and not compiled:
-            print("pages would start a third sooner with Node.js 20 or later on the PATH", file=sys.stderr)
+            print("pages would start in two thirds of the time with Node.js 20 or later on the PATH", file=sys.stderr)
         if arguments.model_dir:
             names = ", ".join(offer["name"] for offer in (*offers.models, *offers.encoders))
-            print(f"models in {arguments.model_dir}: {names or 'none with a tokenizer that fits'}", file=sys.stderr)
+            print(f"models in {arguments.model_dir}: {names or 'none with a matching tokenizer'}", file=sys.stderr)
             if offers.outside:
-                print(f"not served, as links out of the folder: {', '.join(offers.outside)}", file=sys.stderr)
+                print(
+                    f"not served, because they are links out of the folder: {', '.join(offers.outside)}",
+                    file=sys.stderr,
+                )
         with server:
             try:
                 print(server.url, flush=True)
                 server.serve_forever()
             except KeyboardInterrupt:
                 print("stopped", file=sys.stderr)
-    return 0
 
 
 def _unusable(host: str, port: int, error: OSError | UnicodeError) -> ArgumentError:
     if isinstance(error, (UnicodeError, socket.gaierror)) or error.errno == errno.EADDRNOTAVAIL:
         return ArgumentError(
-            f"--host {host!r} is no address of this computer", mend="take 127.0.0.1, or 0.0.0.0 for all"
+            f"--host {host!r} is not an address of this computer", hint="use 127.0.0.1, or 0.0.0.0 for all addresses"
         )
-    return ArgumentError(f"{host}:{port}: {error.strerror}", mend="try --port 0")
+    return ArgumentError(f"{host}:{port}: {error.strerror}", hint="try --port 0")
 
 
 def _pyodide_source(choice: str | None) -> Path | None:
-    """The folder of a local copy, or None for the CDN."""
+    """Return the folder of a local copy of Pyodide, or None for the CDN."""
     if choice == "cdn":
         return None
     if choice is not None:
         if not (Path(choice) / "pyodide.mjs").is_file():
-            raise ArgumentError(f"--pyodide {choice}: no Pyodide there", mend="make a copy: scripts/fetch_pyodide.py")
+            raise ArgumentError(
+                f"--pyodide {choice}: Pyodide not found", hint="make a copy with scripts/fetch_pyodide.py"
+            )
         return Path(choice)
     return _cached(f"pyodide-{PYODIDE_VERSION}")
 
 
 def _cached(name: str) -> Path | None:
-    """The copy that scripts/fetch_pyodide.py or fetch_tokenizers.py has put into tallow's cache, if there is one."""
+    """Return the copy that scripts/fetch_pyodide.py or fetch_tokenizers.py made in tallow's cache, if it exists."""
     copy = cache_folder() / name
     return copy if copy.is_dir() else None

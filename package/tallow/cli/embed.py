@@ -1,7 +1,7 @@
-"""`tallow embed`: make vectors of texts, similar ones for what means the same.
+"""`tallow embed`: compute embeddings of texts.
 
-Texts are arguments, or the lines of standard input. Vectors go to stdout as JSON, an object a line with "text" and
-"vector", or with --output to a NumPy file, (texts, width).
+Embeds the TEXT arguments, or the lines of standard input. Texts with similar meaning get similar vectors. Prints JSON,
+one object per line with "text" and "vector", or with --output writes a NumPy file of shape (texts, width).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from tallow.cli.device import add_device_option
 from tallow.cli.language_model import number
 from tallow.cli.progress import Progress
+from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import lines_of_stdin, print_json, report
 from tallow.errors import ArgumentError
 from tallow.io.atomic import atomic_write
@@ -20,30 +21,40 @@ from tallow.models.sentence import SentenceEncoder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("texts", nargs="*", metavar="TEXT", help="what to embed (default: the lines of standard input)")
+    """Add the options of `tallow embed`."""
+    parser.add_argument(
+        "texts", nargs="*", metavar="TEXT", help="texts to embed (default: the lines of standard input)"
+    )
     parser.add_argument(
         "--model",
         required=True,
-        metavar="DIR",
-        help="a folder of sentence-transformers, or owner/repository of the Hub",
+        metavar="MODEL",
+        help="a sentence-transformers folder, a GGUF file, or owner/repository or owner/repository:file.gguf on the "
+        "Hugging Face Hub",
     )
-    parser.add_argument("--output", metavar="FILE.npy", help="write the vectors here, in place of JSON to stdout")
-    parser.add_argument("--normalize", action="store_true", help="to length 1, also where the model does not")
+    parser.add_argument("--output", metavar="FILE.npy", help="write the vectors to this file instead of JSON to stdout")
+    parser.add_argument(
+        "--normalize", action="store_true", help="scale vectors to length 1, even if the model does not"
+    )
     parser.add_argument(
         "--batch-size",
         type=number(int, "1 or more", lambda n: n >= 1),
         default=32,
         metavar="N",
-        help="texts at once (default: %(default)s)",
+        help="number of texts per batch (default: %(default)s)",
     )
+    add_quant_option(parser)
     add_device_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Raises: TallowError, OSError"""
+    """Embed the texts.
+
+    Raises:  TallowError, OSError
+    """
     if arguments.output and not arguments.output.endswith(".npy"):
-        raise ArgumentError(f"--output {arguments.output}", mend="name a file that ends in .npy")
-    encoder = SentenceEncoder.from_pretrained(arguments.model, device=arguments.device)
+        raise ArgumentError(f"--output {arguments.output} is not a .npy file", hint="choose a name that ends in .npy")
+    encoder = SentenceEncoder.from_pretrained(arguments.model, device=arguments.device, quant=arguments.quant)
     texts = arguments.texts or list(lines_of_stdin())
     with Progress(len(texts), "embedding", "texts") as progress:
         vectors = encoder.encode(
@@ -58,6 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
         report(f"{arguments.output}: {' x '.join(map(str, vectors.shape))}")
         return 0
     for text, vector in zip(texts, vectors, strict=True):
-        # As many digits as float32 has; the numbers read back are the same.
+        # str gives the digits that float32 needs, so readers get the same values.
         print_json({"text": text, "vector": [float(str(x)) for x in vector]})
     return 0

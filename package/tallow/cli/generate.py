@@ -1,10 +1,10 @@
 """`tallow generate`: continue a text with a language model.
 
-Without --model a small one that comes with tallow tells a story: tallow generate "Once upon a time". The text may also
-come from another program: echo "Once upon a time" | tallow generate
+Without --model, a small built-in model tells a story: tallow generate "Once upon a time". The text may also come from
+standard input: echo "Once upon a time" | tallow generate
 
-Text goes to stdout as it is made; loading, speed and the seed go to stderr. Ctrl-C stops, and keeps the text.
-With --temperature 0 a llama2.c model's text is, word for word, that of llama2.c's run.c.
+The text goes to stdout as it is generated; load time, speed and seed go to stderr. Ctrl-C stops and keeps the text.
+With --temperature 0, a llama2.c model gives the same text as llama2.c's run.c.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import time
 from collections.abc import Iterator
 from itertools import chain, islice
 
+from tallow.cli.adapter import add_adapter_option, use_adapter
 from tallow.cli.language_model import (
     DTYPES,
+    add_cache_option,
     add_loading_options,
     add_sampling_options,
     load_language_model,
     number,
+    quantized,
     sampler,
 )
 from tallow.cli.terminal import print_text, prompt_from_stdin, report
@@ -35,53 +38,71 @@ from tallow.text.tokenizer import Tokenizer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `tallow generate`."""
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
         metavar="MODEL",
-        help="the folder of a language model, a GGUF file, owner/repository or owner/repository:file.gguf of the Hub, "
-        "or a llama2.c checkpoint (default: the one that comes with tallow)",
+        help="a language model: its folder, a GGUF file, a llama2.c checkpoint, or owner/repository or "
+        "owner/repository:file.gguf on the Hugging Face Hub (default: the built-in model)",
     )
+    add_adapter_option(model)
     model.add_argument(
         "--tokenizer",
         metavar="FILE",
-        help="a tokenizer.bin of llama2.c's format, a tokenizer.json, or a folder with one (default: what the model "
-        "brings; a llama2.c checkpoint brings none)",
+        help="a llama2.c tokenizer.bin, a tokenizer.json, or a folder with one (default: the model's own; required "
+        "with "
+        "a llama2.c checkpoint, which has none)",
     )
     add_loading_options(model)
+    add_cache_option(model)
     text = parser.add_argument_group("text")
     prompt = text.add_mutually_exclusive_group()
     prompt.add_argument(
-        "text", nargs="?", metavar="TEXT", help="what to continue (default: standard input, or nothing at a terminal)"
+        "text", nargs="?", metavar="TEXT", help="the text to continue (default: standard input, empty at a terminal)"
     )
-    prompt.add_argument("--prompt", metavar="TEXT", help="the same")
+    prompt.add_argument("--prompt", metavar="TEXT", help="the same as TEXT")
     text.add_argument(
         "--steps",
         metavar="N",
         type=number(int, "1 or more", lambda n: n >= 1),
         default=256,
-        help="tokens of prompt and text together, at most the model's context (default: %(default)s)",
+        help="maximum number of tokens, prompt included; limited by the model's context (default: %(default)s)",
     )
     add_sampling_options(parser, temperature=1.0, top_p=0.9)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the text.  Raises: TallowError, OSError for what cannot be used; KeyboardInterrupt, after its report"""
+    """Print the text.
+
+    Raises:  TallowError, OSError for invalid input; KeyboardInterrupt, after the summary is printed
+    """
     started = time.perf_counter()
+    if arguments.adapter is not None and arguments.model is None:
+        raise ArgumentError("--adapter without --model", hint="pass the model that the adapter was trained for")
     model, tokenizer = _load(arguments)
-    given = arguments.prompt if arguments.text is None else arguments.text
-    text = prompt_from_stdin() if given is None else given
+    use_adapter(model, arguments.adapter)
+    text = arguments.prompt if arguments.text is None else arguments.text
+    if text is None:
+        text = prompt_from_stdin()
     prompt, stop_ids = _prompt(model, tokenizer, text)
     sample = sampler(arguments, model.generation_config)
-    # run.c counts the positions it feeds: all of the text but its last token.
+    # run.c counts the positions it feeds to the model: all tokens but the last.
     steps = min(arguments.steps, model.context_length)
-    made = generate(model, prompt, max_tokens=max(0, steps - len(prompt) + 1), sample=sample, stop_ids=stop_ids)
+    tokens = generate(
+        model,
+        prompt,
+        max_tokens=max(0, steps - len(prompt) + 1),
+        sample=sample,
+        stop_ids=stop_ids,
+        cache_dtype=DTYPES.get(arguments.cache_dtype),
+    )
     report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")
     if steps < arguments.steps:
-        report(f"--steps {arguments.steps} is more than the model's context; stopping at {steps}")
+        report(f"--steps {arguments.steps} exceeds the model's context; stopping at {steps}")
     if sample.temperature > 0:
         report(f"seed {sample.seed}")
-    clock = _Clock(made)
+    clock = _Clock(tokens)
     try:
         if isinstance(tokenizer, Llama2cTokenizer):
             print_text(decode_stream(tokenizer, islice(chain(prompt[1:], clock), steps), previous=prompt[0]))
@@ -96,18 +117,18 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | T
     path, dtype = arguments.model, DTYPES.get(arguments.dtype)
     if path is None:
         if arguments.tokenizer is not None:
-            raise ArgumentError(
-                "--tokenizer without --model", mend="pass both, or neither for the model of tallow's own"
-            )
-        return stories.load(dtype=dtype, device=arguments.device)
+            raise ArgumentError("--tokenizer without --model", hint="pass both, or neither to use the built-in model")
+        story_teller, words = stories.load(dtype=dtype, device=arguments.device)
+        return quantized(story_teller, arguments.quant, arguments.dtype), words
     if not _is_llama2c(path):
-        model = load_language_model(path, arguments.dtype, arguments.device)
+        model = load_language_model(path, arguments.dtype, arguments.device, arguments.quant)
     elif arguments.tokenizer is None:
         raise ArgumentError(
-            "--model without --tokenizer: a llama2.c checkpoint has no tokenizer in it", mend="pass its tokenizer.bin"
+            "--model without --tokenizer: a llama2.c checkpoint has no tokenizer", hint="pass its tokenizer.bin"
         )
     else:
         model = Llama.from_llama2c(path, dtype=dtype, device=arguments.device)
+        model = quantized(model, arguments.quant, arguments.dtype)
     if arguments.tokenizer is None:
         return model, model.tokenizer
     if os.path.isdir(arguments.tokenizer) or arguments.tokenizer.endswith(".json"):
@@ -117,12 +138,12 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | T
 
 
 def _is_llama2c(path: str) -> bool:
-    """Whether llama2.c's checkpoint is meant: by its name, which is none for the Hub, or a file that is not GGUF."""
+    """Return whether `path` names a llama2.c checkpoint: it ends in .bin, or is a file but not GGUF."""
     return path.endswith(".bin") or (os.path.isfile(path) and not path.endswith(".gguf") and not is_gguf(path))
 
 
 def _prompt(model: CausalLM, tokenizer: Llama2cTokenizer | Tokenizer, text: str) -> tuple[list[int], frozenset[int]]:
-    """The ids of the text, after BOS where the tokenizer puts it, and those that end what follows."""
+    """Return the token ids of the text, with BOS if the tokenizer adds it, and the ids that end generation."""
     if isinstance(tokenizer, Llama2cTokenizer):
         return tokenizer.encode(text, bos=True), frozenset(model.config.eos_token_id)
     prompt = tokenizer.encode(text)
@@ -132,7 +153,7 @@ def _prompt(model: CausalLM, tokenizer: Llama2cTokenizer | Tokenizer, text: str)
 
 
 class _Clock:
-    """Passes tokens on and times them. The first is left out: it waits for the whole prompt."""
+    """Iterate over tokens and time them. The speed excludes the first token, which waits for the prompt."""
 
     def __init__(self, tokens: Iterator[int]) -> None:
         self._tokens = tokens

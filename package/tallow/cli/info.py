@@ -1,4 +1,4 @@
-"""`tallow info`: print versions, the kernel library and the devices."""
+"""`tallow info`: print versions, the kernel library and devices."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ OPTIONAL = ("cupy-cuda12x", "cupy-cuda13x")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """There are none."""
+    """Add no arguments."""
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Print versions and devices, one per line."""
     rows = {
         "tallow": tallow.__version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
@@ -41,7 +42,7 @@ def _cuda() -> str:
     try:
         devices.get_backend("cuda")
     except DeviceError as error:
-        return str(error).replace("\n  mend: ", "; ")
+        return str(error).replace("\n  hint: ", "; ")
     return "available"
 
 

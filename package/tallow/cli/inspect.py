@@ -1,60 +1,104 @@
-"""`tallow inspect`: say what a file of weights holds, without loading it.
+"""`tallow inspect`: show the contents of a weights file without loading it.
 
-Reads safetensors, PyTorch's files, NumPy's, GGUF, llama2c checkpoints, and folders of Hugging Face's models.
+Supports safetensors, PyTorch, NumPy, GGUF and llama2c files, and Hugging Face model folders.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from tallow.cli.terminal import print_json
 from tallow.io.contents import Contents, Entry, contents
+from tallow.io.gguf_layout import TYPES
+from tallow.io.model_folder import has_weights
+from tallow.models.sentence_folder import parts_of
 
-LONGEST = 100  # characters of a value that are shown
+LONGEST = 100  # characters shown of a value
+SIZED = {*TYPES.values()}  # formats of GGUF whose sizes are known
 UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a file, or the folder of a model")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, values in full")
+    """Add the options of `tallow inspect`."""
+    parser.add_argument("file", metavar="FILE", help="a file, or a model's folder")
+    parser.add_argument("--json", action="store_true", help="print JSON, with values in full")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Raises: CheckpointError, OSError"""
-    found = contents(arguments.file)
+    """Print the metadata and the tensors.
+
+    Raises:  CheckpointError, OSError
+    """
+    summary = _contents(Path(arguments.file))
     if arguments.json:
-        print_json(asdict(found), indent=1)
+        print_json(asdict(summary), indent=1)
     else:
-        _print(found)
+        _print(summary)
     return 0
 
 
-def _print(found: Contents) -> None:
-    print(f"format  {found.format}")
-    if found.metadata:
-        width = max(map(len, found.metadata))
+def _contents(path: Path) -> Contents:
+    """Return the contents of a file or folder.
+
+    The weights of a sentence-transformers folder may be in the subfolders that its modules.json names; each name is
+    then prefixed with its subfolder.
+    """
+    parts = [part for part in parts_of(path) if has_weights(part)]
+    if not parts or has_weights(path):
+        return contents(path)
+    metadata: dict[str, Any] = {}
+    tensors: list[Entry] = []
+    for part in parts:
+        summary = contents(part)
+        metadata |= {f"{part.name}/{name}": value for name, value in summary.metadata.items()}
+        tensors += [replace(entry, name=f"{part.name}/{entry.name}") for entry in summary.tensors]
+    return Contents("sentence-transformers folder", metadata, tensors)
+
+
+def _print(summary: Contents) -> None:
+    print(f"format  {summary.format}")
+    if summary.metadata:
+        width = max(map(len, summary.metadata))
         print()
-        for name, value in found.metadata.items():
+        for name, value in summary.metadata.items():
             print(f"{_printable(name):<{width}}  {_short(value)}")
-    if found.tensors:
+    if summary.tensors:
         rows = [
-            (_printable(e.name), e.dtype, " x ".join(map(str, e.shape)) or "scalar", size(e.bytes))
-            for e in found.tensors
+            (
+                _printable(e.name),
+                e.dtype,
+                " x ".join(map(str, e.shape)) or "scalar",
+                size(e.bytes),
+                _bits(summary.format, [e]),
+            )
+            for e in summary.tensors
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         print()
-        for name, dtype, shape, nbytes in rows:
-            print(f"{name:<{widths[0]}}  {dtype:<{widths[1]}}  {shape:<{widths[2]}}  {nbytes:>{widths[3]}}")
-    print(f"\n{_total(found.tensors)}")
+        for name, dtype, shape, nbytes, bits in rows:
+            line = f"{name:<{widths[0]}}  {dtype:<{widths[1]}}  {shape:<{widths[2]}}  {nbytes:>{widths[3]}}"
+            print(f"{line}  {bits:>{widths[4]}}" if bits else line)
+    print(f"\n{_total(summary.format, summary.tensors)}")
 
 
-def _total(entries: list[Entry]) -> str:
+def _total(format: str, entries: list[Entry]) -> str:
     dtypes = ", ".join(dict.fromkeys(entry.dtype for entry in entries))
     elements = sum(entry.count for entry in entries)
-    nbytes = size(sum(entry.bytes for entry in entries))
-    return f"{len(entries)} tensors, {elements:,} elements, {nbytes}" + (f" ({dtypes})" if dtypes else "")
+    parts = [f"{len(entries)} tensors", f"{elements:,} elements", size(sum(entry.bytes for entry in entries))]
+    if bits := _bits(format, entries):
+        parts.append(bits)
+    return ", ".join(parts) + (f" ({dtypes})" if dtypes else "")
+
+
+def _bits(format: str, entries: list[Entry]) -> str:
+    """Return the bits per weight of tensors of a GGUF file; empty for other files, whose dtypes tell them."""
+    if format != "GGUF" or not entries or not all(entry.dtype in SIZED for entry in entries):
+        return ""
+    elements = sum(entry.count for entry in entries)
+    return f"{8 * sum(entry.bytes for entry in entries) / max(elements, 1):.2f} bits per weight"
 
 
 def _short(value: Any) -> str:
@@ -66,12 +110,12 @@ def _short(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """A file's words could move the cursor or worse."""
+    """Escape control characters: text from a file could move the cursor or worse."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def size(nbytes: int) -> str:
-    """Bytes in the unit in which they are 1 or more."""
+    """Return `nbytes` as text, in the largest unit that gives 1 or more."""
     value = float(nbytes)
     for unit in UNITS:
         if value < 1000 or unit == UNITS[-1]:

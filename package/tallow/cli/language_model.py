@@ -1,101 +1,129 @@
-"""Options that commands with a language model share: which model, and how it chooses the next token."""
+"""Options that commands with a language model share: loading and sampling."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from tallow import dtypes
 from tallow.cli.device import add_device_option
+from tallow.cli.quant import add_quant_option
 from tallow.errors import ArgumentError
 from tallow.generation import Sampler
 from tallow.hub import local_model
-from tallow.models import gguf_llama
+from tallow.models import gguf_models
 from tallow.models.auto import model_class
 from tallow.models.causal_lm import CausalLM
 from tallow.models.generation_config import GenerationConfig
+from tallow.models.pretrained import PretrainedModel
+
+M = TypeVar("M", bound=PretrainedModel)
 
 DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16)}
 
 
-def load_language_model(name: str, dtype: str | None, device: str) -> CausalLM:
-    """The language model of a folder of Hugging Face's, of a repository of its Hub, or of a GGUF file.
+def load_language_model(name: str, dtype: str | None, device: str, quant: str | None = None) -> CausalLM:
+    """Load the language model from a Hugging Face folder, a Hub repository or a GGUF file.
 
-    Raises:  ArgumentError for a model of another kind; CheckpointError, HubError
+    Raises:  ArgumentError if it is not a language model; CheckpointError, HubError
     """
     path = local_model(name)
     target = DTYPES[dtype] if dtype else None
     if path.is_file():
-        return gguf_llama.load(path, target, device)
+        model = gguf_models.load(path, target, device)
+        if not isinstance(model, CausalLM):
+            raise _not_a_language_model(name, type(model))
+        return quantized(model, quant, dtype)
     kind = model_class(path)
     if not issubclass(kind, CausalLM):
-        raise ArgumentError(f"{name} is a {kind.__name__}, not a language model", mend="pass one that continues texts")
-    return kind.from_pretrained(path, target, device)
+        raise _not_a_language_model(name, kind)
+    return kind.from_pretrained(path, target, device, quant=quant)
+
+
+def quantized(model: M, quant: str | None, dtype: str | None) -> M:
+    """Quantise a model as the option --quant says, in place; everything else gets `dtype`, by default float32."""
+    return model if quant is None else model.quantize(quant, DTYPES[dtype] if dtype else None)
+
+
+def _not_a_language_model(name: str, kind: type) -> ArgumentError:
+    return ArgumentError(f"{name} is a {kind.__name__}, not a language model", hint="pass a causal language model")
 
 
 def add_loading_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options --dtype, --quant and --device."""
     group.add_argument(
         "--dtype",
         choices=DTYPES,
-        help="keep the weights in this; sixteen bits save memory (default: as in --model, else float32)",
+        help="dtype of the weights; 16 bits save memory (default: that of --model, else float32)",
     )
+    add_quant_option(group)
     add_device_option(group)
 
 
-def add_sampling_options(parser: argparse.ArgumentParser, *, temperature: float, top_p: float) -> None:
-    """The numbers are the defaults for models whose folder does not say how to sample."""
-    parser.set_defaults(sampling={"temperature": temperature, "top_p": top_p})
-    choice = parser.add_argument_group(
-        "choice of the next token", "Without these, as the model's generation_config.json says, if it has one."
+def add_cache_option(group: argparse._ArgumentGroup) -> None:
+    """Add the option --cache-dtype."""
+    group.add_argument(
+        "--cache-dtype",
+        choices=DTYPES,
+        help="dtype of the keys and values of the text so far; 16 bits halve their memory (default: float32 on a CPU, "
+        "that of the weights on a GPU)",
     )
-    choice.add_argument(
+
+
+def add_sampling_options(parser: argparse.ArgumentParser, *, temperature: float, top_p: float) -> None:
+    """Add the sampling options. `temperature` and `top_p` are the defaults for models without a generation config."""
+    parser.set_defaults(sampling={"temperature": temperature, "top_p": top_p})
+    sampling = parser.add_argument_group(
+        "sampling", "The defaults come from the model's generation_config.json, if it has one."
+    )
+    sampling.add_argument(
         "--temperature",
         metavar="T",
         type=number(float, "0 or more", lambda t: 0 <= t < float("inf")),
-        help=f"0 takes the likeliest token, more is bolder (default: the model's own, else {temperature})",
+        help="0 always chooses the most probable token; higher values give more varied text (default: the model's "
+        f"own, else {temperature})",
     )
-    choice.add_argument(
+    sampling.add_argument(
         "--top-k",
         metavar="K",
         type=number(int, "0 or more", lambda k: k >= 0),
-        help="draw from the K likeliest only, 0 for all (default: the model's own, else all)",
+        help="sample from the K most probable tokens; 0 means all (default: the model's own, else all)",
     )
-    choice.add_argument(
+    sampling.add_argument(
         "--top-p",
         metavar="P",
         type=number(float, "above 0 and at most 1", lambda p: 0 < p <= 1),
-        help="draw from the likeliest tokens that together exceed this probability "
+        help="sample from the most probable tokens whose total probability exceeds P "
         f"(default: the model's own, else {top_p})",
     )
-    choice.add_argument(
+    sampling.add_argument(
         "--min-p",
         metavar="P",
         type=number(float, "0 to 1", lambda p: 0 <= p <= 1),
-        help="draw from tokens at least P times as likely as the likeliest (default: the model's own, else all)",
+        help="sample from tokens at least P times as probable as the most probable one (default: the model's own, else "
+        "all)",
     )
-    choice.add_argument(
+    sampling.add_argument(
         "--repetition-penalty",
         metavar="R",
         type=number(float, "above 0", lambda r: 0 < r < float("inf")),
-        help="above 1 makes tokens that occurred less likely (default: the model's own, else 1)",
+        help="values above 1 make repeated tokens less probable (default: the model's own, else 1)",
     )
-    choice.add_argument(
-        "--seed", metavar="N", type=int, help="one seed, one text (default: a random one, shown on stderr)"
-    )
+    sampling.add_argument("--seed", metavar="N", type=int, help="random seed (default: random, printed on stderr)")
 
 
 def sampler(arguments: argparse.Namespace, config: GenerationConfig) -> Sampler:
-    """Of the options of `add_sampling_options`; what they leave open `config` says, or else the command."""
+    """Return the sampler for the options of `add_sampling_options`. Defaults: `config`, then the command's own."""
     names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
-    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
-    usual = arguments.sampling | {"repetition_penalty": config.repetition_penalty}
-    options = (usual if config.do_sample is None else config.sampling) | given
+    overrides = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    defaults = arguments.sampling | {"repetition_penalty": config.repetition_penalty}
+    options = (defaults if config.do_sample is None else config.sampling) | overrides
     return Sampler(**options | {"top_k": options.get("top_k") or None}, seed=arguments.seed)
 
 
 def number(kind: Callable[[str], Any], expected: str, holds: Callable[[Any], bool]) -> Callable[[str], Any]:
-    """A type for argparse that takes a number within bounds."""
+    """Return an argparse type that accepts a number for which `holds` is true; `expected` describes it in errors."""
 
     def parse(text: str) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The models in a folder that `tallow demo` offers to its pages, and the files of them that it serves."""
+"""The models of a folder that `tallow demo` offers to its pages, and the files that it serves for them."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from tallow.text.llama2c import Llama2cTokenizer
 
 @dataclass
 class Offers:
-    """What is offered; an offer is as in `site.build_site`, and all that it needs is in `files`."""
+    """Offered models, in the form that `site.build_site` takes, and the files to serve for them."""
 
     models: list[dict[str, Any]] = field(default_factory=list)
     encoders: list[dict[str, Any]] = field(default_factory=list)
-    files: dict[str, Path] = field(default_factory=dict)  # by their names below MODELS
-    outside: list[str] = field(default_factory=list)  # names in the folder that are links out of it
+    files: dict[str, Path] = field(default_factory=dict)  # by name below MODELS
+    outside: list[str] = field(default_factory=list)  # names of links that lead out of the folder
 
     def serve(self, name: str, path: Path) -> str:
-        """Serve a file. Its address, relative to the site, changes with it, so a browser's copy never outlives it."""
+        """Serve a file and return its URL relative to the site. It changes with the file, so caches stay valid."""
         self.files[name] = path
         return f"{MODELS.lstrip('/')}{quote(os.fsencode(name))}?v={path.stat().st_mtime_ns:x}"
 
 
 def offers_of(folder: Path) -> Offers:
-    """llama2c models with a tokenizer that fits them, and models of sentences in folders of their own.
+    """Return the llama2c models of `folder` that have a matching tokenizer, and the sentence encoders in subfolders.
 
-    Links may lead to files in the folder; what lies elsewhere was not put there to be served.
+    Links may lead to files within the folder; links to other places are not served.
 
-    Raises:  ArgumentError where there is no such folder
+    Raises:  ArgumentError if the folder does not exist
     """
     if not folder.is_dir():
-        raise ArgumentError(f"--model-dir {folder}: no such folder")
+        raise ArgumentError(f"--model-dir {folder}: folder not found")
     root = folder.resolve()
     offers = Offers()
     files = {}
     for path in sorted(folder.glob("*.bin")):
-        if not (place := path.resolve()).is_relative_to(root):
+        if not (target := path.resolve()).is_relative_to(root):
             offers.outside.append(path.name)
-        elif place.is_file():  # a pipe would be waited for
-            files[path.name] = place
+        elif target.is_file():  # reading a pipe would block
+            files[path.name] = target
     _offer_models(offers, files)
-    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
-        _offer_encoder(offers, place, root)
+    for subfolder in sorted(path for path in folder.iterdir() if path.is_dir()):
+        _offer_encoder(offers, subfolder, root)
     return offers
 
 
@@ -71,16 +71,16 @@ def _offer_models(offers: Offers, files: dict[str, Path]) -> None:
 
 
 def _headers(files: dict[str, Path]) -> Iterator[tuple[str, llama2c.Header]]:
-    """Of the checkpoints among the files; which are some, their bytes tell."""
+    """Yield the name and header of each file that is a llama2.c checkpoint."""
     for name, path in files.items():
         try:
             yield name, llama2c.load(path).header
         except CheckpointError:
-            continue  # a tokenizer, or no file of llama2.c's
+            continue  # a tokenizer, or not a llama2.c file
 
 
 def _fits(path: Path, vocab_size: int) -> bool:
-    """Whether the file is a tokenizer of so many pieces."""
+    """Return whether the file is a tokenizer with `vocab_size` tokens."""
     try:
         Llama2cTokenizer.load(path, vocab_size=vocab_size)
     except TokenizerError:
@@ -88,11 +88,11 @@ def _fits(path: Path, vocab_size: int) -> bool:
     return True
 
 
-def _offer_encoder(offers: Offers, place: Path, root: Path) -> None:
-    paths = {name: place / name for name in encoder_files(place)}
+def _offer_encoder(offers: Offers, encoder: Path, root: Path) -> None:
+    paths = {name: encoder / name for name in encoder_files(encoder)}
     if not all(path.resolve().is_relative_to(root) for path in paths.values()):
-        offers.outside.append(place.name)
+        offers.outside.append(encoder.name)
     elif paths:
-        addresses = {name: offers.serve(f"{place.name}/{name}", path.resolve()) for name, path in paths.items()}
+        addresses = {name: offers.serve(f"{encoder.name}/{name}", path.resolve()) for name, path in paths.items()}
         size = sum(path.stat().st_size for path in paths.values())
-        offers.encoders.append({"name": place.name, "bytes": size, "files": addresses})
+        offers.encoders.append({"name": encoder.name, "bytes": size, "files": addresses})

@@ -1,4 +1,4 @@
-"""A bar on stderr while a command works; nothing where stderr is not a terminal."""
+"""A progress bar on stderr; nothing if stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any
 
-# Of tqdm, by unit; it would print 2.5 s as 2.4999999999999996.
+# tqdm options by unit. Without a format, tqdm prints 2.5 s as 2.4999999999999996.
 OPTIONS: dict[str, dict[str, Any]] = {
     "B": {"unit_scale": True},
     "s": {"bar_format": "{desc}: {percentage:3.0f}%|{bar}| {n:.1f}/{total:.1f} {unit} [{elapsed}<{remaining}]"},
@@ -15,16 +15,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class Progress:
-    """How much of a total is done: tqdm's bar where that is installed, else a percentage. It vanishes at the end.
+    """Progress towards a total: a tqdm bar if tqdm is installed, else a percentage. It disappears at the end.
 
     Args:
-        total: what there is to do, in `unit`: "B" for bytes, "s" for seconds, or what is counted.
-        label: what is worked on.
+        total: amount of work, in `unit`: "B" for bytes, "s" for seconds, or the plural of a noun.
+        label: description of the work.
 
     Example:
         with Progress(3, "talk.mp3", "s") as progress:
             progress.advance(1.5)
-            progress.print("what stands above the bar, on stdout")
+            progress.print("a line on stdout, above the bar")
     """
 
     def __init__(self, total: float, label: str, unit: str) -> None:
@@ -49,18 +49,18 @@ class Progress:
             self._bar.close()
 
     def advance(self, done: float) -> None:
-        """So much more is done."""
+        """Add `done` to the progress."""
         self.advance_to(self._done + done)
 
     def advance_to(self, done: float) -> None:
-        """So much is done of all; what is beyond, such as the headers within a file, counts as nothing."""
+        """Set the progress to `done`, at most the total: a file's headers may exceed it."""
         done = min(done, self._total)
         if self._bar is not None:
             self._bar.update(done - self._done)
         self._done = done
 
     def print(self, line: str) -> None:
-        """A line of stdout. On a terminal it takes the place of the bar, which goes on below."""
+        """Print a line to stdout. On a terminal it appears above the bar."""
         if self._bar is not None:
             self._bar.clear()
         sys.stdout.write(f"{line}\n")
@@ -70,7 +70,7 @@ class Progress:
 
 
 class _Percentage:
-    """What `Progress` calls of tqdm."""
+    """The methods of tqdm that `Progress` calls, for a plain percentage."""
 
     def __init__(self, total: float, label: str) -> None:
         self._total, self._label = total, label

@@ -1,8 +1,8 @@
-"""The HTTP server of `tallow demo`: static files, isolated from other origins, cheap to load a second time.
+"""The HTTP server of `tallow demo`: static files, cross-origin isolated, with caching.
 
-It is http.server's. Installing tallow brings NumPy alone, so `tallow demo` has no other server; the libraries that
-serve files well (Starlette, werkzeug) would each be a new dependency for everybody. What http.server lacks is here: a
-bound on threads, a deadline for requests, ranges, and a refusal of names that are not this server's.
+It extends http.server. tallow depends on NumPy only, so `tallow demo` has no other server; libraries that serve files
+well (Starlette, werkzeug) would be new dependencies for every user. This module adds what http.server lacks: a limit on
+threads, a timeout for requests, ranges, and a check of the Host header.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tallow.cli.site import CDN, TOKENIZERS_CDN
 MODELS = "/models/"
 CHUNK_BYTES = 1 << 16
 
-# Addresses with a version or a hash in them: what they name never changes.
+# URLs that contain a version or a hash: their content never changes.
 IMMUTABLE = re.compile(r"/runtime/[^/]+/")
 
 TYPES = {
@@ -50,7 +50,7 @@ POLICY = "; ".join(
         "default-src 'self'",
         f"script-src 'self' 'wasm-unsafe-eval' {CDN} {TOKENIZERS_CDN}",
         "worker-src 'self' blob:",
-        "connect-src 'self' https: http: data: blob:",  # a page reads models from any address that its user writes
+        "connect-src 'self' https: http: data: blob:",  # pages load models from any URL that the user enters
         "img-src 'self' data: blob:",
         "media-src 'self' data: blob:",
         "style-src 'self' 'unsafe-inline'",
@@ -61,7 +61,7 @@ POLICY = "; ".join(
     )
 )
 HEADERS = {
-    # Isolated pages get threads and exact clocks.
+    # Cross-origin isolated pages get threads and precise timers.
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -69,24 +69,25 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-# A name or an address in brackets, then perhaps a port.
+# A host name or a bracketed IPv6 address, then an optional port.
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^][:@/?#\\\s]+)(?::[0-9]*)?", re.IGNORECASE)
 
 
 class SiteHandler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD from the server's table of files. What the table does not list is not there, so no address
-    reaches out of it, whatever it is made of."""
+    """Answer GET and HEAD requests from the server's table of files. Paths outside the table give 404, so no URL can
+    reach other files."""
 
     protocol_version = "HTTP/1.1"  # keeps connections open: a page makes about twenty requests
-    server_version, sys_version = "tallow", ""  # not Python's version
+    server_version, sys_version = "tallow", ""  # do not reveal Python's version
     server: SiteServer
 
-    request_s = 10.0  # for a whole request to come, and for the next one on an open connection
-    write_s = 30.0  # for CHUNK_BYTES to be taken
+    request_s = 10.0  # time limit for a whole request, and for the next one on an open connection
+    write_s = 30.0  # time limit for the client to receive CHUNK_BYTES
 
     _caching = "no-store"
 
     def setup(self) -> None:
+        """Read the connection through a stream with a deadline."""
         super().setup()
         self.rfile.close()
         self._input = _TimedInput(self.connection)
@@ -94,10 +95,10 @@ class SiteHandler(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         self._input.deadline = time.monotonic() + self.request_s
-        super().handle_one_request()  # which ends the connection after a TimeoutError
+        super().handle_one_request()  # closes the connection after a TimeoutError
 
     def handle_expect_100(self) -> bool:
-        return True  # no body is read, so none is asked for: the answer itself comes
+        return True  # request bodies are not read, so send the response at once
 
     def send_response_only(self, code: int, message: str | None = None) -> None:
         self.connection.settimeout(self.write_s)
@@ -114,11 +115,13 @@ class SiteHandler(BaseHTTPRequestHandler):
         pass
 
     def do_HEAD(self) -> None:
+        """Send the headers of the file that the URL names."""
         self.do_GET()
 
     def do_GET(self) -> None:
+        """Send the file that the URL names; for HEAD requests, its headers only."""
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # what follows is a body, no request
+            self.close_connection = True  # the next bytes are a body, not a request
         try:
             authority, path, query = self._target()
         except ValueError:
@@ -126,31 +129,31 @@ class SiteHandler(BaseHTTPRequestHandler):
         if not self.server.answers_to(authority):
             return self.send_error(
                 HTTPStatus.MISDIRECTED_REQUEST,
-                explain=f"This server answers to localhost and to the name that --host gives, not to {authority}.",
+                explain=f"This server answers to localhost and the name in --host, not to {authority}.",
             )
         if f"{path}/" in self.server.files:
             return self._redirect(f"{quote(path, errors='surrogateescape')}/{query}")
         try:
             file = self.server.files[path].open("rb")
-        except (KeyError, OSError):  # unknown, or gone since
+        except (KeyError, OSError):  # unknown, or deleted since
             return self.send_error(HTTPStatus.NOT_FOUND)
         with file:
             self._send(path, file)
 
     def _target(self) -> tuple[str, str, str]:
-        """The authority and the path that the request names, the path decoded, and the query with its question mark.
+        """Return the request's authority, its decoded path, and its query with the question mark.
 
-        Raises:  ValueError for what is no address, or has not one authority
+        Raises:  ValueError if the URL is invalid or has no single authority
         """
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1:
-            raise ValueError("not one Host")
+            raise ValueError("expected one Host header")
         target, mark, query = self.path.partition("?")
         authority = hosts[0].strip()
-        if not target.startswith("/"):  # the absolute form, which RFC 9112 has every server take
+        if not target.startswith("/"):  # the absolute form, which RFC 9112 requires servers to accept
             scheme, authority, target, _, _ = urlsplit(target)
             if scheme != "http":
-                raise ValueError("not an address of this server")
+                raise ValueError("not a URL of this server")
         return authority, unquote(target or "/", errors="surrogateescape"), mark + query
 
     def _redirect(self, location: str) -> None:
@@ -185,7 +188,7 @@ class SiteHandler(BaseHTTPRequestHandler):
         elif status is HTTPStatus.PARTIAL_CONTENT:
             self.send_header("Content-Range", f"bytes {positions[0]}-{positions[-1]}/{stat.st_size}")
         if status is not HTTPStatus.NOT_MODIFIED:
-            kind = TYPES.get(self.server.files[path].suffix, OTHER_TYPE)  # not of the address, which may be a folder's
+            kind = TYPES.get(self.server.files[path].suffix, OTHER_TYPE)  # the path in the URL may be a folder
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(positions)))
         if self.close_connection or self.server.is_full:  # another client may wait for this thread
@@ -195,34 +198,34 @@ class SiteHandler(BaseHTTPRequestHandler):
             self._copy(file, positions)
 
     def _has(self, validator: str) -> bool:
-        """Whether the client has this very file."""
+        """Return whether the client has this version of the file."""
         tags = [tag.strip().removeprefix("W/") for tag in self.headers.get("If-None-Match", "").split(",")]
         return validator in tags or tags == ["*"]
 
     def _copy(self, file: IO[bytes], positions: range) -> None:
         file.seek(positions.start)
-        left = len(positions)
-        while left:
-            chunk = file.read(min(left, CHUNK_BYTES))
-            if not chunk:  # the file has become shorter; a short body tells the client
+        remaining = len(positions)
+        while remaining:
+            chunk = file.read(min(remaining, CHUNK_BYTES))
+            if not chunk:  # the file was truncated; a short body tells the client
                 self.close_connection = True
                 return
             self.wfile.write(chunk)
-            left -= len(chunk)
+            remaining -= len(chunk)
 
 
 class SiteServer(ThreadingHTTPServer):
-    """Serves the files of `folder` at http://host:port/ and `models`, by name, at /models/, until `shutdown`.
+    """HTTP server for the files of `folder` at http://host:port/ and `models`, by name, at /models/.
 
-    The files are those that are there now. A page of another site can have a name of its own lead to this computer (DNS
-    rebinding), and would then read the answers; so requests must name this server as its user does.
+    It serves the files that exist at construction. A page of another site can point its own host name to this computer
+    (DNS rebinding) and would then read the responses; so requests must use this server's host name.
 
-    Raises:  OSError when the port is taken, or `host` is no address of this computer
+    Raises:  OSError if the port is in use, or `host` is not an address of this computer
     """
 
-    daemon_threads = True  # an open connection does not hold up the end
-    request_queue_size = 128  # connections that wait to be accepted
-    max_connections = 128  # each has a thread; a browser opens six
+    daemon_threads = True  # open connections do not delay the exit
+    request_queue_size = 128  # connections waiting to be accepted
+    max_connections = 128  # one thread each; a browser opens six
 
     def __init__(self, folder: Path, *, host: str, port: int, models: Mapping[str, Path]) -> None:
         self.files = _site_files(folder) | {MODELS + name: path for name, path in models.items()}
@@ -235,30 +238,30 @@ class SiteServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """An address of the server for a browser on this computer."""
+        """The URL of the server for a browser on this computer."""
         name = _bracketed(str(self._bound))
-        # A browser isolates pages of the loopback address; 0.0.0.0 is none.
+        # Browsers isolate pages at loopback addresses only; 0.0.0.0 is not one.
         return f"http://{({'0.0.0.0': '127.0.0.1', '[::]': '[::1]'}).get(name, name)}:{self.server_port}/"
 
     def answers_to(self, authority: str) -> bool:
-        """Whether `authority`, a name and perhaps a port, is this server's."""
-        found = AUTHORITY.fullmatch(authority)
-        if found is None:
+        """Return whether `authority`, a host name with an optional port, is this server's."""
+        match = AUTHORITY.fullmatch(authority)
+        if match is None:
             return False
-        name = found[1].lower()
-        # Bound to all of the computer's addresses, it may be reached by any; and only a name can be led elsewhere.
+        name = match[1].lower()
+        # A server bound to all addresses is reachable by each of them; DNS rebinding needs a name.
         return name in self._names or (self._bound.is_unspecified and _is_address(name))
 
     @property
     def is_full(self) -> bool:
-        """Whether the next connection has to wait for the end of another one."""
+        """Return whether the next connection has to wait until another one closes."""
         is_free = self._free.acquire(blocking=False)
         if is_free:
             self._free.release()
         return not is_free
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread, or wait until one ends. Meanwhile connections wait in the system's queue."""
+        """Start a thread, or wait until one ends. Other connections wait in the system's queue meanwhile."""
         while not self._free.acquire(timeout=0.2):
             if self._ending.is_set():
                 return self.shutdown_request(request)
@@ -279,15 +282,15 @@ class SiteServer(ThreadingHTTPServer):
         super().shutdown()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        # Browsers drop connections whenever a page closes, and let them rest for long.
+        # Browsers drop connections when a page closes, and leave them idle for long.
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
 
 class _TimedInput(io.RawIOBase):
-    """What a socket receives until `deadline`, a moment of time.monotonic.
+    """Raw input of a socket until `deadline`, a time of time.monotonic.
 
-    A socket's own timeout begins anew with each byte, so a client that sends one now and then would never meet it.
+    A socket's own timeout restarts with each byte, so a client that sends single bytes slowly would never reach it.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -298,15 +301,15 @@ class _TimedInput(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+        remaining = self.deadline - time.monotonic()
+        if remaining <= 0:
             raise TimeoutError
-        self._connection.settimeout(left)
+        self._connection.settimeout(remaining)
         return self._connection.recv_into(buffer)
 
 
 def _site_files(folder: Path) -> dict[str, Path]:
-    """Every file below `folder` by its address, and each index.html by its folder's too."""
+    """Return every file below `folder` by its URL path; each index.html also by its folder's path."""
     files = {f"/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*") if path.is_file()}
     indexes = {address.removesuffix("index.html"): path for address, path in files.items() if path.name == "index.html"}
     return files | indexes
@@ -321,5 +324,5 @@ def _is_address(name: str) -> bool:
 
 
 def _bracketed(host: str) -> str:
-    """As it is written in an address, where an IPv6 address has brackets."""
+    """Return `host` as URLs write it: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host

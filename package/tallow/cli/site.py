@@ -1,12 +1,12 @@
-"""The static site: pages, the wheel they install, Pyodide or its CDN's address, and the lock file that joins them.
+"""The static site: pages, their wheel, Pyodide or its CDN's URL, and the lock file.
 
 index.html, service-worker.js         the gallery, and isolation for hosts that cannot send headers
 web/, wasm_examples/                  as in the checkout
-site.json                             where the runtime lies, and the models offered beside the pages' own
-runtime/pyodide-lock.json             NumPy and tallow, each with its hash
-runtime/<hash>/tallow-*.whl           the hash is in the address, so no stale copy of it is ever served
-runtime/pyodide-<version>-<hash>/     only where Pyodide is not loaded from its CDN
-runtime/huggingface-tokenizers-<version>/    likewise, for the pages that ask for it
+site.json                             the paths of the runtime, and additional models to offer
+runtime/pyodide-lock.json             NumPy and tallow, with their hashes
+runtime/<hash>/tallow-*.whl           the hash in the path prevents stale copies
+runtime/pyodide-<version>-<hash>/     only if Pyodide is not loaded from its CDN
+runtime/huggingface-tokenizers-<version>/    likewise, for the pages that need it
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tallow.cli.bytecode import add_bytecode
 PYODIDE_VERSION = "314.0.3"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
 STDLIB = "python_stdlib.zip"
-STDLIB_PLACE, SITE_PACKAGES = "/lib/python314.zip", "/lib/python3.14/site-packages"  # where it puts what it has loaded
+STDLIB_PLACE, SITE_PACKAGES = "/lib/python314.zip", "/lib/python3.14/site-packages"  # where Pyodide puts them
 PYODIDE_CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", STDLIB)
 
-# Taken from the lock file of that release, which lists 350 packages more; the pages wait for what they read.
+# From the lock file of that release, without its 350 other packages: a smaller file loads faster.
 LOCK_INFO = {
     "abi_version": "2026_0",
     "arch": "wasm32",
@@ -49,7 +49,7 @@ LOCK_NUMPY = {
     "unvendored_tests": False,
 }
 
-# JavaScript that pages may ask for, by the names that it has in Python.
+# A JavaScript library that pages may load, and its name in Python.
 TOKENIZERS = "huggingface_tokenizers"
 TOKENIZERS_VERSION = "0.2.0"
 TOKENIZERS_FILE = "tokenizers.min.mjs"
@@ -57,14 +57,12 @@ TOKENIZERS_CDN = f"https://cdn.jsdelivr.net/npm/@huggingface/tokenizers@{TOKENIZ
 
 
 def pages_folder() -> Path:
-    """The folder that holds web/ and wasm_examples/: in the installed package, or the checkout it is imported from."""
+    """Return the folder with web/ and wasm_examples/: in the installed package, or the checkout."""
     package = Path(tallow.__file__).parent
     for folder in (package / "_site", package.parents[1]):
         if (folder / "web" / "tallow.js").is_file():
             return folder
-    raise SiteError(
-        f"the web pages are not beside {package}", mend="install tallow again: pip install --force-reinstall"
-    )
+    raise SiteError(f"web pages not found near {package}", hint="install tallow again: pip install --force-reinstall")
 
 
 def build_site(
@@ -76,41 +74,41 @@ def build_site(
     models: Iterable[dict[str, Any]] = (),
     encoders: Iterable[dict[str, Any]] = (),
 ) -> bool:
-    """Write the site to the folder `out`, which must be empty or an earlier site.
+    """Write the site to the folder `out`, which must be empty or contain a site.
 
-    With a copy of Pyodide, and Node to run it, Python's own library, NumPy and tallow are shipped with their bytecode.
+    With a copy of Pyodide and Node to run it, the standard library, NumPy and tallow are compiled to bytecode.
 
     Args:
-        wheel: a wheel of tallow of any kind, of which pages get what they need; None for the tallow that runs.
+        wheel: any wheel of tallow, from which the files for pages are taken; None for the running tallow.
         pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py; None for its CDN.
         tokenizers: a copy of Hugging Face's tokenizers made by scripts/fetch_tokenizers.py; None for a CDN.
         models: presets for the llama2c page, as in wasm_examples/llama2c/presets.json.
-        encoders: models of sentences for the bert page, {"name", "bytes", "files": {name in the folder: address}}.
+        encoders: sentence encoders for the bert page, {"name", "bytes", "files": {name in the folder: URL}}.
 
-    Returns:  whether there is bytecode in the site
+    Returns:  whether the site contains bytecode
 
-    Raises:  SiteError when `out` holds something else, or `pyodide` is not the release that the pages need
+    Raises:  SiteError if `out` contains anything else, or `pyodide` is not the required release
     """
     if out.is_dir() and any(out.iterdir()):
         if not (out / "site.json").is_file():
-            raise SiteError(f"{out} is not empty and no site", mend="choose another folder, or empty it")
+            raise SiteError(f"{out} is neither empty nor a site", hint="choose another folder, or empty it")
         shutil.rmtree(out)
     pages = pages_folder()
     ignore = shutil.ignore_patterns("__pycache__", "*.d.ts", "tsconfig.json")
     for folder in ("web", "wasm_examples"):
         shutil.copytree(pages / folder, out / folder, ignore=ignore)
-    # At the root: the gallery because it is the front page, the service worker because its folder is its scope.
+    # Both belong at the root: index.html is the front page, and a service worker's folder is its scope.
     for name in ("index.html", "service-worker.js"):
         (out / "web" / name).rename(out / name)
 
     runtime = out / "runtime"
     runtime.mkdir()
     base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
-    packed = pack_wheel(runtime, wheel)
-    bytecode = pyodide is not None and add_bytecode(packed, SITE_PACKAGES, pyodide)
-    digest = _sha256(packed)
+    page_wheel = pack_wheel(runtime, wheel)
+    bytecode = pyodide is not None and add_bytecode(page_wheel, SITE_PACKAGES, pyodide)
+    digest = _sha256(page_wheel)
     (runtime / digest[:8]).mkdir()
-    packed = packed.rename(runtime / digest[:8] / packed.name)
+    page_wheel = page_wheel.rename(runtime / digest[:8] / page_wheel.name)
     numpy = dict(LOCK_NUMPY, file_name=base + NUMPY_WHEEL)
     if pyodide:
         numpy["sha256"] = _sha256(runtime / base / NUMPY_WHEEL)
@@ -118,7 +116,7 @@ def build_site(
         "info": LOCK_INFO,
         "packages": {
             "numpy": numpy,
-            "tallow": lock_entry(packed, digest, file_name=f"{digest[:8]}/{packed.name}"),
+            "tallow": lock_entry(page_wheel, digest, file_name=f"{digest[:8]}/{page_wheel.name}"),
         },
     }
     _write_json(runtime / "pyodide-lock.json", lock)
@@ -134,10 +132,10 @@ def build_site(
 
 
 def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
-    """What pyodide-lock.json says about tallow's wheel; the same as the package `pyodide-lock` would write.
+    """Return the entry for tallow's wheel in pyodide-lock.json, as the package `pyodide-lock` would write it.
 
-    That package is not used because `tallow demo` has only what tallow itself requires, and because its releases
-    for Python 3.11 do not read the lock files of Pyodide 314. In the browser tallow needs NumPy and nothing else.
+    That package is not used because `tallow demo` may use only tallow's own dependencies, and because its releases for
+    Python 3.11 cannot read the lock files of Pyodide 314. In the browser tallow needs only NumPy.
     """
     name, version = wheel.name.split("-")[:2]
     return {
@@ -154,13 +152,13 @@ def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
 
 
 def _copy_pyodide(source: Path, runtime: Path) -> str:
-    """Copy what the pages load of Pyodide, with bytecode if that can be made; its folder in `runtime`, with a slash."""
+    """Copy the files of Pyodide that pages load, with bytecode if possible. Return the folder's name with a slash."""
     try:
         version = json.loads((source / "package.json").read_text(encoding="utf-8"))["version"]
     except (ValueError, TypeError, KeyError) as error:
-        raise SiteError(f"{source / 'package.json'} names no version", mend="run fetch_pyodide.py") from error
+        raise SiteError(f"{source / 'package.json'} contains no version", hint="run fetch_pyodide.py") from error
     if version != PYODIDE_VERSION:
-        raise SiteError(f"{source} is Pyodide {version}, the pages need {PYODIDE_VERSION}", mend="run fetch_pyodide.py")
+        raise SiteError(f"{source} is Pyodide {version}, the pages need {PYODIDE_VERSION}", hint="run fetch_pyodide.py")
     copy = runtime / "pyodide"
     copy.mkdir()
     for name in (*PYODIDE_CORE, NUMPY_WHEEL):
@@ -177,7 +175,7 @@ def _sha256(path: Path) -> str:
 
 
 def _copy_tokenizers(source: Path, runtime: Path) -> str:
-    """Copy the library and its licence; its address."""
+    """Copy the library and its licence, and return the library's URL."""
     folder = f"huggingface-tokenizers-{TOKENIZERS_VERSION}"
     (runtime / folder).mkdir()
     for name in (TOKENIZERS_FILE, "LICENSE"):

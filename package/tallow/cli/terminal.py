@@ -1,4 +1,4 @@
-"""What commands read and print: text from stdin, text and JSON to stdout, reports about it to stderr."""
+"""Input and output of commands: text from stdin, text and JSON to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 from tallow.errors import ArgumentError
 
-# What could move a terminal's cursor or worse; run.c leaves such bytes out, too.
+# Control characters, which could move a terminal's cursor or worse. run.c omits them too.
 CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - set(map(ord, "\t\n\v\f\r")))
-MAX_PROMPT_CHARACTERS = 16 << 20  # more than any model's context holds
+MAX_PROMPT_CHARACTERS = 16 << 20  # exceeds every model's context
 JSON_ESCAPES = "tallow.json_escapes"
 
 
 def print_text(pieces: Iterable[str]) -> None:
-    """Write each piece at once, and a newline at the end, also when interrupted."""
+    """Write each piece immediately, and a newline at the end, even if interrupted."""
     try:
         for piece in pieces:
             sys.stdout.write(printable(piece))
@@ -29,21 +29,22 @@ def print_text(pieces: Iterable[str]) -> None:
 
 
 def printable(text: str) -> str:
-    """The text without control characters."""
+    """Return the text without control characters."""
     return text.translate(CONTROLS)
 
 
 def report(line: str) -> None:
+    """Print a message to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
 def print_json(value: Any, indent: int | None = None) -> None:
-    """A line of JSON. Characters that stdout's encoding lacks are escaped, so that every reader gets them back."""
+    """Print a line of JSON. Characters that stdout's encoding lacks are escaped, so readers can restore them."""
     write_json(json.dumps(value, ensure_ascii=False, indent=indent, default=repr) + "\n")
 
 
 def write_json(text: str) -> None:
-    """As `print_json`, of what is JSON already."""
+    """Write text that is already JSON; escapes as in `print_json`."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors=JSON_ESCAPES)
     sys.stdout.write(text)
@@ -58,9 +59,9 @@ codecs.register_error(JSON_ESCAPES, _escaped)
 
 
 def prompt_from_stdin() -> str:
-    """The text that is piped in, without the newlines at its end; "" where stdin is a terminal.
+    """Return the text of stdin without trailing newlines; "" if stdin is a terminal.
 
-    Raises:  ArgumentError for more than `MAX_PROMPT_CHARACTERS` characters, and for what is not text
+    Raises:  ArgumentError for more than `MAX_PROMPT_CHARACTERS` characters, or bytes that cannot be decoded
     """
     if sys.stdin.isatty():
         return ""
@@ -69,7 +70,10 @@ def prompt_from_stdin() -> str:
 
 
 def lines_of_stdin() -> Iterator[str]:
-    """Raises:  ArgumentError for what is not text"""
+    """Return an iterator over the lines of stdin, without newlines.
+
+    Raises:  ArgumentError for bytes that cannot be decoded
+    """
     return (line.rstrip("\r\n") for line in _decoded(sys.stdin))
 
 
@@ -79,17 +83,17 @@ def _decoded(pieces: Iterable[str], most: float = float("inf")) -> Iterator[str]
         for piece in pieces:
             size += len(piece)
             if size > most:
-                raise ArgumentError(f"the text on stdin has more than {most} characters", mend="pass a shorter one")
+                raise ArgumentError(f"the text on stdin has more than {most} characters", hint="pass a shorter text")
             yield piece
     except UnicodeDecodeError as error:
         raise ArgumentError(
             f"stdin is not {error.encoding.upper()}: byte 0x{error.object[error.start]:02x}",
-            mend="convert it, for example: iconv -f latin1 -t utf-8",
+            hint="convert it, for example: iconv -f latin1 -t utf-8",
         ) from error
 
 
 def one_line(error: Exception) -> str:
-    """A TallowError's message and its mend on one line; the list of a checkpoint's faults stays a list."""
+    """Return an error's message and hint on one line. A list of problems in a checkpoint keeps its lines."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error).replace("\n  mend: ", "; ") or "out of memory"
+    return str(error).replace("\n  hint: ", "; ") or "out of memory"

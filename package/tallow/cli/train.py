@@ -1,30 +1,37 @@
-"""`tallow train`: train a language model on texts, in one process or in several.
+"""`tallow train`: train a language model on texts, in one or several processes.
 
-Without --model it is a new Llama, which reads bytes, or with --vocab pieces learnt from the texts. Ctrl-C, SIGTERM and
-SIGHUP stop after a step, and --resume goes on to the weights that a run without a break ends with. The folder is one
-that `tallow generate --model` and transformers read.
+Without --model, trains a new Llama on bytes, or with --vocab on a vocabulary learned from the texts. Ctrl-C,
+SIGTERM and SIGHUP stop after the current step and save a checkpoint; --resume continues from it, and the final weights
+match an uninterrupted run. `tallow generate --model` and transformers can load the output folder.
 
-Several processes share out each batch, and end with the weights of one, but for rounding:
+With --lora, --model stays frozen, in its quantised blocks if it is a GGUF file, and the output folder contains an
+adapter, for `tallow generate --model MODEL --adapter DIR` and peft.
+
+Several processes split each batch; the result matches that of one process, up to rounding:
 
     mpiexec -n 4 tallow train books/ --out model
     python -m tallow.distributed.run -n 4 -m tallow train books/ --out model
 
-The second finds mpiexec by itself, and leaves each process one thread, as OMP_NUM_THREADS=1 does for the first. All
-processes see the same folders; with --device cuda each takes a GPU of its own.
+The second command finds mpiexec itself and gives each process one thread, as OMP_NUM_THREADS=1 does for the first. All
+processes must see the same folders; with --device cuda each uses its own GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import math
+import os
 import signal
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tallow import dtypes
+from tallow.cli.adapter import adapted, add_lora_options, lora_config
 from tallow.cli.device import add_device_option
 from tallow.cli.language_model import DTYPES, load_language_model, number
 from tallow.cli.terminal import report
@@ -33,6 +40,8 @@ from tallow.hub import local_model
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
 from tallow.models.llama import Llama, LlamaConfig
+from tallow.peft.config import ADAPTER_CONFIG
+from tallow.peft.peft_model import PeftModel
 from tallow.random import manual_seed
 from tallow.training import vocabulary
 from tallow.training.export import export
@@ -44,159 +53,185 @@ from tallow.training.texts import Rows, Tokens, documents, tokens_of
 from tallow.training.vocabulary import Vocabulary
 
 CHECKPOINT = "checkpoint.safetensors"
-SIZES = {"width": 256, "layers": 4, "heads": 4}  # of a new model
+SIZES = {"width": 256, "layers": 4, "heads": 4}  # of new models
 CONTEXT = 256
-LEARNING_RATES = {True: 1e-3, False: 5e-5}  # of a new model, and of one that has learnt
+NEW_RATE, TUNING_RATE = 1e-3, 5e-5  # learning rates of a new model, and of a pretrained one
+ADAPTER_RATE = 2e-4  # as for models of 7 and 13 billion parameters in Dettmers et al. 2023, arXiv:2305.14314
 INNER_MULTIPLE = 16
-SIGNALLED = 128  # the exit status of what a signal has stopped, and its number
+SIGNALLED = 128  # exit status of a run that a signal stopped, plus the signal's number
 
-whole = number(int, "0 or more", lambda n: n >= 0)
-positive = number(int, "1 or more", lambda n: n >= 1)
-not_negative = number(float, "0 or more", lambda x: 0 <= x < math.inf)
+non_negative_int = number(int, "0 or more", lambda n: n >= 0)
+positive_int = number(int, "1 or more", lambda n: n >= 1)
+non_negative = number(float, "0 or more", lambda x: 0 <= x < math.inf)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `tallow train`."""
     parser.add_argument(
         "texts",
         nargs="+",
         type=Path,
         metavar="TEXT",
-        help="a file in UTF-8, or a folder with .txt files in it; <|endoftext|> may stand between texts of a file",
+        help="a UTF-8 file, or a folder of .txt files; <|endoftext|> separates texts within a file",
     )
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder of the model and of the run")
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out, with equal options")
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="DIR", help="folder for the model and the checkpoint"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="continue from the checkpoint in --out; pass the same options"
+    )
     _add_model_options(parser.add_argument_group("model"))
+    add_lora_options(parser.add_argument_group("adapter"))
     _add_training_options(parser.add_argument_group("training"))
     _add_running_options(parser.add_argument_group("running"))
 
 
 def _add_model_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--model", metavar="MODEL", help="go on from this one: a folder, or owner/repository (default: a new one)"
+        "--model",
+        metavar="MODEL",
+        help="model to fine-tune: a folder, owner/repository on the Hugging Face Hub, or with --lora a GGUF file "
+        "(default: a new model)",
     )
     for name, size in SIZES.items():
-        group.add_argument(f"--{name}", type=positive, metavar="N", help=f"of a new model (default: {size})")
+        group.add_argument(f"--{name}", type=positive_int, metavar="N", help=f"{name} of a new model (default: {size})")
     group.add_argument(
         "--context",
-        type=positive,
+        type=positive_int,
         metavar="N",
-        help=f"tokens of a row; the most that a new model can read (default: {CONTEXT}, or as --model if that is less)",
+        help=f"tokens per row; the context length of a new model (default: {CONTEXT}, or that of --model if less)",
     )
     tokens = group.add_mutually_exclusive_group()
     tokens.add_argument(
         "--vocab",
-        type=number(int, "257 or more: the bytes and a mark", lambda n: n > vocabulary.BYTES),
+        type=number(int, "257 or more: 256 bytes and <|endoftext|>", lambda n: n > vocabulary.BYTES),
         metavar="N",
-        help="learn so many pieces from the texts; needs the extra train (default: 256 bytes and a mark)",
+        help="learn a vocabulary of N tokens from the texts; needs the extra train (default: bytes and <|endoftext|>)",
     )
     tokens.add_argument("--tokenizer", type=Path, metavar="PATH", help="a tokenizer.json, or a folder with one")
 
 
 def _add_training_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--steps", type=positive, default=1000, metavar="N", help="default: %(default)s")
+    group.add_argument(
+        "--steps", type=positive_int, default=1000, metavar="N", help="training steps (default: %(default)s)"
+    )
     group.add_argument(
         "--batch-size",
-        type=positive,
+        type=positive_int,
         default=16,
         metavar="N",
-        help="rows of a step, in all processes together (default: %(default)s)",
+        help="rows per step, over all processes (default: %(default)s)",
     )
     group.add_argument(
         "--accumulate",
-        type=positive,
+        type=positive_int,
         default=1,
         metavar="N",
-        help="compute a process's rows in so many parts, which takes less memory (default: %(default)s)",
+        help="split each process's rows into N parts to save memory (default: %(default)s)",
     )
-    rates = LEARNING_RATES
     group.add_argument(
         "--learning-rate",
         type=number(float, "above 0", lambda x: 0 < x < math.inf),
         metavar="X",
-        help=f"the highest; it falls to a tenth (default: {rates[True]:g}, with --model {rates[False]:g})",
+        help=f"peak learning rate, which decays to a tenth (default: {NEW_RATE:g}, with --model {TUNING_RATE:g}, with "
+        f"--lora {ADAPTER_RATE:g})",
     )
     group.add_argument(
         "--warmup",
-        type=whole,
+        type=non_negative_int,
         metavar="N",
-        help="steps in which it rises (default: a tenth, at most 100)",
+        help="steps over which the learning rate rises (default: a tenth of --steps, at most 100)",
     )
     group.add_argument(
-        "--weight-decay", type=not_negative, default=0.1, metavar="X", help="of matrices (default: %(default)s)"
+        "--weight-decay",
+        type=non_negative,
+        default=0.1,
+        metavar="X",
+        help="weight decay of matrices (default: %(default)s)",
     )
     group.add_argument(
         "--clip",
         type=number(float, "above 0", lambda x: x > 0),
         default=1.0,
         metavar="X",
-        help="the most that the norm of the gradients may be; inf for no limit (default: %(default)s)",
+        help="maximum norm of the gradients; inf for no limit (default: %(default)s)",
     )
     group.add_argument(
         "--dtype",
         choices=DTYPES,
         default=dtypes.float32.name,
-        help="multiply matrices in this; weights are float32 (default: %(default)s)",
+        help="dtype of matrix products; weights are float32 (default: %(default)s)",
     )
-    group.add_argument("--seed", type=whole, default=1, metavar="N", help="default: %(default)s")
+    group.add_argument(
+        "--seed", type=non_negative_int, default=1, metavar="N", help="random seed (default: %(default)s)"
+    )
 
 
 def _add_running_options(group: argparse._ArgumentGroup) -> None:
     add_device_option(group)
-    group.add_argument("--eval", type=Path, metavar="TEXT", help="texts to take the loss of that are not learnt from")
+    group.add_argument("--eval", type=Path, metavar="TEXT", help="validation texts: a file or a folder")
     for name, default, what in (("eval", 250, "evaluate"), ("save", 250, "save"), ("log", 10, "print the loss")):
         group.add_argument(
             f"--{name}-every",
-            type=positive,
+            type=positive_int,
             default=default,
             metavar="N",
-            help=f"steps after which to {what} (default: %(default)s)",
+            help=f"{what} every N steps (default: %(default)s)",
         )
     group.add_argument(
         "--plot",
         type=Path,
         metavar="FILE",
-        help="draw the loss there at the end, as .png, .svg or .pdf; needs the extra plot",
+        help="plot the loss to a .png, .svg or .pdf file at the end; needs the extra plot",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train.
 
-    Returns:  0 at the end of the run; 128 and the signal's number where SIGTERM or SIGHUP has stopped it
-    Raises:  TallowError, OSError for what cannot be used; KeyboardInterrupt once a run that Ctrl-C has stopped is saved
+    Returns:  0 at the end of the run; 128 plus the signal's number if SIGTERM or SIGHUP stopped it
+    Raises:  TallowError, OSError for invalid input; KeyboardInterrupt once a run that Ctrl-C stopped is saved
     """
     if arguments.plot is not None:
         check_plot(arguments.plot)
+    config = lora_config(arguments)
     processes = Processes.join()
     is_first = processes.rank == 0
     device = processes.device(arguments.device)
     if is_first:
-        _claim(arguments.out, arguments.resume)
+        _check_inputs(arguments)
     model = _known_model(arguments, device)
+    adapter = adapted(model, config, arguments.seed)
+    if is_first:
+        arguments.out.mkdir(parents=True, exist_ok=True)
     corpus = _corpus(arguments, model, processes)
     if model is None:
         model = _new_model(arguments, corpus, device)
-    training = _training(arguments, model, corpus, processes)
+    training = _training(arguments, model, adapter, corpus, processes)
     if is_first:
-        parameters = sum(each.numel() for each in model.parameters())
+        parameters = sum(each.numel() for each in model.parameters() if each.requires_grad)
         where = f" in {processes.size} processes" if processes.size > 1 else ""
         report(f"{parameters} parameters, {len(corpus.tokens)} tokens{where}; from step {training.step}")
-    with interruption() as stop:  # a signal that comes while the model is written waits for that
+    with interruption() as stop:  # a signal that arrives while the model is written is deferred
         finished = _follow(training, arguments, stop, quiet=not is_first)
         if is_first:
-            export(model, arguments.out)
-            going_on = "" if finished else "; go on with --resume"
-            report(f"{arguments.out} has the model of step {training.step}{_curve(training)}{going_on}")
+            if adapter is None:
+                export(model, arguments.out)
+            else:
+                adapter.save_pretrained(arguments.out)
+            to_resume = "" if finished else "; continue with --resume"
+            what = "model" if adapter is None else "adapter"
+            report(f"{arguments.out} has the {what} of step {training.step}{_curve(training)}{to_resume}")
         processes.wait()
     if finished:
         return 0
-    if stop.signal in (None, signal.SIGINT):  # None in processes that others have told to stop
+    if stop.signal in (None, signal.SIGINT):  # None in processes that other ranks told to stop
         raise KeyboardInterrupt
     return SIGNALLED + stop.signal
 
 
 def _follow(training: LanguageModelTraining, arguments: argparse.Namespace, stop: Stop, *, quiet: bool) -> bool:
-    """Take the remaining steps; whether the run has come to its end. The plot is drawn however it ends."""
+    """Take the remaining steps and return whether the run is complete. The plot is drawn even after an error."""
     try:
         return follow(
             training, _describe, every=arguments.log_every, tokens=training.tokens_per_step, quiet=quiet, stop=stop
@@ -208,7 +243,7 @@ def _follow(training: LanguageModelTraining, arguments: argparse.Namespace, stop
 
 
 def _curve(training: LanguageModelTraining) -> str:
-    """How the loss went, in words and, where stderr can print it, as a line of blocks."""
+    """Return the loss curve as text, with a sparkline if stderr can print it."""
     losses = [row[1] for row in training.history]
     if not losses:
         return ""
@@ -220,55 +255,75 @@ def _curve(training: LanguageModelTraining) -> str:
     return f"; loss {losses[0]:.4f} to {losses[-1]:.4f}{line}"
 
 
-def _claim(out: Path, resume: bool) -> None:
-    """Make the folder, and see that no other run or model is in it."""
-    out.mkdir(parents=True, exist_ok=True)
-    held = [name for name in (CHECKPOINT, CONFIG) if (out / name).exists()]
-    if resume and CHECKPOINT not in held:
-        raise ArgumentError(f"{out} has no {CHECKPOINT} to go on from", mend="leave out --resume")
-    if held and not resume:
-        raise ArgumentError(f"{out} has a {held[0]} already", mend="go on with --resume, or choose another folder")
+def _check_inputs(arguments: argparse.Namespace) -> None:
+    """Check the paths, before anything is written.
+
+    Raises:  ArgumentError if --out contains another run or model, or no run to resume; DatasetError, OSError for texts
+             that are missing or not UTF-8
+    """
+    _check_out(arguments.out, arguments.resume)
+    for _ in documents([*arguments.texts, *([arguments.eval] if arguments.eval else [])]):
+        pass  # reading a text checks it
+    if arguments.tokenizer is not None and not arguments.tokenizer.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(arguments.tokenizer))
+
+
+def _check_out(out: Path, resume: bool) -> None:
+    existing = [name for name in (CHECKPOINT, CONFIG, ADAPTER_CONFIG) if (out / name).exists()]
+    if resume and CHECKPOINT not in existing:
+        raise ArgumentError(f"{out} has no {CHECKPOINT} to resume", hint="omit --resume")
+    if existing and not resume:
+        raise ArgumentError(
+            f"{out} already has a {existing[0]}", hint="continue with --resume, or choose another folder"
+        )
 
 
 def _known_model(arguments: argparse.Namespace, device: str) -> CausalLM | None:
-    """What --model names."""
+    """Load the model that --model names, if any."""
     if arguments.model is None:
         return None
     for name in (*SIZES, "vocab", "tokenizer"):
         if getattr(arguments, name) is not None:
-            raise ArgumentError(f"--{name} with --model", mend="the model has sizes and a vocabulary of its own")
-    folder = local_model(arguments.model)
-    if folder.is_file():
-        raise ArgumentError(f"{folder} is a file", mend="make a folder of it: tallow convert FILE FOLDER")
-    return load_language_model(str(folder), dtypes.float32.name, device)
+            raise ArgumentError(f"--{name} with --model", hint="omit it: the model has its own sizes and vocabulary")
+    path = local_model(arguments.model)
+    if not path.is_file():
+        return load_language_model(str(path), dtypes.float32.name, device)
+    if not arguments.lora:
+        raise ArgumentError(
+            f"{path} is a file, whose weights cannot be trained",
+            hint="train an adapter with --lora, or convert it to a folder: tallow convert FILE FOLDER",
+        )
+    return load_language_model(str(path), None, device)
 
 
 @dataclass(frozen=True)
 class _Corpus:
-    """What is learnt from, and evaluated on, in tokens of a vocabulary that has `size` ids and maybe a mark."""
+    """Training and validation tokens, and the vocabulary's size and end-of-text id, if it has one."""
 
     size: int
-    mark: int | None
+    end_of_text: int | None
     tokens: Tokens
-    held_out: Tokens | None
+    validation_tokens: Tokens | None
 
 
 def _corpus(arguments: argparse.Namespace, model: CausalLM | None, processes: Processes) -> _Corpus:
-    """Rank 0 reads the texts, and tells the others."""
+    """Read the texts on rank 0 and broadcast the tokens."""
     words = _vocabulary(arguments, model) if processes.rank == 0 else None
 
     def tokens(*paths: Path) -> Tokens | None:
         return tokens_of(documents(paths), words) if words is not None and all(paths) else None
 
-    size, mark = processes.tell(None if words is None else (words.size, words.mark))
-    learnt_from, held_out = processes.tell_array(tokens(*arguments.texts)), processes.tell_array(tokens(arguments.eval))
-    assert learnt_from is not None
-    if model is not None and max(learnt_from.max(), 0 if held_out is None else held_out.max()) >= model.vocab_size:
+    size, end_of_text = processes.broadcast(None if words is None else (words.size, words.end_of_text))
+    training_tokens = processes.broadcast_array(tokens(*arguments.texts))
+    validation_tokens = processes.broadcast_array(tokens(arguments.eval))
+    assert training_tokens is not None
+    highest = max(training_tokens.max(), 0 if validation_tokens is None else validation_tokens.max())
+    if model is not None and highest >= model.vocab_size:
         raise ArgumentError(
-            f"the tokenizer of {model.folder} has {size} tokens, its model {model.vocab_size}",
-            mend="take the tokenizer that belongs to the model",
+            f"the tokenizer of {model.folder} has {size} tokens, but the model has {model.vocab_size}",
+            hint="use the tokenizer that the model was trained with",
         )
-    return _Corpus(size, mark, learnt_from, held_out)
+    return _Corpus(size, end_of_text, training_tokens, validation_tokens)
 
 
 def _new_model(arguments: argparse.Namespace, corpus: _Corpus, device: str) -> Llama:
@@ -276,44 +331,49 @@ def _new_model(arguments: argparse.Namespace, corpus: _Corpus, device: str) -> L
     config = LlamaConfig(
         vocab_size=corpus.size,
         hidden_size=width,
-        # Three matrices in place of two: Shazeer 2020, arXiv:2002.05202, section 3
+        # Three matrices instead of two: Shazeer 2020, arXiv:2002.05202, section 3
         intermediate_size=math.ceil(8 * width / 3 / INNER_MULTIPLE) * INNER_MULTIPLE,
         num_hidden_layers=layers,
         num_attention_heads=heads,
         num_key_value_heads=heads,
         max_position_embeddings=arguments.context or CONTEXT,
         tie_word_embeddings=True,
-        bos_token_id=corpus.mark or 0,
-        eos_token_id=() if corpus.mark is None else (corpus.mark,),
+        bos_token_id=corpus.end_of_text or 0,
+        eos_token_id=() if corpus.end_of_text is None else (corpus.end_of_text,),
     )
     manual_seed(arguments.seed)
     return Llama(config, device=device)
 
 
 def _vocabulary(arguments: argparse.Namespace, model: CausalLM | None) -> Vocabulary:
-    """What the texts are told in; a new model's is written to its folder."""
+    """Return the vocabulary. That of a new model is also written to its folder."""
     out = arguments.out
     if model is not None:
         assert model.folder is not None
         return vocabulary.read(model.folder)
     if arguments.tokenizer is None and arguments.vocab is None:
-        return vocabulary.of_bytes() if arguments.resume else vocabulary.write_bytes(out)
+        return vocabulary.byte_vocabulary() if arguments.resume else vocabulary.write_byte_vocabulary(out)
     if arguments.resume:
         return vocabulary.read(out)
     if arguments.tokenizer is not None:
         return vocabulary.copy(arguments.tokenizer, out)
-    return vocabulary.write_learnt(documents(arguments.texts), arguments.vocab, out)
+    return vocabulary.write_learned(documents(arguments.texts), arguments.vocab, out)
 
 
 def _training(
-    arguments: argparse.Namespace, model: CausalLM, corpus: _Corpus, processes: Processes
+    arguments: argparse.Namespace,
+    model: CausalLM,
+    adapter: PeftModel | None,
+    corpus: _Corpus,
+    processes: Processes,
 ) -> LanguageModelTraining:
-    """The run, as it begins or as it was left."""
+    """Return the run, at its start or resumed."""
     context = arguments.context or min(CONTEXT, model.context_length)
     if context > model.context_length:
-        raise ArgumentError(f"--context {context}; the model reads {model.context_length} tokens")
+        raise ArgumentError(f"--context {context} exceeds the model's context of {model.context_length} tokens")
     rows = Rows(corpus.tokens, context, arguments.seed)
-    rate = arguments.learning_rate or LEARNING_RATES[arguments.model is None]
+    default_rate = NEW_RATE if arguments.model is None else TUNING_RATE if adapter is None else ADAPTER_RATE
+    rate = arguments.learning_rate or default_rate
     settings = LanguageModelSettings(
         seed=arguments.seed,
         steps=arguments.steps,
@@ -328,6 +388,7 @@ def _training(
         context=context,
         dtype=arguments.dtype,
         model=asdict(model.config),
+        adapter=None if adapter is None else _settings_of(adapter),
         texts=rows.digest(),
     )
     training = LanguageModelTraining(
@@ -336,17 +397,22 @@ def _training(
         rows,
         arguments.out / CHECKPOINT,
         processes,
-        None if corpus.held_out is None else Rows(corpus.held_out, context),
+        None if corpus.validation_tokens is None else Rows(corpus.validation_tokens, context),
         arguments.accumulate,
     )
     if arguments.resume:
         training.resume()
     else:
-        training.save()  # now, rather than after hours, it is known whether that can be written
+        training.save()  # fail now rather than after hours if it cannot be written
     return training
 
 
+def _settings_of(adapter: PeftModel) -> dict[str, Any]:
+    """Return the entries of an adapter's config that determine a run: not the path of its model."""
+    return asdict(replace(adapter.peft_config[adapter.active_adapter], base_model_name_or_path=None))
+
+
 def _describe(row: list[float]) -> str:
-    step, loss, *held_out = row
-    said = "".join(f", loss of --eval {each:.4f}, perplexity {np.exp(each):.2f}" for each in held_out)
-    return f"after step {step:.0f}: mean loss {loss:.4f}{said}"
+    step, loss, *validation = row
+    evaluation = "".join(f", validation loss {each:.4f}, perplexity {np.exp(each):.2f}" for each in validation)
+    return f"after step {step:.0f}: mean loss {loss:.4f}{evaluation}"

@@ -1,10 +1,10 @@
-"""`tallow transcribe`: write down what is said in sound files.
+"""`tallow transcribe`: transcribe speech in audio files.
 
-Without --model a small one that comes with tallow is used; it knows about a hundred words.
+Without --model, uses a small built-in model that knows about a hundred words.
 
-The text goes to stdout, segment by segment, or with --output-dir to files named as the sounds are; progress and speed
-go to stderr. WAV files of 16 kHz are read as they are; others need the extra `audio`. The file - is stdin. A file that
-cannot be read is reported, and the others are transcribed; the exit status is 1 then.
+The text goes to stdout, segment by segment, or with --output-dir to files named after the audio files; progress and
+speed go to stderr. WAV files at 16 kHz work without extras; other files need the extra `audio`. The file - is stdin. If
+a file cannot be read, the command reports the error, continues with the other files, and exits with status 1.
 """
 
 from __future__ import annotations
@@ -30,77 +30,98 @@ STDIN = "-"
 FAILED = 1
 FALLBACKS = (0.2, 0.4, 0.6, 0.8, 1.0)  # the temperatures after --temperature 0
 
-is_positive = number(int, "1 or more", lambda n: n >= 1)
-is_threshold = number(float, "a number", lambda n: n == n)
+positive_int = number(int, "1 or more", lambda n: n >= 1)
+threshold = number(float, "a number", lambda n: n == n)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a sound file, or - for stdin")
+    """Add the options of `tallow transcribe`."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="an audio file, or - for stdin")
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
-        help="the folder of a Whisper, owner/repository of the Hub, OpenAI's .pt or whisper.cpp's .bin "
-        f"(default: the one that comes with tallow; it knows {spoken.KNOWS})",
+        help="a Whisper model: its folder, owner/repository on the Hugging Face Hub, OpenAI's .pt or whisper.cpp's "
+        ".bin "
+        f"(default: the built-in model, which knows {spoken.KNOWS})",
     )
     model.add_argument(
-        "--tokenizer", metavar="FILE", help="tokenizer.json or .tiktoken (default: that beside the model)"
+        "--tokenizer", metavar="FILE", help="tokenizer.json or .tiktoken (default: the file in the model's folder)"
     )
     add_loading_options(model)
     output = parser.add_argument_group("output")
-    output.add_argument("--format", choices=WRITERS, default="txt", help="(default: %(default)s)")
-    output.add_argument("--output-dir", metavar="DIR", help="write a file for each sound there (default: to stdout)")
+    output.add_argument("--format", choices=WRITERS, default="txt", help="output format (default: %(default)s)")
     output.add_argument(
-        "--word-timestamps", action="store_true", help="tell when each word was said; see --format json"
+        "--output-dir", metavar="DIR", help="write one file per audio file to this folder (default: print to stdout)"
+    )
+    output.add_argument(
+        "--word-timestamps", action="store_true", help="compute the time of each word; shown by --format json"
     )
     text = parser.add_argument_group("text")
-    text.add_argument("--language", help="a code or an English name (default: found out)")
-    text.add_argument("--task", choices=TASKS, default="transcribe", help="translate is to English")
+    text.add_argument("--language", help="language code or English name (default: detected)")
     text.add_argument(
-        "--initial-prompt", metavar="TEXT", help="what could come before, such as names that will be said"
+        "--task", choices=TASKS, default="transcribe", help="translate means to English (default: %(default)s)"
     )
-    text.add_argument("--carry-initial-prompt", action="store_true", help="it is context all along")
-    text.add_argument("--no-context", action="store_true", help="what was said before is no context of what follows")
+    text.add_argument(
+        "--initial-prompt", metavar="TEXT", help="text that could precede the audio, such as names to expect"
+    )
+    text.add_argument("--carry-initial-prompt", action="store_true", help="use the initial prompt for every window")
+    text.add_argument("--no-context", action="store_true", help="do not use previous text as context")
     text.add_argument(
         "--batch-size",
         metavar="N",
-        type=is_positive,
+        type=positive_int,
         default=1,
-        help="hear so many times thirty seconds at once, each without what was said before (default: %(default)s)",
+        help="number of 30-second windows per batch; above 1, without previous text as context (default: %(default)s)",
     )
-    text.add_argument("--without-timestamps", action="store_true", help="text only")
+    text.add_argument("--without-timestamps", action="store_true", help="do not predict timestamps")
     text.add_argument(
-        "--clip", metavar="S", type=float, nargs="+", default=[0.0], help="only these parts: start end start end ..."
+        "--clip",
+        metavar="S",
+        type=float,
+        nargs="+",
+        default=[0.0],
+        help="transcribe only these parts, in seconds: start end start end ...",
     )
     _add_search_options(parser)
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
-    search = parser.add_argument_group("search")
+    search = parser.add_argument_group("decoding")
     search.add_argument(
         "--temperature",
         metavar="T",
         type=number(float, "0 or more", lambda t: 0 <= t < float("inf")),
         default=0.0,
-        help="0 takes the likeliest text, and bolder ones only where it is bad (default: %(default)s)",
+        help="sampling temperature; 0 is greedy, with fallback to higher values if the text fails a threshold "
+        "(default: %(default)s)",
     )
-    search.add_argument("--beam-size", metavar="N", type=is_positive, help="go on with so many texts at once")
-    search.add_argument("--patience", metavar="P", type=float, help="end with so many times the beams' texts")
-    search.add_argument("--length-penalty", metavar="A", type=float, help="0 to 1 (default: compare by mean)")
-    search.add_argument("--best-of", metavar="N", type=is_positive, help="of so many texts that are drawn")
-    search.add_argument("--seed", metavar="N", type=int, help="of what is drawn (default: a random one)")
+    search.add_argument("--beam-size", metavar="N", type=positive_int, help="number of beams")
+    search.add_argument(
+        "--patience", metavar="P", type=float, help="stop beam search after P times --beam-size finished texts"
+    )
+    search.add_argument(
+        "--length-penalty",
+        metavar="A",
+        type=float,
+        help="length penalty of beam search, 0 to 1 (default: compare by mean log probability)",
+    )
+    search.add_argument(
+        "--best-of", metavar="N", type=positive_int, help="number of samples to choose from at temperatures above 0"
+    )
+    search.add_argument("--seed", metavar="N", type=int, help="random seed (default: random)")
     for name, default, meaning in (
-        ("--compression-ratio-threshold", 2.4, "a text above repeats itself"),
-        ("--logprob-threshold", -1.0, "a text below is unlikely"),
-        ("--no-speech-threshold", 0.6, "an unlikely text above is none"),
+        ("--compression-ratio-threshold", 2.4, "above it, a text repeats itself and is decoded again"),
+        ("--logprob-threshold", -1.0, "below it, a text is improbable and is decoded again"),
+        ("--no-speech-threshold", 0.6, "above it, an improbable text counts as silence"),
     ):
         search.add_argument(
-            name, metavar="X", type=is_threshold, default=default, help=f"{meaning} (default: %(default)s)"
+            name, metavar="X", type=threshold, default=default, help=f"{meaning} (default: %(default)s)"
         )
     search.add_argument(
         "--hallucination-silence-threshold",
         metavar="S",
-        type=is_threshold,
-        help="leave out unlikely words in silences of so many seconds; with --word-timestamps",
+        type=threshold,
+        help="drop improbable words in silences longer than S seconds; needs --word-timestamps",
     )
 
 
@@ -108,18 +129,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Transcribe each file.
 
     Returns:  1 if a file could not be read, else 0
-    Raises:  TallowError, OSError for what else cannot be used; KeyboardInterrupt
+    Raises:  TallowError, OSError for other invalid input; KeyboardInterrupt
     """
     paths = _output_paths(arguments)
     started = time.perf_counter()
     model = _load(arguments)
     report(f"loaded {arguments.model or 'spoken'} in {time.perf_counter() - started:.2f} s")
     if arguments.model is None:
-        report(f"it knows {spoken.KNOWS}; for all speech, --model openai/whisper-tiny")
+        report(f"the built-in model knows {spoken.KNOWS}; for general speech use --model openai/whisper-tiny")
     failed = []
     for name, path in zip(arguments.files, paths, strict=True):
         try:
-            # Reads all of the file.
+            # Reads the whole file.
             transcription = Transcription(model, _sound(name), **_options(arguments))
         except (AudioError, MissingPackageError, OSError) as error:
             failed.append(name)
@@ -133,7 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(transcription: Transcription, name: str, path: str | None, form: str) -> None:
-    """Transcribe a file, and print the text or write it to `path`."""
+    """Transcribe a file, then print the text or write it to `path`."""
     started = time.perf_counter()
     with Progress(transcription.duration_s, name, "s") as progress:
         for segment in transcription:
@@ -150,7 +171,7 @@ def _write(transcription: Transcription, name: str, path: str | None, form: str)
 
 
 def _put(text: str, path: str | None, form: str) -> None:
-    """A whole transcript, to a file or stdout."""
+    """Write a whole transcript to a file or stdout."""
     if path is not None:
         with atomic_write(path) as file:
             file.write(text.encode())
@@ -159,31 +180,31 @@ def _put(text: str, path: str | None, form: str) -> None:
         write_json(text)
     else:
         sys.stdout.write(text)
-    sys.stdout.flush()  # what is reported next comes after it
+    sys.stdout.flush()  # the next message on stderr comes after it
 
 
 def _load(arguments: argparse.Namespace) -> Whisper:
     dtype = DTYPES.get(arguments.dtype)
     if arguments.model is None:
         if arguments.tokenizer is not None:
-            raise ArgumentError(
-                "--tokenizer without --model", mend="pass both, or neither for the model of tallow's own"
-            )
-        return spoken.load(dtype, arguments.device)
-    model = Whisper.from_pretrained(arguments.model, dtype, arguments.device)
+            raise ArgumentError("--tokenizer without --model", hint="pass both, or neither to use the built-in model")
+        return spoken.load(dtype, arguments.device, quant=arguments.quant)
+    model = Whisper.from_pretrained(arguments.model, dtype, arguments.device, quant=arguments.quant)
     if arguments.tokenizer is not None:
         model.tokenizer = WhisperTokenizer.load(arguments.tokenizer, model.config.vocab_size)
     return model
 
 
 def _output_paths(arguments: argparse.Namespace) -> list[str | None]:
-    """Where each transcript goes; None for stdout.  Raises: ArgumentError where two would be one file"""
+    """Return the path of each transcript; None for stdout.  Raises: ArgumentError if two paths are equal"""
     folder = arguments.output_dir
     if folder is None:
         return [None] * len(arguments.files)
     names = [os.path.splitext(os.path.basename(name))[0] if name != STDIN else "stdin" for name in arguments.files]
     if len(set(names)) < len(names):
-        raise ArgumentError(f"two files of one name for --output-dir {folder}", mend="transcribe them one by one")
+        raise ArgumentError(
+            f"two files have the same name in --output-dir {folder}", hint="transcribe them one at a time"
+        )
     os.makedirs(folder, exist_ok=True)
     return [os.path.join(folder, f"{name}.{arguments.format}") for name in names]
 
@@ -195,7 +216,7 @@ def _sound(name: str) -> Sound:
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """For `Transcription`."""
+    """Return the options for `Transcription`."""
     temperature = arguments.temperature
     names = (
         *("task", "language", "initial_prompt", "carry_initial_prompt", "word_timestamps", "without_timestamps"),
@@ -204,7 +225,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     return {name: getattr(arguments, name) for name in names} | {
         "temperature": (temperature, *(t for t in FALLBACKS if t > temperature)),
-        # What the model that comes with tallow knows are commands, which tell nothing of each other.
+        # The built-in model knows commands, which do not depend on each other.
         "condition_on_previous_text": arguments.model is not None and not arguments.no_context,
         "clip_timestamps": arguments.clip,
     }

@@ -1,4 +1,4 @@
-"""Running PyTorch code unchanged: `import torch` gives tallow, natively and in a browser.
+"""Run PyTorch code unchanged: `import torch` gives tallow, natively and in a browser.
 
     import tallow.compat
     tallow.compat.install_torch()
@@ -6,11 +6,11 @@
     import torch                      # tallow from here on
     import torch.nn.functional as F
 
-`python -m tallow.compat train.py --epochs 3` does the same for a script that knows nothing of tallow.
+`python -m tallow.compat train.py --epochs 3` does the same for an unmodified script.
 """
 
 from tallow.compat.stand_in import install_torch, uninstall_torch
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 
 __all__ = ["install_torch", "uninstall_torch"]
 

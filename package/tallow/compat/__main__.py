@@ -1,4 +1,4 @@
-"""python -m tallow.compat: run a PyTorch program on tallow."""
+"""Run a PyTorch program on tallow: `python -m tallow.compat`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from tallow.compat.stand_in import install_torch
 
 
 def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
     parser = argparse.ArgumentParser(
         prog="python -m tallow.compat",
-        description="Run a program that was written for PyTorch on tallow: its `import torch` gives tallow.",
+        description="Run a program written for PyTorch on tallow: its `import torch` gives tallow.",
     )
-    parser.add_argument("-m", action="store_true", dest="is_module", help="PROGRAM is a module's name, as in python -m")
+    parser.add_argument("-m", action="store_true", dest="is_module", help="PROGRAM is a module name, as in python -m")
     parser.add_argument("program", metavar="PROGRAM", help="a script; a folder or zip file with a __main__.py")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="the program's own arguments")
     options = parser.parse_args(argv)
     if not options.is_module and not os.path.exists(options.program):
-        parser.error(f"there is no file {options.program!r}; for a module, use -m")
+        parser.error(f"file not found: {options.program!r}; for a module, use -m")
     install_torch()
     sys.argv = [options.program, *options.args]
     if options.is_module:
         sys.path[0] = os.getcwd()
         runpy.run_module(options.program, run_name="__main__", alter_sys=True)
     else:
-        if os.path.isfile(options.program):  # runpy sees to folders and zip files
+        if os.path.isfile(options.program):  # runpy does it for folders and zip files
             sys.path[0] = os.path.dirname(os.path.abspath(options.program))
         runpy.run_path(options.program, run_name="__main__")
 

@@ -1,4 +1,4 @@
-"""torch.nn.attention: which of PyTorch's attention kernels may be used. tallow has one, which serves for all."""
+"""torch.nn.attention: select attention kernels. tallow has one implementation, so the selection has no effect."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(Enum):
+    """The attention kernels of PyTorch."""
+
     ERROR = -1
     MATH = 0
     FLASH_ATTENTION = 1
@@ -20,5 +22,5 @@ class SDPBackend(Enum):
 
 @contextmanager
 def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False) -> Iterator[None]:
-    """A block in which attention computes as it does elsewhere."""
+    """Do nothing: attention computes the same inside the block."""
     yield

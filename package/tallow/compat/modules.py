@@ -1,8 +1,8 @@
-"""Which module of PyTorch's is which of tallow's."""
+"""The tallow module for each PyTorch module."""
 
 from __future__ import annotations
 
-# Written as entry points are: "module", or "module:object" where tallow needs no module of its own.
+# Written as entry points are: "module", or "module:object" where tallow has an object in place of a module.
 MODULES = {
     "torch": "tallow",
     "torch.accelerator": "tallow.accelerator",
@@ -55,7 +55,7 @@ _FILES_OF_MODULES = (
     "normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
 )
 for _file in _FILES_OF_MODULES.split():
-    MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # whichever file of tallow's has it
+    MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # the files of tallow.nn differ
 for _file in ("bernoulli", "categorical", "distribution", "independent", "normal", "uniform"):
     MODULES[f"torch.distributions.{_file}"] = "tallow.distributions"
 for _file in ("dataloader", "dataset", "distributed", "sampler"):

@@ -1,4 +1,4 @@
-"""torch.nn.modules.utils: a size as a tuple, for each number of dims."""
+"""torch.nn.modules.utils: convert a size to a tuple with one number for each dim."""
 
 from __future__ import annotations
 

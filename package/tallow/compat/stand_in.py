@@ -1,4 +1,4 @@
-"""tallow under the name `torch`: a finder for `sys.meta_path`, and the modules it makes."""
+"""tallow under the name `torch`: a finder for `sys.meta_path`, and the modules that it creates."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ROOT = "torch"
 
 
 class StandIn(ModuleType):
-    """A module of PyTorch's that answers with what tallow has under its names.
+    """A module with the name of a PyTorch module and the attributes of a tallow module.
 
-    What is set on it is set on tallow: `torch.backends.cudnn.benchmark = True`.
+    Setting an attribute sets it on tallow: `torch.backends.cudnn.benchmark = True`.
     """
 
-    __tallow__: Any  # the module, or the object, that it stands for
+    __tallow__: Any  # the tallow module or object that it stands for
 
     def __init__(self, name: str, stands_for: Any) -> None:
         super().__init__(name, stands_for.__doc__)
@@ -35,15 +35,15 @@ class StandIn(ModuleType):
         if path in OWN:
             return _resolve(OWN[path])
         if name == "__all__":
-            return [listed for listed in dir(self) if not listed.startswith("_")]
+            return [public for public in dir(self) if not public.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        found = getattr(self.__tallow__, name, _MISSING)
-        if found is _MISSING or isinstance(found, ModuleType):  # a module of tallow's that PyTorch does not have
+        value = getattr(self.__tallow__, name, _MISSING)
+        if value is _MISSING or isinstance(value, ModuleType):  # a tallow module that PyTorch does not have
             raise MissingNameError(_lacks(path))
-        if callable(found):
-            self.__dict__[name] = found  # the next time Python finds it by itself; settings, though, may change
-        return found
+        if callable(value):
+            self.__dict__[name] = value  # faster the next time; other values are settings, which may change
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__") or isinstance(value, StandIn):  # as the import system does
@@ -63,20 +63,24 @@ _MISSING = object()
 
 
 class TorchFinder(MetaPathFinder, Loader):
-    """Finds `torch` and all below it.
+    """A finder for `torch` and its submodules.
 
     Attributes:
-        replaced: PyTorch's own modules that were imported before, for when the finder leaves.
+        replaced: PyTorch's own modules that were imported before, to restore later.
     """
 
     def __init__(self, replaced: dict[str, ModuleType]) -> None:
         self.replaced = replaced
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        """Return the spec of `torch` or of a module below it.
+
+        Raises:  MissingModuleError for a module of PyTorch that tallow does not have
+        """
         if fullname != ROOT and not fullname.startswith(f"{ROOT}."):
             return None
         if fullname not in MODULES:
-            # Without the name in it, which would let `from torch import fx` swallow the message.
+            # Without `name=`: with it, `from torch import fx` would replace the message.
             raise MissingModuleError(_lacks(fullname))
         return ModuleSpec(fullname, self, origin=f"tallow, which stands in for {ROOT}", is_package=True)
 
@@ -84,7 +88,7 @@ class TorchFinder(MetaPathFinder, Loader):
         return StandIn(spec.name, _resolve(MODULES[spec.name]))
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to run."""
+        """Do nothing: the module is complete."""
 
     def __enter__(self) -> Self:
         return self
@@ -94,16 +98,18 @@ class TorchFinder(MetaPathFinder, Loader):
 
 
 def install_torch(*, replace: bool = False) -> TorchFinder:
-    """Let `import torch`, and every module of PyTorch's that tallow has, give tallow.
+    """Make `import torch` give tallow, and likewise every PyTorch submodule that tallow supports.
 
-    It holds until `uninstall_torch`, or the end of a block: `with install_torch(): import model`. What was imported
-    meanwhile keeps its names. Installing twice is installing once.
+    It lasts until `uninstall_torch`, or the end of a block: `with install_torch(): import model`. Modules imported
+    meanwhile keep their names. A second call has no effect.
 
-    What tallow does not have is an error that names it: a ModuleNotFoundError at an import, an AttributeError else.
+    Using something that tallow lacks raises an error that names it: ModuleNotFoundError for a module, AttributeError
+    for a name.
 
     Args:
-        replace: take the place of PyTorch where it is imported already; modules that hold it keep it.
-    Raises:  GraphError if PyTorch is imported already, unless `replace`
+        replace: replace PyTorch if it is imported already; modules that refer to it keep it.
+
+    Raises: GraphError if PyTorch is imported already, unless `replace`.
 
     Example:
         >>> import tallow.compat
@@ -118,18 +124,18 @@ def install_torch(*, replace: bool = False) -> TorchFinder:
     imported = _modules_of_torch()
     if imported and not replace:
         raise GraphError(
-            f"install_torch: PyTorch itself is imported already, from {getattr(imported.get(ROOT), '__file__', '?')}",
-            mend="call install_torch() before the first `import torch`, or install_torch(replace=True)",
+            f"install_torch: PyTorch is imported already, from {getattr(imported.get(ROOT), '__file__', '?')}",
+            hint="call install_torch() before the first `import torch`, or install_torch(replace=True)",
         )
-    made = TorchFinder(imported)
+    finder = TorchFinder(imported)
     for name in imported:
         del sys.modules[name]
-    sys.meta_path.insert(0, made)
-    return made
+    sys.meta_path.insert(0, finder)
+    return finder
 
 
 def uninstall_torch() -> None:
-    """Give the name `torch` back: to PyTorch if it was imported before, else to whoever is imported next."""
+    """Undo `install_torch`: the name `torch` means PyTorch again, the imported module if there was one."""
     for finder in [finder for finder in sys.meta_path if isinstance(finder, TorchFinder)]:
         sys.meta_path.remove(finder)
         for name in _modules_of_torch():
@@ -142,12 +148,12 @@ def _modules_of_torch() -> dict[str, ModuleType]:
 
 
 def _resolve(place: str) -> Any:
-    """What an entry of `MODULES` stands for, written as entry points are: "tallow.backends:cudnn"."""
+    """Return the module or object of an entry of `MODULES`, such as "tallow.backends:cudnn"."""
     home, _, attributes = place.partition(":")
-    found = importlib.import_module(home)
+    value: Any = importlib.import_module(home)
     for attribute in filter(None, attributes.split(".")):
-        found = getattr(found, attribute)
-    return found
+        value = getattr(value, attribute)
+    return value
 
 
 def _lacks(path: str) -> str:

@@ -1,14 +1,14 @@
-"""torch.types: names for annotations."""
+"""torch.types: type aliases for annotations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 from tallow.devices import device
 from tallow.dtypes import dtype
-from tallow.size import Size
-from tallow.tensor import Tensor
 
 __all__ = ["Device", "Number", "Tensor", "_TensorOrTensors", "_bool", "_device", "_dtype", "_float", "_int", "_size"]
 

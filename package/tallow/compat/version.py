@@ -1,4 +1,4 @@
-"""torch.version, and `torch.__version__`: the PyTorch whose API tallow has, and that it is tallow."""
+"""torch.version and `torch.__version__`: the PyTorch version whose API tallow follows, and that of tallow."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from tallow import __version__ as tallow_version
 
-PYTORCH = "2.13.0"  # what the parity tests compare with
+PYTORCH = "2.13.0"  # the version that the parity tests compare with
 
 
 class TorchVersion(str):
-    """A version that compares as a version, not as text: TorchVersion("2.13.0") > "2.2"."""
+    """A version string that compares by number: TorchVersion("2.13.0") > "2.2"."""
 
     def _key(self, other: Any) -> tuple[list[int], list[int]] | None:
         if isinstance(other, str):
@@ -38,7 +38,7 @@ class TorchVersion(str):
 
 
 def _release(version: str) -> list[int]:
-    """The numbers before any suffix, without zeros at the end: [2, 13] of "2.13.0+tallow"."""
+    """Return the numbers before any suffix, without trailing zeros: [2, 13] for "2.13.0+tallow"."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     numbers = [int(n) for n in match[0].split(".")] if match else []
     while numbers and numbers[-1] == 0:
@@ -47,7 +47,7 @@ def _release(version: str) -> list[int]:
 
 
 __version__ = TorchVersion(f"{PYTORCH}+tallow.{tallow_version}")
-cuda: str | None = None  # that PyTorch would have been built with
+cuda: str | None = None  # the CUDA version of a PyTorch build
 hip: str | None = None
 git_version = "tallow"
 debug = False

@@ -1,6 +1,6 @@
-"""torch.cuda: which GPUs there are, and what they are doing. Without one, the questions are answered with no.
+"""torch.cuda: query and control GPUs.
 
-What does something on a GPU raises DeviceError where there is none, saying what is missing.
+Without a GPU, queries return False or 0, and functions that need one raise DeviceError, which names what is missing.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from tallow import devices, random
+from tallow.core.lazy_names import names_of
 from tallow.devices import get_backend
 from tallow.errors import ArgumentError, DeviceError, OutOfMemoryError
-from tallow.names import names_of
 
 __all__ = [
     "CUDAGraph",
@@ -50,12 +50,12 @@ __all__ = [
 
 
 def _cupy() -> Any:
-    """Raises: DeviceError without CuPy or a GPU, with what is missing."""
+    """Return the module CuPy. Raises: DeviceError without CuPy or a GPU."""
     return get_backend("cuda").module
 
 
 def _index(device: Any) -> int:
-    """The number of a device, given as one, by name, as a number, or as None for the current one."""
+    """Return the index of a device, given as a device, a name, an index, or None for the current one."""
     if device is None:
         return current_device()
     target = devices.device("cuda", device) if isinstance(device, int) else devices.device(device)
@@ -65,7 +65,7 @@ def _index(device: Any) -> int:
 
 
 def device_count() -> int:
-    """How many GPUs there are; 0 without CuPy."""
+    """Return the number of GPUs; 0 without CuPy."""
     try:
         return _cupy().cuda.runtime.getDeviceCount()
     except DeviceError:
@@ -73,25 +73,27 @@ def device_count() -> int:
 
 
 def is_available() -> bool:
+    """Return whether there is a GPU."""
     return device_count() > 0
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether there is a GPU: bfloat16 is stored as such on any, and computed in float32."""
+    """Return whether there is a GPU; with `including_emulation=False`, one of compute capability 8.0 or later."""
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
 def current_device() -> int:
+    """Return the index of the current device."""
     return _cupy().cuda.runtime.getDevice()
 
 
 def set_device(device: Any) -> None:
-    """Make it the one that "cuda" without a number means."""
+    """Make a device the current one, which "cuda" without an index means."""
     _cupy().cuda.Device(_index(device)).use()
 
 
 class device:
-    """Within the block, "cuda" without a number means this device: `with tl.cuda.device(1):`."""
+    """Make a device the current one within a block: `with tl.cuda.device(1):`."""
 
     def __init__(self, device: Any) -> None:
         self.idx = _index(device)
@@ -105,63 +107,65 @@ class device:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until the device has done all that it was given."""
+    """Wait until the device has finished all its work."""
     _cupy().cuda.Device(_index(device)).synchronize()
 
 
 def get_device_properties(device: Any = None) -> SimpleNamespace:
-    """name, major, minor, total_memory (bytes) and multi_processor_count."""
-    given = _cupy().cuda.runtime.getDeviceProperties(_index(device))
+    """Return name, major, minor, total_memory (bytes) and multi_processor_count."""
+    properties = _cupy().cuda.runtime.getDeviceProperties(_index(device))
     return SimpleNamespace(
-        name=given["name"].decode(),
-        major=given["major"],
-        minor=given["minor"],
-        total_memory=given["totalGlobalMem"],
-        multi_processor_count=given["multiProcessorCount"],
+        name=properties["name"].decode(),
+        major=properties["major"],
+        minor=properties["minor"],
+        total_memory=properties["totalGlobalMem"],
+        multi_processor_count=properties["multiProcessorCount"],
     )
 
 
 def get_device_name(device: Any = None) -> str:
+    """Return the name of a device."""
     return get_device_properties(device).name
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """Return the compute capability of a device, such as (8, 0)."""
     properties = get_device_properties(device)
     return properties.major, properties.minor
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Bytes that are free on the device, and bytes that it has."""
+    """Return the free and the total memory of the device in bytes."""
     with _cupy().cuda.Device(_index(device)):
         return _cupy().cuda.runtime.memGetInfo()
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes in arrays on the device; 0 where none is available."""
+    """Return the memory of arrays on the device in bytes; 0 without a GPU."""
     return _pool(device).used_bytes() if is_available() else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that were in arrays at once, since the start or `reset_peak_memory_stats`."""
+    """Return the peak of `memory_allocated` since the start or `reset_peak_memory_stats`."""
     return _memory().peak(_index(device)) if is_available() else 0
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that were taken from the driver at once."""
+    """Return the peak of `memory_reserved` since the start or `reset_peak_memory_stats`."""
     return _memory().most_reserved(_index(device)) if is_available() else 0
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the peaks begin again with what there is now."""
+    """Reset the peaks to the current values."""
     _memory().reset_peak(_index(device))
 
 
 def _memory() -> Any:
-    return get_backend("cuda").memory  # type: ignore[attr-defined]  # of CuPy's backend
+    return get_backend("cuda").memory  # type: ignore[attr-defined]  # the CuPy backend has it
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes that were taken from the driver, in arrays or kept for the next ones; 0 where none is available."""
+    """Return the memory taken from the driver in bytes, in arrays or kept for later ones; 0 without a GPU."""
     return _pool(device).total_bytes() if is_available() else 0
 
 
@@ -171,25 +175,25 @@ def _pool(device: Any) -> Any:
 
 
 def empty_cache() -> None:
-    """Give memory that is not in arrays back to the driver."""
+    """Return memory that is not in arrays to the driver."""
     if is_available():
         _cupy().get_default_memory_pool().free_all_blocks()
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the numbers of all devices, which are drawn from one generator."""
+    """Seed the default generator, which serves all devices."""
     random.manual_seed(seed)
 
 
 manual_seed_all = manual_seed
 
-LATER = {"amp": "tallow.cuda.amp", "compile_kernel": "tallow.cuda.kernels:compile_kernel"}
-LATER |= {
+LAZY = {"amp": "tallow.cuda.amp", "compile_kernel": "tallow.cuda.kernels:compile_kernel"}
+LAZY |= {
     name: f"tallow.cuda.streams:{name}" for name in ("Event", "Stream", "current_stream", "default_stream", "stream")
 }
-LATER |= {
+LAZY |= {
     name: f"tallow.cuda.graphs:{name}"
     for name in ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
 }
 
-__getattr__, __dir__ = names_of(__name__, later=LATER)
+__getattr__, __dir__ = names_of(__name__, lazy=LAZY)

@@ -1,11 +1,11 @@
-"""torch.cuda.amp: `autocast` and `GradScaler` under their older names, for "cuda"."""
+"""torch.cuda.amp: `autocast` and `GradScaler` for "cuda", under their older names."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tallow import amp, dtypes
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 
 __all__ = ["GradScaler", "autocast"]
 

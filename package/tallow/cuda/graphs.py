@@ -1,17 +1,16 @@
-"""CUDA graphs of torch.cuda: what a stream was given once, given again as a whole.
+"""CUDA graphs, as in torch.cuda: capture the work given to a stream once, and replay it as a whole.
 
-A launch costs the host some microseconds, and small kernels are done sooner than the next one is launched. A graph is
-captured from a stream, which then notes what it is given and does nothing; a replay does all of it in one launch.
+A launch costs the host a few microseconds, and small kernels finish before the next one is launched. While a graph is
+captured, the stream records its work and does nothing; a replay does all of it with one launch.
 
-Captured are addresses, not tensors: a replay reads what then lies where the tensors of the capture lay, and writes its
-results where those of the capture lie. So inputs are copied into the tensors that were captured, and results read, or
-copied away, before the next replay. What depends on the host stays as it was at the capture: a Python number, a branch,
-random numbers.
+A graph holds addresses, not tensors: a replay reads the memory of the captured inputs, and overwrites the memory of the
+captured results. So copy new inputs into the captured tensors, and read or copy the results before the next replay.
+Everything that depends on the host stays as it was at the capture: Python numbers, branches, random numbers.
 
 A whole training step:
 
-    x, y = (tensor.to("cuda") for tensor in next(batches))        # the memory that every step reads
-    for _ in range(3):                                            # compiles kernels and makes what is made once
+    x, y = (tensor.to("cuda") for tensor in next(batches))        # every step reads this memory
+    for _ in range(3):                                            # warm up: compile kernels, allocate state
         step(x, y)
     optimizer.zero_grad(set_to_none=True)
     g = tl.cuda.CUDAGraph()
@@ -23,8 +22,8 @@ A whole training step:
         g.replay()
         print(loss.item())
 
-`step` may read nothing back: `loss.item()`, the number of `clip_grad_norm_` and the like are read after a replay. An
-optimizer whose step counts, as Adam's does, has to count on the device.
+`step` must not read values back: read `loss.item()`, the result of `clip_grad_norm_` and so on after a replay. An
+optimizer that counts its steps, such as Adam, must count on the device.
 
 Source:  NVIDIA, "CUDA C++ Programming Guide", CUDA Graphs; torch.cuda.CUDAGraph
 """
@@ -38,45 +37,45 @@ from typing import Any, ClassVar
 
 from tallow import cuda
 from tallow.autograd.modes import mode, no_grad
+from tallow.core.tensor import Tensor
 from tallow.cuda.streams import Stream, current_stream, default_stream
 from tallow.cuda.streams import stream as use_stream
 from tallow.devices import get_backend
 from tallow.errors import ArgumentError, DeviceError, GraphError, ShapeError, TallowError
 from tallow.nn.module import Module
-from tallow.tensor import Tensor
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
 KERNELS_ALONE = (
-    "a graph holds what the device does alone: read values (.item(), .cpu(), print, if) and copy from the host "
-    "outside of it, and run the same once before, so that nothing is compiled in it"
+    "a graph holds only work of the device: read values (.item(), .cpu(), print, if) and copy from the host "
+    "outside of it, and run the same code once before, so that nothing is compiled during the capture"
 )
 
 
 def _cuda() -> Any:
-    """CuPy's module. Raises:  DeviceError without CuPy or a GPU"""
+    """Return the module cupy.cuda. Raises: DeviceError without CuPy or a GPU."""
     return get_backend("cuda").module.cuda
 
 
 def _backend() -> Any:
-    """CuPy's backend, which does more than any has to."""
+    """Return the CuPy backend, which has more methods than `devices.Backend`."""
     return get_backend("cuda")
 
 
 def graph_pool_handle() -> Any:
-    """Memory for several graphs, which are then replayed in the order of their captures."""
+    """Return a memory pool for several graphs. Replay these in the order of their captures."""
     return _backend().graph_pool()
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether what ops are given now goes into a graph."""
+    """Return whether ops are captured in a graph now."""
     return bool(_cuda().get_current_stream().is_capturing())
 
 
 class CUDAGraph:
-    """Work that was captured from a stream, as torch.cuda.CUDAGraph; `tl.cuda.graph` captures it.
+    """Work captured from a stream, as torch.cuda.CUDAGraph; `tl.cuda.graph` captures it.
 
-    Its tensors have memory of their own, which nothing else is given as long as the graph is there.
+    Its tensors are in a separate memory pool, which nothing else uses while the graph exists.
     """
 
     def __init__(self) -> None:
@@ -85,69 +84,74 @@ class CUDAGraph:
         self._capturing: tuple[Any, Any] | None = None  # the stream, and the allocator that was in use
 
     def capture_begin(self, pool: Any = None) -> None:
-        """Capture what the current stream is given from now on.
+        """Start to capture the work of the current stream.
 
-        Args:    pool: memory for the tensors, of `graph_pool_handle` or another graph's `pool()`
-        Raises:  GraphError on the default stream, or when the graph has been captured
+        Args:
+            pool: memory pool for the tensors, from `graph_pool_handle` or another graph's `pool()`.
+
+        Raises: GraphError on the default stream, or if the graph has captured something already.
         """
         if self._capturing or self._captured is not None:
-            raise GraphError("this CUDAGraph has captured something already", mend="make another, or reset() it")
+            raise GraphError("this CUDAGraph has captured something already", hint="create another, or reset() it")
         stream = current_stream()
         if stream == default_stream():
             raise GraphError(
-                "the default stream cannot be captured", mend="capture within `with tl.cuda.graph(g):`, or in a Stream"
+                "the default stream cannot be captured", hint="capture within `with tl.cuda.graph(g):`, or in a Stream"
             )
         _backend().prepare_capture()
         self._pool = graph_pool_handle() if pool is None else pool
         allocator = _cuda().using_allocator(self._pool.malloc)
-        # Memory that the pool has not yet comes from the driver during the capture, which the other modes forbid.
+        # The pool may ask the driver for memory during the capture, which the other modes forbid.
         stream.cupy_stream.begin_capture(_cuda().runtime.streamCaptureModeRelaxed)
         allocator.__enter__()
         self._capturing = stream.cupy_stream, allocator
 
     def capture_end(self) -> None:
-        """Raises:  GraphError when nothing is being captured; DeviceError for something that cannot be in a graph"""
+        """End the capture.
+
+        Raises: GraphError if nothing is being captured; DeviceError for work that cannot be part of a graph.
+        """
         if self._capturing is None:
-            raise GraphError("capture_end: nothing is being captured", mend="call capture_begin() first")
+            raise GraphError("capture_end: nothing is being captured", hint="call capture_begin() first")
         stream, allocator = self._capturing
         self._capturing = None
         allocator.__exit__(None, None, None)
         try:
             self._captured = stream.end_capture()
         except Exception as error:
-            explained = _explained(error)
-            if explained is None:
+            explanation = _explain(error)
+            if explanation is None:
                 raise
-            raise explained from error
+            raise explanation from error
 
     def replay(self) -> None:
-        """Give the current stream all that was captured.  Raises: GraphError before the capture"""
+        """Run the captured work on the current stream. Raises: GraphError before a capture."""
         if self._captured is None:
-            raise GraphError("replay: nothing has been captured", mend="capture it: `with tl.cuda.graph(g): ...`")
+            raise GraphError("replay: nothing has been captured", hint="capture it: `with tl.cuda.graph(g): ...`")
         self._captured.launch()
 
     def reset(self) -> None:
-        """Forget what was captured. The memory of its tensors is given back when they are gone."""
+        """Delete the captured work. The memory of its tensors is freed when they are."""
         self._captured = self._pool = None
 
     def pool(self) -> Any:
-        """The memory of the graph's tensors, for `tl.cuda.graph(other, pool=...)`."""
+        """Return the memory pool of the graph's tensors, for `tl.cuda.graph(other, pool=...)`."""
         return self._pool
 
 
 class graph:
-    """Within the block, what is computed is captured and not done: `with tl.cuda.graph(g): y = model(x)`.
+    """Capture the ops within a block, without running them: `with tl.cuda.graph(g): y = model(x)`.
 
     Args:
-        cuda_graph: that is to hold it.
-        pool: as `CUDAGraph.capture_begin`
-        stream: to capture from; if None, one for all captures on a device.
+        cuda_graph: the graph to capture into.
+        pool: as for `CUDAGraph.capture_begin`.
+        stream: the stream to capture from; None is one stream per device, shared by all captures.
 
-    Raises:  DeviceError, at the end, when something within cannot be part of a graph; the cause says what.
-             OutOfMemoryError where the device has no more for the graph: memory of earlier graphs is not taken
+    Raises: DeviceError at the end of the block for work that cannot be part of a graph; its cause names it.
+        OutOfMemoryError if the device has no memory left for the graph: that of earlier graphs is not reused.
     """
 
-    _streams: ClassVar[dict[Any, Stream]] = {}  # by library and device
+    _streams: ClassVar[dict[Any, Stream]] = {}  # (library, device) -> stream
 
     def __init__(self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None) -> None:
         self.cuda_graph = cuda_graph
@@ -156,7 +160,7 @@ class graph:
         self._stream = stream or self._streams.get(key) or self._streams.setdefault(key, Stream())
 
     def __enter__(self) -> None:
-        cuda.synchronize(self._stream.device)  # what comes before is done, on whatever stream
+        cuda.synchronize(self._stream.device)  # finish earlier work on all streams
         with ExitStack() as entered:
             entered.enter_context(use_stream(self._stream))
             self.cuda_graph.capture_begin(self._pool)
@@ -169,21 +173,21 @@ class graph:
             self.cuda_graph.capture_end()
         except Exception:
             if error is None:
-                raise  # else it follows from that one
+                raise  # otherwise it is a consequence of the error in the block
         finally:
             self._entered.close()
         if error is not None:
             self.cuda_graph.reset()
-            explained = _explained(error)
-            if explained is not None:
-                raise explained from error
+            explanation = _explain(error)
+            if explanation is not None:
+                raise explanation from error
 
 
-def _explained(error: BaseException) -> DeviceError | None:
-    """The error that CuPy or CUDA raises for what cannot be captured, in our words; None for any other."""
+def _explain(error: BaseException) -> DeviceError | None:
+    """Return a DeviceError for an error that CuPy or CUDA raises for work that cannot be captured; else None."""
     if isinstance(error, TallowError) or not isinstance(error, RuntimeError) or "captur" not in str(error).lower():
         return None
-    return DeviceError(f"this cannot be part of a CUDA graph: {error}", mend=KERNELS_ALONE)
+    return DeviceError(f"this cannot be part of a CUDA graph: {error}", hint=KERNELS_ALONE)
 
 
 def make_graphed_callables(
@@ -192,21 +196,20 @@ def make_graphed_callables(
     num_warmup_iters: int = 3,
     pool: Any = None,
 ) -> Any:
-    """Functions or modules of tensors, each as a graph: a call copies its arguments and replays.
+    """Capture functions or modules as graphs. A call copies its arguments into the graph and replays it.
 
-    What it returns lies in the graph's memory, and the next call overwrites it. A module is returned itself, with the
-    graph as its forward pass. Unlike PyTorch's, these have no backward pass: capture a whole training step instead, as
-    the top of this file does.
+    The result is in the graph's memory, and the next call overwrites it. A module is returned itself, with the graph
+    as its forward pass. Unlike in PyTorch there is no backward pass: capture a whole training step instead, as shown
+    at the top of this file.
 
     Args:
-        callables: one, or several, which are then called in this order and share their memory.
-        sample_args: the tensors that one is called with; of several, a tuple for each. They are where arguments are
-            copied to.
-        num_warmup_iters: how often each is called before it is captured.
-        pool: as `CUDAGraph.capture_begin`
+        callables: one, or several that are called in this order and share memory.
+        sample_args: the tensors to call it with; for several, a tuple for each. Calls copy their arguments to them.
+        num_warmup_iters: number of calls before the capture.
+        pool: as for `CUDAGraph.capture_begin`.
 
-    Raises:  ArgumentError for arguments that are no CUDA tensors; DeviceError for what cannot be captured.
-             A call raises ShapeError for other shapes or dtypes, GraphError where it would have to be differentiated.
+    Raises: ArgumentError for arguments that are not CUDA tensors; DeviceError for work that cannot be captured.
+        A call raises ShapeError for other shapes or dtypes, GraphError if it would have to be recorded for backward.
     """
     if callable(callables):
         return _graphed(callables, tuple(sample_args), num_warmup_iters, pool)
@@ -217,25 +220,26 @@ def make_graphed_callables(
     return tuple(_graphed(each, tuple(args), num_warmup_iters, pool) for each, args in pairs)
 
 
-def _graphed(function: Callable[..., Any], held: tuple[Any, ...], warmups: int, pool: Any) -> Any:
-    if not all(isinstance(tensor, Tensor) and tensor.is_cuda for tensor in held):
+def _graphed(function: Callable[..., Any], inputs: tuple[Any, ...], warmups: int, pool: Any) -> Any:
+    """Capture one function or module; `inputs` are the tensors that the graph reads."""
+    if not all(isinstance(tensor, Tensor) and tensor.is_cuda for tensor in inputs):
         raise ArgumentError(
-            "make_graphed_callables: sample_args must be tensors on cuda", mend="move them: x.to('cuda')"
+            "make_graphed_callables: sample_args must be tensors on cuda", hint="move them: x.to('cuda')"
         )
     captured = CUDAGraph()
     with no_grad():
         for _ in range(warmups):
-            function(*held)
+            function(*inputs)
         with graph(captured, pool):
-            result = function(*held)
+            result = function(*inputs)
     parameters = list(function.parameters()) if isinstance(function, Module) else []
 
     def replayed(*args: Tensor) -> Any:
-        _check(args, held, parameters)
+        _check(args, inputs, parameters)
         with no_grad():
-            for to, given in zip(held, args, strict=True):
-                if given is not to:
-                    to.copy_(given)
+            for target, source in zip(inputs, args, strict=True):
+                if source is not target:
+                    target.copy_(source)
         captured.replay()
         return result
 
@@ -245,14 +249,15 @@ def _graphed(function: Callable[..., Any], held: tuple[Any, ...], warmups: int, 
     return replayed
 
 
-def _check(args: tuple[Tensor, ...], held: tuple[Tensor, ...], parameters: Sequence[Tensor]) -> None:
-    given, captured = ([(tuple(x.shape), x.dtype) for x in tensors] for tensors in (args, held))
-    if given != captured:
+def _check(args: tuple[Tensor, ...], inputs: tuple[Tensor, ...], parameters: Sequence[Tensor]) -> None:
+    """Raise an error unless a graph captured with `inputs` can be replayed for `args`."""
+    actual, captured = ([(tuple(x.shape), x.dtype) for x in tensors] for tensors in (args, inputs))
+    if actual != captured:
         raise ShapeError(
-            f"a graph was captured for {captured} and called with {given}", mend="make another graph for these"
+            f"a graph was captured for {captured} and called with {actual}", hint="capture another graph for these"
         )
     if mode.recording and any(x.requires_grad for x in (*args, *parameters)):
         raise GraphError(
             "a graphed callable has no backward pass",
-            mend="call it under no_grad(), or capture the whole training step",
+            hint="call it under no_grad(), or capture the whole training step",
         )

@@ -1,4 +1,4 @@
-"""Kernels of one's own, in CUDA C++."""
+"""Custom kernels in CUDA C++."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.devices import get_backend
-from tallow.tensor import Tensor
 
 __all__ = ["compile_kernel"]
 
@@ -16,23 +16,22 @@ __all__ = ["compile_kernel"]
 def compile_kernel(
     kernel_source: str | os.PathLike[str], kernel_name: str, options: Sequence[str] = ()
 ) -> Callable[..., None]:
-    """Compile CUDA C++ for the card that is there, and give one of its kernels as a function.
+    """Compile CUDA C++ for the current GPU, and return one of its kernels as a function.
 
-    NVRTC compiles it in less than a second, and what it made is kept on disk for the next time. CuPy compiles all
-    with -ftz=true: float32 numbers below 2^-126 count as zero. The source may include tallow's own headers, such as
-    "element.cuh" (float, f16 and bf16) and "reduce.cuh" (sums over warps and blocks). docs/kernels.md makes an op of a
-    kernel.
+    NVRTC compiles it in less than a second, and the binary is cached on disk. CuPy always compiles with -ftz=true:
+    float32 numbers below 2^-126 count as zero. The source may include tallow's headers, such as "element.cuh" (float,
+    f16 and bf16) and "reduce.cuh" (sums over warps and blocks). docs/kernels.md shows how to make an op of a kernel.
 
     Args:
-        kernel_source: the text, or the path of a file; the kernel is declared `extern "C" __global__ void`
-        options: for the compiler, such as "-DWIDTH=64"
+        kernel_source: the source text, or the path of a file; declare the kernel `extern "C" __global__ void`.
+        options: compiler options, such as "-DWIDTH=64".
 
-    Returns: kernel(grid, block, args, shared_mem=0), which starts it on the current stream and does not wait for it.
-        `grid` and `block` are tuples of one to three numbers. Tensors and arrays become addresses of their first
-        elements; a Python int a `long long`, a float a `float`, None a null pointer; NumPy's scalars are what they are.
-        Nothing is checked: a kernel may write wherever its source says. `shared_mem` is in bytes.
+    Returns: kernel(grid, block, args, shared_mem=0), which starts it on the current stream and does not wait.
+        `grid` and `block` are tuples of one to three integers. Tensors and arrays become the addresses of their first
+        elements; a Python int becomes a `long long`, a float a `float`, None a null pointer; NumPy scalars keep their
+        type. Nothing is checked: a kernel may write to any address. `shared_mem` is in bytes.
 
-    Raises: KernelCompileError with what the compiler says; DeviceError without CuPy or a GPU
+    Raises: KernelCompileError with the compiler's output; DeviceError without CuPy or a GPU.
     """
     source = kernel_source if isinstance(kernel_source, str) else Path(kernel_source).read_text(encoding="utf-8")
     backend: Any = get_backend("cuda")

@@ -1,4 +1,4 @@
-"""Streams and events of torch.cuda, around CuPy's: what a GPU does one after the other, and moments in it."""
+"""Streams and events, as in torch.cuda: queues of work for a GPU, and markers in them. They wrap those of CuPy."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Event", "Stream", "current_stream", "default_stream", "stream"]
 
 
 def _cuda() -> Any:
-    """CuPy's module. Raises:  DeviceError without CuPy or a GPU"""
+    """Return the module cupy.cuda. Raises: DeviceError without CuPy or a GPU."""
     return get_backend("cuda").module.cuda
 
 
 class Event:
-    """A moment in a stream, as torch.cuda.Event.
+    """A marker in a stream, as torch.cuda.Event.
 
     Args:
-        enable_timing: for `elapsed_time`.
-        blocking: sleep in `synchronize`, instead of spinning.
+        enable_timing: allow `elapsed_time`.
+        blocking: sleep in `synchronize` instead of busy-waiting.
 
     Example:
         start, end = tl.cuda.Event(enable_timing=True), tl.cuda.Event(enable_timing=True)
@@ -36,51 +36,51 @@ class Event:
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self._options = {"block": blocking, "disable_timing": not enable_timing, "interprocess": interprocess}
-        self._made: Any = None
+        self._event: Any = None
         self.enable_timing = enable_timing
 
     @property
     def cupy_event(self) -> Any:
-        """CuPy's event, of the device that was current when it was first asked for."""
-        if self._made is None:
-            self._made = _cuda().Event(**self._options)
-        return self._made
+        """The CuPy event, on the device that was current at the first use."""
+        if self._event is None:
+            self._event = _cuda().Event(**self._options)
+        return self._event
 
     def record(self, stream: Stream | None = None) -> None:
-        """Be the moment when the stream, or the current one, has done all that it was given so far."""
+        """Mark the end of the work that the stream, or the current one, has been given so far."""
         stream = current_stream() if stream is None else stream
         with cuda.device(stream.device):
             self.cupy_event.record(stream.cupy_stream)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let what the stream, or the current one, is given from now on wait for this moment."""
+        """Make later work of the stream, or the current one, wait for this event."""
         (current_stream() if stream is None else stream).wait_event(self)
 
     def query(self) -> bool:
-        """Whether the moment is past."""
+        """Return whether the event has happened."""
         return bool(self.cupy_event.done)
 
     def synchronize(self) -> None:
-        """Wait for the moment."""
+        """Wait for the event."""
         self.cupy_event.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this moment to a later one.
+        """Return the milliseconds from this event to a later one.
 
-        Raises:  ArgumentError when one of them was made without enable_timing
+        Raises: ArgumentError if one of them was created without enable_timing.
         """
         if not (self.enable_timing and end_event.enable_timing):
-            raise ArgumentError("elapsed_time: both events must be made with Event(enable_timing=True)")
+            raise ArgumentError("elapsed_time: create both events with Event(enable_timing=True)")
         return float(_cuda().get_elapsed_time(self.cupy_event, end_event.cupy_event))
 
 
 class Stream:
-    """What a GPU does one after the other, beside other streams, as torch.cuda.Stream.
+    """A queue of work that a GPU does in order, concurrently with other streams, as torch.cuda.Stream.
 
     Args:
-        device: the current one if None.
-        priority: lower goes first.
-        cupy_stream: one of the device that there is; tallow's own.
+        device: the current device if None.
+        priority: lower numbers go first.
+        cupy_stream: an existing CuPy stream of the device; for internal use.
     """
 
     def __init__(self, device: Any = None, priority: int = 0, *, cupy_stream: Any = None) -> None:
@@ -92,12 +92,12 @@ class Stream:
 
     @property
     def device(self) -> devices.device:
-        """The GPU that the stream is of."""
+        """The GPU of the stream."""
         return devices.device("cuda", self._index)
 
     @property
     def cuda_stream(self) -> int:
-        """CUDA's own handle of it."""
+        """The CUDA handle of the stream."""
         return int(self.cupy_stream.ptr)
 
     def __eq__(self, other: object) -> bool:
@@ -110,40 +110,42 @@ class Stream:
         return self._index, self.cuda_stream
 
     def query(self) -> bool:
-        """Whether all that it was given is done."""
+        """Return whether all work of the stream is done."""
         return bool(self.cupy_stream.done)
 
     def synchronize(self) -> None:
-        """Wait until all that it was given is done."""
+        """Wait until all work of the stream is done."""
         self.cupy_stream.synchronize()
 
     def record_event(self, event: Event | None = None) -> Event:
+        """Record an event, a new one if None, and return it."""
         event = Event() if event is None else event
         event.record(self)
         return event
 
     def wait_event(self, event: Event) -> None:
+        """Make later work wait for an event."""
         self.cupy_stream.wait_event(event.cupy_event)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let what is given from now on wait for all that the other was given so far."""
+        """Make later work wait for all work that the other stream has been given so far."""
         self.wait_event(stream.record_event())
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The one that ops on a device go to; on the current one if None."""
+    """Return the stream that ops on a device go to; None is the current device."""
     with cuda.device(device):
         return Stream(cupy_stream=_cuda().get_current_stream())
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The one that ops on a device go to where the program has chosen none."""
+    """Return the default stream of a device."""
     return Stream(device, cupy_stream=_cuda().Stream.null)
 
 
 @contextmanager
 def stream(stream: Stream | None) -> Iterator[None]:
-    """Within the block, ops go to this stream, and its device is the current one: `with tl.cuda.stream(s):`."""
+    """Run ops within the block on this stream, and make its device current: `with tl.cuda.stream(s):`."""
     if stream is None:
         yield
         return

@@ -1,7 +1,8 @@
-"""Data, as torch.utils.data: datasets, samplers and the `DataLoader`; and readers of well-known data sets."""
+"""Datasets, samplers and the `DataLoader`, as in torch.utils.data, and readers of well-known data sets."""
 
 from typing import TYPE_CHECKING
 
+from tallow.core.lazy_names import names_of
 from tallow.data.collate import default_collate, default_convert
 from tallow.data.dataloader import DataLoader
 from tallow.data.dataset import (
@@ -24,7 +25,6 @@ from tallow.data.sampler import (
     WeightedRandomSampler,
 )
 from tallow.data.worker_info import WorkerInfo, get_worker_info
-from tallow.names import names_of
 
 if TYPE_CHECKING:
     from tallow.data.cifar import CIFAR10
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tallow.data.stories import TinyStories, TokenBlocks
     from tallow.data.tables import CSVDataset, NPZDataset
 
-LATER = {  # what opens files is imported when it is first asked for
+LAZY = {  # modules that open files are imported on first use
     "CIFAR10": "tallow.data.cifar:CIFAR10",
     "CSVDataset": "tallow.data.tables:CSVDataset",
     "FashionMNIST": "tallow.data.mnist:FashionMNIST",
@@ -72,4 +72,4 @@ __all__ = [
     "random_split",
 ]
 
-__getattr__, __dir__ = names_of(__name__, later=LATER)
+__getattr__, __dir__ = names_of(__name__, lazy=LAZY)

@@ -1,10 +1,10 @@
-"""CIFAR-10, in either of the forms it is given out in.
+"""CIFAR-10, in either of its two distributed formats.
 
-    cifar-10-batches-py    data_batch_1 to data_batch_5, test_batch: pickles of Python 2, of a dict with "data", an
-                           array (N, 3072), and "labels", a list
-    cifar-10-batches-bin   the same names with .bin: for each image a byte, its label, and 3072, its pixels
+    cifar-10-batches-py    data_batch_1 to data_batch_5, test_batch: Python 2 pickles of a dict with "data", an array
+                           (N, 3072), and "labels", a list
+    cifar-10-batches-bin   the same names with .bin: for each image one byte for the label and 3072 for the pixels
 
-Pixels are 1024 of red, 1024 of green, 1024 of blue, each row by row.
+Pixels are 1024 red, 1024 green and 1024 blue values, each row by row.
 
 Source:  Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html
 """
@@ -27,16 +27,16 @@ from tallow.io.source import open_source
 from tallow.io.unpickler import Unpickler
 
 PIXELS = 3 * 32 * 32
-MAX_MEMBER_BYTES = 2**26  # of the archive; the largest has 31 MB
+MAX_MEMBER_BYTES = 2**26  # of the archive; the largest is 31 MB
 
 
 class CIFAR10(ImageDataset):
-    """Photographs of ten kinds of things: 50 000 to train with, 10 000 to test with. Arguments as `ImageDataset`.
+    """Photographs of ten classes: 50 000 for training, 10 000 for testing. Arguments as for `ImageDataset`.
 
-    Its files are looked for in `root/cifar-10-batches-py`, as torchvision has them, in `root/cifar-10-batches-bin` and
-    in `root`. Pickles are read without running anything.
+    The files are searched in `root/cifar-10-batches-py`, as in torchvision, in `root/cifar-10-batches-bin` and in
+    `root`. Pickles are read without running code.
 
-    Shapes:  data (N, 32, 32, 3), a NumPy array, as torchvision's; items (3, 32, 32)
+    Shapes:  data (N, 32, 32, 3), a NumPy array, as in torchvision; items (3, 32, 32)
     """
 
     url = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
@@ -93,7 +93,7 @@ def _names(batch: str) -> list[str]:
 def _read_binary(path: str) -> tuple[Pixels, npt.NDArray[np.int64]]:
     data, name = open_source(path)
     if not len(data) or len(data) % (1 + PIXELS):
-        raise DatasetError(f"{name}: {len(data)} bytes are no multiple of {1 + PIXELS}", mend="fetch it again")
+        raise DatasetError(f"{name}: {len(data)} bytes are not a multiple of {1 + PIXELS}", hint="download it again")
     records = data.reshape(-1, 1 + PIXELS)
     return records[:, 1:], records[:, 0].astype(np.int64)
 
@@ -103,30 +103,30 @@ def _read_pickle(path: str) -> tuple[Pixels, npt.NDArray[np.int64]]:
     try:
         batch = Unpickler(data.data, name, NAMES, _no_storage, set_state, encoding="latin-1").load()
     except CheckpointError as error:
-        raise DatasetError(f"{name} is not a batch of CIFAR-10: {error}", mend="fetch it again") from error
+        raise DatasetError(f"{name} is not a batch of CIFAR-10: {error}", hint="download it again") from error
     pixels, labels = (batch.get(key) if type(batch) is dict else None for key in ("data", "labels"))
     if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape[1:] != (PIXELS,):
         raise DatasetError(f"{name} is not a batch of CIFAR-10: its data are not bytes (N, {PIXELS})")
     if type(labels) is not list or not all(type(label) is int and abs(label) < 2**31 for label in labels):
-        raise DatasetError(f"{name} is not a batch of CIFAR-10: its labels are no list of integers")
+        raise DatasetError(f"{name} is not a batch of CIFAR-10: its labels are not a list of integers")
     return pixels, np.array(labels, np.int64)
 
 
 def _no_storage(identity: Any) -> Any:
-    raise CheckpointError("it asks for a storage")
+    raise CheckpointError("it refers to a storage")
 
 
 def unpack(archive: str, members: list[str], folder: str) -> None:
-    """Extract these files of a tar archive, all of them or none. Raises DatasetError if one is not there as a file."""
+    """Extract files of a tar archive, all or none.  Raises: DatasetError if one is missing or not a plain file"""
     try:
         with tarfile.open(archive) as tar, tempfile.TemporaryDirectory(dir=folder, prefix=".unpacking-") as temporary:
-            found = [tar.getmember(name) for name in members]
-            if any(not member.isfile() or member.size > MAX_MEMBER_BYTES for member in found):
-                raise DatasetError(f"{archive} has something else than the files of the data set under their names")
-            tar.extractall(temporary, found, filter="data")
+            entries = [tar.getmember(name) for name in members]
+            if any(not member.isfile() or member.size > MAX_MEMBER_BYTES for member in entries):
+                raise DatasetError(f"{archive} has entries that are not the files of the data set")
+            tar.extractall(temporary, entries, filter="data")
             for name in members:
                 target = os.path.join(folder, name)
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 os.replace(os.path.join(temporary, name), target)
     except (tarfile.TarError, KeyError, EOFError, OSError) as error:
-        raise DatasetError(f"{archive} cannot be unpacked: {error}", mend="delete it, and download it again") from error
+        raise DatasetError(f"{archive} cannot be unpacked: {error}", hint="delete it, and download it again") from error

@@ -1,4 +1,4 @@
-"""DataLoader, as torch.utils.data: batches of a dataset's samples, one after the other."""
+"""DataLoader, which iterates over batches of a dataset, as in torch.utils.data."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ HAS_PROCESSES = sys.platform not in ("emscripten", "wasi")
 
 
 class _Unending(Sampler[None]):
-    """Stands for the indices of an iterable dataset, which has none; the dataset itself says when it ends."""
+    """Placeholder sampler for an iterable dataset, which has no indices and ends by itself."""
 
     def __iter__(self) -> Iterator[None]:
         return repeat(None)
 
 
 class DataLoader(Generic[T_co]):
-    """Iterates over the batches of a dataset, as torch.utils.data.DataLoader.
+    """Iterable over the batches of a dataset, as torch.utils.data.DataLoader.
 
     Args:
         dataset: has `__getitem__` and `__len__`, or is an `IterableDataset`.
-        batch_size: samples in a batch; None gives them one by one, as they are.
-        shuffle: take the samples in another random order each time.
+        batch_size: number of samples per batch; None yields single samples.
+        shuffle: use a new random order in each iteration.
         sampler: the order of the samples, an iterable of indices.
         batch_sampler: the batches, an iterable of lists of indices.
-        num_workers: how many processes load batches in advance; 0 loads each when it is asked for, in this process.
-            A browser tab has no processes: there, more than 0 is a warning and loads as 0 does.
-        collate_fn: makes the batch from the list of its samples.
-        pin_memory: give batches in memory that a GPU reads by itself, so that `batch.to("cuda", non_blocking=True)`
-            does not wait; without a GPU it changes nothing. A batch of a class of one's own has a method `pin_memory`.
-        drop_last: leave out a last batch that is smaller.
-        timeout: in seconds, how long to wait for a batch from a worker; 0 waits as long as it takes.
-        worker_init_fn: called first in each worker, with its number.
-        multiprocessing_context: how workers start, a name ("fork", "spawn", "forkserver") or a context.
-        generator: draws the random order, and the seed that workers get, plus their number. Its state, saved before an
-            iteration and set again, gives the same iteration again.
-        prefetch_factor: batches that each worker loads in advance; 2 by default.
-        persistent_workers: keep the workers when an iteration ends, for the next.
-        pin_memory_device: taken for PyTorch's sake.
-        in_order: False gives batches of workers as they come.
+        num_workers: number of processes that load batches in advance; 0 loads each batch on request in this process. A
+            browser tab has no processes: values above 0 cause a warning and count as 0.
+        collate_fn: function from a list of samples to a batch.
+        pin_memory: return batches in pinned memory, so that `batch.to("cuda", non_blocking=True)` does not block; no
+            effect without a GPU. A custom batch class needs a method `pin_memory`.
+        drop_last: drop the last batch if it is smaller.
+        timeout: maximum time to wait for a batch from a worker, in seconds; 0 means no limit.
+        worker_init_fn: called in each worker at its start, with its number.
+        multiprocessing_context: start method of workers ("fork", "spawn", "forkserver") or a context.
+        generator: source of the random order and of the workers' base seed. Restoring a state saved before an iteration
+            repeats that iteration.
+        prefetch_factor: number of batches that each worker loads in advance; 2 by default.
+        persistent_workers: keep the workers running for the next iteration.
+        pin_memory_device: accepted for compatibility with PyTorch.
+        in_order: False yields batches of workers as they arrive.
 
-    Raises:  ArgumentError for arguments that exclude each other; when iterating, what the dataset raises (from a
-        worker, with its traceback in the message), and WorkerError if a worker dies or takes too long
+    Raises:  ArgumentError for conflicting arguments; while iterating, any exception of the dataset (from a worker, with
+        its traceback in the message), and WorkerError if a worker dies or times out
 
     Example:
         >>> import tallow as tl
@@ -112,8 +112,8 @@ class DataLoader(Generic[T_co]):
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
-        self.reported_length: int | None = None  # of an iterable dataset, once it was asked for
-        self._iterator: Any = None  # the one with workers, where they are kept
+        self.reported_length: int | None = None  # of an iterable dataset, once `len` was called
+        self._iterator: Any = None  # the iterator with persistent workers
         self._initialized = True
         if num_workers:
             _check_processors(num_workers)
@@ -125,6 +125,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
+        """The start method of workers, as a context of multiprocessing."""
         return self._context
 
     @multiprocessing_context.setter
@@ -135,11 +136,12 @@ class DataLoader(Generic[T_co]):
 
     @property
     def index_sampler(self) -> Iterable[Any]:
-        """What one step of the iteration takes: lists of indices, or single ones if there are no batches."""
+        """The sampler of the iteration: it yields lists of indices, or single indices without batching."""
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     @property
     def plan(self) -> Plan:
+        """The dataset and its options, as workers need them."""
         return Plan(self.dataset, self.batch_sampler is not None, self.collate_fn, self.drop_last)
 
     def __iter__(self) -> Iterator[Any]:
@@ -149,14 +151,14 @@ class DataLoader(Generic[T_co]):
             return LocalIterator(self)
         if not HAS_PROCESSES:
             warnings.warn(
-                f"DataLoader: there are no processes on {sys.platform}: num_workers={self.num_workers} is taken as 0",
+                f"DataLoader: {sys.platform} has no processes: num_workers={self.num_workers} counts as 0",
                 stacklevel=2,
             )
             return LocalIterator(self)
         return self._process_iterator()
 
     def _process_iterator(self) -> LoaderIterator:
-        from tallow.data.processes import ProcessIterator  # multiprocessing, which a browser does not have
+        from tallow.data.processes import ProcessIterator  # imports multiprocessing, which browsers lack
 
         if not self.persistent_workers:
             return ProcessIterator(self)
@@ -167,9 +169,9 @@ class DataLoader(Generic[T_co]):
         return self._iterator
 
     def __len__(self) -> int:
-        """The number of batches; of an iterable dataset, by what the dataset says of its own length."""
+        """Return the number of batches; for an iterable dataset, based on the length it reports."""
         if not isinstance(self.dataset, IterableDataset):
-            return len(self.index_sampler)  # type: ignore[arg-type]  # PyTorch's error, if it has none
+            return len(self.index_sampler)  # type: ignore[arg-type]  # raises as in PyTorch if it has none
         self.reported_length = samples = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return samples
@@ -180,7 +182,7 @@ def _check_worker_options(workers: int, timeout: float, prefetch_factor: int | N
     if workers < 0:
         raise ArgumentError(
             f"DataLoader: num_workers option should be non-negative, got {workers}",
-            mend="use num_workers=0 to load in this process",
+            hint="use num_workers=0 to load in this process",
         )
     if timeout < 0:
         raise ArgumentError(f"DataLoader: timeout option should be non-negative, got {timeout}")
@@ -198,8 +200,8 @@ def _check_sampling(
     dataset: Any, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool
 ) -> None:
     if isinstance(dataset, IterableDataset):
-        given = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
-        for name, value in given.items():
+        options = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
+        for name, value in options.items():
             if value is not None:
                 raise ArgumentError(
                     f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
@@ -233,13 +235,13 @@ def _check_processors(workers: int) -> None:
 
 
 def _as_context(context: Any) -> Any:
-    import multiprocessing  # 10 ms, and only where there are workers
+    import multiprocessing  # 10 ms, needed only with workers
 
     if isinstance(context, str):
-        known = multiprocessing.get_all_start_methods()
-        if context not in known:
+        methods = multiprocessing.get_all_start_methods()
+        if context not in methods:
             raise ArgumentError(
-                f"multiprocessing_context should specify a valid start method in {known}, got {context!r}"
+                f"multiprocessing_context should specify a valid start method in {methods}, got {context!r}"
             )
         return multiprocessing.get_context(context)
     if not isinstance(context, multiprocessing.context.BaseContext):

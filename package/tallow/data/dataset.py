@@ -1,4 +1,4 @@
-"""Datasets, as torch.utils.data: what a `DataLoader` takes its samples from."""
+"""Datasets for a `DataLoader`, as in torch.utils.data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.functions.sampling import randperm
 from tallow.random import Generator
-from tallow.tensor import Tensor, wrap
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -22,8 +22,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Dataset(Generic[T_co]):
     """Samples by index or key, as torch.utils.data.Dataset.
 
-    A subclass has `__getitem__`, and `__len__` for the samplers. It may have `__getitems__` too, which takes the
-    indices of a batch and returns the list of its samples.
+    A subclass defines `__getitem__`, and `__len__` for samplers. It may also define `__getitems__`, which takes the
+    indices of a batch and returns a list of samples.
     """
 
     def __getitem__(self, index: Any) -> T_co:
@@ -34,21 +34,21 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """Samples one after the other, as torch.utils.data.IterableDataset.
+    """A stream of samples, as torch.utils.data.IterableDataset.
 
-    A subclass has `__iter__`. Each worker process of a `DataLoader` iterates over a copy of its own: ask
-    `get_worker_info()` which share of the samples it is to take, or every worker yields them all.
+    A subclass defines `__iter__`. Each worker process of a `DataLoader` iterates over its own copy: use
+    `get_worker_info()` to choose its share of the samples, or every worker yields all of them.
     """
 
-    def __add__(self, other: Dataset[Any]) -> ChainDataset[Any]:  # type: ignore[override]  # as PyTorch's
+    def __add__(self, other: Dataset[Any]) -> ChainDataset[Any]:  # type: ignore[override]  # as in PyTorch
         return ChainDataset([self, other])
 
 
 class Samples(Sequence[T_co]):
-    """The samples of a dataset at `indices`; what `__getitems__` returns where a whole batch can be made at once.
+    """The samples of a dataset at `indices`, returned by `__getitems__` if a batch can be built at once.
 
     Args:
-        collate: makes of the indices what `default_collate` would make of the samples.
+        collate: function from the indices to the result of `default_collate` on the samples.
     """
 
     def __init__(self, dataset: Any, indices: Sequence[int], collate: Callable[[Sequence[int]], Any]) -> None:
@@ -57,6 +57,7 @@ class Samples(Sequence[T_co]):
         self._collate = collate
 
     def collate(self) -> Any:
+        """Return the collated batch."""
         return self._collate(self._indices)
 
     def __len__(self) -> int:
@@ -79,7 +80,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         if others := [type(item).__name__ for item in tensors if not isinstance(item, Tensor)]:
             raise ArgumentTypeError(
                 f"TensorDataset: expected tensors, got {', '.join(others)}",
-                mend="turn NumPy's arrays into tensors with from_numpy, lists with tensor",
+                hint="convert NumPy arrays with from_numpy, lists with tensor",
             )
         if len({tensor.size(0) for tensor in tensors}) > 1:
             raise ShapeError(
@@ -92,7 +93,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[tuple[Tensor, ...]]:
-        if type(self).__getitem__ is not TensorDataset.__getitem__:  # PyTorch's is asked for each sample
+        if type(self).__getitem__ is not TensorDataset.__getitem__:  # an override must be called for each sample
             return [self[index] for index in indices]
         return Samples(self, indices, self._rows)
 
@@ -105,9 +106,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets of the same length side by side: samples are tuples of theirs, or dicts if they are passed by keyword.
+    """Datasets of equal length, zipped: samples are tuples, or dicts for datasets passed by keyword.
 
-    Raises:  ArgumentError for none, both kinds, or different lengths
+    Raises:  ArgumentError for no datasets, both kinds, or different lengths
     """
 
     datasets: tuple[Any, ...] | dict[str, Any]
@@ -139,7 +140,7 @@ class StackDataset(Dataset[Any]):
 
 
 def _get_items(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
-    """The samples at `indices`, all at once if the dataset has `__getitems__`.
+    """Return the samples at `indices`, with `__getitems__` if the dataset has it.
 
     Raises:  ArgumentError if that returns another number of samples
     """
@@ -156,9 +157,9 @@ def _get_items(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one after the other. `cumulative_sizes` holds where each ends.
+    """Concatenated datasets. `cumulative_sizes` are their end positions.
 
-    Raises:  ArgumentError for none; ArgumentTypeError for an `IterableDataset`
+    Raises:  ArgumentError for no datasets; ArgumentTypeError for an `IterableDataset`
     """
 
     datasets: list[Any]
@@ -169,7 +170,7 @@ class ConcatDataset(Dataset[T_co]):
         if not self.datasets:
             raise ArgumentError("ConcatDataset: datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
-            raise ArgumentTypeError("ConcatDataset does not support IterableDataset", mend="use ChainDataset")
+            raise ArgumentTypeError("ConcatDataset does not support IterableDataset", hint="use ChainDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
 
     def __len__(self) -> int:
@@ -180,26 +181,26 @@ class ConcatDataset(Dataset[T_co]):
             raise ArgumentError(f"ConcatDataset: absolute value of index {idx} should not exceed length {len(self)}")
         if idx < 0:
             idx += len(self)
-        at = bisect_right(self.cumulative_sizes, idx)
-        if at == len(self.datasets):
+        position = bisect_right(self.cumulative_sizes, idx)
+        if position == len(self.datasets):
             raise IndexError(f"ConcatDataset: index {idx} is out of range for length {len(self)}")
-        return self.datasets[at][idx - (self.cumulative_sizes[at - 1] if at else 0)]
+        return self.datasets[position][idx - (self.cumulative_sizes[position - 1] if position else 0)]
 
 
 class ChainDataset(IterableDataset[T_co]):
-    """Iterable datasets one after the other. Raises ArgumentTypeError, when it comes to it, for one that is not."""
+    """Concatenated iterable datasets. Iterating raises ArgumentTypeError for other datasets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
 
     def __iter__(self) -> Iterator[T_co]:
-        for dataset in self._checked():
+        for dataset in self._check_each():
             yield from dataset
 
     def __len__(self) -> int:
-        return sum(len(dataset) for dataset in self._checked())
+        return sum(len(dataset) for dataset in self._check_each())
 
-    def _checked(self) -> Iterator[Any]:
+    def _check_each(self) -> Iterator[Any]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise ArgumentTypeError(f"ChainDataset only supports IterableDataset, not {type(dataset).__name__}")
@@ -209,15 +210,15 @@ class ChainDataset(IterableDataset[T_co]):
 class Subset(Dataset[T_co]):
     """The samples of a dataset at `indices`.
 
-    Raises:  NotImplementedError for a subclass that overrides `__getitem__` and not `__getitems__`, which is what a
-        `DataLoader` calls
+    Raises:  NotImplementedError for a subclass that overrides `__getitem__` but not `__getitems__`, which `DataLoader`
+        calls
     """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
-        overridden = type(self)
-        if overridden.__getitem__ is not Subset.__getitem__ and overridden.__getitems__ is Subset.__getitems__:
+        subclass = type(self)
+        if subclass.__getitem__ is not Subset.__getitem__ and subclass.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
-                f"{overridden.__name__} overrides __getitem__ but not __getitems__, which DataLoader calls; add\n"
+                f"{subclass.__name__} overrides __getitem__ but not __getitems__, which DataLoader calls; add\n"
                 "    def __getitems__(self, indices):\n        return [self[index] for index in indices]"
             )
         self.dataset = dataset
@@ -238,11 +239,11 @@ class Subset(Dataset[T_co]):
 
 
 def random_split(dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset[Any]]:
-    """Subsets of these lengths that share no sample, and together are the dataset.
+    """Split a dataset randomly into disjoint subsets of given lengths.
 
     Args:
-        lengths: of the subsets; or, if they sum to 1, fractions of the whole. Fractions are rounded down, and what
-            remains is dealt out one by one, from the first subset on.
+        lengths: lengths of the subsets; or, if they sum to 1, fractions. Fractions are rounded down, and the remaining
+            samples are assigned one by one, from the first subset on.
 
     Raises:  ArgumentError for lengths that do not sum to the dataset's, or fractions outside 0 to 1
 

@@ -1,4 +1,4 @@
-"""Sharing a dataset out among processes that train one model together."""
+"""Split a dataset among the processes of distributed training."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tallow.random import Generator
 
 
 class DistributedSampler(Sampler[int]):
-    """The indices that one of several processes takes: each the same number, together the whole dataset.
+    """Sampler of one process's share: all shares have the same size and cover the dataset.
 
-    All processes draw the same random order, from `seed` and the epoch, and take every num_replicas-th of it. Call
+    All processes draw the same random order from `seed` and the epoch, and each takes every num_replicas-th index. Call
     `set_epoch` before each epoch, or the order stays the same.
 
     Args:
-        num_replicas: how many processes there are; None means those of the process group.
-        rank: which of them this is, from 0 on.
-        drop_last: where the dataset does not divide evenly, leave samples out; or else some are taken twice.
+        num_replicas: number of processes; None means that of the process group.
+        rank: rank of this process; None means that in the process group.
+        drop_last: if the dataset does not divide evenly, drop samples instead of repeating some.
 
-    Raises:  ArgumentError for a rank beyond num_replicas, or where one of them is None before init_process_group
+    Raises:  ArgumentError for a rank beyond num_replicas, or if one of them is None before init_process_group
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class DistributedSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """Of this process, as of each."""
+        """The number of samples per process."""
         share = len(self.dataset) / self.num_replicas
         return math.floor(share) if self.drop_last else math.ceil(share)
 
@@ -66,5 +66,5 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw another order, the same in all processes that set the same epoch."""
+        """Set the epoch, which determines the random order. All processes must set the same one."""
         self.epoch = epoch

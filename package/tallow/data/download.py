@@ -1,4 +1,4 @@
-"""Fetching the files of data sets, held to their checksums. It needs the extra `data`."""
+"""Download files of data sets and verify their checksums. Needs the extra `data`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tallow.errors import DatasetError, MissingPackageError
 
 
 def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
-    """Download one file, from the first of the `urls` that answers, unless `path` is there and right already.
+    """Download a file from the first of the `urls` that responds, unless `path` exists and is valid.
 
-    It is written beside `path` and renamed when it is whole.
+    The file is written next to `path` and renamed when it is complete.
 
     Args:
-        md5: of the content; None if none is known. Then only the size that the server says is checked.
+        md5: checksum of the content; if None, only the size reported by the server is checked.
 
-    Raises:  DatasetError if no server answers, or what it sends is not what it should be
+    Raises:  DatasetError if no server responds, or the content does not match
     """
     pooch, downloader = _downloader()
     folder, name = os.path.split(os.path.abspath(path))
@@ -29,29 +29,29 @@ def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
         try:
             pooch.retrieve(url, known_hash, fname=name, path=folder, downloader=downloader)
             return
-        except OSError as error:  # of the connection or of the disk
+        except OSError as error:  # from the connection or the disk
             failures.append(f"{url}: {error}")
-        except ValueError as error:  # pooch's, for another hash
+        except ValueError as error:  # pooch raises it for a wrong checksum
             raise DatasetError(
-                f"{url} is not the file it should be: {error}", mend="try again; if it stays, the file has changed"
+                f"{url} does not match its checksum: {error}", hint="try again; if it persists, the file has changed"
             ) from error
     raise DatasetError(
-        "\n  ".join(["download failed:", *failures]), mend=f"fetch it by other means, and save it as {path}"
+        "\n  ".join(["download failed:", *failures]), hint=f"download it by other means and save it as {path}"
     )
 
 
 def _downloader() -> tuple[Any, Any]:
-    """pooch, and what it is to download with."""
+    """Return the package pooch and its downloader."""
     if sys.platform == "emscripten":
         raise DatasetError(
-            "download=True: a browser's Python cannot open connections of its own",
-            mend="fetch the files in the page, and write them to the dataset's root",
+            "download=True: Python in a browser cannot open connections",
+            hint="fetch the files in the page and write them to the dataset's root",
         )
     try:
         import pooch  # optional: the extra `data`
 
-        # Files that are compressed are wanted as they are.
+        # Keep compressed files compressed.
         return pooch, pooch.HTTPDownloader(progressbar=True, headers={"Accept-Encoding": "identity"})
-    except (ImportError, ValueError) as error:  # ValueError is pooch's where there is no tqdm
+    except (ImportError, ValueError) as error:  # pooch raises ValueError without tqdm
         package = "pooch" if isinstance(error, ImportError) else "tqdm"
         raise MissingPackageError(package, "download=True", "data") from error

@@ -1,4 +1,4 @@
-"""Fetching the samples of one batch: the step that is the same in the loading process and in its workers."""
+"""Fetch the samples of one batch, in the loading process or in a worker."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tallow.data.dataset import IterableDataset, Samples
 
 
 class Plan(NamedTuple):
-    """What to load and how.
+    """What to load, and how.
 
     Attributes:
-        batched: indices come in lists, one for each batch; or one by one, if False.
-        drop_last: leave out an incomplete last batch of an iterable dataset.
+        batched: whether the sampler yields lists of indices, one per batch, or single indices.
+        drop_last: drop an incomplete last batch of an iterable dataset.
     """
 
     dataset: Any
@@ -24,7 +24,7 @@ class Plan(NamedTuple):
     drop_last: bool
 
     def fetcher(self) -> Callable[[Any], Any]:
-        """A function from an index, or the list of a batch, to the batch. It raises StopIteration at the end."""
+        """Return a function from an index, or a list of indices, to the batch. It raises StopIteration at the end."""
         return _Stream(self) if isinstance(self.dataset, IterableDataset) else self._fetch
 
     def _fetch(self, index: Any) -> Any:
@@ -33,25 +33,25 @@ class Plan(NamedTuple):
         get = getattr(self.dataset, "__getitems__", None)
         samples = get(index) if get else [self.dataset[i] for i in index]
         if isinstance(samples, Samples) and self.collate_fn is not default_collate:
-            samples = list(samples)  # what other functions take, and may sort in place
+            samples = list(samples)  # other functions expect a list and may sort it in place
         return self.collate_fn(samples)
 
 
 class _Stream:
-    """Takes as many samples of an iterable dataset as there are indices, whatever they are."""
+    """Fetcher for an iterable dataset: takes one sample per index and ignores the indices' values."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._samples = iter(plan.dataset)
-        self._ended = False
+        self._is_exhausted = False
 
     def __call__(self, index: Any) -> Any:
-        if self._ended:
+        if self._is_exhausted:
             raise StopIteration
         if not self._plan.batched:
             return self._plan.collate_fn(next(self._samples))
         samples = list(islice(self._samples, len(index)))
-        self._ended = len(samples) < len(index)
-        if not samples or (self._ended and self._plan.drop_last):
+        self._is_exhausted = len(samples) < len(index)
+        if not samples or (self._is_exhausted and self._plan.drop_last):
             raise StopIteration
         return self._plan.collate_fn(samples)

@@ -1,4 +1,4 @@
-"""The files of MNIST: arrays of unsigned bytes, maybe compressed by gzip.
+"""Read MNIST's idx files: arrays of unsigned bytes, optionally compressed with gzip.
 
     bytes 0, 1   0
     byte 2       8: the elements are unsigned bytes
@@ -24,51 +24,52 @@ import numpy.typing as npt
 from tallow.errors import DatasetError
 
 GZIP_MAGIC = b"\x1f\x8b"
-MAX_EXPANSION = 1032  # the most that deflate can expand a byte to
+MAX_EXPANSION = 1032  # maximum expansion of a byte by deflate
 
 
 def read_idx(path: str, item: tuple[int, ...]) -> npt.NDArray[np.uint8]:
-    """The array (N, *item) that a file holds.
+    """Read the array (N, *item) of a file.
 
-    Raises:  DatasetError if the file is truncated, damaged or longer than it says, or its items are of another size
+    Raises:  DatasetError if the file is truncated, damaged or longer than it says, or its items have another size
     """
     with open(path, "rb") as raw:
         compressed = raw.read(2) == GZIP_MAGIC
         raw.seek(0)
-        room = os.fstat(raw.fileno()).st_size * (MAX_EXPANSION if compressed else 1)
+        max_bytes = os.fstat(raw.fileno()).st_size * (MAX_EXPANSION if compressed else 1)
         try:
-            return _read(gzip.GzipFile(fileobj=raw) if compressed else raw, path, item, room)  # type: ignore[arg-type]
+            file = gzip.GzipFile(fileobj=raw) if compressed else raw
+            return _read(file, path, item, max_bytes)  # type: ignore[arg-type]
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise DatasetError(f"{path}: the gzip file is damaged: {error}", mend="fetch it again") from error
+            raise DatasetError(f"{path}: the gzip file is damaged: {error}", hint="download it again") from error
 
 
-def _read(file: BinaryIO, path: str, item: tuple[int, ...], room: int) -> npt.NDArray[np.uint8]:
+def _read(file: BinaryIO, path: str, item: tuple[int, ...], max_bytes: int) -> npt.NDArray[np.uint8]:
     dims = 1 + len(item)
     header = file.read(4 + 4 * dims)
     if header[:4] != bytes([0, 0, 8, dims]):
         raise DatasetError(
             f"{path} is not an idx file of bytes in {dims} dimensions: it starts with {header[:4]!r}",
-            mend="fetch it again",
+            hint="download it again",
         )
     if len(header) < 4 + 4 * dims:
-        raise DatasetError(f"{path}: truncated in its header", mend="fetch it again")
+        raise DatasetError(f"{path}: truncated in its header", hint="download it again")
     count, *sizes = struct.unpack(f">{dims}I", header[4:])
     if tuple(sizes) != item:
         raise DatasetError(f"{path}: items of {tuple(sizes)}; expected {item}")
     expected = count * prod(item)
-    if expected > room:  # before there is memory for it
-        raise DatasetError(f"{path}: truncated: {count} items cannot be in it", mend="fetch it again")
+    if expected > max_bytes:  # checked before allocating
+        raise DatasetError(f"{path}: truncated: the file is too small for {count} items", hint="download it again")
     data = np.empty(expected, np.uint8)
-    found = _fill(file, memoryview(cast(bytearray, data)))
-    if found < expected or file.read(1):
-        more = "more" if found == expected else f"{found}"
-        raise DatasetError(f"{path}: {count} items take {expected} bytes; it has {more}", mend="fetch it again")
+    size = _fill(file, memoryview(cast(bytearray, data)))
+    if size < expected or file.read(1):
+        actual = "more" if size == expected else f"{size}"
+        raise DatasetError(f"{path}: {count} items take {expected} bytes; it has {actual}", hint="download it again")
     return data.reshape(count, *item)
 
 
 def _fill(file: BinaryIO, memory: memoryview) -> int:
-    """Read until `memory` is full or the file ends; how many bytes that were."""
+    """Read until `memory` is full or the file ends. Return the number of bytes."""
     start = 0
-    while start < len(memory) and (read := file.readinto(memory[start:])):  # type: ignore[attr-defined]
-        start += read
+    while start < len(memory) and (count := file.readinto(memory[start:])):  # type: ignore[attr-defined]
+        start += count
     return start

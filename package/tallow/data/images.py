@@ -1,4 +1,4 @@
-"""What the data sets of small images share: items, batches, and where their files are looked for."""
+"""The base class of small image data sets: items, batches, and the search for files."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tallow.core.tensor import Tensor, wrap
 from tallow.data.dataset import Dataset, Samples
 from tallow.errors import DatasetError
 from tallow.io.source import Path
-from tallow.tensor import Tensor, wrap
 
 Pixels = npt.NDArray[np.uint8]
 
 
 class ImageDataset(Dataset[tuple[Any, Any]]):
-    """Images of one size with the number of their class, as torchvision's data sets; images are tensors, not PIL's.
+    """Images of one size with class labels, as in torchvision; images are tensors, not PIL images.
 
     Args:
-        root: the folder that holds the files, in torchvision's layout or side by side.
-        train: the part to train with, or else the part to test with.
+        root: the folder with the files, in torchvision's layout or all in one folder.
+        train: whether to load the training set or the test set.
         transform: called with each image.
-        target_transform: called with the number of each class.
-        download: fetch what is missing into `root`. Needs the extra `data`.
+        target_transform: called with each label.
+        download: download missing files to `root`. Needs the extra `data`.
 
     Attributes:
         data: all images, uint8.
-        targets: the numbers of their classes.
-        classes: the names of the classes; `class_to_idx` has their numbers.
+        targets: the labels.
+        classes: the names of the classes; `class_to_idx` maps them to labels.
 
-    Shapes:  an item is (image (C, H, W), int); `tensors()` gives (N, C, H, W) and (N,)
+    Shapes:  an item is (image (C, H, W), int); `tensors()` returns (N, C, H, W) and (N,)
     Dtypes:  images are float32, from 0 to 1
-    Raises:  DatasetError when a file is missing, truncated or malformed
+    Raises:  DatasetError if a file is missing, truncated or malformed
     """
 
     classes: ClassVar[list[str]]
@@ -58,19 +58,20 @@ class ImageDataset(Dataset[tuple[Any, Any]]):
         self.data, self.targets = self._read()
 
     def download(self) -> None:
-        """Fetch the files that are not there."""
+        """Download the missing files."""
         raise NotImplementedError
 
     def _read(self) -> tuple[Any, Any]:
-        """`data` and `targets`."""
+        """Return `data` and `targets`."""
         raise NotImplementedError
 
     def _pixels(self, index: Any) -> Pixels:
-        """The pixels (..., C, H, W) of one image, or of an array of indices."""
+        """Return the pixels (..., C, H, W) of one image, or of an array of indices."""
         raise NotImplementedError
 
     @property
     def class_to_idx(self) -> dict[str, int]:
+        """The label of each class name."""
         return {name: i for i, name in enumerate(self.classes)}
 
     def __len__(self) -> int:
@@ -98,7 +99,7 @@ class ImageDataset(Dataset[tuple[Any, Any]]):
         return [_scaled(self._pixels(rows)), wrap(labels.astype(np.int64))]
 
     def tensors(self) -> tuple[Tensor, Tensor]:
-        """All images and the numbers of their classes, without the transforms: `TensorDataset(*mnist.tensors())`."""
+        """Return all images and labels, without the transforms: `TensorDataset(*mnist.tensors())`."""
         return _scaled(self._pixels(slice(None))), wrap(np.array(self.targets, np.int64))
 
     def __repr__(self) -> str:
@@ -111,26 +112,28 @@ def _scaled(pixels: Pixels) -> Tensor:
 
 
 def look_for(folders: Sequence[str], names: Sequence[str]) -> str | None:
-    """The first of the `names` that is in one of the `folders`."""
+    """Return the first path of a file in `folders` with one of the `names`, or None."""
     paths = (os.path.join(folder, name) for folder in folders for name in names)
     return next(filter(os.path.isfile, paths), None)
 
 
 def find_file(dataset: str, folders: Sequence[str], names: Sequence[str]) -> str:
-    """As `look_for`. Raises DatasetError, which lists them, if there is none."""
+    """Return a path as `look_for` does.  Raises: DatasetError, which lists the folders, if there is none"""
     path = look_for(folders, names)
     if path is None:
         raise DatasetError(
             f"{dataset}: no {' or '.join(names)} in {', '.join(map(repr, folders))}",
-            mend="pass download=True, or put the file there",
+            hint="pass download=True, or put the file there",
         )
     return path
 
 
 def check_labels(labels: npt.NDArray[Any], images: int, classes: int, where: str) -> None:
-    """Raise DatasetError unless there is a label for each image, and a class for each label."""
+    """Raise DatasetError unless each image has a label, and each label a class."""
     if len(labels) != images:
-        raise DatasetError(f"{where}: {len(labels)} labels for {images} images", mend="do the files belong together?")
+        raise DatasetError(
+            f"{where}: {len(labels)} labels for {images} images", hint="check that the files belong together"
+        )
     if images and not 0 <= labels.min() <= labels.max() < classes:
         wrong = int(labels.max() if labels.max() >= classes else labels.min())
-        raise DatasetError(f"{where}: label {wrong}; there are {classes} classes, from 0 on")
+        raise DatasetError(f"{where}: label {wrong}; labels must be from 0 to {classes - 1}")

@@ -1,4 +1,4 @@
-"""The iterators of a `DataLoader`: what they share, and the one that loads where it is asked."""
+"""The iterators of a `DataLoader`: the base class, and the one that loads in the calling process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tallow import devices
-from tallow.data.collate import pinned
+from tallow.data.collate import pin_memory
 from tallow.data.sampler import draw_seed
 from tallow.errors import ArgumentTypeError
 
@@ -16,22 +16,23 @@ if TYPE_CHECKING:
 
 
 class LoaderIterator(Iterator[Any]):
-    """Iterates over a `DataLoader`; a subclass has `_next`, the next batch."""
+    """Iterator over a `DataLoader`; a subclass defines `_next`, which returns the next batch."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._index_sampler = loader.index_sampler
         self._indices = iter(self._index_sampler)
         self._base_seed = draw_seed(loader.generator)
         self._reported = loader.reported_length
-        self._pins = loader.pin_memory and devices.available("cuda") is not None
+        self._pin_memory = loader.pin_memory and devices.available("cuda") is not None
         self._yielded = 0
 
     def restart(self) -> None:
+        """Start another epoch."""
         self._indices = iter(self._index_sampler)
         self._yielded = 0
 
     def __len__(self) -> int:
-        return len(self._index_sampler)  # type: ignore[arg-type]  # PyTorch's error, if it has none
+        return len(self._index_sampler)  # type: ignore[arg-type]  # raises as in PyTorch if it has none
 
     def __next__(self) -> Any:
         batch = self._next()
@@ -42,17 +43,17 @@ class LoaderIterator(Iterator[Any]):
                 "have been fetched; with workers, each must take its share of the samples: see get_worker_info()",
                 stacklevel=2,
             )
-        return pinned(batch) if self._pins else batch
+        return pin_memory(batch) if self._pin_memory else batch
 
     def _next(self) -> Any:
         raise NotImplementedError
 
     def __getstate__(self) -> Any:
-        raise ArgumentTypeError(f"{type(self).__name__} cannot be pickled", mend="pickle the DataLoader")
+        raise ArgumentTypeError(f"{type(self).__name__} cannot be pickled", hint="pickle the DataLoader")
 
 
 class LocalIterator(LoaderIterator):
-    """Loads each batch when it is asked for, in this process."""
+    """Iterator that loads each batch on request, in this process."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)

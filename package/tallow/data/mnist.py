@@ -7,19 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tallow.core.tensor import wrap
 from tallow.data.download import fetch
 from tallow.data.idx import read_idx
 from tallow.data.images import ImageDataset, Pixels, check_labels, find_file, look_for
-from tallow.tensor import wrap
 
 SIZE = 28
 
 
 class MNIST(ImageDataset):
-    """Handwritten digits: 60 000 images to train with, 10 000 to test with. Arguments as `ImageDataset`.
+    """Handwritten digits: 60 000 training images, 10 000 test images. Arguments as for `ImageDataset`.
 
-    Its files (`train-images-idx3-ubyte` and so on, as they are or as `.gz`) are looked for in `root/MNIST/raw`, as
-    torchvision has them, in `root/MNIST` and in `root`.
+    The files (`train-images-idx3-ubyte` and so on, plain or as `.gz`) are searched in `root/MNIST/raw`, as in
+    torchvision, in `root/MNIST` and in `root`.
 
     Shapes:  data (N, 28, 28), a tensor; items (1, 28, 28)
     Source:  LeCun, Cortes & Burges, http://yann.lecun.com/exdb/mnist/
@@ -50,6 +50,7 @@ class MNIST(ImageDataset):
 
     @property
     def raw_folder(self) -> str:
+        """The folder for downloaded files."""
         return os.path.join(self.root, type(self).__name__, "raw")
 
     def download(self) -> None:

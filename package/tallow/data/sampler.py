@@ -1,4 +1,4 @@
-"""Samplers, as torch.utils.data: the order in which a `DataLoader` takes the samples of a dataset."""
+"""Samplers, which determine the order of samples in a `DataLoader`, as in torch.utils.data."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from tallow import dtypes
-from tallow.creation import as_tensor
+from tallow.core.creation import as_tensor
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.functions.sampling import multinomial, randint, randperm
 from tallow.random import Generator, default_generator
 
 T_co = TypeVar("T_co", covariant=True)
-DRAWN_AT_ONCE = 1024  # indices; with replacement there may be more of them than memory
+DRAWN_AT_ONCE = 1024  # indices per draw; with replacement, all of them may not fit memory
 
 
 class Sampler(Generic[T_co]):
-    """The base of samplers. A subclass has `__iter__`, and `__len__` where the length of a loader is asked for."""
+    """Base class of samplers. A subclass defines `__iter__`, and `__len__` if the loader's length is needed."""
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ... up to the length of the data."""
+    """Sampler of 0, 1, 2, ... up to the length of the data."""
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -37,15 +37,15 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """The indices of the data in random order; or drawn independently, with `replacement`.
+    """Sampler of indices in random order, or drawn independently with `replacement`.
 
     Args:
-        num_samples: how many; by default as many as there are. Without replacement, what goes beyond that is another
-            random order.
-        generator: draws. Its state, saved before an iteration and set again, gives the same order again. Without one,
-            each iteration is seeded from the default generator.
+        num_samples: number of indices; by default the length of the data. Beyond that, without replacement, another
+            random order follows.
+        generator: source of randomness. Restoring its state repeats an order. Without one, each iteration is seeded
+            from the default generator.
 
-    Raises:  ArgumentError for num_samples, or data, of 0; ArgumentTypeError for a replacement that is no bool
+    Raises:  ArgumentError if num_samples or the length of the data is 0; ArgumentTypeError if replacement is not a bool
     """
 
     def __init__(
@@ -65,25 +65,26 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
+        """The number of indices per iteration."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        n, left = len(self.data_source), self.num_samples
+        n, remaining = len(self.data_source), self.num_samples
         generator = self.generator or Generator().manual_seed(draw_seed(None))
-        while left:
+        while remaining:
             if self.replacement:
-                drawn = randint(n, (min(left, DRAWN_AT_ONCE),), generator=generator)
+                indices = randint(n, (min(remaining, DRAWN_AT_ONCE),), generator=generator)
             else:
-                drawn = randperm(n, generator=generator)[:left]
-            yield from drawn.tolist()
-            left -= len(drawn)
+                indices = randperm(n, generator=generator)[:remaining]
+            yield from indices.tolist()
+            remaining -= len(indices)
 
     def __len__(self) -> int:
         return self.num_samples
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices in random order."""
+    """Sampler of given indices in random order."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
@@ -98,10 +99,10 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn with a weight each; the weights need not sum to one.
+    """Sampler of indices drawn with given weights, which need not sum to 1.
 
-    Raises:  ArgumentError for num_samples of no positive integer, a replacement that is no bool, or weights that
-        are no vector
+    Raises:  ArgumentError if num_samples is not a positive integer, replacement is not a bool, or weights is not a
+        vector
     """
 
     def __init__(
@@ -119,20 +120,20 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
-        return iter(drawn.tolist())
+        indices = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        return iter(indices.tolist())
 
     def __len__(self) -> int:
         return self.num_samples
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` indices of another sampler, or of any iterable.
+    """Sampler of lists of `batch_size` indices from another sampler or any iterable.
 
     Args:
-        drop_last: leave out a last list that is shorter.
+        drop_last: drop the last list if it is shorter.
 
-    Raises:  ArgumentError for a batch_size of no positive integer, or a drop_last that is no bool
+    Raises:  ArgumentError if batch_size is not a positive integer, or drop_last is not a bool
 
     Example:
         >>> list(BatchSampler(range(8), batch_size=3, drop_last=False))
@@ -154,12 +155,12 @@ class BatchSampler(Sampler[list[int]]):
             yield batch
 
     def __len__(self) -> int:
-        full, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]  # PyTorch's error, if it has none
+        full, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]  # raises as in PyTorch
         return full + bool(rest and not self.drop_last)
 
 
 def draw_seed(generator: Generator | None) -> int:
-    """A seed, by a generator or the default one."""
+    """Draw a seed from a generator, or from the default one."""
     return int((generator or default_generator).numpy.integers(2**63))
 
 

@@ -1,4 +1,4 @@
-"""Texts as a stream: TinyStories, and packing any texts into blocks of tokens."""
+"""Streams of texts: TinyStories, and packing texts into blocks of tokens."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from itertools import islice
 
 import numpy as np
 
+from tallow.core.tensor import Tensor, wrap
 from tallow.data.dataset import IterableDataset
 from tallow.data.download import fetch
 from tallow.data.images import find_file
 from tallow.data.worker_info import get_worker_info
 from tallow.errors import ArgumentError, DatasetError
 from tallow.io.source import Path
-from tallow.tensor import Tensor, wrap
 
 SEPARATOR = "<|endoftext|>"
 CHUNK_CHARACTERS = 2**16
@@ -22,17 +22,17 @@ MAX_STORY_CHARACTERS = 2**24
 
 
 class TinyStories(IterableDataset[str]):
-    """Short stories in simple words, one after the other, read from the file as they are asked for.
+    """A stream of short stories in simple words, read from the file on demand.
 
-    The file `TinyStories-train.txt` or `TinyStories-valid.txt` is looked for in `root/TinyStories` and `root`. Each
+    The file `TinyStories-train.txt` or `TinyStories-valid.txt` is searched in `root/TinyStories` and `root`. Each
     worker of a `DataLoader` takes its share of the stories.
 
     Args:
         split: "train" (2.1 million stories, 1.9 GB) or "valid" (22 thousand, 19 MB).
-        download: fetch the file if it is missing. Needs the extra `data`. No checksum of it is published; its size is
+        download: download the file if it is missing. Needs the extra `data`. No checksum is published; the size is
             checked.
 
-    Raises:  DatasetError when the file is missing, or, as it is read, for what is not UTF-8 or has no separators
+    Raises:  DatasetError if the file is missing or, while reading, is not UTF-8 or has no separators
     Source:  Eldan & Li 2023, arXiv:2305.07759
     """
 
@@ -55,15 +55,16 @@ class TinyStories(IterableDataset[str]):
 
 
 def read_stories(path: Path) -> Iterator[str]:
-    """The texts of a file between its separators, without the white space around them; empty ones are left out."""
+    """Yield the texts of a file between its separators, stripped, without empty ones."""
     rest = ""
     with open(path, encoding="utf-8") as file:
         while chunk := _read(file.read, path):
-            *whole, rest = (rest + chunk).split(SEPARATOR)
-            yield from filter(None, map(str.strip, whole))
+            *complete, rest = (rest + chunk).split(SEPARATOR)
+            yield from filter(None, map(str.strip, complete))
             if len(rest) > MAX_STORY_CHARACTERS:
                 raise DatasetError(
-                    f"{os.fspath(path)}: no {SEPARATOR} in {len(rest)} characters", mend="is it the right file?"
+                    f"{os.fspath(path)}: no {SEPARATOR} in {len(rest)} characters",
+                    hint="check that it is the right file",
                 )
     if rest.strip():
         yield rest.strip()
@@ -73,16 +74,16 @@ def _read(read: Callable[[int], str], path: Path) -> str:
     try:
         return read(CHUNK_CHARACTERS)
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{os.fspath(path)} is not UTF-8: {error.reason}", mend="fetch it again") from error
+        raise DatasetError(f"{os.fspath(path)} is not UTF-8: {error.reason}", hint="download it again") from error
 
 
 class TokenBlocks(IterableDataset[Tensor]):
-    """Texts as tokens, joined and cut into blocks of the same length; what remains at the end is left out.
+    """Tokens of texts, concatenated and cut into blocks of equal length; an incomplete last block is dropped.
 
     Args:
-        texts: can be iterated over anew each time, such as `TinyStories`.
-        encode: makes the tokens of a text; it adds what is to stand between texts.
-        length: of a block, in tokens. A model that predicts each token's successor takes `block[:-1]` and `block[1:]`.
+        texts: a re-iterable of texts, such as `TinyStories`.
+        encode: function from a text to its tokens, including any separator between texts.
+        length: number of tokens per block. For next-token prediction, use `block[:-1]` and `block[1:]`.
 
     Shapes:  blocks (length,), int64
     Example:
@@ -102,7 +103,7 @@ class TokenBlocks(IterableDataset[Tensor]):
         pending: list[int] = []
         for text in self.texts:
             pending.extend(self.encode(text))
-            cut = len(pending) // self.length * self.length
-            for start in range(0, cut, self.length):
+            end = len(pending) // self.length * self.length
+            for start in range(0, end, self.length):
                 yield wrap(np.array(pending[start : start + self.length], np.int64))
-            del pending[:cut]
+            del pending[:end]

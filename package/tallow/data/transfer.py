@@ -1,9 +1,9 @@
-"""Sending a batch from one process to another, its arrays as they lie in memory.
+"""Send batches between processes, with their arrays as raw memory.
 
-Small batches go through the pipe. Large ones are written to an anonymous file in memory, whose descriptor is sent, and
-which the receiver maps: of 38 MB it receives in 15 ms instead of 68, of 2 MB in the same time, of 0.2 MB it would take
-85 µs longer. Such a file has no name that could be left behind, and is not bound by the size of /dev/shm. Linux alone
-has them.
+Small batches go through the pipe. Large ones are written to an anonymous memory file, whose descriptor is sent and
+which the receiver maps: receiving 38 MB takes 15 ms instead of 68, and 2 MB the same time, but 0.2 MB would take 85 µs
+longer. The file has no name that could be left behind, and is not limited by the size of /dev/shm. Only Linux has such
+files.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import Any, NamedTuple
 
 from tallow.errors import WorkerError
 
-SHARED_BYTES = 2**20  # from here on in shared memory
+SHARED_BYTES = 2**20  # larger batches go through shared memory
 ALIGNMENT = 64  # bytes
 CAN_SHARE = hasattr(os, "memfd_create")
-# Without a descriptor of its own, a mapped file does not count towards the limit on open files.
+# With trackfd=False, a mapping keeps no descriptor and does not count towards the limit on open files.
 MMAP_OPTIONS: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
 class Packed(NamedTuple):
-    """A value as bytes: a pickle, and copies of its arrays beside it, or in an open file.
+    """A serialised value: a pickle, and copies of its arrays in `parts` or in an open file.
 
     Attributes:
-        parts: the bytes of each array; empty if they are in the file.
-        sizes: of each array, in bytes.
+        parts: bytes of each array; empty if they are in the file.
+        sizes: size of each array in bytes.
     """
 
     pickled: bytes
@@ -41,7 +41,7 @@ class Packed(NamedTuple):
 
 
 def pack(value: Any) -> Packed:
-    """The value as it is now, whoever writes to its arrays later. Raises what pickling it raises."""
+    """Serialise a value; later writes to its arrays have no effect. Raises the errors of pickling it."""
     buffers: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     parts = [buffer.raw() for buffer in buffers]
@@ -52,11 +52,11 @@ def pack(value: Any) -> Packed:
 
 
 def send(connection: Connection, packed: Packed) -> None:
-    """Send it, and close its file."""
+    """Send a packed value, and close its file."""
     connection.send((packed.pickled, packed.sizes, packed.file is not None))
     if packed.file is not None:
         try:
-            reduction.send_handle(connection, packed.file, 0)  # 0: Windows alone asks whose
+            reduction.send_handle(connection, packed.file, 0)  # 0: the process id, needed only on Windows
         finally:
             os.close(packed.file)
     for part in packed.parts:
@@ -64,17 +64,19 @@ def send(connection: Connection, packed: Packed) -> None:
 
 
 def receive(connection: Connection) -> Any:
-    """The value that comes next.
+    """Receive the next value.
 
-    Raises:  EOFError or ConnectionError when the other end closes before it has sent all; WorkerError when there are
-        too many open files
+    Raises:  EOFError or ConnectionError if the other end closes in the middle of a value; WorkerError if there are too
+        many open files
     """
     pickled, sizes, shared = connection.recv()
     if not shared:
         return pickle.loads(pickled, buffers=[bytearray(connection.recv_bytes()) for _ in sizes])
-    places = _places(sizes)
-    memory = _receive_memory(connection, places[-1])
-    return pickle.loads(pickled, buffers=[memory[at : at + size] for at, size in zip(places, sizes, strict=False)])
+    offsets = _offsets(sizes)
+    memory = _receive_memory(connection, offsets[-1])
+    return pickle.loads(
+        pickled, buffers=[memory[start : start + size] for start, size in zip(offsets, sizes, strict=False)]
+    )
 
 
 def _receive_memory(connection: Connection, size: int) -> memoryview:
@@ -86,27 +88,27 @@ def _receive_memory(connection: Connection, size: int) -> memoryview:
             os.close(file)
     except ConnectionError:
         raise
-    except (OSError, RuntimeError) as error:  # RuntimeError: a descriptor was sent, and the system could not open it
+    except (OSError, RuntimeError) as error:  # RuntimeError: the system could not open the descriptor that was sent
         raise WorkerError(
             f"a batch of {size} bytes cannot be mapped: {error}",
-            mend="too many batches are kept; keep copies, made by clone(), or raise the limit of `ulimit -n`",
+            hint="too many batches are in use; keep clones instead, or increase the limit of `ulimit -n`",
         ) from error
 
 
-def _places(sizes: list[int]) -> list[int]:
-    """Where in the file each array starts, and where the last one ends."""
+def _offsets(sizes: list[int]) -> list[int]:
+    """Return the offset of each array in the file, and the end of the last one."""
     return [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)]
 
 
 def _shared_file(parts: list[memoryview]) -> int:
-    places = _places([part.nbytes for part in parts])
+    offsets = _offsets([part.nbytes for part in parts])
     file = os.memfd_create("tallow-batch", os.MFD_CLOEXEC)
     try:
-        os.ftruncate(file, places[-1])
-        for at, part in zip(places, parts, strict=False):
-            while part:  # one call writes 2 GB at most
-                written = os.pwrite(file, part, at)
-                part, at = part[written:], at + written
+        os.ftruncate(file, offsets[-1])
+        for offset, part in zip(offsets, parts, strict=False):
+            while part:  # one call writes at most 2 GB
+                written = os.pwrite(file, part, offset)
+                part, offset = part[written:], offset + written
     except BaseException:
         os.close(file)
         raise

@@ -1,10 +1,10 @@
-"""A worker process of a `DataLoader`: what runs in it.
+"""The code that runs in a worker process of a `DataLoader`.
 
-It reads messages and sends one answer to each task, in order, until it is told to stop or its parent is gone:
+It receives messages and sends one answer per task, in order, until it is told to stop or its parent ends:
 
-    Task(index)    the batch of these indices, `Ended` if the iterable dataset has no more, or `Failed`
+    Task(index)    the batch of these indices, `Ended` if the iterable dataset is exhausted, or `Failed`
     Restart()      no answer; an iterable dataset starts over
-    None           no answer; it stops
+    None           no answer; the worker stops
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ from tallow.data.worker_info import WorkerInfo, set_worker_info
 from tallow.errors import WorkerError
 from tallow.random import manual_seed
 
-PARENT_CHECK_S = 2.0  # how often a worker looks whether its parent is alive
+PARENT_CHECK_S = 2.0  # interval at which a worker checks that its parent is alive
 
 
 class Task(NamedTuple):
+    """The indices of a batch to load."""
+
     index: Any
 
 
 class Restart(NamedTuple):
-    pass
+    """A new epoch."""
 
 
 class Ended(NamedTuple):
-    pass
+    """The end of an iterable dataset."""
 
 
 class Failed(NamedTuple):
@@ -52,21 +54,23 @@ class Failed(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException, worker: int) -> Failed:
+        """Return the failure for an exception in worker number `worker`."""
         trace = "".join(traceback.format_exception(error))
         kind = type(error)
         return cls(kind, f"Caught {kind.__name__} in DataLoader worker process {worker}.\nOriginal {trace}")
 
     def reraise(self) -> NoReturn:
+        """Raise the exception again, with the worker's traceback in its message."""
         text = _Verbatim(self.text) if issubclass(self.kind, KeyError) else self.text
         try:
             error = self.kind(text)
-        except Exception:  # its constructor takes other arguments than a message
+        except Exception:  # its constructor does not take a message
             raise WorkerError(self.text) from None
         raise error
 
 
 class _Verbatim(str):
-    """KeyError shows the `repr` of its message, which would put a traceback on one line."""
+    """Message of a KeyError, which prints the `repr` of its message: that would put a traceback on one line."""
 
     def __repr__(self) -> str:
         return self
@@ -81,14 +85,14 @@ def run(
     connection: Connection,
     stopping: Any,
 ) -> None:
-    """Serve `connection` until the parent says stop, sets the shared flag `stopping`, or ends."""
+    """Serve `connection` until the parent sends stop, sets the shared flag `stopping`, or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent stops its workers
     _seed(base_seed, id)
     set_worker_info(WorkerInfo(id, num_workers, base_seed + id, plan.dataset))
     outbox: queue.SimpleQueue[transfer.Packed] = queue.SimpleQueue()
-    # A thread sends, so that the next batch is made while the last one waits in the pipe.
+    # A thread sends, so that the next batch is loaded while the last one waits in the pipe.
     threading.Thread(target=_send_all, args=(outbox, connection), daemon=True).start()
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
     answer = _answerer(plan, id, init)
     while (message := _receive(connection)) is not None and not stopping.value:
         if isinstance(message, Task):
@@ -98,7 +102,7 @@ def run(
 
 
 def _answerer(plan: Plan, id: int, init: Callable[[int], object] | None) -> Callable[[Any], Any]:
-    """A function from an index to the answer."""
+    """Return a function from an index to the answer."""
     try:
         if init is not None:
             init(id)
@@ -122,7 +126,7 @@ def _pack(answer: Any, id: int) -> transfer.Packed:
     try:
         return transfer.pack(answer)
     except Exception as error:
-        if isinstance(answer, Failed):  # its class is not one that can be pickled
+        if isinstance(answer, Failed):  # its class cannot be pickled
             return transfer.pack(Failed(WorkerError, answer.text))
         return _pack(Failed.of(error, id), id)
 
@@ -134,8 +138,8 @@ def _receive(connection: Connection) -> Any:
         return None
 
 
-def _end_with(parent: int) -> None:
-    """End this process when its parent has ended. The pipe alone does not tell: other processes may hold it open."""
+def _exit_with_parent(parent: int) -> None:
+    """End this process when its parent ends. The pipe does not show that: other processes may keep it open."""
     while os.getppid() == parent:
         time.sleep(PARENT_CHECK_S)
     os._exit(1)
@@ -145,7 +149,7 @@ def _send_all(outbox: queue.SimpleQueue[transfer.Packed], connection: Connection
     while True:
         try:
             transfer.send(connection, outbox.get())
-        except OSError:  # nobody listens any more
+        except OSError:  # the parent has closed the connection
             return
 
 

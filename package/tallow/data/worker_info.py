@@ -1,4 +1,4 @@
-"""What a dataset can ask about the process that it is used in."""
+"""Information for a dataset about its worker process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker process of a `DataLoader`, as torch.utils.data has it.
+    """A worker process of a `DataLoader`, as in torch.utils.data.
 
     Attributes:
         id: from 0 to num_workers - 1.
-        num_workers: how many there are.
-        seed: what Python's and tallow's random numbers were seeded with, another in each worker.
-        dataset: this worker's copy.
+        num_workers: number of workers.
+        seed: seed of Python's and tallow's random numbers, different in each worker.
+        dataset: this worker's copy of the dataset.
     """
 
     id: int
@@ -31,9 +31,10 @@ _current = _Current()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker process this is called in; None in the process that has the `DataLoader`."""
+    """Return the current worker process; None in the process of the `DataLoader`."""
     return _current.info
 
 
 def set_worker_info(info: WorkerInfo) -> None:
+    """Set the current worker process."""
     _current.info = info

@@ -1,8 +1,8 @@
-"""torch.distributed: processes that compute together, on one machine or several.
+"""Distributed computation in several processes, on one or several machines, as in torch.distributed.
 
-Arrays of the CPU travel by MPI (the extra `mpi`: mpi4py and the library MPICH), those of GPUs by NCCL,
-through CuPy. The processes are started by `mpiexec -n 4 python train.py`; or by `python -m tallow.distributed.run -n 4
-train.py`, which finds mpiexec by itself, and ends the job too where a process fails before it has joined the others.
+CPU arrays are sent by MPI (the extra `mpi`: mpi4py and the library MPICH), GPU arrays by NCCL, through CuPy. Start the
+processes with `mpiexec -n 4 python train.py`; or with `python -m tallow.distributed.run -n 4 train.py`, which finds
+mpiexec itself, and also ends the job if a process fails before it joins the others.
 
 Example:
     import tallow as tl
@@ -10,11 +10,12 @@ Example:
 
     dist.init_process_group()
     x = tl.full((3,), float(dist.get_rank()))
-    dist.all_reduce(x)  # the same sum in every process
+    dist.all_reduce(x)  # every process gets the same sum
 """
 
 from __future__ import annotations
 
+from tallow.core.lazy_names import names_of
 from tallow.distributed.collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -59,7 +60,6 @@ from tallow.distributed.objects import (
 from tallow.distributed.reduce_op import ReduceOp
 from tallow.distributed.work import Work
 from tallow.errors import DistributedError as DistError
-from tallow.names import names_of
 
 __all__ = [
     "DistError",

@@ -1,9 +1,9 @@
-"""What the processes of a group do together, under torch.distributed's names.
+"""Collective operations of a process group, with torch.distributed's names.
 
-All ranks of a group call the same functions in the same order, with tensors of the same sizes and dtypes; where they do
-not, all of them raise DistributedError, which says who does what. `src` and `dst` are ranks in the job. With
-`async_op=True` a function starts the operation and returns a `Work` to wait for. None of them is part of autograd's
-graph; those of `tallow.nn.parallel` are.
+All ranks of a group must call the same functions in the same order, with tensors of the same sizes and dtypes; if not,
+all of them raise DistributedError, which shows the calls of each. `src` and `dst` are ranks in the job. With
+`async_op=True` a function starts the operation and returns a `Work` to wait for. The functions are not recorded by
+autograd; those of `tallow.nn.parallel` are.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.devices import array_module, device_type_of
 from tallow.distributed.groups import Engine, ProcessGroup, member
 from tallow.distributed.reduce_op import ReduceOp
 from tallow.distributed.work import Work
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
-from tallow.tensor import Tensor
 
 
 def all_reduce(
     tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Replace the tensor of every rank by what `op` makes of all of them."""
+    """Reduce the tensors of all ranks with `op`, in place in every rank."""
     engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
-    return _together(
+    return _collective(
         group, f"all_reduce by {op.name}", tensor, lambda: engine.all_reduce(array, op).then(write_back), async_op
     )
 
@@ -34,51 +34,51 @@ def all_reduce(
 def reduce(
     tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Replace the tensor of `dst` by what `op` makes of all of them."""
+    """Reduce the tensors of all ranks with `op`, in place in rank `dst`."""
     engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
     root = member(group).index(dst, "dst")
-    said = f"reduce by {op.name} to {dst}"
-    return _together(group, said, tensor, lambda: engine.reduce(array, root, op).then(write_back), async_op)
+    call = f"reduce by {op.name} to {dst}"
+    return _collective(group, call, tensor, lambda: engine.reduce(array, root, op).then(write_back), async_op)
 
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
-    """Replace the tensor of every rank by that of `src`."""
+    """Copy the tensor of `src` to the tensor of every rank."""
     engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
     root = member(group).index(src, "src")
-    said = f"broadcast from {src}"
-    return _together(group, said, tensor, lambda: engine.broadcast(array, root).then(write_back), async_op)
+    call = f"broadcast from {src}"
+    return _collective(group, call, tensor, lambda: engine.broadcast(array, root).then(write_back), async_op)
 
 
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Write the tensors of all ranks into one, one after the other.
+    """Concatenate the tensors of all ranks in every rank.
 
     Shapes:  input (N, ...); output (ranks · N, ...) or (ranks, N, ...)
     """
     engine = _engine(group, input_tensor)
     _check_parts(output_tensor, input_tensor, member(group), "all_gather_into_tensor")
     array, write_back = _in_place(output_tensor)
-    given = _contiguous(input_tensor)
-    return _together(
-        group, "all_gather", input_tensor, lambda: engine.all_gather(array, given).then(write_back), async_op
+    source = _contiguous(input_tensor)
+    return _collective(
+        group, "all_gather", input_tensor, lambda: engine.all_gather(array, source).then(write_back), async_op
     )
 
 
 def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Write the tensors of all ranks to the tensors of the list, in the order of the ranks."""
+    """Copy the tensors of all ranks to the tensors of the list, in rank order."""
     engine = _engine(group, tensor)
-    joined = _room(tensor_list, tensor, member(group), "all_gather")
-    given = _contiguous(tensor)
+    rows = _empty_rows(tensor_list, tensor, member(group), "all_gather")
+    source = _contiguous(tensor)
 
     def start() -> Work:
-        return engine.all_gather(joined, given).then(lambda: _write(tensor_list, joined))
+        return engine.all_gather(rows, source).then(lambda: _write(tensor_list, rows))
 
-    return _together(group, "all_gather", tensor, start, async_op)
+    return _collective(group, "all_gather", tensor, start, async_op)
 
 
 def reduce_scatter_tensor(
@@ -88,7 +88,7 @@ def reduce_scatter_tensor(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Reduce the tensors of all ranks, and leave each rank with its part.
+    """Reduce the tensors of all ranks, and give each rank its part.
 
     Shapes:  input (ranks · N, ...) or (ranks, N, ...); output (N, ...)
     """
@@ -104,19 +104,19 @@ def reduce_scatter(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Reduce the lists of all ranks place by place, and leave each rank with what has become of its place."""
+    """Reduce the lists of all ranks element by element, and give each rank its element."""
     engine = _engine(group, output)
-    joined = _room(input_list, output, member(group), "reduce_scatter")
-    for part, given in zip(joined, input_list, strict=True):
-        part[...] = given.array
-    return _reduce_parts(engine, output, joined, op, group, async_op)
+    rows = _empty_rows(input_list, output, member(group), "reduce_scatter")
+    for row, tensor in zip(rows, input_list, strict=True):
+        row[...] = tensor.array
+    return _reduce_parts(engine, output, rows, op, group, async_op)
 
 
 def _reduce_parts(
     engine: Engine, output: Tensor, parts: Array, op: ReduceOp, group: ProcessGroup | None, async_op: bool
 ) -> Work | None:
     array, write_back = _in_place(output)
-    return _together(
+    return _collective(
         group,
         f"reduce_scatter by {op.name}",
         output,
@@ -132,16 +132,16 @@ def gather(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Write the tensors of all ranks to the list of `dst`; the other ranks have none."""
+    """Copy the tensors of all ranks to the list of `dst`; other ranks pass no list."""
     engine = _engine(group, tensor)
     root = _root_with_list(gather_list, dst, member(group), "gather")
-    joined = None if gather_list is None else _room(gather_list, tensor, member(group), "gather")
-    given = _contiguous(tensor)
+    rows = None if gather_list is None else _empty_rows(gather_list, tensor, member(group), "gather")
+    source = _contiguous(tensor)
 
     def start() -> Work:
-        return engine.gather(joined, given, root).then(lambda: _write(gather_list or (), joined))
+        return engine.gather(rows, source, root).then(lambda: _write(gather_list or (), rows))
 
-    return _together(group, f"gather to {dst}", tensor, start, async_op)
+    return _collective(group, f"gather to {dst}", tensor, start, async_op)
 
 
 def scatter(
@@ -151,25 +151,25 @@ def scatter(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Write to each rank's tensor its part of the list of `src`; the other ranks have none."""
+    """Copy to each rank's tensor its element of the list of `src`; other ranks pass no list."""
     engine = _engine(group, tensor)
     root = _root_with_list(scatter_list, src, member(group), "scatter")
-    joined = None if scatter_list is None else _room(scatter_list, tensor, member(group), "scatter")
-    for part, given in zip(() if joined is None else joined, scatter_list or (), strict=True):
-        part[...] = given.array
+    rows = None if scatter_list is None else _empty_rows(scatter_list, tensor, member(group), "scatter")
+    for row, part in zip(() if rows is None else rows, scatter_list or (), strict=True):
+        row[...] = part.array
     array, write_back = _in_place(tensor)
-    said = f"scatter from {src}"
-    return _together(group, said, tensor, lambda: engine.scatter(array, joined, root).then(write_back), async_op)
+    call = f"scatter from {src}"
+    return _collective(group, call, tensor, lambda: engine.scatter(array, rows, root).then(write_back), async_op)
 
 
 def isend(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> Work:
-    """Start to send a tensor to a rank."""
+    """Start sending a tensor to a rank."""
     engine = _engine(group, tensor)
     return engine.send(_contiguous(tensor), member(group).index(dst, "dst"), tag)
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, tag: int = 0) -> Work:
-    """Start to receive a tensor from a rank, or from any; what is sent has the tensor's shape and dtype."""
+    """Start receiving a tensor from a rank, or from any rank; the sent tensor must have the same shape and dtype."""
     engine = _engine(group, tensor)
     array, write_back = _in_place(tensor)
     source = None if src is None else member(group).index(src, "src")
@@ -182,7 +182,7 @@ def send(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int =
 
 
 def recv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, tag: int = 0) -> int:
-    """Receive a tensor from a rank, or from any; the sender's rank."""
+    """Receive a tensor from a rank, or from any rank, and return the sender's rank."""
     work: Any = irecv(tensor, src, group, tag)
     work.wait()
     return member(group).ranks[work.source] if src is None else src
@@ -191,26 +191,26 @@ def recv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = No
 def barrier(
     group: ProcessGroup | None = None, async_op: bool = False, device_ids: Sequence[int] | None = None
 ) -> Work | None:
-    """Wait until all ranks have come here."""
-    return _together(group, "barrier", None, member(group).mpi.barrier, async_op)
+    """Wait until all ranks reach this call."""
+    return _collective(group, "barrier", None, member(group).mpi.barrier, async_op)
 
 
-def _together(
-    group: ProcessGroup | None, said: str, tensor: Tensor | None, start: Callable[[], Work], async_op: bool
+def _collective(
+    group: ProcessGroup | None, call: str, tensor: Tensor | None, start: Callable[[], Work], async_op: bool
 ) -> Work | None:
-    """Start an operation that all ranks start, and wait for it unless `async_op`.
+    """Start an operation that all ranks must start, and wait for it unless `async_op`.
 
     Args:
-        said: which operation it is, with whatever else must be the same everywhere.
-        tensor: of which each rank has one of as many elements, with the same dtype and type of device.
+        call: the operation and other arguments that must be equal in all ranks.
+        tensor: the rank's tensor; its number of elements, dtype and device type must be equal in all ranks.
     """
     mpi = member(group).mpi
     if tensor is not None:
-        said = f"{said}, {tensor.numel()} of {tensor.dtype} on {device_type_of(tensor.array)}"
-    if async_op:  # not to wait for the others here, as nobody expects
-        check = mpi.agree(said, started=True)
+        call = f"{call}, {tensor.numel()} of {tensor.dtype} on {device_type_of(tensor.array)}"
+    if async_op:  # an asynchronous call must not wait for the others
+        check = mpi.agree(call, started=True)
         return start().after(check)
-    mpi.agree(said).wait()
+    mpi.agree(call).wait()
     start().wait()
     return None
 
@@ -229,7 +229,7 @@ def _contiguous(tensor: Tensor) -> Array:
 
 
 def _in_place(tensor: Tensor) -> tuple[Array, Any]:
-    """A contiguous array for what is written to the tensor, and how it gets from there to the tensor."""
+    """Return a contiguous array for results, and a function that writes it to the tensor."""
     array = _contiguous(tensor)
 
     def write_back() -> None:
@@ -239,14 +239,14 @@ def _in_place(tensor: Tensor) -> tuple[Array, Any]:
     return array, write_back
 
 
-def _room(tensors: Sequence[Tensor], like: Tensor, group: ProcessGroup, name: str) -> Array:
-    """An array with a row for each tensor of a list, which are all as `like`."""
+def _empty_rows(tensors: Sequence[Tensor], like: Tensor, group: ProcessGroup, name: str) -> Array:
+    """Return an array with a row for each tensor of a list, which must match `like`."""
     if len(tensors) != group.size():
         raise ArgumentError(f"{name}: a list of {len(tensors)} tensors for {group.size()} ranks")
     for tensor in tensors:
         _check_dtypes(tensor, like, name)
         if tensor.shape != like.shape:
-            raise ShapeError(f"{name}: tensors of {tuple(tensor.shape)} and of {tuple(like.shape)}")
+            raise ShapeError(f"{name}: tensors of shapes {tuple(tensor.shape)} and {tuple(like.shape)}")
     array = like.array
     return array_module(array).empty((len(tensors), *array.shape), array.dtype)
 
@@ -260,18 +260,19 @@ def _check_parts(whole: Tensor, part: Tensor, group: ProcessGroup, name: str) ->
     _check_dtypes(whole, part, name)
     if whole.numel() != group.size() * part.numel():
         raise ShapeError(
-            f"{name}: {tuple(whole.shape)} is not {group.size()} times {tuple(part.shape)}, for as many ranks"
+            f"{name}: {tuple(whole.shape)} does not have {group.size()} times the elements of {tuple(part.shape)}, for "
+            f"{group.size()} ranks"
         )
 
 
 def _check_dtypes(a: Tensor, b: Tensor, name: str) -> None:
     if a.dtype is not b.dtype:
-        raise DtypeError(f"{name}: tensors of {a.dtype} and of {b.dtype}")
+        raise DtypeError(f"{name}: tensors of {a.dtype} and {b.dtype}")
 
 
 def _root_with_list(tensors: Sequence[Tensor] | None, root: int, group: ProcessGroup, name: str) -> int:
-    """The root's rank in the group; it alone has the list."""
+    """Return the root's rank in the group; check that only the root passes a list."""
     index = group.index(root, name)
     if (tensors is not None) != (group.rank() == index):
-        raise ArgumentError(f"{name}: rank {root} passes the list of tensors, and nobody else does")
+        raise ArgumentError(f"{name}: rank {root} must pass the list of tensors, and no other rank")
     return index

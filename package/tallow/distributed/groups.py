@@ -1,4 +1,4 @@
-"""Process groups: which processes do something together, and by what their arrays travel."""
+"""Process groups: their members, and the backends that move their arrays."""
 
 from __future__ import annotations
 
@@ -15,72 +15,90 @@ import numpy as np
 from tallow import devices
 from tallow.distributed.mpi import MpiEngine, world
 from tallow.distributed.reduce_op import ReduceOp
-from tallow.distributed.rendezvous import check_place
+from tallow.distributed.rendezvous import check_job
 from tallow.distributed.work import Work
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DeviceError
 
 TIMEOUT = timedelta(minutes=30)
-# The device types that a backend serves. gloo is PyTorch's own for the CPU; programs that ask for it get MPI.
+# The device types that a backend serves. gloo is PyTorch's backend for the CPU; programs that request it get MPI.
 BACKENDS = {"mpi": ("cpu",), "gloo": ("cpu",), "nccl": ("cuda",), "cpu:mpi,cuda:nccl": ("cpu", "cuda")}
 BACKENDS["cpu:gloo,cuda:nccl"] = BACKENDS["cpu:mpi,cuda:nccl"]
 NAMES = {("cpu",): "mpi", ("cuda",): "nccl", ("cpu", "cuda"): "cpu:mpi,cuda:nccl"}
 
 
 class Engine(Protocol):
-    """What moves the arrays of a device type; see `MpiEngine`. Ranks are those within the group."""
+    """The interface to move the arrays of a device type; see `MpiEngine`. Ranks are those in the group."""
 
-    def all_reduce(self, array: Array, op: ReduceOp) -> Work: ...
-    def reduce(self, array: Array, root: int, op: ReduceOp) -> Work: ...
-    def reduce_scatter(self, output: Array, array: Array, op: ReduceOp) -> Work: ...
-    def broadcast(self, array: Array, root: int) -> Work: ...
-    def all_gather(self, output: Array, array: Array) -> Work: ...
-    def gather(self, output: Array | None, array: Array, root: int) -> Work: ...
-    def scatter(self, array: Array, given: Array | None, root: int) -> Work: ...
-    def send(self, array: Array, to: int, tag: int) -> Work: ...
-    def receive(self, array: Array, source: int | None, tag: int) -> Any: ...
+    def all_reduce(self, array: Array, op: ReduceOp) -> Work:
+        """Reduce the arrays of all ranks, in place in every rank."""
+
+    def reduce(self, array: Array, root: int, op: ReduceOp) -> Work:
+        """Reduce the arrays of all ranks, in place in `root`."""
+
+    def reduce_scatter(self, output: Array, array: Array, op: ReduceOp) -> Work:
+        """Reduce arrays with one part per rank, and give each rank its part."""
+
+    def broadcast(self, array: Array, root: int) -> Work:
+        """Copy the array of `root` to all ranks."""
+
+    def all_gather(self, output: Array, array: Array) -> Work:
+        """Collect the arrays of all ranks in every rank's `output`."""
+
+    def gather(self, output: Array | None, array: Array, root: int) -> Work:
+        """Collect the arrays of all ranks in the `output` of `root`."""
+
+    def scatter(self, array: Array, source: Array | None, root: int) -> Work:
+        """Give each rank its part of the array `source` of `root`."""
+
+    def send(self, array: Array, to: int, tag: int) -> Work:
+        """Send an array to a rank."""
+
+    def receive(self, array: Array, source: int | None, tag: int) -> Any:
+        """Receive an array from a rank, or from any rank."""
 
 
 class ProcessGroup:
-    """Processes of the job, by their ranks in it. Made by `init_process_group` and `new_group`.
+    """A group of processes. Use `init_process_group` and `new_group` to create one.
 
-    Arrays of the CPU travel by MPI, those of GPUs by NCCL.
+    CPU arrays are sent by MPI, GPU arrays by NCCL.
     """
 
     def __init__(self, ranks: Sequence[int], backend: str | None, timeout: timedelta | None) -> None:
         backend = "cpu:mpi,cuda:nccl" if backend is None else str(backend).lower()
         if backend not in BACKENDS:
-            raise ArgumentError(f"no backend {backend!r}", mend=f"use None or one of: {', '.join(BACKENDS)}")
+            raise ArgumentError(f"unknown backend {backend!r}", hint=f"use None or one of: {', '.join(BACKENDS)}")
         if not isinstance(timeout, timedelta | None):
             raise ArgumentTypeError(
-                f"timeout must be a datetime.timedelta, not {type(timeout).__name__}", mend="timedelta(minutes=5)"
+                f"timeout must be a datetime.timedelta, not {type(timeout).__name__}", hint="timedelta(minutes=5)"
             )
         self.ranks = list(ranks)
         self.device_types = BACKENDS[backend]
         self.timeout = TIMEOUT if timeout is None else timeout
-        self.mpi = MpiEngine(ranks, self.timeout)  # whatever the backend: it starts NCCL too
+        self.mpi = MpiEngine(ranks, self.timeout)  # needed by every backend: it also starts NCCL
         self._engines: dict[str, Engine] = {"cpu": self.mpi}
 
     def rank(self) -> int:
-        """Of this process within the group."""
+        """Return the rank of this process in the group."""
         return self.mpi.rank
 
     def size(self) -> int:
+        """Return the number of processes in the group."""
         return self.mpi.size
 
     def name(self) -> str:
-        """Of the backend."""
+        """Return the name of the backend."""
         return NAMES[self.device_types]
 
     def engine(self, device_type: str) -> Engine:
-        """What moves the arrays of this device type; NCCL is started at its first use, by all ranks of the group.
+        """Return the engine of a device type. NCCL starts on first use, in all ranks of the group together.
 
-        Raises:  DeviceError when the group does not serve the device, or something is missing
+        Raises:  DeviceError if the group does not support the device, or something is missing
         """
         if device_type not in self.device_types:
             raise DeviceError(
-                f"a process group of backend {self.name()!r} does not move tensors of device {device_type!r}",
-                mend="init_process_group() without a backend serves both, cpu and cuda",
+                f"a process group of backend {self.name()!r} does not support tensors of device {device_type!r}",
+                hint="init_process_group() without a backend supports both cpu and cuda",
             )
         if device_type not in self._engines:
             self._engines[device_type] = importlib.import_module("tallow_cuda.nccl").NcclEngine(self.mpi)
@@ -89,43 +107,44 @@ class ProcessGroup:
     def bind(self, device: devices.device) -> None:
         """Start NCCL now, on this device.
 
-        Raises:  DeviceError as `engine`, or where there is no such GPU
+        Raises:  DeviceError as in `engine`, or if the GPU does not exist
         """
         if device.type not in self.device_types:
-            self.engine(device.type)  # says what is wrong
-        devices.move(np.empty(1, np.uint8), device)  # where there is no such device this says so
-        with devices.on(device) or nullcontext():
+            self.engine(device.type)  # raises
+        devices.move(np.empty(1, np.uint8), device)  # raises if the device does not exist
+        with devices.guard_on(device) or nullcontext():
             self.engine(device.type)
 
     def index(self, rank: int, what: str) -> int:
-        """The rank within the group of a rank of the job.
+        """Return the rank in the group of a rank in the job.
 
-        Raises:  ArgumentError when it is not a member; `what` is the argument's name
+        Raises:  ArgumentError if it is not a member; `what` is the argument's name
         """
         if rank not in self.ranks:
             raise ArgumentError(f"{what}: rank {rank!r} is not in the group of ranks {self.ranks}")
         return self.ranks.index(rank)
 
     def close(self) -> None:
+        """Close the engines."""
         for engine in self._engines.values():
             engine.close()  # type: ignore[attr-defined]
 
 
 class GroupMember:
-    """What `new_group` returns in processes outside of the new group."""
+    """The class of the value that `new_group` returns in processes outside the new group."""
 
     NON_GROUP_MEMBER = object()
 
 
 class _Job:
-    """The group of all processes, once it is made, and the others."""
+    """The default group, once it is initialised, and the other groups."""
 
-    everybody: ProcessGroup | None = None
-    others: list[ProcessGroup] = []  # noqa: RUF012 - there is one job
+    default: ProcessGroup | None = None
+    others: list[ProcessGroup] = []  # noqa: RUF012 - one job per process
 
 
 def is_available() -> bool:
-    """Whether there is mpi4py, which brings processes together: the extra `mpi` brings it."""
+    """Return whether mpi4py, of the extra `mpi`, is installed."""
     return find_spec("mpi4py") is not None
 
 
@@ -133,7 +152,7 @@ is_mpi_available = is_gloo_available = is_available
 
 
 def is_nccl_available() -> bool:
-    """Whether CuPy is installed, and finds NCCL."""
+    """Return whether CuPy is installed and finds NCCL."""
     if find_spec("cupy") is None:
         return False
     try:
@@ -143,12 +162,13 @@ def is_nccl_available() -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether torchrun has started the process."""
+    """Return whether torchrun started the process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def is_initialized() -> bool:
-    return _Job.everybody is not None
+    """Return whether the default process group is initialised."""
+    return _Job.default is not None
 
 
 def init_process_group(
@@ -162,112 +182,112 @@ def init_process_group(
     pg_options: None = None,
     device_id: Any = None,
 ) -> None:
-    """Join the processes that `mpiexec` or `python -m tallow.distributed.run` has started together; all of them do.
+    """Join the processes started by `mpiexec` or `python -m tallow.distributed.run`. All of them must call it.
 
-    From now on an exception that this process does not catch ends the whole job.
+    From then on, an uncaught exception in this process ends the whole job.
 
     Args:
-        backend: "mpi" for tensors of the CPU, "nccl" for those of GPUs, None for both; "gloo" is taken as "mpi".
-        init_method: "env://", which None means, "tcp://..." or "file://...". MPI has brought the processes together
-            already, so the address is not used. The rank and size that it leads to are compared with those of MPI:
-            RANK and WORLD_SIZE in the environment if they are there, or `?rank=0&world_size=4` in the URL.
-        timeout: after which waiting for the others is an error; half an hour.
-        world_size, rank: compared with those of MPI; -1 if the URL or the environment says them.
-        store, pg_options: refused if not None.
-        group_name: nobody sees it, as in PyTorch.
-        device_id: the GPU of this process, with its index: NCCL is started on it now, not at its first use.
+        backend: "mpi" for CPU tensors, "nccl" for GPU tensors, None for both; "gloo" means "mpi".
+        init_method: "env://" (as None), "tcp://..." or "file://...". MPI has already connected the processes, so the
+            address is not used. The rank and size given by it must match those of MPI: RANK and WORLD_SIZE in the
+            environment if set, or `?rank=0&world_size=4` in the URL.
+        timeout: maximum time to wait for other processes; half an hour by default.
+        world_size, rank: must match those of MPI; -1 to take them from the URL or the environment.
+        store, pg_options: must be None.
+        group_name: ignored, as in PyTorch.
+        device_id: the GPU of this process, with an index: NCCL starts on it at once, not on first use.
 
-    Raises:  MissingPackageError, DeviceError; ArgumentError the second time, or where a world_size or rank is not that
-             of MPI
+    Raises:  MissingPackageError, DeviceError; ArgumentError on a second call, or if world_size or rank do not match MPI
     """
-    if _Job.everybody is not None:
+    if _Job.default is not None:
         raise ArgumentError("trying to initialize the default process group twice!")
-    for what, given in (("store", store), ("pg_options", pg_options)):
-        if given is not None:
+    for name, value in (("store", store), ("pg_options", pg_options)):
+        if value is not None:
             raise ArgumentError(
-                f"init_process_group: {what} is for what PyTorch's backends are built on; there is MPI, and NCCL",
-                mend="leave it out",
+                f"init_process_group: {name} is for PyTorch's backends; tallow uses MPI and NCCL",
+                hint="omit it",
             )
     device = None if device_id is None else devices.device(device_id)
     if device is not None and device.type != "cpu":
         if device.index is None:
-            raise ArgumentError(f"init_process_group: device_id={str(device)!r} has no index", mend="use 'cuda:0'")
+            raise ArgumentError(f"init_process_group: device_id={str(device)!r} has no index", hint="use 'cuda:0'")
         backend = "nccl" if backend is None else backend
     job = world()
-    check_place(job, init_method, world_size, rank)
+    check_job(job, init_method, world_size, rank)
     group = ProcessGroup(range(job.size), backend, timeout)
     if device is not None and device.type != "cpu":
         group.bind(device)
-    _Job.everybody = group
+    _Job.default = group
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Close a group, or all of them. What was started has to be waited for before."""
-    if group is None or group is _Job.everybody:
+    """Close a group, or all of them. Wait for all started operations first."""
+    if group is None or group is _Job.default:
         for each in (*_Job.others, member(None)):
             each.close()
         _Job.others.clear()
-        _Job.everybody = None
+        _Job.default = None
     else:
         _Job.others.remove(group)
         group.close()
 
 
 def member(group: Any) -> ProcessGroup:
-    """The group, or the default one for None.
+    """Return the group, or the default one for None.
 
-    Raises:  ArgumentError when there is none, or this process is not in it
+    Raises:  ArgumentError if there is none, or this process is not in it
     """
-    group = _Job.everybody if group is None else group
+    group = _Job.default if group is None else group
     if group is None:
         raise ArgumentError("default process group has not been initialized, please call init_process_group")
     if not isinstance(group, ProcessGroup):
-        raise ArgumentError("this process is not in the group", mend="ask get_rank(group) >= 0 first")
+        raise ArgumentError("this process is not in the group", hint="check get_rank(group) >= 0 first")
     return group
 
 
 def new_group(ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None) -> Any:
-    """A group of these ranks of the job, None for all. All members make it, in the same order with other groups.
+    """Create a group of ranks of the job, None for all. Members must create groups in the same order.
 
     Returns:  GroupMember.NON_GROUP_MEMBER in the other processes
     """
-    everybody = member(None)
-    ranks = everybody.ranks if ranks is None else sorted(ranks)
+    default = member(None)
+    ranks = default.ranks if ranks is None else sorted(ranks)
     for rank in ranks:
-        everybody.index(rank, "new_group")
-    if everybody.rank() not in ranks:
+        default.index(rank, "new_group")
+    if default.rank() not in ranks:
         return GroupMember.NON_GROUP_MEMBER
-    made = ProcessGroup(ranks, backend or everybody.name(), everybody.timeout if timeout is None else timeout)
-    _Job.others.append(made)
-    return made
+    new = ProcessGroup(ranks, backend or default.name(), default.timeout if timeout is None else timeout)
+    _Job.others.append(new)
+    return new
 
 
 def get_rank(group: Any = None) -> int:
-    """Of this process in the group; -1 if it is not in it."""
+    """Return the rank of this process in the group; -1 if it is not a member."""
     return -1 if group is GroupMember.NON_GROUP_MEMBER else member(group).rank()
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes the group has; -1 if this one is not in it."""
+    """Return the number of processes in the group; -1 if this one is not a member."""
     return -1 if group is GroupMember.NON_GROUP_MEMBER else member(group).size()
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
+    """Return the name of the group's backend."""
     return member(group).name()
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """The members' ranks in the job."""
+    """Return the ranks of the members in the job."""
     return list(member(group).ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank in the job of a rank in the group."""
+    """Return the rank in the job of a rank in the group."""
     if not 0 <= group_rank < group.size():
         raise ArgumentError(f"group_rank {group_rank} in a group of {group.size()}")
     return group.ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The rank in the group of a rank in the job."""
+    """Return the rank in the group of a rank in the job."""
     return group.index(global_rank, "global_rank")

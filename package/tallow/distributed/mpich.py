@@ -1,4 +1,4 @@
-"""Where the package mpich, which brings an MPI library from PyPI, is installed."""
+"""Find files of the PyPI package mpich, which contains an MPI library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 def file_of_mpich(*names: str) -> str | None:
-    """The path of a file of the package mpich, wherever that is installed."""
+    """Return the path of a file of the package mpich, or None."""
     try:
         files = importlib.metadata.files("mpich") or []
     except importlib.metadata.PackageNotFoundError:

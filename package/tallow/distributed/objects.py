@@ -1,11 +1,11 @@
-"""Objects between processes, under torch.distributed's names. They travel by MPI, whatever the group's backend.
+"""Send objects between processes, with torch.distributed's names. They are sent by MPI with every backend.
 
-What is sent is what `tallow.save` writes as PyTorch's format: None, truth values, numbers, strings, bytes, tensors,
-dtypes, devices and sizes, and lists, tuples, dicts, sets, OrderedDicts and Counters of them. PyTorch takes all that can
-be pickled, and the receiver runs what the pickle says; here the receiver runs nothing. An array of NumPy's goes as
-`tl.from_numpy(array)`, and an object of a class of one's own as its `__dict__`. Tensors arrive on the CPU.
+Objects are sent in the format of `tallow.save`: None, booleans, numbers, strings, bytes, tensors, dtypes, devices and
+sizes, and lists, tuples, dicts, sets, OrderedDicts and Counters of them. PyTorch sends anything that can be pickled,
+and the receiver runs the pickle's code; here the receiver runs no code. Send a NumPy array as `tl.from_numpy(array)`,
+and an object of your own class as its `__dict__`. Tensors arrive on the CPU.
 
-An object that cannot be sent is an ArgumentTypeError in its own process, and a DistributedError in the others.
+An object that cannot be sent raises ArgumentTypeError in its own process, and DistributedError in the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tallow.distributed.groups import ProcessGroup, member
 from tallow.errors import ArgumentError, DistributedError, TallowError
 from tallow.io import pytorch, pytorch_write
 
-REFUSED = -1  # in place of a size: the object cannot be sent
+NOT_SENDABLE = -1  # instead of a size: the object cannot be sent
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -29,44 +29,44 @@ Bytes = npt.NDArray[np.uint8]
 def broadcast_object_list(
     object_list: list[Any], src: int = 0, group: ProcessGroup | None = None, device: Any = None
 ) -> None:
-    """Replace the objects of every rank's list, which are as many everywhere, by those of `src`."""
-    everybody = member(group)
-    root = everybody.index(src, "src")
-    is_root = everybody.rank() == root
-    everybody.mpi.agree(f"broadcast_object_list from {src}, {len(object_list)} objects").wait()
-    parcel = _Parcel([object_list] if is_root else [])
+    """Copy the objects in the list of `src` to the lists of all ranks, which must have the same length."""
+    process_group = member(group)
+    root = process_group.index(src, "src")
+    is_root = process_group.rank() == root
+    process_group.mpi.agree(f"broadcast_object_list from {src}, {len(object_list)} objects").wait()
+    parcel = _EncodedObjects([object_list] if is_root else [])
     sizes = parcel.sizes(1)
-    everybody.mpi.broadcast(sizes, root).wait()
+    process_group.mpi.broadcast(sizes, root).wait()
     parcel.check(sizes, [src])
     data = parcel.parts[0] if is_root else np.empty(sizes[0], np.uint8)
-    everybody.mpi.broadcast(data, root).wait()
+    process_group.mpi.broadcast(data, root).wait()
     if not is_root:
-        object_list[:] = _read(data)
+        object_list[:] = _decode(data)
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
-    """Write the objects of all ranks to the list, in their order."""
-    everybody = member(group)
-    _check_length(object_list, everybody, "all_gather_object")
-    everybody.mpi.agree("all_gather_object").wait()
-    parcel = _Parcel([obj])
-    sizes = _everybodys_sizes(parcel, everybody)
-    rows = np.empty((everybody.size(), sizes.max()), np.uint8)
-    everybody.mpi.all_gather(rows, parcel.rows(sizes.max())).wait()
+    """Copy the objects of all ranks to the list, in rank order."""
+    process_group = member(group)
+    _check_length(object_list, process_group, "all_gather_object")
+    process_group.mpi.agree("all_gather_object").wait()
+    parcel = _EncodedObjects([obj])
+    sizes = _all_sizes(parcel, process_group)
+    rows = np.empty((process_group.size(), sizes.max()), np.uint8)
+    process_group.mpi.all_gather(rows, parcel.rows(sizes.max())).wait()
     object_list[:] = _read_rows(rows, sizes)
 
 
 def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: ProcessGroup | None = None
 ) -> None:
-    """Write the objects of all ranks to the list of `dst`; the other ranks have none."""
-    everybody = member(group)
-    root = _root_with_list(object_gather_list, dst, everybody, "gather_object")
-    everybody.mpi.agree(f"gather_object to {dst}").wait()
-    parcel = _Parcel([obj])
-    sizes = _everybodys_sizes(parcel, everybody)
-    rows = None if object_gather_list is None else np.empty((everybody.size(), sizes.max()), np.uint8)
-    everybody.mpi.gather(rows, parcel.rows(sizes.max()), root).wait()
+    """Copy the objects of all ranks to the list of `dst`; other ranks pass no list."""
+    process_group = member(group)
+    root = _root_with_list(object_gather_list, dst, process_group, "gather_object")
+    process_group.mpi.agree(f"gather_object to {dst}").wait()
+    parcel = _EncodedObjects([obj])
+    sizes = _all_sizes(parcel, process_group)
+    rows = None if object_gather_list is None else np.empty((process_group.size(), sizes.max()), np.uint8)
+    process_group.mpi.gather(rows, parcel.rows(sizes.max()), root).wait()
     if object_gather_list is not None:
         object_gather_list[:] = _read_rows(rows, sizes)
 
@@ -77,73 +77,76 @@ def scatter_object_list(
     src: int = 0,
     group: ProcessGroup | None = None,
 ) -> None:
-    """Write to the first place of each rank's output list its object of the input list of `src`; others have none."""
+    """Store in each rank's output list its object of the input list of `src`; other ranks pass no input list."""
     if not scatter_object_output_list:
-        raise ArgumentError("scatter_object_list: an empty output list", mend="pass [None]")
-    everybody = member(group)
-    root = _root_with_list(scatter_object_input_list, src, everybody, "scatter_object_list")
-    everybody.mpi.agree(f"scatter_object_list from {src}").wait()
-    parcel = _Parcel(scatter_object_input_list or ())
-    sizes = parcel.sizes(everybody.size())
-    everybody.mpi.broadcast(sizes, root).wait()
+        raise ArgumentError("scatter_object_list: an empty output list", hint="pass [None]")
+    process_group = member(group)
+    root = _root_with_list(scatter_object_input_list, src, process_group, "scatter_object_list")
+    process_group.mpi.agree(f"scatter_object_list from {src}").wait()
+    parcel = _EncodedObjects(scatter_object_input_list or ())
+    sizes = parcel.sizes(process_group.size())
+    process_group.mpi.broadcast(sizes, root).wait()
     parcel.check(sizes, [src])
-    mine = np.empty(sizes.max(), np.uint8)
+    received = np.empty(sizes.max(), np.uint8)
     rows = None if scatter_object_input_list is None else parcel.rows(sizes.max())
-    everybody.mpi.scatter(mine, rows, root).wait()
-    scatter_object_output_list[0] = _read(mine[: sizes[everybody.rank()]])
+    process_group.mpi.scatter(received, rows, root).wait()
+    scatter_object_output_list[0] = _decode(received[: sizes[process_group.rank()]])
 
 
-class _Parcel:
-    """Objects as bytes, each in an array of its own; or the reason why they cannot be sent."""
+class _EncodedObjects:
+    """Objects encoded as arrays of bytes, or the error if they cannot be sent."""
 
     def __init__(self, objects: Sequence[Any]) -> None:
         self.parts: list[Bytes] = []
         self._error: TallowError | None = None
         try:
-            self.parts = [_written(each) for each in objects]
-        except TallowError as error:  # the others are told before it rises
+            self.parts = [_encode(each) for each in objects]
+        except TallowError as error:  # raised by `check`, after the other ranks are informed
             self._error = error
 
     def sizes(self, count: int) -> npt.NDArray[np.int64]:
-        """Of the parts, to be sent ahead; there is room for `count`."""
-        sizes = [part.size for part in self.parts] or [REFUSED] * count
+        """Return the sizes of the parts, or `count` times NOT_SENDABLE. They are sent first."""
+        sizes = [part.size for part in self.parts] or [NOT_SENDABLE] * count
         return np.array(sizes, np.int64)
 
     def check(self, sizes: npt.NDArray[np.int64], senders: Sequence[int]) -> None:
-        """Raises:  what was wrong with this process's objects; DistributedError for another's"""
+        """Check that all objects can be sent.
+
+        Raises:  the error of this process's objects; DistributedError for those of another
+        """
         if self._error is not None:
             raise self._error
-        refused = [rank for rank, size in zip(senders, sizes, strict=False) if size == REFUSED]
+        refused = [rank for rank, size in zip(senders, sizes, strict=False) if size == NOT_SENDABLE]
         if refused:
             raise DistributedError(f"rank {', '.join(map(str, refused))} has an object that cannot be sent")
 
     def rows(self, width: int) -> Bytes:
-        """The parts one below the other, filled up to one width."""
+        """Return the parts as rows, padded to one width."""
         rows = np.zeros((len(self.parts), width), np.uint8)
         for row, part in zip(rows, self.parts, strict=True):
             row[: part.size] = part
         return rows
 
 
-def _everybodys_sizes(parcel: _Parcel, group: ProcessGroup) -> npt.NDArray[np.int64]:
+def _all_sizes(parcel: _EncodedObjects, group: ProcessGroup) -> npt.NDArray[np.int64]:
     sizes = np.empty(group.size(), np.int64)
     group.mpi.all_gather(sizes, parcel.sizes(1)).wait()
     parcel.check(sizes, group.ranks)
     return sizes
 
 
-def _written(obj: Any) -> Bytes:
+def _encode(obj: Any) -> Bytes:
     file = BytesIO()
     pytorch_write.save(obj, file)
-    return np.frombuffer(file.getvalue(), np.uint8).copy()  # MPI takes what can be written to
+    return np.frombuffer(file.getvalue(), np.uint8).copy()  # MPI requires writable memory
 
 
-def _read(data: Bytes) -> Any:
+def _decode(data: Bytes) -> Any:
     return pytorch.load(data.tobytes(), map_location="cpu")
 
 
 def _read_rows(rows: Bytes | None, sizes: npt.NDArray[np.int64]) -> list[Any]:
-    return [_read(row[:size]) for row, size in zip(() if rows is None else rows, sizes, strict=True)]
+    return [_decode(row[:size]) for row, size in zip(() if rows is None else rows, sizes, strict=True)]
 
 
 def _check_length(objects: Sequence[Any], group: ProcessGroup, name: str) -> None:
@@ -152,10 +155,10 @@ def _check_length(objects: Sequence[Any], group: ProcessGroup, name: str) -> Non
 
 
 def _root_with_list(objects: Sequence[Any] | None, root: int, group: ProcessGroup, name: str) -> int:
-    """The root's rank in the group; it alone has the list."""
+    """Return the root's rank in the group; check that only the root passes a list."""
     index = group.index(root, name)
     if (objects is not None) != (group.rank() == index):
-        raise ArgumentError(f"{name}: rank {root} passes the list of objects, and nobody else does")
+        raise ArgumentError(f"{name}: rank {root} must pass the list of objects, and no other rank")
     if objects is not None:
         _check_length(objects, group, name)
     return index

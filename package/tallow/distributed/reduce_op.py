@@ -1,4 +1,4 @@
-"""How the numbers of several processes become one."""
+"""Reduction operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class ReduceOp(Enum):
-    """As torch.distributed.ReduceOp. AVG is the sum over the number of processes; for floats only."""
+    """Reduction operations, as torch.distributed.ReduceOp. AVG is the mean over processes, for floats only."""
 
     SUM = "sum"
     AVG = "avg"

@@ -1,7 +1,7 @@
-"""Which rank of how many processes the program takes itself for: by its arguments, a URL, or the environment.
+"""Check the rank and size that arguments, a URL or the environment specify.
 
-PyTorch brings processes together by what these say. Here MPI has done so already, and they have to agree with it:
-torchrun, or a loop in a shell, starts processes that MPI knows nothing of, each of which would train alone.
+PyTorch connects processes by these. Here MPI has done so already, and they must match MPI: torchrun, or a shell loop,
+starts processes that MPI does not know, each of which would train alone.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from tallow.errors import ArgumentError
 SCHEMES = ("env", "tcp", "file")
 
 
-def names_a_job() -> bool:
-    """Whether the environment says that there are several processes, as torchrun's does."""
+def has_world_size() -> bool:
+    """Return whether the environment specifies several processes, as torchrun does."""
     return os.environ.get("WORLD_SIZE", "1") != "1"
 
 
-def check_place(job: World, init_method: str | None, world_size: int, rank: int) -> None:
-    """Compare what is said about this process with MPI's rank and size.
+def check_job(job: World, init_method: str | None, world_size: int, rank: int) -> None:
+    """Check that the specified rank and size match those of MPI.
 
-    Raises:  ArgumentError where they differ; for a URL of another kind; for tcp:// and file:// without rank and size
+    Raises:  ArgumentError if they differ, for an unsupported URL, and for tcp:// and file:// without rank and size
     """
     url = urlsplit("env://" if init_method is None else init_method)
     if url.scheme not in SCHEMES:
         raise ArgumentError(
-            f"init_process_group: no rendezvous for init_method={init_method!r}",
-            mend="leave it out: MPI brings the processes together",
+            f"init_process_group: unsupported init_method={init_method!r}",
+            hint="omit it: MPI connects the processes",
         )
     query = dict(parse_qsl(url.query))
-    for name, given, known in (("world_size", world_size, job.size), ("rank", rank, job.rank)):
-        said = (f"{name}={given}", given) if given != -1 else _said(name, url.scheme, query)
-        if said is None and url.scheme != "env":
-            raise ArgumentError(f"init_process_group: {url.scheme}:// needs {name}", mend=f"pass {name}={known}")
-        if said is not None and said[1] != known:
-            raise ArgumentError(f"init_process_group: {said[0]}, and MPI says {known}", mend=_mend(*said, job))
+    for name, argument, actual in (("world_size", world_size, job.size), ("rank", rank, job.rank)):
+        claim = (f"{name}={argument}", argument) if argument != -1 else _claim(name, url.scheme, query)
+        if claim is None and url.scheme != "env":
+            raise ArgumentError(f"init_process_group: {url.scheme}:// needs {name}", hint=f"pass {name}={actual}")
+        if claim is not None and claim[1] != actual:
+            raise ArgumentError(f"init_process_group: {claim[0]}, but MPI has {actual}", hint=_hint(*claim, job))
 
 
-def _said(name: str, scheme: str, query: Mapping[str, str]) -> tuple[str, int] | None:
-    """What the URL says, or else the environment: in words, and as a number."""
+def _claim(name: str, scheme: str, query: Mapping[str, str]) -> tuple[str, int] | None:
+    """Return the value in the URL or else the environment: its description and the number."""
     variable = name.upper()
     if name in query:
         return f"{name}={query[name]} in init_method", _number(query[name], f"{name} in init_method")
@@ -56,16 +56,16 @@ def _number(text: str, what: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ArgumentError(f"init_process_group: {what} is not a number: {text!r}", mend="leave it out") from None
+        raise ArgumentError(f"init_process_group: {what} is not a number: {text!r}", hint="omit it") from None
 
 
-def _mend(words: str, number: int, job: World) -> str:
+def _hint(claim: str, number: int, job: World) -> str:
     if not is_launched():
-        count = os.environ.get("WORLD_SIZE", number if "world_size" in words else 4)
+        count = os.environ.get("WORLD_SIZE", number if "world_size" in claim else 4)
         return (
-            "start all processes together by MPI, which torchrun does not do: "
+            "start all processes together with MPI, which torchrun does not do: "
             f"python -m tallow.distributed.run -n {count} script.py, or mpiexec -n {count} python script.py"
         )
-    if "environment" in words:
-        return "unset RANK and WORLD_SIZE: MPI knows them, and python -m tallow.distributed.run sets both"
-    return f"leave it out: MPI has started {job.size} processes, as -n of mpiexec says"
+    if "environment" in claim:
+        return "unset RANK and WORLD_SIZE: MPI provides them, and python -m tallow.distributed.run sets both"
+    return f"omit it: MPI has started {job.size} processes, as given by -n of mpiexec"

@@ -1,8 +1,8 @@
 """Start a program in several processes: `python -m tallow.distributed.run -n 4 train.py --epochs 3`.
 
-It is `mpiexec -n 4 python train.py --epochs 3` with three things more. It finds the mpiexec that belongs to the
-installed MPI. MPI is started before the program, so that the job ends whenever a process fails, and not only once it
-has joined the others. And the environment has the variables that torchrun sets; see `environment`.
+This is `mpiexec -n 4 python train.py --epochs 3` with three additions. It finds the mpiexec of the installed MPI. It
+starts MPI before the program, so that the job ends whenever a process fails, even before it joins the others. And it
+sets the environment variables of torchrun; see `environment`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from tallow.distributed.mpi import World, world
 from tallow.distributed.mpich import file_of_mpich
 from tallow.errors import MissingPackageError
 
-MEMBER = "TALLOW_DISTRIBUTED_MEMBER"  # set where mpiexec has started the process
-PORT = "29500"  # torchrun's own
+MEMBER = "TALLOW_DISTRIBUTED_MEMBER"  # set in processes started by mpiexec
+PORT = "29500"  # as in torchrun
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    """Start the processes, or run the program in one of them."""
     options = _parse(arguments)
     if os.environ.get(MEMBER):
         run_member(options)
@@ -33,14 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tallow.distributed.run", description="Start a program in several processes, joined by MPI."
+        prog="python -m tallow.distributed.run", description="Start a program in several processes, connected by MPI."
     )
     parser.add_argument(
-        "-n", "--nproc-per-node", "--nproc_per_node", type=_positive, required=True, help="how many processes"
+        "-n", "--nproc-per-node", "--nproc_per_node", type=_positive, required=True, help="number of processes"
     )
     parser.add_argument("-m", "--module", action="store_true", help="the program is a module, as for python -m")
-    parser.add_argument("program", help="a file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+    parser.add_argument("program", help="a Python file, or a module with -m")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
     return parser.parse_args(arguments)
 
 
@@ -51,28 +52,28 @@ def _positive(text: str) -> int:
 
 
 def launch(options: argparse.Namespace, arguments: Sequence[str]) -> None:
-    """Become mpiexec, which starts this module once more in every process. Does not return."""
+    """Replace this process by mpiexec, which starts this module again in every process. Does not return."""
     os.environ[MEMBER] = "1"
     if options.nproc_per_node > 1:
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # or each process would take all cores
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # otherwise each process would use all cores
     command = [find_mpiexec(), "-n", str(options.nproc_per_node), sys.executable, "-m", "tallow.distributed.run"]
     sys.stdout.flush()
     os.execv(command[0], [*command, *arguments])
 
 
 def find_mpiexec() -> str:
-    """The mpiexec of the package mpich, or else the first on the PATH.
+    """Return the mpiexec of the package mpich, or the first on the PATH.
 
     Raises:  MissingPackageError
     """
-    found = file_of_mpich("mpiexec") or shutil.which("mpiexec")
-    if found is None:
+    path = file_of_mpich("mpiexec") or shutil.which("mpiexec")
+    if path is None:
         raise MissingPackageError("mpich", "starting several processes", "mpi")
-    return found
+    return path
 
 
 def run_member(options: argparse.Namespace) -> None:
-    """Join the others, and run the program as `python` does."""
+    """Start MPI, and run the program as `python` does."""
     del os.environ[MEMBER]
     job = world()
     os.environ |= environment(job)
@@ -92,16 +93,16 @@ def run_member(options: argparse.Namespace) -> None:
 
 
 def environment(job: World) -> dict[str, str]:
-    """The variables by which a program for torchrun learns its place. All processes of the job ask for them.
+    """Return torchrun's environment variables of this process. All processes of the job must call it.
 
-    MASTER_ADDR and MASTER_PORT stay as the user has set them. Nothing listens there: MPI has joined the processes.
+    MASTER_ADDR and MASTER_PORT keep the user's values. Nothing listens there: MPI connects the processes.
 
     Source:  https://docs.pytorch.org/docs/stable/elastic/run.html, Environment Variables
     """
     neighbours = job.neighbours
-    first = neighbours.bcast(job.rank)  # of the ranks on this machine
-    machines = sorted(set(job.everybody.allgather(first)))
-    address = job.everybody.bcast("127.0.0.1" if len(machines) == 1 else platform.node())
+    first = neighbours.bcast(job.rank)  # the first rank on this machine
+    machines = sorted(set(job.comm.allgather(first)))
+    address = job.comm.bcast("127.0.0.1" if len(machines) == 1 else platform.node())
     numbers = {
         "RANK": job.rank,
         "WORLD_SIZE": job.size,

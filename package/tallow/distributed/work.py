@@ -1,4 +1,4 @@
-"""What a started operation hands out: `wait` for it, or ask whether it is done."""
+"""Handles of started operations."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import timedelta
 
 
 class Work(ABC):
-    """An operation between processes that has been started, as torch.distributed.Work.
+    """A started operation between processes, as torch.distributed.Work.
 
-    What it reads and writes is its own until `wait` has returned.
+    Its inputs and outputs must not be used until `wait` has returned.
     """
 
     def __init__(self) -> None:
@@ -19,21 +19,21 @@ class Work(ABC):
         self._finished = False
 
     def then(self, finish: Callable[[], None]) -> Work:
-        """Do this once as well, when the data is there and before anybody sees it."""
+        """Add a function to call once when the data has arrived, before `wait` returns."""
         self._finish.append(finish)
         return self
 
     def after(self, other: Work) -> Work:
-        """Be done only when `other` is, and fail where it fails."""
+        """Complete only after `other`, and fail if it fails."""
         self._before = other
         return self
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Return True when it is done.
+        """Wait until the operation is complete, and return True.
 
         Args:  timeout: None means that of the process group
 
-        Raises:  DistributedError after the timeout, or when a process that takes part has ended
+        Raises:  DistributedError after the timeout, or if a participating process has ended
         """
         if not self._finished:
             if self._before is not None:
@@ -43,7 +43,7 @@ class Work(ABC):
         return True
 
     def is_completed(self) -> bool:
-        """Whether it is done; does not wait."""
+        """Return whether the operation is complete, without waiting."""
         if not self._finished and (self._before is None or self._before.is_completed()) and self._poll():
             self._conclude()
         return self._finished
@@ -56,8 +56,8 @@ class Work(ABC):
 
     @abstractmethod
     def _poll(self) -> bool:
-        """Whether the data is there."""
+        """Return whether the data has arrived."""
 
     @abstractmethod
     def _complete(self, timeout: timedelta | None) -> None:
-        """Return when the data is there."""
+        """Wait until the data has arrived."""

@@ -1,11 +1,11 @@
-"""Probability distributions, as torch.distributions: to sample from, and to differentiate the logarithm of."""
+"""Probability distributions, as torch.distributions: sampling and differentiable log probabilities."""
 
+from tallow.core.lazy_names import names_of
 from tallow.distributions.continuous import Exponential, Laplace, LogNormal, Normal, Uniform
 from tallow.distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
 from tallow.distributions.distribution import Distribution
 from tallow.distributions.independent import Independent
 from tallow.distributions.kl import kl_divergence, register_kl
-from tallow.names import names_of
 
 __all__ = [
     "Bernoulli",

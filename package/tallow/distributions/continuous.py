@@ -1,14 +1,14 @@
-"""Distributions of real numbers."""
+"""Continuous distributions."""
 
 from __future__ import annotations
 
 import math
 from typing import ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import rand, randn
-from tallow.tensor import Tensor
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
@@ -16,7 +16,7 @@ LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 class Normal(Distribution):
     """log p(x) = -(x - loc)² / (2 scale²) - ln scale - ½ ln 2π
 
-    Args:  as torch.distributions.Normal: mean and standard deviation
+    Args:    as torch.distributions.Normal: mean and standard deviation
     """
 
     parameters: ClassVar = {"loc": "real", "scale": "positive"}
@@ -64,7 +64,7 @@ class Normal(Distribution):
 class LogNormal(Distribution):
     """The exponential of a Normal: log p(x) = log p_Normal(ln x) - ln x
 
-    Args:  as torch.distributions.LogNormal: mean and standard deviation of the logarithm
+    Args:    as torch.distributions.LogNormal: mean and standard deviation of the logarithm
     """
 
     parameters: ClassVar = {"loc": "real", "scale": "positive"}
@@ -76,7 +76,7 @@ class LogNormal(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
-    def _logarithm(self) -> Normal:
+    def _log_distribution(self) -> Normal:
         return Normal(self.loc, self.scale, validate_args=False)
 
     @property
@@ -93,26 +93,26 @@ class LogNormal(Distribution):
         return square.expm1() * (2 * self.loc + square).exp()
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        return self._logarithm.rsample(sample_shape).exp()
+        return self._log_distribution.rsample(sample_shape).exp()
 
     def log_prob(self, value: Tensor) -> Tensor:
         logarithm = self._validate_sample(value).log()
-        return self._logarithm.log_prob(logarithm) - logarithm
+        return self._log_distribution.log_prob(logarithm) - logarithm
 
     def cdf(self, value: Tensor) -> Tensor:
-        return self._logarithm.cdf(self._validate_sample(value).log())
+        return self._log_distribution.cdf(self._validate_sample(value).log())
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self._logarithm.icdf(value).exp()
+        return self._log_distribution.icdf(value).exp()
 
     def entropy(self) -> Tensor:
-        return self._logarithm.entropy() + self.loc
+        return self._log_distribution.entropy() + self.loc
 
 
 class Laplace(Distribution):
     """log p(x) = -|x - loc| / scale - ln 2 scale
 
-    Args:  as torch.distributions.Laplace
+    Args:    as torch.distributions.Laplace
     """
 
     parameters: ClassVar = {"loc": "real", "scale": "positive"}
@@ -157,7 +157,7 @@ class Laplace(Distribution):
 class Uniform(Distribution):
     """log p(x) = -ln(high - low) within [low, high), -inf elsewhere
 
-    Args:  as torch.distributions.Uniform
+    Args:    as torch.distributions.Uniform
     """
 
     parameters: ClassVar = {"low": "real", "high": "real"}
@@ -175,28 +175,28 @@ class Uniform(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        return self.high * float("nan")  # all values are as likely
+        return self.high * float("nan")  # all values are equally likely
 
     @property
     def variance(self) -> Tensor:
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        drawn = rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
-        return self.low + drawn * (self.high - self.low)
+        uniform = rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        return self.low + uniform * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        self._check_inside(value)
+        self._check_bounds(value)
         inside = ((self.low <= value) & (self.high > value)).type_as(self.low)
         return inside.log() - (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        self._check_inside(value)
+        self._check_bounds(value)
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
-    def _check_inside(self, value: Tensor) -> None:
+    def _check_bounds(self, value: Tensor) -> None:
         if self._validate_args and not bool(((value >= self.low) & (value <= self.high)).all()):
             raise ArgumentError(f"Uniform: value must be within [low, high], but found\n{value!r}")
 
@@ -210,7 +210,7 @@ class Uniform(Distribution):
 class Exponential(Distribution):
     """log p(x) = ln rate - rate · x
 
-    Args:  as torch.distributions.Exponential
+    Args:    as torch.distributions.Exponential
     """
 
     parameters: ClassVar = {"rate": "positive"}
@@ -234,8 +234,8 @@ class Exponential(Distribution):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        drawn = rand(self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device)
-        return -(-drawn).log1p() / self.rate
+        uniform = rand(self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device)
+        return -(-uniform).log1p() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         return self.rate.log() - self.rate * self._validate_sample(value)

@@ -1,4 +1,4 @@
-"""Distributions of integers. Each is given by its probabilities or by its logits, whichever of the two is not None.
+"""Discrete distributions, defined by either probabilities or logits.
 
 Letters: V the number of categories.
 """
@@ -8,52 +8,52 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tallow import dtypes
-from tallow.creation import arange
+from tallow.core.creation import arange
+from tallow.core.tensor import Tensor
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import bernoulli, multinomial, rand
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
 
-def _check_one_given(name: str, probs: object, logits: object) -> None:
+def _check_exclusive(name: str, probs: object, logits: object) -> None:
     if (probs is None) == (logits is None):
-        raise ArgumentError(f"{name}: either probs or logits must be given, and not both")
+        raise ArgumentError(f"{name}: pass either probs or logits")
 
 
-def _inside(probs: Tensor) -> Tensor:
-    """Kept off 0 and 1, whose logarithms and logits are infinite."""
+def _clamp_probs(probs: Tensor) -> Tensor:
+    """Clamp probabilities away from 0 and 1, whose logarithms and logits are infinite."""
     eps = dtypes.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
-class _TwoWays(Distribution):
-    """One probability for each place, given as such or as its logit."""
+class _BinaryDistribution(Distribution):
+    """Base class of distributions with one probability per element, given directly or as logits."""
 
     parameters: ClassVar = {"probs": "in [0, 1]", "logits": "real"}
 
     def __init__(
         self, probs: Number | None = None, logits: Number | None = None, validate_args: bool | None = None
     ) -> None:
-        _check_one_given(type(self).__name__, probs, logits)
-        given = "logits" if probs is None else "probs"
+        _check_exclusive(type(self).__name__, probs, logits)
+        name = "logits" if probs is None else "probs"
         (value,) = broadcast(logits if probs is None else probs)  # type: ignore[arg-type]
-        self.__dict__[given] = value
+        self.__dict__[name] = value
         super().__init__(value.shape, validate_args=validate_args)
 
     def __getattr__(self, name: str) -> Tensor:
         if name == "probs" and "logits" in self.__dict__:
             return self.logits.sigmoid()
         if name == "logits" and "probs" in self.__dict__:
-            probs = _inside(self.probs)
+            probs = _clamp_probs(self.probs)
             return probs.log() - (-probs).log1p()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class Bernoulli(_TwoWays):
+class Bernoulli(_BinaryDistribution):
     """1 with probability `probs`, else 0.
 
-    Args:  as torch.distributions.Bernoulli
+    Args:    as torch.distributions.Bernoulli
     """
 
     support = "0 or 1"
@@ -83,10 +83,10 @@ class Bernoulli(_TwoWays):
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
 
-class Geometric(_TwoWays):
-    """The failures before the first success of trials that succeed with probability `probs`.
+class Geometric(_BinaryDistribution):
+    """The number of failures before the first success, with success probability `probs`.
 
-    Args:  as torch.distributions.Geometric
+    Args:    as torch.distributions.Geometric
     """
 
     support = "nonnegative integer"
@@ -105,12 +105,12 @@ class Geometric(_TwoWays):
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         probs = self.probs.detach()
-        drawn = rand(self._extended_shape(sample_shape), dtype=probs.dtype, device=probs.device)
-        return ((-drawn).log1p() / (-probs).log1p()).floor()
+        uniform = rand(self._extended_shape(sample_shape), dtype=probs.dtype, device=probs.device)
+        return ((-uniform).log1p() / (-probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        failure = (1 - self.probs).masked_fill((self.probs == 1) & (value == 0), 1.0)  # 0 · ln 0 is 0 here
+        failure = (1 - self.probs).masked_fill((self.probs == 1) & (value == 0), 1.0)  # treats 0 · ln 0 as 0
         return value * failure.log() + self.probs.log()
 
     def entropy(self) -> Tensor:
@@ -118,9 +118,10 @@ class Geometric(_TwoWays):
 
 
 class Categorical(Distribution):
-    """One of V categories, by number.
+    """One of V categories, by index.
 
-    Args:    as torch.distributions.Categorical; probs need not sum to one
+    Args:    as torch.distributions.Categorical; probs need not sum to 1
+
     Shapes:  probs, logits (..., V): batch_shape is (...)
     """
 
@@ -130,22 +131,22 @@ class Categorical(Distribution):
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
     ) -> None:
-        _check_one_given(type(self).__name__, probs, logits)
-        given = logits if probs is None else probs
-        assert given is not None
-        if given.ndim < 1:
-            raise ArgumentError(f"{type(self).__name__}: expected at least one dim, got a tensor without")
+        _check_exclusive(type(self).__name__, probs, logits)
+        values = logits if probs is None else probs
+        assert values is not None
+        if values.ndim < 1:
+            raise ArgumentError(f"{type(self).__name__}: expected at least one dim, got a scalar")
         if probs is not None:
             self.probs = probs / probs.sum(-1, keepdim=True)
         else:
-            self.logits = given - given.logsumexp(-1, keepdim=True)
-        super().__init__(given.shape[:-1], validate_args=validate_args)
+            self.logits = values - values.logsumexp(-1, keepdim=True)
+        super().__init__(values.shape[:-1], validate_args=validate_args)
 
     def __getattr__(self, name: str) -> Tensor:
         if name == "probs" and "logits" in self.__dict__:
             return self.logits.exp()
         if name == "logits" and "probs" in self.__dict__:
-            return _inside(self.probs).log()
+            return _clamp_probs(self.probs).log()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -154,6 +155,7 @@ class Categorical(Distribution):
 
     @property
     def param_shape(self) -> tuple[int, ...]:
+        """The shape of the parameters: (*batch_shape, V)."""
         return (*self._batch_shape, self._num_events)
 
     @property
@@ -171,13 +173,15 @@ class Categorical(Distribution):
         for n in sample_shape:
             count *= n
         rows = self.probs.detach().reshape(-1, self._num_events)
-        drawn = multinomial(rows, count, True).t()
-        return drawn.reshape((*sample_shape, *self._batch_shape))
+        samples = multinomial(rows, count, True).t()
+        return samples.reshape((*sample_shape, *self._batch_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value).long().unsqueeze(-1)
         if self._validate_args and not bool((value < self._num_events).all()):
-            raise ArgumentError(f"{type(self).__name__}: a value is not below {self._num_events}, the categories")
+            raise ArgumentError(
+                f"{type(self).__name__}: values must be below the number of categories, {self._num_events}"
+            )
         logits = self.logits
         shape = (*(value[..., 0] + logits[..., 0]).shape, 1)
         return logits.expand(*shape[:-1], self._num_events).gather(-1, value.expand(shape)).squeeze(-1)
@@ -193,9 +197,10 @@ class Categorical(Distribution):
 
 
 class OneHotCategorical(Categorical):
-    """One of V categories, as a vector with a 1 at its place.
+    """One of V categories, as a one-hot vector.
 
     Args:    as torch.distributions.OneHotCategorical
+
     Shapes:  probs, logits (..., V): batch_shape is (...), event_shape (V,)
     """
 
@@ -208,7 +213,7 @@ class OneHotCategorical(Categorical):
         self._event_shape = type(self._batch_shape)((self._num_events,))
 
     @property
-    def _by_number(self) -> Categorical:
+    def _categorical(self) -> Categorical:
         name = "probs" if "probs" in self.__dict__ else "logits"
         return Categorical(**{name: self.__dict__[name]}, validate_args=False)
 
@@ -225,11 +230,11 @@ class OneHotCategorical(Categorical):
         return F.one_hot(self.probs.argmax(-1), self._num_events).to(self.probs.dtype)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
-        return F.one_hot(self._by_number.sample(sample_shape), self._num_events).to(self.probs.dtype)
+        return F.one_hot(self._categorical.sample(sample_shape), self._num_events).to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self._by_number.log_prob(self._validate_sample(value).argmax(-1))
+        return self._categorical.log_prob(self._validate_sample(value).argmax(-1))
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        numbers = self._by_number.enumerate_support(expand)
-        return F.one_hot(numbers, self._num_events).to(self.probs.dtype)
+        indices = self._categorical.enumerate_support(expand)
+        return F.one_hot(indices, self._num_events).to(self.probs.dtype)

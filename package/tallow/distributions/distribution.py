@@ -1,4 +1,4 @@
-"""The base of all distributions."""
+"""The base class of the distributions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, ClassVar, TypeVar
 
 from tallow import dtypes
 from tallow.autograd import no_grad
-from tallow.creation import as_tensor
+from tallow.core.creation import as_tensor
+from tallow.core.public_api import PUBLIC
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.offer import OFFERED
-from tallow.size import Size
-from tallow.tensor import Tensor
 
 D = TypeVar("D", bound="Distribution")
 Number = Tensor | float
@@ -28,19 +28,19 @@ CONSTRAINTS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class Distribution:
-    """A batch of distributions over events of one shape, as torch.distributions.Distribution.
+    """A batch of distributions over events of the same shape, as torch.distributions.Distribution.
 
-    A subclass keeps its parameters, broadcast to `batch_shape`, under the names in `parameters`.
+    A subclass stores its parameters, broadcast to `batch_shape`, under the names in `parameters`.
 
     Args:
-        batch_shape: of the parameters; samples of different places are independent.
-        event_shape: of one sample of one distribution, () for numbers.
-        validate_args: check parameters, and values given to `log_prob`; True unless given.
+        batch_shape: the shape of the parameters; samples of different elements are independent.
+        event_shape: the shape of one sample of one distribution, () for scalars.
+        validate_args: check parameters and the values passed to `log_prob`; True by default.
     """
 
-    parameters: ClassVar[dict[str, str]] = {}  # name -> what its values must be, a key of CONSTRAINTS
-    support: ClassVar[str] = "real"  # what the values of samples are
-    has_rsample = False  # whether a gradient flows through samples to the parameters
+    parameters: ClassVar[dict[str, str]] = {}  # name -> the constraint on its values, a key of CONSTRAINTS
+    support: ClassVar[str] = "real"  # the constraint on the values of samples
+    has_rsample = False  # whether gradients flow through samples to the parameters
 
     def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
@@ -56,30 +56,36 @@ class Distribution:
 
     @property
     def batch_shape(self) -> Size:
+        """The shape of the batch of distributions."""
         return self._batch_shape
 
     @property
     def event_shape(self) -> Size:
+        """The shape of one sample of one distribution."""
         return self._event_shape
 
     @property
     def mean(self) -> Tensor:
+        """The mean."""
         raise NotImplementedError(f"{type(self).__name__} has no mean")
 
     @property
     def variance(self) -> Tensor:
+        """The variance."""
         raise NotImplementedError(f"{type(self).__name__} has no variance")
 
     @property
     def mode(self) -> Tensor:
+        """The most likely value."""
         raise NotImplementedError(f"{type(self).__name__} has no mode")
 
     @property
     def stddev(self) -> Tensor:
+        """The standard deviation."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
-        """Draw independent samples, without a history.
+        """Draw independent samples without gradients.
 
         Shapes:  -> (*sample_shape, *batch_shape, *event_shape)
         """
@@ -87,54 +93,64 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        """As `sample`, as a differentiable function of the parameters and of numbers drawn."""
-        raise NotImplementedError(f"{type(self).__name__} has no reparameterised samples")
+        """Draw samples as `sample` does, as a differentiable function of the parameters (reparameterized)."""
+        raise NotImplementedError(f"{type(self).__name__} has no reparameterized samples")
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or of the probability, at `value`.
+        """Return the log of the density or of the probability at `value`.
 
         Shapes:  value broadcasts with (*batch_shape, *event_shape) -> the same without event_shape
         """
         raise NotImplementedError(f"{type(self).__name__} has no log_prob")
 
     def entropy(self) -> Tensor:
-        """In nats.  Shapes: -> batch_shape"""
+        """Return the entropy in nats.
+
+        Shapes:  -> batch_shape
+        """
         raise NotImplementedError(f"{type(self).__name__} has no entropy")
 
     def cdf(self, value: Tensor) -> Tensor:
+        """Return the cumulative distribution function at `value`."""
         raise NotImplementedError(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
+        """Return the inverse of the cumulative distribution function at `value`."""
         raise NotImplementedError(f"{type(self).__name__} has no icdf")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
+        """Return all values of the support, along a new first dim; `expand` expands them to batch_shape."""
         raise NotImplementedError(f"{type(self).__name__} has no finite support")
 
     def perplexity(self) -> Tensor:
+        """Return the exponential of the entropy."""
         return self.entropy().exp()
 
     def expand(self: D, batch_shape: Shape) -> D:
-        """The same distribution for each place of a larger batch."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
+        """Return the distribution with its parameters expanded to a larger batch."""
+        expanded = type(self).__new__(type(self))
+        expanded.__dict__.update(self.__dict__)
         for name in self.parameters:
             if name in self.__dict__:
                 value = self.__dict__[name]
                 tail = value.shape[len(self._batch_shape) :]
-                made.__dict__[name] = value.expand(*batch_shape, *tail)
-        made._batch_shape = Size(batch_shape)
-        return made
+                expanded.__dict__[name] = value.expand(*batch_shape, *tail)
+        expanded._batch_shape = Size(batch_shape)
+        return expanded
 
     def _extended_shape(self, sample_shape: Shape = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value: Any) -> Tensor:
-        """Raises: ArgumentError for a value that is no sample of this distribution, by its shape or its numbers"""
+        """Return `value`.
+
+        Raises:  ArgumentError for a value whose shape or values are not those of a sample
+        """
         if not isinstance(value, Tensor):
             raise ArgumentError(f"{type(self).__name__}: the value must be a Tensor, not {type(value).__name__}")
         if self._validate_args:
-            shape, wanted = value.shape, (*self._batch_shape, *self._event_shape)
-            pairs = zip(reversed(shape), reversed(wanted), strict=False)
+            shape, expected = value.shape, (*self._batch_shape, *self._event_shape)
+            pairs = zip(reversed(shape), reversed(expected), strict=False)
             if len(shape) < len(self._event_shape) or not all(n == m or 1 in (n, m) for n, m in pairs):
                 raise ArgumentError(
                     f"{type(self).__name__}: the value's shape {tuple(shape)} does not broadcast with batch_shape "
@@ -144,15 +160,15 @@ class Distribution:
         return value
 
     def __repr__(self) -> str:
-        shown = {name: self.__dict__[name] for name in self.parameters if name in self.__dict__}
-        items = [f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in shown.items()]
+        parameters = {name: self.__dict__[name] for name in self.parameters if name in self.__dict__}
+        items = [f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in parameters.items()]
         return f"{type(self).__name__}({', '.join(items)})"
 
 
 def broadcast(*values: Number) -> list[Tensor]:
-    """Parameters as float tensors of one shape; numbers take the dtype of a tensor beside them."""
+    """Convert parameters to float tensors of a common shape; numbers take the dtype of the first tensor."""
     like = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = dtypes.get_default_dtype() if like is None or not like.is_floating_point() else like.dtype
     device = None if like is None else like.device
     tensors = [v if isinstance(v, Tensor) else as_tensor(v, dtype=dtype, device=device) for v in values]
-    return list(OFFERED["tl"]["broadcast_tensors"](*tensors))
+    return list(PUBLIC["tl"]["broadcast_tensors"](*tensors))

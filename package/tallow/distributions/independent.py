@@ -1,18 +1,18 @@
-"""Independent: dims of a batch seen as one event."""
+"""Independent: reinterpret batch dims as event dims."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.distributions.distribution import Distribution, Shape
 from tallow.errors import ArgumentError
-from tallow.tensor import Tensor
 
 
 class Independent(Distribution):
-    """The last `reinterpreted_batch_ndims` dims of the batch are one event: their log_probs are summed.
+    """Treat the last `reinterpreted_batch_ndims` batch dims as event dims; their log_probs are summed.
 
-    Args:  as torch.distributions.Independent
+    Args:    as torch.distributions.Independent
     """
 
     parameters: ClassVar[dict[str, str]] = {}
@@ -22,7 +22,7 @@ class Independent(Distribution):
     ) -> None:
         batch, n = base_distribution.batch_shape, reinterpreted_batch_ndims
         if n > len(batch):
-            raise ArgumentError(f"Independent: {n} dims of the batch, which has {len(batch)}")
+            raise ArgumentError(f"Independent: reinterpreted_batch_ndims={n} exceeds the {len(batch)} batch dims")
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         split = len(batch) - n
         super().__init__(batch[:split], (*batch[split:], *base_distribution.event_shape), validate_args)
@@ -44,8 +44,8 @@ class Independent(Distribution):
         return self.base_dist.mode
 
     def expand(self, batch_shape: Shape) -> Independent:
-        kept = len(self._event_shape) - len(self.base_dist.event_shape)
-        base = self.base_dist.expand((*batch_shape, *self._event_shape[:kept]))
+        count = len(self._event_shape) - len(self.base_dist.event_shape)
+        base = self.base_dist.expand((*batch_shape, *self._event_shape[:count]))
         return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
@@ -55,13 +55,13 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self.summed(self.base_dist.log_prob(value))
+        return self.sum_event_dims(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:
-        return self.summed(self.base_dist.entropy())
+        return self.sum_event_dims(self.base_dist.entropy())
 
-    def summed(self, x: Tensor) -> Tensor:
-        """The sum over the dims that are one event; they are the last ones of x."""
+    def sum_event_dims(self, x: Tensor) -> Tensor:
+        """Sum over the dims reinterpreted as event dims, the last ones of x."""
         n = self.reinterpreted_batch_ndims
         return x.sum(tuple(range(-n, 0))) if n else x
 

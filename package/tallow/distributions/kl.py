@@ -1,32 +1,32 @@
-"""The Kullback-Leibler divergence of two distributions, by a table of pairs."""
+"""Kullback-Leibler divergence of two distributions, by a table of rules for pairs of classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.distributions.continuous import Exponential, Laplace, LogNormal, Normal, Uniform
 from tallow.distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
 from tallow.distributions.distribution import Distribution
 from tallow.distributions.independent import Independent
-from tallow.tensor import Tensor
 
 Rule = Callable[[Any, Any], Tensor]
 RULES: dict[tuple[type, type], Rule] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
-    """File the decorated function as KL(p ‖ q) for distributions of these classes and their subclasses."""
+    """Register the decorated function as KL(p ‖ q) for distributions of these classes and their subclasses."""
 
-    def file(rule: Rule) -> Rule:
+    def register(rule: Rule) -> Rule:
         RULES[type_p, type_q] = rule
         return rule
 
-    return file
+    return register
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """KL(p ‖ q) = ∫ p(x) ln(p(x) / q(x)) dx, in nats.
+    """Return KL(p ‖ q) = ∫ p(x) ln(p(x) / q(x)) dx, in nats.
 
     Shapes:  -> batch_shape
     Raises:  NotImplementedError for a pair without a rule
@@ -47,7 +47,7 @@ def _normal(p: Normal, q: Normal) -> Tensor:
 
 @register_kl(LogNormal, LogNormal)
 def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
-    return _normal(p._logarithm, q._logarithm)
+    return _normal(p._log_distribution, q._log_distribution)
 
 
 @register_kl(Laplace, Laplace)
@@ -70,9 +70,9 @@ def _exponential(p: Exponential, q: Exponential) -> Tensor:
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
-    def term(mine: Tensor, theirs: Tensor) -> Tensor:
-        value = mine * (mine / theirs).log()
-        return value.masked_fill(theirs == 0, float("inf")).masked_fill(mine == 0, 0.0)
+    def term(p_value: Tensor, q_value: Tensor) -> Tensor:
+        value = p_value * (p_value / q_value).log()
+        return value.masked_fill(q_value == 0, float("inf")).masked_fill(p_value == 0, 0.0)
 
     return term(p.probs, q.probs) + term(1 - p.probs, 1 - q.probs)
 
@@ -93,5 +93,5 @@ def _categorical(p: Categorical, q: Categorical) -> Tensor:
 @register_kl(Independent, Independent)
 def _independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("KL of Independents that take different numbers of dims as one event")
-    return p.summed(kl_divergence(p.base_dist, q.base_dist))
+        raise NotImplementedError("KL of Independents with different reinterpreted_batch_ndims")
+    return p.sum_event_dims(kl_divergence(p.base_dist, q.base_dist))

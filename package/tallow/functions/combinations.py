@@ -1,4 +1,4 @@
-"""Choices among the elements of a vector, powers of them, and places of the elements of a tensor."""
+"""Combinations of elements, Vandermonde matrices, and multi-dimensional indices."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tallow.creation import tensor
+from tallow.core.creation import tensor
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.functions.linalg import linalg_vander
-from tallow.offer import offer
-from tallow.tensor import Tensor
 
 
-@offer("tl")
+@public("tl")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of `r` elements of a vector, in the order of `itertools.combinations`.
+    """Return all combinations of `r` elements of a vector, in the order of `itertools.combinations`.
 
-    Shapes:  (N,) -> (number of choices, r)
+    Shapes:  (N,) -> (number of combinations, r)
     """
     if input.ndim != 1:
         raise ShapeError(f"combinations: expected a vector, got shape {tuple(input.shape)}")
@@ -28,13 +28,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return input[:0].detach()
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    chosen = np.array([*choose(range(len(input)), r)], np.int64).reshape(-1, r)
-    return input[tensor(chosen, device=input.device)]
+    indices = np.array([*choose(range(len(input)), r)], np.int64).reshape(-1, r)
+    return input[tensor(indices, device=input.device)]
 
 
-@offer("tl")
+@public("tl")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Rows of powers of the elements of a vector, the highest first unless `increasing`.
+    """Return a row of powers for each element of a vector, the highest first unless `increasing`.
 
     Shapes:  (M,) -> (M, N)
     """
@@ -47,16 +47,13 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return powers if increasing else powers.flip(-1)
 
 
-@offer("tl")
+@public("tl")
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The places along each dim of the elements at these places of the flattened tensor.
+    """Convert indices into a flattened tensor of `shape` to an index along each dim.
 
     Raises:  ArgumentError for a shape with a negative dim
     """
     sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]
     if any(n < 0 for n in sizes):
         raise ArgumentError(f"unravel_index: shape must have no negative dims, got {sizes}")
-    found = []
-    for i, n in enumerate(sizes):
-        found.append((indices // math.prod(sizes[i + 1 :])) % n)
-    return tuple(found)
+    return tuple((indices // math.prod(sizes[i + 1 :])) % n for i, n in enumerate(sizes))

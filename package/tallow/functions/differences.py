@@ -1,26 +1,27 @@
-"""Differences of neighbours, and integrals over samples."""
+"""Differences of neighbouring elements, and integrals and derivatives of samples."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tallow.apply import apply
+from tallow.core.apply import apply
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.dtypes import bool as bool_
 from tallow.errors import ArgumentError, ShapeError
-from tallow.offer import offer
 from tallow.ops.dims import normalize_dim
-from tallow.ops.table import OPS, Scalar
-from tallow.tensor import Tensor
+from tallow.ops.joining import cat
+from tallow.ops.table import Scalar
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The differences of neighbours along `dim`, taken `n` times; of booleans, whether they differ.
+    """Compute the differences of neighbours along `dim`, `n` times; for booleans, whether neighbours differ.
 
     Args:
-        prepend, append: joined to the input along `dim` first.
+        prepend, append: tensors to join to the input along `dim` first.
 
     Raises:  ShapeError, DimensionError
     """
@@ -30,8 +31,8 @@ def diff(
         raise ShapeError(f"diff: n={n} must not be negative")
     parts = [part for part in (prepend, input, append) if part is not None]
     if any(part.ndim != input.ndim for part in parts):
-        raise ShapeError(f"diff: prepend and append must have {input.ndim} dims, as the input has")
-    x: Tensor = input if len(parts) == 1 else apply(OPS["cat"], parts, dim)
+        raise ShapeError(f"diff: prepend and append must have {input.ndim} dims, like the input")
+    x: Tensor = input if len(parts) == 1 else apply(cat, parts, dim)
     size = x.size(dim)
     for length in range(size, max(size - n, 0), -1):
         later, earlier = x.narrow(dim, 1, length - 1), x.narrow(dim, 0, length - 1)
@@ -40,7 +41,7 @@ def diff(
 
 
 def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Tensor:
-    """The area under each pair of neighbours along `dim`."""
+    """Return the area under each pair of neighbours along `dim`."""
     if y.ndim == 0:
         raise ShapeError(f"{name}: expected a tensor of at least one dimension")
     n = y.size(dim)
@@ -58,35 +59,35 @@ def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Ten
     return heights * diff(x, dim=dim % y.ndim)
 
 
-@offer("tl", "trapz")
+@public("tl", "trapz")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """The integral of samples by the trapezoidal rule, at positions `x` or `dx` apart."""
+    """Integrate samples by the trapezoidal rule, at positions `x` or at distance `dx`."""
     return _strips(y, x, dx, dim, "trapezoid").sum(dim % y.ndim)
 
 
-@offer("tl")
+@public("tl")
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """The integral up to each sample but the first, by the trapezoidal rule."""
+    """Integrate up to each sample but the first, by the trapezoidal rule."""
     return _strips(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim % y.ndim)
 
 
-@offer("tl")
+@public("tl")
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """The derivatives of samples along each of `dim`, or along all, by second-order differences.
+    """Estimate the derivatives of samples along each of `dim`, or along all dims, by second-order differences.
 
     Args:
-        spacing: the distance of neighbours, for all dims or each, 1 if None; or the positions along each dim, a vector
-            for each.
-        edge_order: 1 or 2, of the differences at both ends.
+        spacing: the distance of neighbours, one for all dims or one each, 1 if None; or the positions along each dim,
+            as vectors.
+        edge_order: order of the differences at both ends, 1 or 2.
 
     Raises:  ShapeError for too few samples, ArgumentError for another edge_order or number of spacings
     """
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
-    named = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
-    dims = [normalize_dim(d, input.ndim, "gradient") for d in named]
+    all_dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = [normalize_dim(d, input.ndim, "gradient") for d in all_dims]
     if len(set(dims)) < len(dims):
-        raise ShapeError(f"gradient: a dim appears several times in {list(named)}")
+        raise ShapeError(f"gradient: a dim appears several times in {list(all_dims)}")
     if spacing is None:
         spacing = 1
     spacings = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(dims)
@@ -108,7 +109,7 @@ def _gradient_along(x: Tensor, dim: int, spacing: Tensor | float, edge_order: in
     slopes = diff(x, dim=dim) / steps.reshape(column)
 
     def weighted(near: Tensor, far: Tensor, h: Tensor, k: Tensor) -> Tensor:
-        """The slope where two intervals of lengths h and k meet, from the slopes within them."""
+        """Return the slope where two intervals of lengths h and k meet, from the slopes within them."""
         return (near * k + far * h) / (h + k)
 
     h, k = steps[:-1].reshape(column), steps[1:].reshape(column)
@@ -118,4 +119,4 @@ def _gradient_along(x: Tensor, dim: int, spacing: Tensor | float, edge_order: in
     if edge_order == 2:  # the parabola through the outermost three
         first = 2 * first - middle.narrow(dim, 0, 1)
         last = 2 * last - middle.narrow(dim, n - 3, 1)
-    return apply(OPS["cat"], [first, middle, last], dim)
+    return apply(cat, [first, middle, last], dim)

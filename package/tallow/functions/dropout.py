@@ -1,4 +1,4 @@
-"""Dropping elements or whole channels at random."""
+"""Dropout of elements or whole channels."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import warnings
 import numpy as np
 
 from tallow import devices
-from tallow.apply import apply, apply_inplace
+from tallow.core.apply import apply, apply_inplace
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import run
-from tallow.offer import offer
 from tallow.ops.dropout import scaled_mask
 from tallow.random import default_generator
-from tallow.tensor import Tensor, wrap
 
-# -α' of SELU: what its output goes to far below zero. Klambauer et al. 2017, arXiv:1706.02515
+# -α' of SELU: the limit of its output for large negative inputs. Klambauer et al. 2017, arXiv:1706.02515
 SELU_FLOOR = 1.7580993408473766
 
 
 def draw_keep(like: Array, shape: tuple[int, ...], p: float) -> Array:
-    """Booleans, each False with probability p, drawn on the device of `like`."""
+    """Draw booleans, each False with probability p, on the device of `like`."""
     if p in (0, 1):
         return devices.array_module(like).full(shape, p == 0)
     if devices.device_type_of(like) == "cpu":
@@ -32,6 +32,7 @@ def draw_keep(like: Array, shape: tuple[int, ...], p: float) -> Array:
 
 
 def check_probability(name: str, p: float) -> None:
+    """Raise ArgumentError unless p is a probability."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
 
@@ -47,9 +48,9 @@ def _drop(name: str, input: Tensor, p: float, training: bool, inplace: bool, sha
     return apply(scaled_mask, input, keep, scale)
 
 
-@offer("tl F")
+@public("tl F")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each element with probability p and divide the others by 1 - p; the input itself if not `training`.
+    """Zero each element with probability p and divide the others by 1 - p. Return the input if not `training`.
 
     Source:  Hinton et al. 2012, arXiv:1207.0580
     """
@@ -57,12 +58,12 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _channels(input: Tensor, batched: bool) -> tuple[int, ...]:
-    """One decision for each channel of each sample."""
-    kept = 2 if batched else 1
-    return (*input.array.shape[:kept], *[1] * (input.array.ndim - kept))
+    """Return the shape of a mask with one element for each channel of each sample."""
+    leading = 2 if batched else 1
+    return (*input.array.shape[:leading], *[1] * (input.array.ndim - leading))
 
 
-@offer("F")
+@public("F")
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels.  Shapes: input (N, C, L) or (C, L) -> the same"""
     if input.ndim not in (2, 3):
@@ -70,22 +71,22 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _drop("dropout1d", input, p, training, inplace, _channels(input, input.ndim == 3))
 
 
-@offer("F")
+@public("F")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels.  Shapes: input (N, C, H, W) -> the same
 
-    As PyTorch it takes three dims for (N, C, L), not (C, H, W), and warns.
+    As in PyTorch, a 3-D input is (N, C, L), not (C, H, W), and gives a warning.
     """
     if input.ndim not in (3, 4):
         warnings.warn(f"dropout2d: expected (N, C, H, W), got {tuple(input.shape)}", stacklevel=2)
     elif input.ndim == 3:
-        warnings.warn("dropout2d: a 3-D input is taken for (N, C, L); use dropout1d to say so", stacklevel=2)
+        warnings.warn("dropout2d: a 3-D input is treated as (N, C, L); use dropout1d for it", stacklevel=2)
     if input.ndim < 2:
         raise ShapeError(f"dropout2d: no channels in {tuple(input.shape)}")
     return _drop("dropout2d", input, p, training, inplace, _channels(input, batched=True))
 
 
-@offer("F")
+@public("F")
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels.  Shapes: input (N, C, D, H, W) or (C, D, H, W) -> the same"""
     if input.ndim not in (4, 5):
@@ -95,18 +96,18 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _drop("dropout3d", input, p, training, inplace, _channels(input, batched=input.ndim != 4))
 
 
-@offer("tl F")
+@public("tl F")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Set elements to SELU's lowest value, and scale and shift all so that mean 0 and variance 1 stay.
+    """Set elements to SELU's lowest value, then scale and shift all to keep mean 0 and variance 1.
 
     Source:  Klambauer et al. 2017, arXiv:1706.02515, section 3
     """
     return _alpha_drop("alpha_dropout", input, p, training, inplace, input.array.shape)
 
 
-@offer("tl F")
+@public("tl F")
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """As `alpha_dropout`, by whole channels.  Shapes: input (N, C, ...) -> the same"""
+    """Apply `alpha_dropout` to whole channels.  Shapes: input (N, C, ...) -> the same"""
     if input.ndim < 2:
         raise ShapeError(f"feature_alpha_dropout: no channels in {tuple(input.shape)}")
     return _alpha_drop("feature_alpha_dropout", input, p, training, inplace, _channels(input, batched=True))

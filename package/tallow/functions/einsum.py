@@ -1,4 +1,4 @@
-"""Einstein's summation, by permuting, multiplying matrices and summing."""
+"""Einstein summation, by permuting, multiplying matrices and summing."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import string
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, ShapeError
-from tallow.offer import offer
-from tallow.tensor import Tensor
 
-Label = str | int | tuple[str, int]  # a letter, a number of the list form, or a dimension that the ellipsis covers
+Label = str | int | tuple[str, int]  # a letter, a number of the list form, or a dimension covered by the ellipsis
 Labels = list[Label]
 ELLIPSIS = "..."
 
 
 class Term:
-    """An operand, and the label of each of its dimensions."""
+    """An operand and the labels of its dimensions."""
 
     def __init__(self, tensor: Tensor, labels: Labels) -> None:
         self.tensor, self.labels = tensor, labels
 
     def arranged(self, labels: Labels) -> Tensor:
-        """The tensor with its dimensions in the order of `labels`, and of length one where it lacks one."""
+        """Return the tensor with dimensions in the order of `labels`, of length one for labels that it lacks."""
         own = [x for x in labels if x in self.labels]
         moved = self.tensor.permute([self.labels.index(x) for x in own]) if own != self.labels else self.tensor
         if len(own) == len(labels):
@@ -32,10 +32,11 @@ class Term:
         return moved.reshape([next(sizes) if x in self.labels else 1 for x in labels])
 
     def size(self, label: Label) -> int | None:
+        """Return the length of a labelled dimension; None if the operand does not have it."""
         return self.tensor.shape[self.labels.index(label)] if label in self.labels else None
 
     def matrices(self, batch: Labels, rows: Labels, columns: Labels) -> Tensor:
-        """The tensor as a batch of matrices; the dimensions of the batch stay apart, because they may broadcast."""
+        """Return the tensor as a batch of matrices. The batch dimensions stay separate, because they may broadcast."""
         tensor = self.arranged([*batch, *rows, *columns])
         if len(rows) == len(columns) == 1:
             return tensor
@@ -43,7 +44,7 @@ class Term:
         return tensor.reshape(*sizes[: len(batch)], math.prod(sizes[len(batch) : split]), math.prod(sizes[split:]))
 
     def summed(self, labels: Iterable[Label]) -> Term:
-        """Without these labels, summed over."""
+        """Sum over these labels."""
         labels = set(labels)
         dims = [i for i, x in enumerate(self.labels) if x in labels]
         if not dims:
@@ -51,9 +52,9 @@ class Term:
         return Term(self.tensor.sum(dims), [x for i, x in enumerate(self.labels) if i not in dims])
 
 
-@offer("tl")
+@public("tl")
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Σ over the products of the operands' elements, the dimensions named by letters.
+    """Sum products of the operands' elements over dimensions named by letters.
 
     A letter of the inputs that the output lacks is summed over; without "->", the output has the letters that occur
     once, in alphabetical order. "..." covers any dimensions that have no letter; they broadcast. The operands are
@@ -76,19 +77,19 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if not tensors or not all(isinstance(t, Tensor) for t in tensors):
         raise ArgumentTypeError(f"einsum: expected tensors as operands, got {[type(t).__name__ for t in tensors]}")
     if len(inputs) != len(tensors):
-        raise ShapeError(f"einsum: {len(inputs)} operands in the equation, {len(tensors)} tensors given")
+        raise ShapeError(f"einsum: the equation has {len(inputs)} operands, got {len(tensors)} tensors")
     terms = [_term(t, labels, i) for i, (t, labels) in enumerate(zip(tensors, inputs, strict=True))]
     _check_sizes(terms)
-    wanted = _output(inputs, terms, output)
+    result_labels = _output(inputs, terms, output)
     while len(terms) > 1:
         later = {x for term in terms[2:] for x in term.labels}
-        terms[:2] = [_contract(terms[0], terms[1], later.union(wanted))]
-    last = terms[0].summed(set(terms[0].labels) - set(wanted))
-    return last.arranged(wanted)
+        terms[:2] = [_contract(terms[0], terms[1], later.union(result_labels))]
+    last = terms[0].summed(set(terms[0].labels) - set(result_labels))
+    return last.arranged(result_labels)
 
 
 def _parse(equation: str) -> tuple[list[list[Any]], list[Any] | None]:
-    """The labels of each operand and of the output, ellipses still in place."""
+    """Return the labels of each operand and of the output, with ellipses."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     return [_letters(part, equation) for part in left.split(",")], _letters(right, equation) if arrow else None
 
@@ -97,8 +98,8 @@ def _letters(part: str, equation: str) -> list[Any]:
     before, dots, after = part.partition(ELLIPSIS)
     strange = set(before + after) - set(string.ascii_letters)
     if strange:
-        found = "".join(sorted(strange))
-        raise ShapeError(f"einsum: {found!r} in {equation!r}", mend="subscripts are letters, and one '...' an operand")
+        names = "".join(sorted(strange))
+        raise ShapeError(f"einsum: {names!r} in {equation!r}", hint="subscripts are letters, and one '...' an operand")
     return [*before, *([ELLIPSIS] if dots else []), *after]
 
 
@@ -114,7 +115,7 @@ def _named(labels: Sequence[Any]) -> list[Any]:
 
 
 def _term(tensor: Tensor, labels: list[Any], number: int) -> Term:
-    """Each dimension labelled, those under the ellipsis from the right; repeated labels become one by the diagonal."""
+    """Label each dimension, those of the ellipsis from the right; take the diagonal for repeated labels."""
     covered = tensor.ndim - len(labels) + (ELLIPSIS in labels)
     if covered < 0 or (covered > 0 and ELLIPSIS not in labels):
         raise ShapeError(f"einsum: operand {number} has {tensor.ndim} dimensions, its subscripts name {len(labels)}")
@@ -137,31 +138,31 @@ def _check_sizes(terms: list[Term]) -> None:
     sizes: dict[Label, int] = {}
     for term in terms:
         for x, n in zip(term.labels, term.tensor.shape, strict=True):
-            known = sizes.setdefault(x, n)
-            if known == 1:
+            size = sizes.setdefault(x, n)
+            if size == 1:
                 sizes[x] = n
-            elif n not in (1, known):
-                raise ShapeError(f"einsum: subscript {x!r} has size {known} in one operand and {n} in another")
+            elif n not in (1, size):
+                raise ShapeError(f"einsum: subscript {x!r} has size {size} in one operand and {n} in another")
 
 
 def _output(inputs: list[list[Any]], terms: list[Term], output: list[Any] | None) -> Labels:
-    """The labels of the result; without `output` those that stand once in the equation, and all under an ellipsis."""
+    """Return the labels of the result; without `output` those that appear once, and all of an ellipsis."""
     given = [x for labels in inputs for x in labels if x != ELLIPSIS]
     covered = sorted({x for term in terms for x in term.labels if isinstance(x, tuple)}, key=lambda x: -x[1])
     if output is None:
         return [*covered, *sorted(x for x in set(given) if given.count(x) == 1)]
-    wanted: Labels = []
+    result_labels: Labels = []
     for x in output:
-        wanted.extend(covered if x == ELLIPSIS else [x])
-    for x in wanted:
-        if wanted.count(x) > 1 or x not in (*given, *covered):
-            reason = "appears more than once" if wanted.count(x) > 1 else "does not appear in any operand"
+        result_labels.extend(covered if x == ELLIPSIS else [x])
+    for x in result_labels:
+        if result_labels.count(x) > 1 or x not in (*given, *covered):
+            reason = "appears more than once" if result_labels.count(x) > 1 else "does not appear in any operand"
             raise ShapeError(f"einsum: output subscript {x!r} {reason}")
-    return wanted
+    return result_labels
 
 
 def _contract(a: Term, b: Term, needed: set[Label]) -> Term:
-    """The product of two terms, summed over the labels that nobody needs any more."""
+    """Multiply two terms, and sum over the labels that no other term needs."""
     done = {x for x in (*a.labels, *b.labels) if x not in needed}
     alone = {x for x in done if a.size(x) != b.size(x)}  # in one of them only, or of length one in the other
     a, b = a.summed(alone), b.summed(alone)

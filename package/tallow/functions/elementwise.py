@@ -1,70 +1,73 @@
-"""Elementwise functions that are not one op: those that answer with a Python value, or return their input."""
+"""Elementwise functions that are not a single op, such as those that return a Python value or their input."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from tallow.apply import apply, apply_inplace
+from tallow.core.apply import apply, apply_inplace
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.dtypes import finfo
 from tallow.errors import NumericError
-from tallow.functions.filling import offer_in_place
-from tallow.offer import offer
+from tallow.functions.filling import copy_
 from tallow.ops import rounding, selection
-from tallow.ops.expect import refuse_bool
-from tallow.ops.table import OPS
-from tallow.tensor import Tensor
+from tallow.ops.arithmetic import mul
+from tallow.ops.arithmetic import pow as pow_op
+from tallow.ops.checks import refuse_bool
+from tallow.ops.special import lgamma
+from tallow.ops.special import polygamma as polygamma_op
 
 
-@offer("tl")
+@public("tl")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where the condition holds, else `other`, broadcast; with the condition alone, where it holds.
+    """Select `input` where the condition holds, else `other`, broadcast. With the condition alone, return its indices.
 
-    Returns: a Tensor; for the condition alone a tuple with the int64 indices of its nonzero elements, one for each dim.
+    Returns: a Tensor; for the condition alone a tuple of int64 indices of its nonzero elements, one for each dim.
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     return apply(selection.where, condition, input, other)
 
 
-@offer("Tensor", name="where")
+@public("Tensor", name="where")
 def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """This tensor where the condition holds, else `other`."""
+    """Select this tensor where the condition holds, else `other`."""
     return apply(selection.where, condition, self, other)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def positive(input: Tensor) -> Tensor:
-    """The input itself."""
+    """Return the input itself."""
     refuse_bool("positive", input.array)
     return input
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have one shape and the same elements."""
+    """Return whether both have the same shape and elements."""
     return input.array.shape == other.array.shape and bool((input == other).all())
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether |input - other| ≤ atol + rtol · |other| for every element."""
+    """Return whether |input - other| ≤ atol + rtol · |other| for every element."""
     return bool(input.isclose(other, rtol, atol, equal_nan).all())
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def nan_to_num(
     input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Other numbers for NaN, +∞ and -∞: without `posinf` and `neginf`, the largest and the lowest of the dtype."""
+    """Replace NaN, +∞ and -∞; the latter by the largest and lowest number of the dtype unless given."""
     return apply(rounding.nan_to_num, input, *_replacements(input, nan, posinf, neginf))
 
 
-@offer("tl Tensor_")
+@public("tl Tensor_")
 def nan_to_num_(
     input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """`nan_to_num` in place."""
+    """Compute `nan_to_num` in place."""
     return apply_inplace(rounding.nan_to_num, input, *_replacements(input, nan, posinf, neginf))
 
 
@@ -72,21 +75,21 @@ def _replacements(
     input: Tensor, nan: float | None, posinf: float | None, neginf: float | None
 ) -> tuple[float, float, float]:
     if not input.is_floating_point():
-        return 0, 0, 0  # nothing is to be replaced
+        return 0, 0, 0  # integers have nothing to replace
     limits = finfo(input.dtype)
     return nan or 0.0, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """input · 2^other"""
-    return apply(OPS["mul"], input, apply(OPS["pow"], 2.0, other))
+    """Compute input · 2^other."""
+    return apply(mul, input, apply(pow_op, 2.0, other))
 
 
-@offer("tl Tensor")
-@offer("special", name="multigammaln")
+@public("tl Tensor")
+@public("special", name="multigammaln")
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)
+    """Compute the logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2).
 
     Raises:  NumericError unless p >= 1 and all elements exceed (p - 1) / 2
     """
@@ -94,24 +97,40 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
         raise NumericError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
     if not bool((input > (p - 1) / 2).all()):
         raise NumericError(f"mvlgamma: all elements must be greater than (p - 1) / 2 = {(p - 1) / 2}")
-    value = apply(OPS["lgamma"], input)
+    value = apply(lgamma, input)
     for j in range(1, p):
-        value = value + apply(OPS["lgamma"], input - j / 2)
+        value = value + apply(lgamma, input - j / 2)
     return value + p * (p - 1) / 4 * math.log(math.pi)
 
 
-@offer("tl special")
+@public("tl special")
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma."""
-    return apply(OPS["polygamma"], input, n)
+    """Compute the n-th derivative of digamma."""
+    return apply(polygamma_op, input, n)
 
 
-@offer("Tensor", name="polygamma")
+@public("Tensor", name="polygamma")
 def polygamma_method(self: Tensor, n: int) -> Tensor:
-    """The n-th derivative of digamma."""
-    return apply(OPS["polygamma"], self, n)
+    """Compute the n-th derivative of digamma."""
+    return apply(polygamma_op, self, n)
 
 
-offer_in_place("ldexp_", ldexp)
-offer_in_place("mvlgamma_", mvlgamma)
-offer_in_place("polygamma_", polygamma_method)
+# The in-place forms compute from a clone, because backward may need the value that is overwritten.
+
+
+@public("Tensor_")
+def ldexp_(input: Tensor, other: Tensor) -> Tensor:
+    """Compute `ldexp` in place."""
+    return copy_(input, ldexp(input.clone(), other))
+
+
+@public("Tensor_")
+def mvlgamma_(input: Tensor, p: int) -> Tensor:
+    """Compute `mvlgamma` in place."""
+    return copy_(input, mvlgamma(input.clone(), p))
+
+
+@public("Tensor_")
+def polygamma_(input: Tensor, n: int) -> Tensor:
+    """Compute `polygamma` in place."""
+    return copy_(input, polygamma_method(input.clone(), n))

@@ -1,20 +1,20 @@
-"""Writing into a tensor: `copy_`, `fill_`, `zero_`."""
+"""Write into a tensor: `copy_`, `fill_`, `zero_`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tallow.apply import apply_inplace
-from tallow.creation import arange, tensor
+from tallow.core.apply import apply_inplace
+from tallow.core.creation import arange, tensor
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, ShapeError
 from tallow.functions.casting import convert
-from tallow.offer import offer
 from tallow.ops.filling import copy, fill
-from tallow.tensor import Tensor
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def copy_(input: Tensor, src: Tensor | float, non_blocking: bool = False) -> Tensor:
     """Write `src`, broadcast and converted to the dtype and device of the tensor."""
     if isinstance(src, int | float):
@@ -24,9 +24,9 @@ def copy_(input: Tensor, src: Tensor | float, non_blocking: bool = False) -> Ten
     return apply_inplace(copy, input, convert(src, input.dtype, input.device, non_blocking=non_blocking))
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def fill_(input: Tensor, value: Any) -> Tensor:
-    """Write the same value everywhere: a number, or a tensor of no dims, which then gets the gradient's sum."""
+    """Fill with one value: a number, or a 0-d tensor, whose gradient is the sum over all elements."""
     if not isinstance(value, Tensor):
         return apply_inplace(fill, input, value)
     if value.ndim:
@@ -34,28 +34,29 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     return apply_inplace(copy, input, convert(value, input.dtype, input.device))
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def zero_(input: Tensor) -> Tensor:
+    """Fill with zeros."""
     return apply_inplace(fill, input, 0)
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Put what a function of a Python number returns in the place of each element; slow, and on the CPU alone.
+    """Replace each element by what a function of a Python number returns; slow, and only on the CPU.
 
-    Raises:  ArgumentTypeError for a tensor elsewhere, or one that requires grad
+    Raises: ArgumentTypeError for a tensor on another device, or one that requires grad.
     """
     if not input.is_cpu or input.requires_grad:
-        raise ArgumentTypeError("apply_: is for tensors on the CPU that do not require grad", mend="use an op")
-    made = [callable(value) for value in input.flatten().tolist()]
-    return copy_(input, tensor(made, dtype=input.dtype).reshape(input.shape))
+        raise ArgumentTypeError("apply_: only for tensors on the CPU that do not require grad", hint="use an op")
+    values = [callable(value) for value in input.flatten().tolist()]
+    return copy_(input, tensor(values, dtype=input.dtype).reshape(input.shape))
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Write a number on the main diagonal; with `wrap` again and again down a tall matrix, a row apart.
+    """Write a number on the main diagonal; with `wrap` the diagonal restarts below the end of a tall matrix.
 
-    Raises:  ShapeError for fewer than 2 dims, and for more unless they have one length
+    Raises: ShapeError for fewer than 2 dims, and for more than 2 of different lengths.
     """
     if input.ndim < 2 or (input.ndim > 2 and len(set(input.shape)) > 1):
         raise ShapeError(f"fill_diagonal_: expected a matrix, or dims of one length, got shape {tuple(input.shape)}")
@@ -67,12 +68,3 @@ def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tens
     for top in range(0, rows if wrap else 1, columns + 1):
         input[top:].diagonal().fill_(fill_value)
     return input
-
-
-def offer_in_place(name: str, function: Callable[..., Tensor]) -> None:
-    """Offer a function of tensors as a method that writes its value into the first one."""
-
-    def in_place(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return copy_(input, function(input.clone(), *args, **kwargs))  # a copy, as backward may need what was there
-
-    offer("Tensor_", name=name)(in_place)

@@ -1,32 +1,34 @@
-"""`nonzero` and `take_along_dim`, `scatter`'s kin, and writes to a part of a copy."""
+"""`nonzero`, `take_along_dim`, `index_reduce`, and the functions that write to a part of a copy (`*_scatter`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tallow.apply import apply
+from tallow.core.apply import apply
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ShapeError
-from tallow.functions.filling import offer_in_place
+from tallow.functions.filling import copy_
 from tallow.functions.shape import broadcast_shapes
-from tallow.offer import offer
 from tallow.ops.dims import normalize_dim
 from tallow.ops.gather import argwhere, gather, nonzero_tuple, take
 from tallow.ops.scatter import scatter_reduce
-from tallow.tensor import Tensor
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The places of all elements that are not zero: one a row, or as a tuple of vectors to index with.
+    """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with.
 
-    Shapes:  (number of them, n) for an input of n dims, or n times (number,); int64
+    Shapes:  (count, n) for an input of n dims, or n vectors (count,); int64
     """
     return apply(nonzero_tuple if as_tuple else argwhere, input)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """As `gather`, the other dims broadcast; without `dim`, of the flattened input. Negative indices are taken too.
+    """Gather elements along `dim`, with the other dims broadcast; without `dim`, from the flattened input.
+
+    Negative indices count from the end.
 
     Raises: ShapeError if the numbers of dims differ, or the shapes do not broadcast apart from `dim`.
     """
@@ -47,28 +49,28 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return apply(gather, input.expand(common), at, places.where(places >= 0, places + size))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy with `src` at one place along `dim`."""
+    """Return a copy with `src` at one index along `dim`."""
     copied = input.clone()
     copied.select(dim, index).copy_(_fitting(src, copied.select(dim, index), "select_scatter"))
     return copied
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy with `src` at the places start, start + step, ... below `end` along `dim`."""
+    """Return a copy with `src` at the indices start, start + step, ... below `end` along `dim`."""
     copied = input.clone()
     part = copied.transpose(0, dim)[start:end:step].transpose(0, dim)
     part.copy_(_fitting(src, part, "slice_scatter"))
     return copied
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy with `src` on a diagonal."""
+    """Return a copy with `src` on a diagonal."""
     copied = input.clone()
     part = copied.diagonal(offset, dim1, dim2)
     part.copy_(_fitting(src, part, "diagonal_scatter"))
@@ -76,6 +78,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 
 def _fitting(src: Tensor, part: Tensor, name: str) -> Tensor:
+    """Return `src`. Raises: ShapeError unless it has the shape of `part`."""
     if src.shape != part.shape:
         raise ShapeError(
             f"{name}: expected src to have the shape of the part, {list(part.shape)}, got {list(src.shape)}"
@@ -83,13 +86,16 @@ def _fitting(src: Tensor, part: Tensor, name: str) -> Tensor:
     return src
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy where the slices of `source` with the same place along `dim`, and the one there, are reduced to one.
+    """Return a copy where slices of `source` with the same index along `dim` are reduced into the slice there.
 
-    Args:    as torch.index_reduce; reduce: "prod", "mean", "amax" or "amin"
+    Args:
+        reduce: "prod", "mean", "amax" or "amin".
+        include_self: include the input's own slice in the reduction.
+
     Shapes:  index (S,), source as the input with S at `dim`
     """
     dim = normalize_dim(dim, input.ndim, "index_reduce")
@@ -100,9 +106,14 @@ def index_reduce(
             f"of the input {list(input.shape)} with the index's length at dim {dim}"
         )
     if reduce == "sum":
-        raise ShapeError("index_reduce: reduce must be prod, mean, amax or amin", mend="use index_add for sums")
+        raise ShapeError("index_reduce: reduce must be prod, mean, amax or amin", hint="use index_add for sums")
     places = index.reshape([-1 if i == dim else 1 for i in range(source.ndim)]).expand(source.shape)
     return apply(scatter_reduce, input, dim, places, source, reduce, include_self=include_self)
 
 
-offer_in_place("index_reduce_", index_reduce)
+@public("Tensor_")
+def index_reduce_(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Compute `index_reduce` in place."""  # of a clone, because backward may need the value that is overwritten
+    return copy_(input, index_reduce(input.clone(), dim, index, source, reduce, include_self=include_self))

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from tallow import devices
-from tallow.apply import apply, apply_inplace, check_writable, writes_history
 from tallow.autograd.graph import check_inplace, note_write
 from tallow.autograd.modes import mode
-from tallow.creation import tensor
+from tallow.core.apply import apply, apply_inplace, check_writable, writes_history
+from tallow.core.creation import tensor
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DeviceError, DimensionError, DtypeError, ShapeError
 from tallow.functions.casting import convert
 from tallow.functions.filling import copy_, fill_
-from tallow.offer import offer
 from tallow.ops.filling import constant, placed
 from tallow.ops.index_put import index_put, put_into
 from tallow.ops.indexing import full_index, getitem, take_at
-from tallow.tensor import Tensor, wrap
 
 WHOLE = slice(None)
 
@@ -73,7 +73,7 @@ class Parsed:
                     dims = max(array.ndim, 1) if array.dtype == bool else 1
                     self.basic += [WHOLE] * dims
                     dim += dims
-                else:  # a single truth value: a new dim, of size one or zero
+                else:  # a single bool: a new dim, of size one or zero
                     self.basic.append(None)
                     array = array.reshape(1)
                 arrays.append(array)
@@ -84,7 +84,7 @@ class Parsed:
 
 
 def _dims_of(item: Any) -> int:
-    """How many dims an item of an index speaks of."""
+    """Return how many dims an item of an index refers to."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
         return 0
     if isinstance(item, list | tuple):
@@ -112,22 +112,22 @@ def _integer(item: Any, size: int, dim: int) -> int:
 
 
 def _slice(item: slice) -> slice:
-    """The slice with Python integers for tensors, and no step that goes backwards."""
+    """Return the slice with Python integers for tensors. Raises: ArgumentError for a step that is not positive."""
     parts = [None if p is None else p.__index__() for p in (item.start, item.stop, item.step)]
     if parts[2] is not None and parts[2] <= 0:
-        raise ArgumentError(f"step must be greater than zero, got {parts[2]}", mend="use .flip(dim) to reverse")
+        raise ArgumentError(f"step must be greater than zero, got {parts[2]}", hint="use .flip(dim) to reverse")
     return slice(*parts)
 
 
 def _array(item: Any, x: Array) -> Array:
-    """Places or a mask, on the device of x."""
+    """Return indices or a mask as an array on the device of x."""
     if devices.is_array(item):
         array = item
     elif isinstance(item, bool | np.bool_):
         array = np.asarray(item)
     elif isinstance(item, list | tuple | range):
-        made = tensor(item, device="cpu").array  # whatever the default device is
-        array = made if made.size else made.astype(np.int64)
+        host = tensor(item, device="cpu").array  # "cpu", because the default device may be another
+        array = host if host.size else host.astype(np.int64)
     else:
         raise DimensionError(
             "only integers, slices, ellipsis, None and integer or bool tensors, lists and arrays are valid indices, "
@@ -145,7 +145,7 @@ def _array(item: Any, x: Array) -> Array:
 
 
 def _simple(index: Any) -> tuple[Any, ...] | None:
-    """A basic index as NumPy takes it, if it holds nothing that has to be converted first."""
+    """Return a basic index in the form that NumPy takes; None if anything in it has to be converted first."""
     items = index if type(index) is tuple else (index,)
     has_ellipsis = False
     for item in items:
@@ -158,21 +158,23 @@ def _simple(index: Any) -> tuple[Any, ...] | None:
             has_ellipsis = True
             continue
         return None
-    return items if has_ellipsis else (*items, ...)  # with an Ellipsis NumPy makes a view even of one element
+    return items if has_ellipsis else (*items, ...)  # with an Ellipsis NumPy returns a view even of one element
 
 
-@offer("Tensor")
+@public("Tensor")
 def __getitem__(input: Tensor, index: Any) -> Tensor:
-    """x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
-    if devices.SEVERAL and (other := devices.beside((input,))) is not None:
-        with other:
-            return __getitem__(input, index)
+    """Return x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
     simple = _simple(index)
     if simple is not None:
         return apply(getitem, input, simple)
     places = index.array if type(index) is Tensor else None
     if places is not None and places.ndim and places.dtype in PLACES and type(places) is type(input.array):
         return apply(take_at, input, (places,))
+    return _getitem_parsed(input, index)
+
+
+@devices.guarded
+def _getitem_parsed(input: Tensor, index: Any) -> Tensor:
     parsed = Parsed(input.array, index)
     if parsed.arrays:
         source = input if parsed.plain else apply(getitem, input, tuple(parsed.basic))
@@ -180,9 +182,9 @@ def __getitem__(input: Tensor, index: Any) -> Tensor:
     return apply(getitem, input, tuple(parsed.basic))
 
 
-@offer("Tensor")
+@public("Tensor")
 def __setitem__(input: Tensor, index: Any, value: Any) -> None:
-    """x[index] = value: `copy_` on the view for basic indices, `index_put_` for the others."""
+    """Write x[index] = value: `copy_` to the view for basic indices, `index_put_` for the others."""
     simple = _simple(index)
     if simple is not None and _written_at_once(input, simple, value):
         return
@@ -192,7 +194,7 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
         value = value.item()
     if not isinstance(value, Tensor | int | float):
         raise ArgumentTypeError(
-            f"can't assign a {type(value).__name__} to a tensor", mend="convert it first, with tl.tensor(...)"
+            f"can't assign a {type(value).__name__} to a tensor", hint="convert it first, with tl.tensor(...)"
         )
     if isinstance(value, Tensor):
         value = _without_leading_ones(value)
@@ -205,7 +207,7 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
 
 
 def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
-    """Write where there is nothing to convert, to record or to refuse; False, and nothing is written, if there is."""
+    """Write directly if there is nothing to convert, record or check. Otherwise write nothing and return False."""
     array = input.array
     if array.dtype not in PLAIN or type(array) is not np.ndarray or not array.flags.writeable or input._inference:
         return False
@@ -221,50 +223,49 @@ def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
     try:
         array[index] = value
     except (ValueError, IndexError, TypeError):
-        return False  # the long way fails too, and says why
+        return False  # the general way fails too, with an error that explains it
     note_write(input)
     return True
 
 
-MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))  # PyTorch still takes bytes for truth values
+MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))  # PyTorch still accepts bytes as masks
 PLACES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
-HIGHEST = 3e38  # within the range of both
+HIGHEST = 3e38  # within the range of float32 and float64
 
 
 def _without_leading_ones(value: Tensor) -> Tensor:
-    """Leading dims of size 1 may be more than the place written to has; as in PyTorch, they are dropped."""
+    """Drop leading dims of size 1. As in PyTorch, the value may have more of them than the target."""
     while value.array.shape[:1] == (1,):
         value = value[0]
     return value
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write `values`, broadcast, to input[indices], or add them to it.
+    """Write `values`, broadcast, to input[indices].
 
     Args:
         indices: a tensor for each of the first dims.
+        accumulate: add instead of overwriting.
     """
     if isinstance(indices, Tensor):
         raise ArgumentTypeError("index_put_: indices must be a tuple of tensors, one for each dim, not a Tensor")
-    given = (i.array if isinstance(i, Tensor) else i for i in indices)
-    arrays = tuple(None if i is None else _array(i, input.array) for i in given)
+    items = (i.array if isinstance(i, Tensor) else i for i in indices)
+    arrays = tuple(None if i is None else _array(i, input.array) for i in items)
     return put(input, arrays, values, accumulate)
 
 
+@devices.guarded
 def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate: bool = False) -> Tensor:
-    """Write to target[arrays]; without a copy of the target where nothing is recorded."""
-    if devices.SEVERAL and (other := devices.beside((target,))) is not None:
-        with other:
-            return put(target, arrays, value, accumulate)
+    """Write to target[arrays], directly if nothing has to be recorded; the recorded op copies the target."""
     if not isinstance(value, Tensor):
         number = constant(value, target.dtype, "index_put_")
         value = wrap(placed(number, devices.array_module(target.array)))
     elif value.dtype is not target.dtype:
         raise DtypeError(
             f"index_put_: source and destination dtypes differ: {value.dtype.name} into {target.dtype.name}",
-            mend="convert the source with .to(dtype)",
+            hint="convert the source with .to(dtype)",
         )
     if not value.ndim:
         value = convert(value, None, target.device)

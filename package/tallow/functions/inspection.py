@@ -1,97 +1,104 @@
-"""Questions about tensors and dtypes."""
+"""Queries about tensors and dtypes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tallow import devices, dtypes
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentTypeError
-from tallow.offer import offer
-from tallow.tensor import Tensor, wrap
 
 
-@offer("tl")
+@public("tl")
 def is_tensor(obj: Any) -> bool:
+    """Return whether the object is a Tensor."""
     return isinstance(obj, Tensor)
 
 
-@offer("tl")
+@public("tl")
 def is_floating_point(input: Tensor) -> bool:
+    """Return whether the dtype is a floating-point dtype."""
     return input.is_floating_point()
 
 
-@offer("tl")
+@public("tl")
 def is_complex(input: Tensor) -> bool:
+    """Return False: tallow has no complex dtypes."""
     return input.is_complex()
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Return whether the only element is nonzero."""
     return bool(input)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Return whether both tensors have the same shape."""
     return input.shape == other.shape
 
 
-@offer("tl")
+@public("tl")
 def numel(input: Tensor) -> int:
+    """Return the number of elements."""
     return input.numel()
 
 
-@offer("tl")
+@public("tl")
 def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtype:
-    """The dtype of an op that mixes the two."""
+    """Return the result dtype of an op on both."""
     return dtypes.result_type(x.array if isinstance(x, Tensor) else x for x in (tensor1, tensor2))
 
 
-@offer("tl")
+@public("tl")
 def is_signed(input: Tensor) -> bool:
+    """Return whether the dtype has negative numbers."""
     return input.is_signed()
 
 
-@offer("tl")
+@public("tl")
 def is_inference(input: Tensor) -> bool:
+    """Return whether the tensor was made in inference_mode."""
     return input.is_inference()
 
 
-@offer("tl")
+@public("tl")
 def get_device(input: Tensor) -> int:
-    """The number of its GPU; -1 on the CPU."""
+    """Return the index of the CUDA device; -1 on the CPU."""
     return input.get_device()
 
 
-@offer("tl")
+@public("tl")
 def detach(input: Tensor) -> Tensor:
-    """The same memory without the history."""
+    """Return a tensor on the same memory without the history."""
     return input.detach()
 
 
-@offer("Tensor")
+@public("Tensor")
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
-    """A copy in memory of the host's that a GPU reads by itself: `to("cuda", non_blocking=True)` of it does not wait.
-    The tensor itself if it is there already, and where there is no GPU.
+    """Return a copy in pinned host memory, which a GPU reads directly: `to("cuda", non_blocking=True)` does not wait.
+    Returns the tensor itself if it is pinned already, or if there is no GPU.
 
     Raises:  ArgumentTypeError for a tensor that is not on the CPU
     """
     if not input.is_cpu:
-        raise ArgumentTypeError(f"pin_memory: cannot pin a tensor on {input.device}", mend="only the host's is pinned")
+        raise ArgumentTypeError(f"pin_memory: cannot pin a tensor on {input.device}", hint="pin it on the CPU")
     backend: Any = devices.available("cuda")
     if backend is None or backend.is_pinned(input.array):
         return input
     return wrap(backend.pin(input.array))
 
 
-@offer("Tensor")
+@public("Tensor")
 def is_pinned(input: Tensor, device: Any = None) -> bool:
-    """Whether it lies in memory of the host's that a GPU reads by itself."""
+    """Return whether the tensor is in pinned host memory."""
     backend: Any = devices.registered("cuda") if input.is_cpu else None
     return backend is not None and backend.is_pinned(input.array)
 
 
-@offer("Tensor")
+@public("Tensor")
 def to_dense(input: Tensor, dtype: Any = None) -> Tensor:
-    """The tensor itself, as all are dense."""
+    """Return the tensor itself: all tensors are dense."""
     return input if dtype is None else input.to(dtype)

@@ -1,62 +1,62 @@
-"""Joining and cutting along the first, second or third dim; grids."""
+"""Join and split along the first, second or third dim; build grids."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tallow.apply import apply
+from tallow.core.apply import apply
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.functions.shape import atleast_1d, atleast_2d, atleast_3d
-from tallow.offer import offer
 from tallow.ops.joining import cat, stack, tensor_split
-from tallow.tensor import Tensor
 
 
-@offer("tl")
+@public("tl")
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Side by side: vectors along their only dim, others along dim 1."""
+    """Join horizontally: vectors along their only dim, others along dim 1."""
     parts = atleast_1d(tuple(tensors))
     return apply(cat, parts, 0 if parts and parts[0].ndim == 1 else 1)
 
 
-@offer("tl", "row_stack")
+@public("tl", "row_stack")
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """One below the other: vectors as rows."""
+    """Join vertically, along dim 0; vectors become rows."""
     return apply(cat, atleast_2d(tuple(tensors)), 0)
 
 
-@offer("tl")
+@public("tl")
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """One behind the other, along dim 2."""
+    """Join in depth, along dim 2."""
     return apply(cat, atleast_3d(tuple(tensors)), 2)
 
 
-@offer("tl")
+@public("tl")
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Side by side, vectors as columns."""
+    """Join horizontally; vectors become columns."""
     return apply(cat, [t.reshape(-1, 1) if t.ndim < 2 else t for t in tensors], 1)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Cut along dim 1, vectors along dim 0; into as many equal parts, or before the given places."""
+    """Split along dim 1, vectors along dim 0; into this many equal parts, or before these indices."""
     if not input.ndim:
         raise ShapeError("hsplit: expects at least a 1-dimensional tensor")
     return _split_evenly("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Cut along dim 0; into as many equal parts, or before the given places."""
+    """Split along dim 0; into this many equal parts, or before these indices."""
     if input.ndim < 2:
         raise ShapeError(f"vsplit: expects at least a 2-dimensional tensor, got {input.ndim} dims")
     return _split_evenly("vsplit", input, indices_or_sections, 0)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Cut along dim 2; into as many equal parts, or before the given places."""
+    """Split along dim 2; into this many equal parts, or before these indices."""
     if input.ndim < 3:
         raise ShapeError(f"dsplit: expects at least a 3-dimensional tensor, got {input.ndim} dims")
     return _split_evenly("dsplit", input, indices_or_sections, 2)
@@ -69,9 +69,9 @@ def _split_evenly(name: str, input: Tensor, parts: int | Sequence[int], dim: int
     return apply(tensor_split, input, parts, dim)
 
 
-@offer("tl")
+@public("tl")
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid: views, expanded to the sizes of all vectors.
+    """Return the coordinates of a grid, as views expanded to the sizes of all vectors.
 
     Args:
         indexing: "ij", dim i of the grid belongs to vector i; or "xy", the first two dims exchanged.
@@ -95,9 +95,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@offer("tl")
+@public("tl")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element from each vector.
+    """Return all combinations of one element from each vector.
 
     Shapes:  k vectors of sizes N, M, ... -> (N · M · ..., k); of one vector, the vector itself
     """
@@ -108,9 +108,9 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return apply(stack, [grid.flatten() for grid in meshgrid(*tensors)], 1)
 
 
-@offer("tl")
+@public("tl")
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a matrix of zeros."""
+    """Return a matrix with the given matrices along its diagonal, and zeros elsewhere."""
     blocks = [atleast_2d(t) for t in tensors]
     if any(b.ndim > 2 for b in blocks):
         raise ShapeError(f"block_diag: input tensors must have 2 or fewer dimensions, got {[b.ndim for b in blocks]}")

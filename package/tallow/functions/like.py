@@ -1,16 +1,17 @@
-"""New tensors after the model of another: `zeros_like`, `new_zeros` and their kind."""
+"""Create tensors like another one: `zeros_like`, `new_zeros` and so on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tallow import creation, devices, dtypes
-from tallow.creation import Device, Dtype, Number, as_size, filled, number
+from tallow import devices, dtypes
+from tallow.core import creation
+from tallow.core.creation import Device, Dtype, Number, as_size, filled, number
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError
-from tallow.layout import dims_back, dims_in_memory
-from tallow.offer import offer
-from tallow.tensor import Tensor
+from tallow.ops.memory_format import dims_back, dims_in_memory
 
 
 def _like(
@@ -22,40 +23,42 @@ def _like(
     requires_grad: bool,
     memory_format: Any,
 ) -> Tensor:
-    """A tensor of the input's size, with its dtype, device and order in memory."""
+    """Create a tensor with the size, dtype, device and memory format of the input."""
     if not isinstance(input, Tensor):
         raise ArgumentTypeError(f"{name}: input must be a Tensor, not {type(input).__name__}")
     d = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = input.device if device is None else devices.device(device)
     order = dims_in_memory(input.array.strides, memory_format)
-    made = filled(tuple(input.shape[i] for i in order), value, d, place)
-    made.array = made.array.transpose(dims_back(order))
-    return made.requires_grad_() if requires_grad else made
+    result = filled(tuple(input.shape[i] for i in order), value, d, place)
+    result.array = result.array.transpose(dims_back(order))
+    return result.requires_grad_() if requires_grad else result
 
 
-@offer("tl")
+@public("tl")
 def zeros_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
+    """Create zeros with the size, dtype and device of the input."""
     return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
-@offer("tl")
+@public("tl")
 def ones_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
+    """Create ones with the size, dtype and device of the input."""
     return _like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
 
 
-@offer("tl")
+@public("tl")
 def empty_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Uninitialised memory."""
+    """Create a tensor with uninitialised memory, and the size, dtype and device of the input."""
     return _like("empty_like", input, None, dtype, device, requires_grad, memory_format)
 
 
-@offer("tl")
+@public("tl")
 def full_like(
     input: Tensor,
     fill_value: Number,
@@ -65,6 +68,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
+    """Create a tensor filled with one value, with the size, dtype and device of the input."""
     return _like("full_like", input, number(fill_value), dtype, device, requires_grad, memory_format)
 
 
@@ -75,29 +79,31 @@ def _new(
     return filled(size, value, d, input.device if device is None else device, requires_grad)
 
 
-@offer("Tensor")
+@public("Tensor")
 def new_zeros(
     input: Tensor, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
+    """Create zeros with the dtype and device of the tensor."""
     return _new(input, as_size(size, "new_zeros"), 0, dtype, device, requires_grad)
 
 
-@offer("Tensor")
+@public("Tensor")
 def new_ones(
     input: Tensor, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
+    """Create ones with the dtype and device of the tensor."""
     return _new(input, as_size(size, "new_ones"), 1, dtype, device, requires_grad)
 
 
-@offer("Tensor")
+@public("Tensor")
 def new_empty(
     input: Tensor, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
-    """Uninitialised memory."""
+    """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
     return _new(input, as_size(size, "new_empty"), None, dtype, device, requires_grad)
 
 
-@offer("Tensor")
+@public("Tensor")
 def new_full(
     input: Tensor,
     size: Sequence[int],
@@ -107,22 +113,23 @@ def new_full(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
+    """Create a tensor filled with one value, with the dtype and device of the tensor."""
     return _new(input, as_size((size,), "new_full"), number(fill_value), dtype, device, requires_grad)
 
 
-@offer("Tensor")
+@public("Tensor")
 def new_tensor(
     input: Tensor, data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
-    """`tl.tensor(data)` with the dtype and on the device of the tensor."""
+    """Create a tensor from data, with the dtype and device of this tensor; see `tl.tensor`."""
     d = input.dtype if dtype is None else dtype
     place = input.device if device is None else device
     return creation.tensor(data, dtype=d, device=place, requires_grad=requires_grad)
 
 
-@offer("Tensor")
+@public("Tensor")
 def new(input: Tensor, *data: Any, device: Device = None) -> Tensor:
-    """PyTorch's older `new_empty(size)` and `new_tensor(data)` in one, in the input's dtype."""
+    """Create a tensor of the input's dtype from a size or from data; PyTorch's former `new_empty` and `new_tensor`."""
     place = input.device if device is None else devices.device(device)
     if len(data) == 1 and not isinstance(data[0], int):
         return creation.tensor(data[0], dtype=input.dtype, device=place)

@@ -1,4 +1,4 @@
-"""Norms and other quantities of matrices that are composed of ops, and the older names of torch's own namespace."""
+"""Matrix norms and other functions of torch.linalg that are composed of ops."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallow import return_types
-from tallow.apply import apply
-from tallow.creation import eye
+from tallow.core.apply import apply
+from tallow.core.creation import eye
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, LinAlgError, ShapeError
-from tallow.offer import offer
+from tallow.ops.decomposition import linalg_svdvals
 from tallow.ops.dims import normalize_dim
+from tallow.ops.joining import cat
+from tallow.ops.linalg import linalg_inv, linalg_pinv, linalg_solve, matrix_rank
+from tallow.ops.norm import linalg_vector_norm
 from tallow.ops.reduction import Dims
-from tallow.ops.table import OPS, Scalar
-from tallow.tensor import Tensor
+from tallow.ops.table import Scalar
 
 
 def _vector_norm(x: Tensor, ord: Scalar, dim: Dims, keepdim: bool, dtype: Any) -> Tensor:
-    return apply(OPS["linalg_vector_norm"], x, ord, dim, keepdim, dtype=dtype)
+    return apply(linalg_vector_norm, x, ord, dim, keepdim, dtype=dtype)
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """A norm of the matrices that two dimensions make.
+    """Compute a norm of the matrices in two dims.
 
         "fro"     √Σ x²                        "nuc"      Σ of the singular values
         ±inf      greatest/least row of Σ |x|  ±1         the same of columns
@@ -40,7 +44,7 @@ def linalg_matrix_norm(
     rows, columns = (normalize_dim(d, A.ndim, "linalg.matrix_norm") for d in dim)
     if ord in ("nuc", 2, -2):
         x = A if dtype is None else A.to(dtype)
-        values = apply(OPS["linalg_svdvals"], x.movedim((rows, columns), (-2, -1)))
+        values = apply(linalg_svdvals, x.movedim((rows, columns), (-2, -1)))
         if not values.shape[-1] and ord == 2:
             norm = A.new_zeros(values.shape[:-1])
         else:
@@ -53,13 +57,13 @@ def linalg_matrix_norm(
         else:
             norm = (sums.amax(outer, True) if ord > 0 else sums.amin(outer, True)).squeeze((rows, columns))
     else:
-        raise ArgumentError(f"linalg.matrix_norm: ord={ord!r}", mend="use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
+        raise ArgumentError(f"linalg.matrix_norm: ord={ord!r}", hint="use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
     return norm.unsqueeze(min(rows, columns)).unsqueeze(max(rows, columns)) if keepdim else norm
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_norm(A: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """A vector norm over one dim, or a matrix norm over two; without `ord` the 2-norm over any dims.
+    """Compute a vector norm over one dim, or a matrix norm over two; without `ord` the 2-norm over any dims.
 
     Raises:  as `linalg.vector_norm` and `linalg.matrix_norm`
     """
@@ -74,9 +78,9 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = Fa
     return linalg_matrix_norm(A, ord, (-2, -1) if dim is None else tuple(dim), keepdim, dtype=dtype)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """(Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
+    """Compute (Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
     if p == "nuc":
         if dim is None and input.ndim != 2:
             raise ShapeError(f"norm: the nuclear norm of all dims needs a matrix, got shape {tuple(input.shape)}")
@@ -84,38 +88,44 @@ def norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False,
     return _vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype)
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
-    """‖A‖_p ‖A⁻¹‖_p; without p the ratio of the greatest to the least singular value. inf for a singular matrix."""
+    """Compute the condition number ‖A‖_p ‖A⁻¹‖_p; without p the ratio of the extreme singular values.
+
+    It is inf for a singular matrix.
+    """
     if A.ndim < 2 or (p not in (None, 2, -2) and A.shape[-1] != A.shape[-2]):
         raise ShapeError(f"linalg.cond: expected matrices, square ones for p={p!r}, got shape {tuple(A.shape)}")
     if not A.numel():
         return A.new_zeros(A.shape[:-2])
     if p in (None, 2, -2):
-        values = apply(OPS["linalg_svdvals"], A)
+        values = apply(linalg_svdvals, A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     try:
-        inverse = apply(OPS["linalg_inv"], A)
+        inverse = apply(linalg_inv, A)
     except LinAlgError:
         return linalg_matrix_norm(A, p) * math.inf
     return linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p)
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_matrix_rank(
     A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False
 ) -> Tensor:
-    """How many singular values exceed max(atol, rtol · the greatest one); `tol` is another word for atol.
+    """Return the number of singular values greater than max(atol, rtol · the greatest one).
 
     Args:
         rtol: max(M, N) · eps unless atol is given.
+        tol: another name for atol.
     """
-    return apply(OPS["matrix_rank"], A, atol if tol is None else tol, rtol, hermitian)
+    return apply(matrix_rank, A, atol if tol is None else tol, rtol, hermitian)
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
-    """X that makes ‖A X - B‖ least, and the shortest such X; with residuals, the rank of A and its singular values.
+    """Solve the least-squares problem min ‖A X - B‖ for the X of smallest norm.
+
+    Returns X, the residuals, the rank of A and its singular values.
 
     Args:
         rcond: singular values below rcond · the greatest count as zero; max(M, N) · eps by default.
@@ -128,7 +138,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None 
     Raises:  ArgumentError, ShapeError
     """
     if driver not in (None, "gelsy", "gels", "gelsd", "gelss"):
-        raise ArgumentError(f"linalg.lstsq: driver={driver!r}", mend="use 'gelsy', 'gels', 'gelsd' or 'gelss'")
+        raise ArgumentError(f"linalg.lstsq: driver={driver!r}", hint="use 'gelsy', 'gels', 'gelsd' or 'gelss'")
     if A.ndim < 2:
         raise ShapeError(f"linalg.lstsq: A must have at least 2 dimensions, got shape {tuple(A.shape)}")
     vectors = B.ndim + 1 == A.ndim
@@ -138,25 +148,25 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None 
     if b.shape[-2] != A.shape[-2]:
         raise ShapeError(f"linalg.lstsq: A {tuple(A.shape)} and B {tuple(B.shape)} must have the same number of rows")
     m, n = A.shape[-2:]
-    solution = apply(OPS["linalg_pinv"], A, rtol=rcond) @ b
-    rank = apply(OPS["matrix_rank"], A.detach(), None, rcond, False)
+    solution = apply(linalg_pinv, A, rtol=rcond) @ b
+    rank = apply(matrix_rank, A.detach(), None, rcond, False)
     nothing = A.detach().new_empty(0)
-    known = m > n and (driver == "gels" or (driver in ("gelsd", "gelss") and bool((rank == n).all())))
-    residuals = (A @ solution - b).square().sum(-2) if known else nothing
-    values = apply(OPS["linalg_svdvals"], A.detach()) if driver in ("gelsd", "gelss") else nothing
+    has_residuals = m > n and (driver == "gels" or (driver in ("gelsd", "gelss") and bool((rank == n).all())))
+    residuals = (A @ solution - b).square().sum(-2) if has_residuals else nothing
+    values = apply(linalg_svdvals, A.detach()) if driver in ("gelsd", "gelss") else nothing
     solution = solution.squeeze(-1) if vectors else solution
     return return_types.linalg_lstsq(solution, residuals, nothing.long() if driver == "gels" else rank, values)
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, as a view."""
+    """Return the diagonals of matrices, as a view."""
     return A.diagonal(offset, dim1, dim2)
 
 
-@offer("tl Tensor linalg")
+@public("tl Tensor linalg")
 def matrix_exp(input: Tensor) -> Tensor:
-    """Σ Aᵏ / k!, of square matrices.
+    """Compute the matrix exponential Σ Aᵏ / k! of square matrices.
 
     A is halved until its norm is below 1/2, where 18 terms are exact to double precision, and the result is squared as
     often again.
@@ -177,9 +187,9 @@ def matrix_exp(input: Tensor) -> Tensor:
     return total
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """X in tensordot(A, X, X.ndim) = B.
+    """Solve tensordot(A, X, X.ndim) = B for X.
 
     Args:
         dims: dimensions of A to move to its end first.
@@ -192,29 +202,29 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) 
         raise ShapeError(
             f"linalg.tensorsolve: A of shape {tuple(a.shape)} does not make a square matrix for B {tuple(B.shape)}"
         )
-    x: Tensor = apply(OPS["linalg_solve"], a.reshape(B.numel(), B.numel()), B.reshape(B.numel()))
+    x: Tensor = apply(linalg_solve, a.reshape(B.numel(), B.numel()), B.reshape(B.numel()))
     return x.reshape(shape)
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0, 1, ..., N - 1 of each element, as rows; N is the length of x if not given."""
+    """Return the powers 0, 1, ..., N - 1 of each element, as rows; N is the length of x by default."""
     if not x.ndim:
         x = x.reshape(1)
     n = x.shape[-1] if N is None else N
     if n <= 1:
         raise ShapeError(f"linalg.vander: N must be greater than 1, got {n}")
     ones = x.new_ones(*x.shape, 1)
-    return apply(OPS["cat"], [ones, x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)], -1)
+    return apply(cat, [ones, x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)], -1)
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse as regards `tensordot`: of A as a matrix whose rows are its first `ind` dimensions."""
+    """Compute the inverse with respect to `tensordot`: that of A as a matrix with its first `ind` dims as rows."""
     if ind <= 0:
         raise ArgumentError(f"linalg.tensorinv: ind={ind} must be positive")
     rows, columns = A.shape[:ind], A.shape[ind:]
     if math.prod(rows) != math.prod(columns):
         raise ShapeError(f"linalg.tensorinv: {tuple(rows)} and {tuple(columns)} have different products")
-    inverse: Tensor = apply(OPS["linalg_inv"], A.reshape(math.prod(rows), math.prod(columns)))
+    inverse: Tensor = apply(linalg_inv, A.reshape(math.prod(rows), math.prod(columns)))
     return inverse.reshape(*columns, *rows)

@@ -1,73 +1,75 @@
-"""The functions of matrices that torch has outside of torch.linalg, with their own signatures."""
+"""Matrix functions that torch has outside of torch.linalg, with signatures that differ from those there."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tallow import return_types
-from tallow.apply import apply
-from tallow.creation import eye, triu_indices
+from tallow.core.apply import apply
+from tallow.core.creation import eye, triu_indices
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
-from tallow.functions.filling import offer_in_place
-from tallow.offer import offer
+from tallow.functions.filling import copy_
+from tallow.ops.decomposition import linalg_cholesky, linalg_qr, linalg_svd
 from tallow.ops.dims import normalize_dim
-from tallow.ops.table import OPS
-from tallow.tensor import Tensor
+from tallow.ops.linalg import linalg_det, linalg_inv, linalg_pinv, linalg_slogdet, linalg_solve_triangular
+from tallow.ops.norm import linalg_vector_norm
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def inverse(input: Tensor) -> Tensor:
-    """As `linalg.inv`."""
-    return apply(OPS["linalg_inv"], input)
+    """Invert square matrices; see `linalg.inv`."""
+    return apply(linalg_inv, input)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """As `linalg.pinv`, with the smallest singular values kept that PyTorch keeps here."""
-    return apply(OPS["linalg_pinv"], input, rtol=rcond)
+    """Compute the pseudoinverse; see `linalg.pinv`. The default of `rcond` is smaller than there, as in PyTorch."""
+    return apply(linalg_pinv, input, rtol=rcond)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def det(input: Tensor) -> Tensor:
-    """As `linalg.det`."""
-    return apply(OPS["linalg_det"], input)
+    """Compute the determinant; see `linalg.det`."""
+    return apply(linalg_det, input)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def slogdet(input: Tensor) -> Any:
-    """As `linalg.slogdet`."""
-    return return_types.slogdet(*apply(OPS["linalg_slogdet"], input))
+    """Compute the sign and the logarithm of the determinant; see `linalg.slogdet`."""
+    return return_types.slogdet(*apply(linalg_slogdet, input))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; NaN where that is negative."""
-    sign, logarithm = apply(OPS["linalg_slogdet"], input)
+    """Compute the logarithm of the determinant; NaN where it is negative."""
+    sign, logarithm = apply(linalg_slogdet, input)
     return logarithm.where(sign >= 0, float("nan"))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """As `linalg.cholesky`."""
-    return apply(OPS["linalg_cholesky"], input, upper=upper)
+    """Compute the Cholesky factor; see `linalg.cholesky`."""
+    return apply(linalg_cholesky, input, upper=upper)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def qr(input: Tensor, some: bool = True) -> Any:
-    """As `linalg.qr`: reduced if `some`, else complete."""
-    return return_types.qr(*apply(OPS["linalg_qr"], input, "reduced" if some else "complete"))
+    """Compute the QR decomposition, reduced if `some`, else complete; see `linalg.qr`."""
+    return return_types.qr(*apply(linalg_qr, input, "reduced" if some else "complete"))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def svd(input: Tensor, some: bool = True) -> Any:
-    """U, S and V, not Vᵀ, of the singular value decomposition: reduced if `some`, else with square U and V."""
-    u, s, vt = apply(OPS["linalg_svd"], input, not some)
+    """Compute U, S and V (not Vᵀ) of the singular value decomposition; with square U and V unless `some`."""
+    u, s, vt = apply(linalg_svd, input, not some)
     return return_types.svd(u, s, vt.transpose(-2, -1))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal.
+    """Sum the diagonal of a matrix.
 
     Raises:  ShapeError for what is no matrix
     """
@@ -76,42 +78,45 @@ def trace(input: Tensor) -> Tensor:
     return input.diagonal().sum()
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X of A · X = input, where A = L · Lᵀ, or Lᵀ · L if `upper`.
+    """Solve A · X = input for X, where A = L · Lᵀ, or Lᵀ · L if `upper`.
 
     Shapes:  input (..., N, K), L (..., N, N) -> (..., N, K)
     """
     factor = L.mT if upper else L
-    half = apply(OPS["linalg_solve_triangular"], factor, input, upper=False)
-    return apply(OPS["linalg_solve_triangular"], factor.mT, half, upper=True)
+    half = apply(linalg_solve_triangular, factor, input, upper=False)
+    return apply(linalg_solve_triangular, factor.mT, half, upper=True)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
+    """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
     return cholesky_solve(eye(L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape), L, upper)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """The slices along `dim` whose p-norm exceeds `maxnorm`, shrunk to it."""
+    """Scale the slices along `dim` whose p-norm exceeds `maxnorm` down to it."""
     if maxnorm < 0:
         raise ArgumentError(f"renorm: expected maxnorm >= 0, got {maxnorm}")
     if input.ndim < 2:
         raise ShapeError(f"renorm: expected at least 2 dims, got shape {tuple(input.shape)}")
     at = normalize_dim(dim, input.ndim, "renorm")
     others = [d for d in range(input.ndim) if d != at]
-    norms = apply(OPS["linalg_vector_norm"], input, p, others, True)
+    norms = apply(linalg_vector_norm, input, p, others, True)
     return input * (maxnorm / (norms + 1e-7)).where(norms > maxnorm, 1.0)
 
 
-offer_in_place("renorm_", renorm)
+@public("Tensor_")
+def renorm_(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Compute `renorm` in place."""  # of a clone, because backward may need the value that is overwritten
+    return copy_(input, renorm(input.clone(), p, dim, maxnorm))
 
 
-@offer("tl F")
+@public("tl F")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm distances of all pairs of rows, (0, 1), (0, 2), ..., (1, 2), ...
+    """Compute the p-norm distances of all pairs of rows, (0, 1), (0, 2), ..., (1, 2), ...
 
     Shapes:  (N, M) -> (N · (N - 1) / 2,)
     """
@@ -120,4 +125,4 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if p < 0:
         raise ArgumentError(f"pdist: expected p >= 0, got {p}")
     first, second = triu_indices(len(input), len(input), 1, device=input.device)
-    return apply(OPS["linalg_vector_norm"], input[first] - input[second], p, -1)
+    return apply(linalg_vector_norm, input[first] - input[second], p, -1)

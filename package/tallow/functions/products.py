@@ -1,22 +1,23 @@
-"""Products of tensors that come down to one or more matrix products."""
+"""Tensor products that are computed by matrix products."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from tallow.apply import apply
-from tallow.creation import eye
+from tallow.core.apply import apply
+from tallow.core.creation import eye
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DimensionError, ShapeError
-from tallow.offer import offer
+from tallow.ops.cross import linalg_cross
 from tallow.ops.dims import normalize_dim
-from tallow.ops.table import OPS
-from tallow.tensor import Tensor
+from tallow.ops.linalg import linalg_inv
 
 
-@offer("tl")
+@public("tl")
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
-    """Σ over `dims`: the last n of `a` with the first n of `b`, or dims[0] of `a` with dims[1] of `b`.
+    """Sum products over `dims`: the last n of `a` and the first n of `b`, or dims[0] of `a` and dims[1] of `b`.
 
     Shapes:  what is left of `a`, then what is left of `b`; a dim of length 1 goes with a longer one
     Raises:  ShapeError
@@ -44,9 +45,9 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     return (a_matrix @ b_matrix).reshape([*rows, *columns])
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Σ over the last dimension of both; the plain product if one of them has none.
+    """Sum products over the last dim of both; the plain product if one of them is 0-d.
 
     Shapes:  (..., K), (*, K) -> (..., *)
     Raises:  ShapeError
@@ -58,9 +59,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return tensordot(input, other, [[-1], [-1]])
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: each element of `input` times the whole of `other`.
+    """Compute the Kronecker product: each element of `input` times all of `other`.
 
     Shapes:  (a₁, ..., a_n), (b₁, ..., b_n) -> (a₁ b₁, ..., a_n b_n); the shorter one gets ones in front
     """
@@ -71,9 +72,9 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return blocks.reshape([i * j for i, j in zip(a, b, strict=True)])
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The cross product along `dim`, or along the first dimension of length 3.
+    """Compute the cross product along `dim`, or along the first dim of length 3.
 
     Raises:  ShapeError where there is none
     """
@@ -81,25 +82,25 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
             raise ShapeError(f"cross: no dimension of length 3 in shape {tuple(input.shape)}")
-    return apply(OPS["linalg_cross"], input, other, dim=dim)
+    return apply(linalg_cross, input, other, dim=dim)
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Σ x y along `dim`, broadcast."""
+    """Compute Σ x y along `dim`, broadcast."""
     return (x * y).sum(dim)
 
 
-@offer("tl Tensor linalg")
+@public("tl Tensor linalg")
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """The product of n equal square matrices, by repeated squaring; of their inverses for a negative n.
+    """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n.
 
     Raises:  ShapeError, LinAlgError for a singular matrix and n < 0
     """
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
         raise ShapeError(f"linalg.matrix_power: expected square matrices, got shape {tuple(input.shape)}")
     if n < 0:
-        return matrix_power(apply(OPS["linalg_inv"], input), -n)
+        return matrix_power(apply(linalg_inv, input), -n)
     if n == 0:
         return eye(input.shape[-1], dtype=input.dtype, device=input.device).expand(input.shape).clone()
     if n == 1:
@@ -108,9 +109,9 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     return half @ half @ input if n % 2 else half @ half
 
 
-@offer("linalg")
+@public("linalg")
 def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of two or more matrices, bracketed so that it takes the fewest multiplications.
+    """Multiply two or more matrices in the order with the fewest multiplications.
 
     Shapes:  matrices; the first and the last may be vectors
     Raises:  ShapeError, ArgumentError for fewer than two
@@ -131,7 +132,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _cheapest_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Where to split the product of matrices i..j, matrix k having sizes[k] by sizes[k + 1]."""
+    """Return where to split the product of matrices i..j; matrix k has sizes[k] by sizes[k + 1]."""
     n = len(sizes) - 1
     cost = {(i, i): 0 for i in range(n)}
     split: dict[tuple[int, int], int] = {}
@@ -151,7 +152,7 @@ def _chain(matrices: Sequence[Tensor], split: dict[tuple[int, int], int], i: int
     return _chain(matrices, split, i, k) @ _chain(matrices, split, k + 1, j)
 
 
-@offer("tl")
+@public("tl")
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """As `linalg.multi_dot`, of matrices alone; a single one is returned as it is."""
+    """Multiply matrices; see `linalg.multi_dot`. A single matrix is returned unchanged."""
     return matrices[0] if len(matrices) == 1 else linalg_multi_dot(matrices)

@@ -1,4 +1,4 @@
-"""Random tensors. Each takes the `generator` to draw from; without one, the one that `manual_seed` seeds."""
+"""Random tensors. Each function takes a `generator`; the default is the one that `manual_seed` seeds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.creation import Device, Dtype, as_size, default_or, place
+from tallow.core.creation import Device, Dtype, as_size, default_or, place
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.functions.filling import copy_
-from tallow.layout import dims_back, dims_in_memory, memory_format
-from tallow.offer import offer
+from tallow.ops.memory_format import dims_back, dims_in_memory, memory_format
 from tallow.random import Generator, default_generator
-from tallow.tensor import Tensor
 
 HostArray = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -22,17 +22,24 @@ MANTISSA_BITS = {dtypes.float16: 11, dtypes.bfloat16: 8}
 
 
 def _source(generator: Generator | None) -> np.random.Generator:
-    return (default_generator if generator is None else generator).numpy
+    if generator is None:
+        return default_generator.numpy
+    if not isinstance(generator, Generator):
+        raise ArgumentTypeError(
+            f"generator must be a Generator, not {type(generator).__name__}",
+            hint="pass tl.Generator().manual_seed(seed)",
+        )
+    return generator.numpy
 
 
 def _float_dtype(name: str, d: dtypes.dtype) -> dtypes.dtype:
     if not d.is_floating_point:
-        raise DtypeError(f"{name}: not implemented for {d.name}", mend="ask for a floating-point dtype")
+        raise DtypeError(f"{name}: not implemented for {d.name}", hint="pass a floating-point dtype")
     return d
 
 
 def _uniform(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostArray:
-    """Numbers in [0, 1) that stay below 1 when they are rounded to `d`."""
+    """Draw numbers in [0, 1) that stay below 1 when rounded to `d`."""
     source = _source(generator)
     if d in MANTISSA_BITS:
         steps = 2 ** MANTISSA_BITS[d]
@@ -47,7 +54,7 @@ def _normal(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostA
 # ------------------------------------------------------------------------------------------------------ by size
 
 
-@offer("tl")
+@public("tl")
 def rand(
     *size: Any,
     generator: Generator | None = None,
@@ -55,12 +62,12 @@ def rand(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform in [0, 1)."""
+    """Draw from the uniform distribution on [0, 1)."""
     d = _float_dtype("rand", default_or(dtype))
     return place(_uniform(generator, as_size(size, "rand"), d), d, device, requires_grad)
 
 
-@offer("tl")
+@public("tl")
 def randn(
     *size: Any,
     generator: Generator | None = None,
@@ -68,12 +75,12 @@ def randn(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Standard normal."""
+    """Draw from the standard normal distribution."""
     d = _float_dtype("randn", default_or(dtype))
     return place(_normal(generator, as_size(size, "randn"), d), d, device, requires_grad)
 
 
-@offer("tl")
+@public("tl")
 def randint(
     *bounds: Any,
     low: int = 0,
@@ -84,9 +91,9 @@ def randint(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """randint(high, size), randint(low, high, size): integers in [low, high).
+    """Draw integers in [low, high): randint(high, size), randint(low, high, size).
 
-    Dtypes: int64 unless given; floats may be asked for.
+    Dtypes: int64 by default; may be a float dtype.
     """
     if bounds and isinstance(bounds[-1], list | tuple):
         *bounds, size = bounds  # type: ignore[assignment]
@@ -109,7 +116,7 @@ def _integers(generator: Generator | None, shape: Shape, low: int, high: int, d:
     return _source(generator).integers(low, high, shape, np.int64)
 
 
-@offer("tl")
+@public("tl")
 def randperm(
     n: int,
     *,
@@ -118,10 +125,10 @@ def randperm(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The integers from 0 to n - 1 in random order."""
+    """Return the integers from 0 to n - 1 in random order."""
     if n < 0:
         raise ShapeError(f"randperm: n must be non-negative, got {n}")
-    # sorting random numbers gives the same order on every platform; NumPy's shuffle depends on the width of its int
+    # Sorting random numbers gives the same order on every platform; NumPy's shuffle depends on the width of its int.
     order = np.argsort(_source(generator).random(n), kind="stable")
     return place(order.astype(np.int64), dtypes.as_dtype(dtype), device, requires_grad)
 
@@ -129,27 +136,25 @@ def randperm(
 # -------------------------------------------------------------------------------------------- after another tensor
 
 
-@offer("tl")
+@public("tl")
 def rand_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Uniform in [0, 1), in the input's size, dtype and device."""
+    """Draw from the uniform distribution on [0, 1), with the input's size, dtype and device."""
     d, device = dtype or input.dtype, device or input.device
-    made = rand(input.shape, dtype=d, device=device)
-    return _in_order(made, input, memory_format, requires_grad)
+    return _in_order(rand(input.shape, dtype=d, device=device), input, memory_format, requires_grad)
 
 
-@offer("tl")
+@public("tl")
 def randn_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Standard normal, in the input's size, dtype and device."""
+    """Draw from the standard normal distribution, with the input's size, dtype and device."""
     d, device = dtype or input.dtype, device or input.device
-    made = randn(input.shape, dtype=d, device=device)
-    return _in_order(made, input, memory_format, requires_grad)
+    return _in_order(randn(input.shape, dtype=d, device=device), input, memory_format, requires_grad)
 
 
-@offer("tl")
+@public("tl")
 def randint_like(
     input: Tensor,
     *bounds: int,
@@ -160,41 +165,41 @@ def randint_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """randint_like(input, high), randint_like(input, low, high), in the input's size, dtype and device."""
+    """Draw integers in [low, high), with the input's size, dtype and device; see `randint`."""
     d, device = dtype or input.dtype, device or input.device
-    made = randint(*bounds, low=low, high=high, size=input.shape, dtype=d, device=device)
-    return _in_order(made, input, memory_format, requires_grad)
+    result = randint(*bounds, low=low, high=high, size=input.shape, dtype=d, device=device)
+    return _in_order(result, input, memory_format, requires_grad)
 
 
 def _in_order(drawn: Tensor, like: Tensor, order: memory_format | None, requires_grad: bool) -> Tensor:
-    """Lay out what was drawn: the numbers at the same indices do not depend on the order in memory."""
+    """Copy into a memory format. The numbers at each index do not depend on the format."""
     dims = dims_in_memory(like.array.strides, order)
     if dims != tuple(range(drawn.ndim)):
         drawn.array = drawn.array.transpose(dims).copy(order="C").transpose(dims_back(dims))
     return drawn.requires_grad_() if requires_grad else drawn
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Ones with the probabilities that the input holds, or all with probability `p`; zeros else."""
+    """Draw ones with the probabilities in the input, or all with probability `p`; zeros otherwise."""
     if p is None and not input.is_floating_point():
-        raise DtypeError(f"bernoulli: not implemented for {input.dtype.name}", mend="pass probabilities as floats")
+        raise DtypeError(f"bernoulli: not implemented for {input.dtype.name}", hint="pass probabilities as floats")
     drawn = _bernoulli(generator, input.shape, input._host() if p is None else p)
     return place(drawn, input.dtype, input.device, False)
 
 
-@offer("tl")
+@public("tl")
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers with the rates that the input holds, in its dtype."""
+    """Draw from Poisson distributions with the rates in the input, in its dtype."""
     rates = input._host()
     if not np.all(rates >= 0):
         raise NumericError("poisson: expected rates >= 0")
     return place(_source(generator).poisson(rates), _float_dtype("poisson", input.dtype), input.device, False)
 
 
-@offer("tl")
+@public("tl")
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """The successes of `count` trials that each succeed with probability `prob`, in count's dtype."""
+    """Draw the number of successes in `count` trials with success probability `prob`, in the dtype of count."""
     trials, p = count._host(), prob._host()
     if not (np.all(trials >= 0) and np.all((p >= 0) & (p <= 1))):
         raise NumericError("binomial: expected counts >= 0 and 0 <= prob <= 1")
@@ -208,7 +213,7 @@ def _bernoulli(generator: Generator | None, shape: Shape, p: Any) -> HostArray:
     return np.asarray(_source(generator).random(shape) < p)
 
 
-@offer("tl")
+@public("tl")
 def normal(
     mean: Tensor | float,
     std: Tensor | float = 1.0,
@@ -219,16 +224,16 @@ def normal(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal, each element with its own mean and standard deviation; or all alike, in the given size."""
-    given = [t for t in (mean, std) if isinstance(t, Tensor)]
-    if not given and size is None:
+    """Draw from normal distributions, each element with its own mean and standard deviation; or all from one."""
+    tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
+    if not tensors and size is None:
         raise ArgumentTypeError("normal: expected a size, or a tensor for mean or std")
-    if given and size is not None:
+    if tensors and size is not None:
         raise ArgumentTypeError("normal: a size goes with numbers for mean and std, not with tensors")
-    d = _float_dtype("normal", given[0].dtype if given else default_or(dtype))
+    d = _float_dtype("normal", tensors[0].dtype if tensors else default_or(dtype))
     m, s = (t._host() if isinstance(t, Tensor) else t for t in (mean, std))
     shape = as_size((size,), "normal") if size is not None else np.broadcast_shapes(np.shape(m), np.shape(s))
-    where = given[0].device if given else device
+    where = tensors[0].device if tensors else device
     values = np.asarray(_checked_std(s, "normal") * _normal(generator, shape, d) + m)
     return place(values, d, where, requires_grad)
 
@@ -239,11 +244,11 @@ def _checked_std(std: Any, name: str) -> Any:
     return std
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Indices drawn with the weights that each row of the input holds; they need not sum to one.
+    """Draw indices with the weights in each row of the input, which need not sum to one.
 
     Shapes:  input (N, V) or (V,) -> (N, num_samples) or (num_samples,), int64
 
@@ -279,80 +284,82 @@ def _with_replacement(source: np.random.Generator, p_NV: HostArray, count: int) 
     N, V = p_NV.shape
     rows_N1 = np.arange(N, dtype=np.float64)[:, None]  # row r lives in [r, r + 1): one search serves all rows
     ladder = (np.cumsum(p_NV, axis=1) + rows_N1).ravel()
-    found = np.searchsorted(ladder, source.random((N, count)) + rows_N1, side="right").astype(np.int64)
+    flat = np.searchsorted(ladder, source.random((N, count)) + rows_N1, side="right").astype(np.int64)
     last_N1 = V - 1 - (p_NV[:, ::-1] > 0).argmax(axis=1).astype(np.int64)[:, None]
-    return np.clip(found - np.arange(N, dtype=np.int64)[:, None] * V, 0, last_N1)
+    return np.clip(flat - np.arange(N, dtype=np.int64)[:, None] * V, 0, last_N1)
 
 
 # ------------------------------------------------------------------------------------------------------- in place
 
 
 def _refill(input: Tensor, drawn: HostArray) -> Tensor:
-    """Write what was drawn; as every write, autograd sees it."""
+    """Write random numbers into a tensor, as an in-place op that autograd notices."""
     return copy_(input, place(drawn, input.dtype, input.device, False))
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def uniform_(
     input: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **named: float
 ) -> Tensor:
-    """Fill with numbers uniform in [from, to)."""
-    low = named.pop("from", from_)  # PyTorch's name is a word of Python's
+    """Fill with numbers from the uniform distribution on [from, to)."""
+    low = named.pop("from", from_)  # `from` is a keyword of Python
     d = _float_dtype("uniform_", input.dtype)
     if low > to:
         raise NumericError(f"uniform_: expects a range [from, to), got from={low} > to={to}")
     return _refill(input, _uniform(generator, input.shape, d) * (to - low) + low)
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers from the normal distribution."""
     d = _float_dtype("normal_", input.dtype)
     return _refill(input, _normal(generator, input.shape, d) * _checked_std(std, "normal_") + mean)
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def log_normal_(input: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exp of normal numbers; `mean` and `std` are those of the logarithm."""
+    """Fill with numbers from a log-normal distribution; `mean` and `std` are those of the logarithm."""
     d = _float_dtype("log_normal_", input.dtype)
     if not std > 0:
         raise NumericError(f"log_normal_: expects std > 0, got {std}")
     return _refill(input, np.exp(_normal(generator, input.shape, d) * std + mean))
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with waiting times of rate `lambd`: p(x) = λ exp(-λ x)."""
+    """Fill with numbers from the exponential distribution of rate `lambd`: p(x) = λ exp(-λ x)."""
     _float_dtype("exponential_", input.dtype)
     if not lambd > 0:
         raise NumericError(f"exponential_: expects lambda > 0, got {lambd}")
     return _refill(input, _source(generator).standard_exponential(input.shape) / lambd)
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def cauchy_(input: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers from the Cauchy distribution."""
     _float_dtype("cauchy_", input.dtype)
     if not sigma > 0:
         raise NumericError(f"cauchy_: expects sigma > 0, got {sigma}")
     return _refill(input, _source(generator).standard_cauchy(input.shape) * sigma + median)
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with the number of trials up to the first success."""
+    """Fill with numbers from the geometric distribution: the number of trials up to the first success."""
     if not 0 < p < 1:
         raise NumericError(f"geometric_: expects 0 < p < 1, got {p}")
     return _refill(input, np.ceil(np.log1p(-_source(generator).random(input.shape)) / np.log1p(-p)).clip(1))
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with ones, each with probability `p`, and zeros."""
+    """Fill with ones, with probability `p`, and zeros."""
     return _refill(input, _bernoulli(generator, input.shape, p._host() if isinstance(p, Tensor) else p))
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def random_(input: Tensor, *bounds: int, generator: Generator | None = None) -> Tensor:
-    """random_(to), random_(from, to): fill with integers in [from, to); without bounds, up to what the dtype holds."""
+    """Fill with integers in [from, to): random_(to), random_(from, to); by default the range of the dtype."""
     if len(bounds) == 2:
         low, high = bounds
     elif bounds:

@@ -1,4 +1,4 @@
-"""Shapes: what is composed of the views in `tallow.ops.shape`."""
+"""Functions that change shapes, composed of the views in `tallow.ops.shape`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.apply import apply
 from tallow.autograd.graph import check_inplace
 from tallow.autograd.modes import mode
+from tallow.core.apply import apply
+from tallow.core.public_api import public
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
-from tallow.offer import offer
 from tallow.ops import shape as ops
-from tallow.ops.along import on_axis, part
+from tallow.ops.axis_index import on_axis, part
 from tallow.ops.diagonals import diag_embed
 from tallow.ops.diagonals import diagonal as diagonal_of
 from tallow.ops.dims import normalize_dim, normalize_dims
@@ -23,13 +25,11 @@ from tallow.ops.indexing import getitem
 from tallow.ops.rearranging import flip, interleaved_places, repeat
 from tallow.ops.strided import as_strided as strided_view
 from tallow.ops.strided import window_view
-from tallow.size import Size
-from tallow.tensor import Tensor, wrap
 
 
-@offer("Tensor")
+@public("Tensor")
 def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
-    """view(size): the same memory in another shape. view(dtype): the same memory read as another dtype.
+    """Return the same memory in another shape, view(size), or as another dtype, view(dtype).
 
     Raises: ShapeError if the strides, or for a dtype of another width the last dim, do not allow it.
     """
@@ -43,50 +43,53 @@ def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
         raise ShapeError(f"view: {list(input.shape)} of {input.dtype} cannot be read as {dtype}: {error}") from error
 
 
-@offer("Tensor")
+@public("Tensor")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """Return a view with the shape of `other`."""
     return apply(ops.view, input, other.shape)
 
 
-@offer("Tensor")
+@public("Tensor")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """Reshape to the shape of `other`."""
     return apply(ops.reshape, input, other.shape)
 
 
-@offer("Tensor")
+@public("Tensor")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """The sum over the dims along which a tensor of that size would be broadcast to this one's.
+    """Sum over the dims along which a tensor of that size would be broadcast to the size of this one.
 
     Raises:  ShapeError if it would not be
     """
-    wanted = tuple(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
-    lead = input.ndim - len(wanted)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, input.shape[lead:], strict=True)):
-        raise ShapeError(f"sum_to_size: {list(wanted)} is not expandable to {list(input.shape)}")
-    shrunk = [lead + i for i, n in enumerate(wanted) if n == 1 and input.shape[lead + i] != 1]
+    target = tuple(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+    lead = input.ndim - len(target)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(target, input.shape[lead:], strict=True)):
+        raise ShapeError(f"sum_to_size: {list(target)} is not expandable to {list(input.shape)}")
+    shrunk = [lead + i for i, n in enumerate(target) if n == 1 and input.shape[lead + i] != 1]
     summed = input.sum((*range(lead), *shrunk), keepdim=True) if lead or shrunk else input
-    return summed.reshape(wanted)
+    return summed.reshape(target)
 
 
-@offer("Tensor")
+@public("Tensor")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """Return a view, expanded to the shape of `other`."""
     return apply(ops.expand, input, other.shape)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; vectors and numbers stay as they are.
+    """Transpose a matrix; return vectors and 0-d tensors unchanged.
 
     Raises: ShapeError for more than two dims.
     """
     if input.ndim > 2:
-        raise ShapeError(f"t: expects a tensor with at most 2 dimensions, got {input.ndim}", mend="use .mT")
+        raise ShapeError(f"t: expects a tensor with at most 2 dimensions, got {input.ndim}", hint="use .mT")
     return apply(ops.transpose, input, 0, -1)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
-    """The `length` places along `dim` from `start` on: a view.
+    """Return a view of `length` elements along `dim` from `start` on.
 
     Raises: DimensionError for a start, ShapeError for a length that reaches beyond the end.
     """
@@ -104,9 +107,9 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     return apply(getitem, input, part(dim, first, first + length))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The slice at one place along `dim`, without that dim: a view."""
+    """Return a view of the slice at one index along `dim`, without that dim."""
     if not input.ndim:
         raise DimensionError("select: cannot be applied to a 0-dim tensor")
     dim = normalize_dim(dim, input.ndim, "select")
@@ -116,7 +119,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return apply(getitem, input, (*on_axis(dim, index), ...))
 
 
-@offer("tl Tensor", "moveaxis")
+@public("tl Tensor", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Move dims to new positions; the others keep their order."""
     pairs = [(dims,) if isinstance(dims, int) else tuple(dims) for dims in (source, destination)]
@@ -129,15 +132,15 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return apply(ops.permute, input, tuple(order))
 
 
-@offer("Tensor")
+@public("Tensor")
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """All windows of `size` places along a dim, `step` apart, as a new last dim: a view."""
+    """Return a view of all windows of `size` elements along a dim, `step` apart, as a new last dim."""
     return apply(window_view, input, dimension, size, step)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """A view of the tensor's storage by explicit steps, in elements.
+    """Return a view of the tensor's memory with explicit strides, in elements.
 
     Raises: ShapeError if they reach beyond the storage, or it is not in row-major order.
     """
@@ -147,27 +150,25 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     return apply(strided_view, storage, tuple(size), tuple(stride), storage_offset)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """As `repeat`; where there are fewer repeats than dims, the first dims are not repeated."""
+    """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
     repeats = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], list | tuple) else dims
     return apply(repeat, input, (1,) * (input.ndim - len(repeats)) + repeats)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
+@devices.guarded
 def repeat_interleave(
     input: Tensor, repeats: Tensor | int | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each place along `dim` several times in a row; without `dim`, each element of the flattened tensor.
+    """Repeat each slice along `dim` several times in a row; without `dim`, each element of the flattened tensor.
 
     repeat_interleave(repeats) alone gives the places: 0 repeats[0] times, 1 repeats[1] times, ...
 
     Args:
         repeats: one number for all, or one for each place.
     """
-    if devices.SEVERAL and (other := devices.beside((input,))) is not None:
-        with other:
-            return repeat_interleave(input, repeats, dim, output_size=output_size)
     if repeats is None:
         if input.ndim != 1:
             raise ShapeError(f"repeat_interleave: repeats must be 1-dim, got {input.ndim} dims")
@@ -183,25 +184,25 @@ def repeat_interleave(
     return input.index_select(dim, wrap(places))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def fliplr(input: Tensor) -> Tensor:
-    """Columns in reverse order."""
+    """Reverse the order of the columns."""
     if input.ndim < 2:
         raise ShapeError(f"fliplr: input must be >= 2-d, got {input.ndim} dims")
     return apply(flip, input, (1,))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def flipud(input: Tensor) -> Tensor:
-    """Rows in reverse order."""
+    """Reverse the order of the rows."""
     if input.ndim < 1:
         raise ShapeError("flipud: input must be >= 1-d, got 0 dims")
     return apply(flip, input, (0,))
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """A copy turned by `k` quarters, from the first of `dims` towards the second."""
+    """Return a copy rotated by `k` times 90°, from the first of `dims` towards the second."""
     if len(dims) != 2 or input.ndim < 2:
         raise ShapeError(f"rot90: expected two rotation dims and a tensor of at least two, got {dims} and {input.ndim}")
     a, b = (normalize_dim(d, input.ndim, "rot90") for d in dims)
@@ -214,9 +215,9 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     return apply(flip, input, (a, b)) if k % 4 else input.clone()
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector: a copy."""
+    """Return a matrix with a vector as its diagonal, or a copy of the diagonal of a matrix."""
     if input.ndim == 1:
         return apply(diag_embed, input, diagonal)
     if input.ndim == 2:
@@ -224,15 +225,15 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     raise ShapeError(f"diag: supports 1D or 2D tensors, got {input.ndim} dims")
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The elements, flattened, as the diagonal of a matrix."""
+    """Return a matrix with the flattened elements as its diagonal."""
     return apply(diag_embed, input.flatten(), offset)
 
 
-@offer("tl")
+@public("tl")
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
-    """The shape that tensors of these shapes broadcast to.
+    """Return the shape that tensors of these shapes broadcast to.
 
     Raises: ShapeError if they do not fit.
     """
@@ -242,66 +243,71 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
         raise ShapeError(f"broadcast_shapes: the shapes {shapes} do not broadcast with each other") from None
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+    """Return a view, expanded to a size; see `expand`."""
     return apply(ops.expand, input, *size)
 
 
-@offer("tl")
+@public("tl")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of the tensors, expanded to their common shape."""
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-    shape = broadcast_shapes(*(t.shape for t in given))
-    return tuple(apply(ops.expand, t, shape) for t in given)
+    """Return views of the tensors, expanded to their common shape."""
+    sources = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    shape = broadcast_shapes(*(t.shape for t in sources))
+    return tuple(apply(ops.expand, t, shape) for t in sources)
 
 
-@offer("tl")
+@public("tl")
 def atleast_1d(*tensors: Any) -> Any:
-    """A number as a vector of one element; anything else as it is."""
+    """Return 0-d tensors as vectors of one element; others unchanged."""
     return _each(tensors, lambda t: t.reshape(1) if not t.ndim else t)
 
 
-@offer("tl")
+@public("tl")
 def atleast_2d(*tensors: Any) -> Any:
-    """Vectors as one row."""
+    """Return vectors as one row; others unchanged."""
     return _each(tensors, lambda t: t.reshape(1, -1) if t.ndim < 2 else t)
 
 
-@offer("tl")
+@public("tl")
 def atleast_3d(*tensors: Any) -> Any:
-    """Vectors as (1, N, 1), matrices as (N, M, 1)."""
+    """Return vectors as (1, N, 1), matrices as (N, M, 1); others unchanged."""
     return _each(tensors, lambda t: t.reshape(1, -1, 1) if t.ndim < 2 else t.unsqueeze(-1) if t.ndim == 2 else t)
 
 
 def _each(tensors: tuple[Any, ...], change: Callable[[Tensor], Tensor]) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return change(tensors[0])
-    given = tensors[0] if len(tensors) == 1 else tensors
-    return tuple(map(change, given))
+    sources = tensors[0] if len(tensors) == 1 else tensors
+    return tuple(map(change, sources))
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
+    """Insert a dim of size 1 in place."""
     return _reshape_itself(input, apply(ops.unsqueeze, input, dim), "unsqueeze_")
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
+    """Remove dims of size 1 in place."""
     return _reshape_itself(input, apply(ops.squeeze, input, dim), "squeeze_")
 
 
-@offer("Tensor_", "swapaxes_", "swapdims_")
+@public("Tensor_", "swapaxes_", "swapdims_")
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Exchange two dims in place."""
     return _reshape_itself(input, apply(ops.transpose, input, dim0, dim1), "transpose_")
 
 
-@offer("Tensor_")
+@public("Tensor_")
 def t_(input: Tensor) -> Tensor:
+    """Transpose a matrix in place."""
     return _reshape_itself(input, t(input), "t_")
 
 
 def _reshape_itself(input: Tensor, view: Tensor, name: str) -> Tensor:
-    """Let a tensor become a view of itself, with the history that such a view has.
+    """Turn a tensor into a view of itself, with the history of that view.
 
     Raises: GraphError as any write in place, of a leaf that requires grad or a view of one
     """
@@ -317,13 +323,13 @@ def _reshape_itself(input: Tensor, view: Tensor, name: str) -> Tensor:
 
 
 def _reversed(input: Tensor) -> Tensor:
-    """All dims reversed."""
+    """Return a view with all dims reversed."""
     return apply(ops.permute, input, tuple(range(input.ndim))[::-1])
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dims exchanged; for complex numbers it would be the conjugate of that.
+    """Return a view with the last two dims exchanged; there are no complex numbers to conjugate.
 
     A tensor without dims stays as it is, as in PyTorch.
     """

@@ -1,15 +1,15 @@
-"""Moving elements between channels and positions."""
+"""Move elements between channels and positions."""
 
 from __future__ import annotations
 
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
-from tallow.offer import offer
-from tallow.tensor import Tensor
 
 
-@offer("tl F")
+@public("tl F")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Spread channels over r × r pixels.
+    """Rearrange channels into blocks of r × r pixels.
 
     Shapes:  input (..., C · r², H, W) -> (..., C, H · r, W · r)
     Source:  Shi et al. 2016, arXiv:1609.05158
@@ -24,9 +24,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return blocks.permute(order).reshape(*lead, channels // (r * r), height * r, width * r)
 
 
-@offer("tl F")
+@public("tl F")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """The inverse of pixel_shuffle.  Shapes: input (..., C, H · r, W · r) -> (..., C · r², H, W)"""
+    """Invert pixel_shuffle.  Shapes: input (..., C, H · r, W · r) -> (..., C · r², H, W)"""
     r = downscale_factor
     *lead, channels, height, width = _image("pixel_unshuffle", input)
     if r < 1 or height % r or width % r:
@@ -37,7 +37,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return blocks.permute(order).reshape(*lead, channels * r * r, height // r, width // r)
 
 
-@offer("tl F")
+@public("tl F")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Interleave groups of channels.
 

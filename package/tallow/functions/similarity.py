@@ -1,26 +1,26 @@
-"""Lengths, distances and angles of vectors along a dim."""
+"""Norms, distances and angles of vectors along a dim."""
 
 from __future__ import annotations
 
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.errors import DtypeError
 from tallow.functions.inspection import result_type
 from tallow.functions.shape import broadcast_tensors
-from tallow.offer import offer
-from tallow.tensor import Tensor
 
 
-@offer("F")
+@public("F")
 def normalize(
     input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
-    """x / max(‖x‖_p, eps), the norm taken along `dim`."""
+    """Compute x / max(‖x‖_p, eps), with the norm along `dim`."""
     value = input / input.norm(p, dim, keepdim=True).clamp_min(eps)
     return value if out is None else out.copy_(value)
 
 
-@offer("tl F")
+@public("tl F")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`; through the bound the gradient goes unchanged.
+    """Compute x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`. The bound does not affect the gradient.
 
     Shapes:  x1, x2 broadcast to each other, along `dim` too -> the same without `dim`
     Dtypes:  any float, or one and integers
@@ -39,9 +39,9 @@ def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
     return x / (norm + (fixed.clamp_min(eps) - fixed))
 
 
-@offer("tl F")
+@public("tl F")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """‖x1 - x2 + eps‖_p along the last dim.
+    """Compute ‖x1 - x2 + eps‖_p along the last dim.
 
     Shapes:  x1 (..., D), x2 (..., D), broadcast -> (...), or (..., 1) with keepdim
     """

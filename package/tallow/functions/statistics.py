@@ -1,31 +1,34 @@
-"""Variances, with PyTorch's several signatures, and covariances."""
+"""Variances, with all signatures of PyTorch, and covariances."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tallow.apply import apply
+from tallow.core.apply import apply
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
 from tallow.dtypes import get_default_dtype
 from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
-from tallow.offer import offer
-from tallow.ops.reduction import Dims
-from tallow.ops.table import OPS, Scalar
-from tallow.tensor import Tensor
+from tallow.ops.moments import std as std_op
+from tallow.ops.moments import var as var_op
+from tallow.ops.norm import linalg_vector_norm
+from tallow.ops.reduction import Dims, mean
+from tallow.ops.table import Scalar
 
 
 def _correction(name: str, dim: Any, unbiased: bool | None, correction: Scalar | None) -> tuple[Dims, Scalar]:
-    """`dim` and the correction from what PyTorch's older and newer signatures call them."""
+    """Return `dim` and the correction for calls by PyTorch's older and newer signatures."""
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
     if unbiased is not None and not isinstance(unbiased, bool):
-        mend = f"{name}(x, dim, correction={unbiased})"
-        raise ArgumentTypeError(f"{name}: unbiased is True or False, not {unbiased!r}", mend=mend)
+        hint = f"{name}(x, dim, correction={unbiased})"
+        raise ArgumentTypeError(f"{name}: unbiased is True or False, not {unbiased!r}", hint=hint)
     if unbiased is not None and correction is not None:
-        raise ArgumentTypeError(f"{name}: unbiased and correction exclude each other", mend="give correction alone")
+        raise ArgumentTypeError(f"{name}: unbiased and correction cannot be combined", hint="pass only correction")
     return dim, (1 if unbiased is not False else 0) if correction is None else correction
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def var(
     input: Tensor,
     dim: Any = None,
@@ -34,15 +37,15 @@ def var(
     *,
     correction: Scalar | None = None,
 ) -> Tensor:
-    """Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased` is another word for correction=1, the default.
+    """Compute Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased=True` is correction=1, the default.
 
     Dtypes:  any float
     Raises:  DtypeError
     """
-    return apply(OPS["var"], input, *_correction("var", dim, unbiased, correction), keepdim)
+    return apply(var_op, input, *_correction("var", dim, unbiased, correction), keepdim)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def std(
     input: Tensor,
     dim: Any = None,
@@ -51,15 +54,15 @@ def std(
     *,
     correction: Scalar | None = None,
 ) -> Tensor:
-    """The square root of `var`.
+    """Compute the square root of `var`.
 
     Dtypes:  any float
     Raises:  DtypeError
     """
-    return apply(OPS["std"], input, *_correction("std", dim, unbiased, correction), keepdim)
+    return apply(std_op, input, *_correction("std", dim, unbiased, correction), keepdim)
 
 
-@offer("tl")
+@public("tl")
 def var_mean(
     input: Tensor,
     dim: Any = None,
@@ -68,12 +71,12 @@ def var_mean(
     *,
     correction: Scalar | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`var` and `mean`."""
+    """Return `var` and `mean`."""
     dim, correction = _correction("var_mean", dim, unbiased, correction)
-    return apply(OPS["var"], input, dim, correction, keepdim), apply(OPS["mean"], input, dim, keepdim)
+    return apply(var_op, input, dim, correction, keepdim), apply(mean, input, dim, keepdim)
 
 
-@offer("tl")
+@public("tl")
 def std_mean(
     input: Tensor,
     dim: Any = None,
@@ -82,25 +85,25 @@ def std_mean(
     *,
     correction: Scalar | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`std` and `mean`."""
+    """Return `std` and `mean`."""
     dim, correction = _correction("std_mean", dim, unbiased, correction)
-    return apply(OPS["std"], input, dim, correction, keepdim), apply(OPS["mean"], input, dim, keepdim)
+    return apply(std_op, input, dim, correction, keepdim), apply(mean, input, dim, keepdim)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """The p-norm of the difference, over everything."""
-    return apply(OPS["linalg_vector_norm"], input - other, p)
+    """Compute the p-norm of the difference over all elements."""
+    return apply(linalg_vector_norm, input - other, p)
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariances of variables, a row each, whose observations stand in the columns.
+    """Compute the covariances of variables, one per row, with an observation in each column.
 
     Args:
-        fweights: how often each observation was made.
+        fweights: the number of times each observation counts.
         aweights: how much each observation counts.
 
     Shapes:  (N, T) -> (N, N); (T) or (1, T) -> ()
@@ -142,9 +145,9 @@ def _check_weights(input: Tensor, fweights: Tensor | None, aweights: Tensor | No
             raise NumericError(f"cov: {name} cannot be negative")
 
 
-@offer("tl Tensor")
+@public("tl Tensor")
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of variables, a row each: their covariances by the product of their standard deviations.
+    """Compute the correlations of variables, one per row: covariance over the product of standard deviations.
 
     Shapes:  (N, T) -> (N, N); (T) or (1, T) -> ()
     """

@@ -1,15 +1,15 @@
-"""Text generation: choosing the next token, the loops that feed it back, and text from tokens as they come.
+"""Text generation: choose the next token, feed it back to the model, and turn tokens into text as they come.
 
-Everything here works on NumPy arrays and ints, not on Tensors: a step costs microseconds, and a small model's whole
-token takes less than a millisecond.
+Everything here works on NumPy arrays and ints, not on Tensors: a step takes microseconds, where a small model computes
+a whole token in less than a millisecond.
 
     tokens = tokenizer.encode("Once upon a time")
     sample = Sampler(temperature=0.8, top_p=0.9, seed=1)
     for piece in decode_stream(tokenizer, generate(model, tokens, max_tokens=256, sample=sample, stop_ids={1, 2})):
         print(piece, end="", flush=True)
 
-`generate_batch` continues several texts at once, `beam_search` looks for the likeliest continuation, `speculate` lets a
-small model guess what a large one will say, and `PromptCache` reads no prompt twice.
+`generate_batch` continues several texts at once, `beam_search` searches for the likeliest continuation, `speculate`
+lets a small model draft tokens for a large one, and `PromptCache` reuses the cache for the prefix of the last prompt.
 """
 
 from tallow.generation.batch import generate_batch

@@ -1,4 +1,4 @@
-"""Several texts at once, whatever their lengths."""
+"""Continue several texts of different lengths at once."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.generation.processors import LogitsProcessor, Text
 from tallow.generation.sampling import Sample, choose, greedy
-from tallow.generation.sequence import LanguageModel, check_prompt, checked_ids
+from tallow.generation.sequence import LanguageModel, check_prompt, checked_ids, dtype_option
 
 
 class BatchModel(LanguageModel, Protocol):
-    """What is needed of a model that reads several texts at once."""
+    """The interface of a model that reads several texts at once."""
 
     def new_cache(self, *, length: int, batch: int = 1, padding: Sequence[int] | None = None) -> Any:
-        """An empty cache for `batch` sequences, of which the first `padding` tokens are no text."""
+        """Return an empty cache for `batch` sequences; the first `padding[i]` tokens of sequence i are padding."""
 
     def last_logits(self, tokens: Sequence[Sequence[int]], cache: Any, last: int = 1) -> Array:
-        """Append tokens (B, T) to the cache; the logits (B, last, V) of what follows the last ones, as next_logits."""
+        """Append tokens (B, T) to the cache; return the logits (B, last, V) that follow the last ones."""
 
 
 def generate_batch(
@@ -30,17 +30,18 @@ def generate_batch(
     sample: Sample | Sequence[Sample] | None = None,
     stop_ids: Collection[int] = (),
     processors: Sequence[LogitsProcessor] = (),
+    cache_dtype: Any = None,
 ) -> Iterator[tuple[int, int]]:
-    """Continue each prompt until it has `max_tokens` more, or comes to a stop id: pairs (index of the prompt, token).
+    """Continue each prompt for `max_tokens` or up to a stop id; yield pairs (index of the prompt, token).
 
-    The texts are read side by side, the shorter ones padded at the left; those that have ended are computed no more.
-    The longest prompt and what follows it have to fit the context, and no text gets more than that leaves.
+    The prompts form one batch, padded on the left. A text that has ended leaves the batch. The longest prompt and its
+    continuation have to fit the context; that limits the length of every continuation.
 
     Args:
-        sample: one for all, or one for each. A Sampler of its own makes a text independent of those beside it.
-        stop_ids, processors: as `generate`
+        sample: one for all prompts, or one for each. A Sampler of its own makes a text independent of the others.
+        stop_ids, processors, cache_dtype: as `generate`
 
-    Raises:  ArgumentError as `generate`, for no prompts, and for another number of samples
+    Raises:  ArgumentError as `generate`, for no prompts, and for a wrong number of samples
 
     Example:
         texts = [[] for _ in prompts]
@@ -48,13 +49,15 @@ def generate_batch(
             texts[row].append(token)
     """
     if not prompts:
-        raise ArgumentError("generate_batch: no prompts", mend="pass one or more")
+        raise ArgumentError("generate_batch: no prompts", hint="pass one or more")
     count = min(check_prompt(model, prompt, max_tokens) for prompt in prompts)
     samples = list(sample) if isinstance(sample, Sequence) else [sample or greedy] * len(prompts)
     if len(samples) != len(prompts):
-        raise ArgumentError(f"generate_batch: {len(samples)} samples for {len(prompts)} prompts", mend="pass as many")
+        raise ArgumentError(
+            f"generate_batch: {len(samples)} samples for {len(prompts)} prompts", hint="pass one sample for each prompt"
+        )
     stops = checked_ids("stop_ids", stop_ids)
-    return _loop(model, [Text(prompt) for prompt in prompts], count, samples, stops, processors)
+    return _loop(model, [Text(prompt) for prompt in prompts], count, samples, stops, processors, cache_dtype)
 
 
 def _loop(
@@ -64,25 +67,27 @@ def _loop(
     samples: list[Sample],
     stop_ids: frozenset[int],
     processors: Sequence[LogitsProcessor],
+    cache_dtype: Any,
 ) -> Iterator[tuple[int, int]]:
     if not count:
         return
     longest = max(map(len, texts))
     padding = [longest - len(text) for text in texts]
-    cache = model.new_cache(length=longest + count - 1, batch=len(texts), padding=padding)
+    options = dtype_option(cache_dtype)
+    cache = model.new_cache(length=longest + count - 1, batch=len(texts), padding=padding, **options)
     pending = [[0] * pad + text for pad, text in zip(padding, texts, strict=True)]
-    rows = list(range(len(texts)))  # those that go on
+    rows = list(range(len(texts)))  # of the prompts whose texts have not ended
     for _ in range(count):
         logits_BV = model.last_logits(pending, cache)[:, 0]
-        going = []
+        active = []
         tokens = choose([samples[row] for row in rows], logits_BV, [texts[row] for row in rows], processors)
         for place, (row, token) in enumerate(zip(rows, tokens, strict=True)):
             if token not in stop_ids:
                 yield row, token
                 texts[row].append(token)
-                going.append(place)
-        if not going:
+                active.append(place)
+        if not active:
             return
-        cache.select(going)
-        rows = [rows[place] for place in going]
+        cache.select(active)
+        rows = [rows[place] for place in active]
         pending = [texts[row][-1:] for row in rows]

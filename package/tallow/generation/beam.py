@@ -1,4 +1,4 @@
-"""Beam search: the likeliest continuation, as far as a few of the likeliest beginnings lead to it."""
+"""Beam search: search for the likeliest continuation by extending the likeliest few texts at each step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tallow.generation.batch import BatchModel
 from tallow.generation.processors import (
     LogitsProcessor,
     Text,
-    processed,
+    apply_processors,
     require,
     require_count,
     require_number,
@@ -24,7 +24,7 @@ from tallow.generation.sequence import check_prompt, checked_ids, log_sum_exp
 
 
 class Beam(NamedTuple):
-    """A continuation, without its stop id, and the sum of its log-probabilities over its length^length_penalty."""
+    """A continuation, without its stop id, and its score: sum of log-probabilities / length^length_penalty."""
 
     tokens: list[int]
     score: float
@@ -50,15 +50,14 @@ def beam_search(
     stop_ids: Collection[int] = (),
     processors: Sequence[LogitsProcessor] = (),
 ) -> list[Beam]:
-    """The best continuations of `tokens`, the best first; arguments and results are transformers'.
+    """Return the best continuations of `tokens`, best first. Arguments and results are those of transformers.
 
     Args:
-        num_beams: how many texts go on at each step.
+        num_beams: the number of texts to extend at each step.
         num_return_sequences: how many to return, at most num_beams.
-        length_penalty: a power of the length, stop id included, that scores are divided by; more than 0 favours long
-            texts.
-        early_stopping: True ends the search with the first num_beams texts that end; False when the best of those that
-            go on would not be among them at its present length; "never" when it cannot be at any length.
+        length_penalty: scores are divided by the length, with the stop id, to this power; above 0 favours long texts.
+        early_stopping: when to stop once num_beams texts have ended. True: at once. False: when the best unfinished
+            text, at its present length, scores below them. "never": when it would at any length.
         stop_ids: as `generate`
         processors: as `generate`, but of log-probabilities
 
@@ -69,10 +68,10 @@ def beam_search(
     require_count("max_tokens", max_tokens, 1)
     require_count("num_return_sequences", num_return_sequences, 1)
     require_number("length_penalty", length_penalty, "a finite number", lambda power: abs(power) < inf)
-    known = type(early_stopping) is bool or early_stopping == "never"
-    require(known, "early_stopping", early_stopping, 'True, False or "never"')
+    is_valid = type(early_stopping) is bool or early_stopping == "never"
+    require(is_valid, "early_stopping", early_stopping, 'True, False or "never"')
     if not 1 <= num_return_sequences <= num_beams:
-        raise ArgumentError(f"num_return_sequences={num_return_sequences}", mend=f"pass 1 to {num_beams=}")
+        raise ArgumentError(f"num_return_sequences={num_return_sequences}", hint=f"pass 1 to {num_beams=}")
     count = check_prompt(model, tokens, max_tokens)
     stops = checked_ids("stop_ids", stop_ids)
     cache = model.new_cache(length=len(tokens) + count - 1)
@@ -81,7 +80,7 @@ def beam_search(
     pending = [list(tokens)]
     for length in range(1, count + 1):
         logits_BV = to_host(model.last_logits(pending, cache)[:, 0])
-        # At most a stop id each can end, so num_beams of these can go on.
+        # Each beam can end with every stop id, so this many candidates hold at least num_beams that do not end.
         candidates = _best(running, logits_BV, max(2, 1 + len(stops)) * num_beams, processors)
         ends = [candidate.text[-1] in stops or length == count for candidate in candidates]
         ended = [c for c, end in zip(candidates[:num_beams], ends, strict=False) if end]
@@ -105,20 +104,20 @@ def _best(
     count: int,
     processors: Sequence[LogitsProcessor],
 ) -> list[Candidate]:
-    """The `count` likeliest texts that are one token longer than those of the batch, the likeliest first."""
+    """Return the `count` likeliest texts that extend those of the batch by one token, likeliest first."""
     rows = []
     for candidate, logits_V in zip(running, logits_BV, strict=True):
-        logprobs_V = processed(logits_V - np.float32(log_sum_exp(logits_V)), candidate.text, processors)
+        logprobs_V = apply_processors(logits_V - np.float32(log_sum_exp(logits_V)), candidate.text, processors)
         rows.append(logprobs_V + np.float32(candidate.score))
     scores_N = np.concatenate(rows)
     best = np.argpartition(-scores_N, count)[:count] if count < len(scores_N) else np.arange(len(scores_N))
-    found = []
+    candidates = []
     for index in best[np.argsort(-scores_N[best], kind="stable")]:
         row, token = divmod(int(index), logits_BV.shape[1])
-        found.append(Candidate(running[row].text.then(token), row, float(scores_N[index])))
-    return found
+        candidates.append(Candidate(running[row].text.then(token), row, float(scores_N[index])))
+    return candidates
 
 
 def _beam(candidate: Candidate, stops: frozenset[int], divisor: float) -> Beam:
-    made = candidate.text[candidate.text.prompt :]
-    return Beam(made[:-1] if made[-1] in stops else made, candidate.score / divisor)
+    tokens = candidate.text[candidate.text.prompt :]
+    return Beam(tokens[:-1] if tokens[-1] in stops else tokens, candidate.score / divisor)

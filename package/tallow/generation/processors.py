@@ -1,7 +1,7 @@
-"""What changes logits before a token is chosen: penalties on tokens that occurred.
+"""Logits processors, which change logits before a token is chosen: penalties for repeated tokens.
 
-A processor is any function of logits (V,) and the tokens before that gives new logits; it may not change those it got.
-Logits are NumPy's. Only to penalties, which work on any device, are those of a GPU given as they are: `PENALTIES`.
+A processor is any function of logits (V,) and the tokens so far that returns new logits; it must not modify its
+arguments. Logits are NumPy arrays. Only the classes in `PENALTIES` receive arrays on a GPU; they work on any device.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ LogitsProcessor: TypeAlias = Callable[[Logits, Sequence[int]], Logits]
 
 
 class Text(list[int]):
-    """The tokens of a text so far: a list, the first `prompt` of which were given and the rest made."""
+    """The tokens of a text so far: a list of the prompt, which has length `prompt`, and of the generated tokens."""
 
     def __init__(self, tokens: Sequence[int]) -> None:
         super().__init__(tokens)
         self.prompt = len(tokens)
 
     def then(self, *tokens: int) -> Text:
-        """A text of its own that goes on with `tokens`."""
-        longer = Text([*self, *tokens])
-        longer.prompt = self.prompt
-        return longer
+        """Return a new text that continues with `tokens`."""
+        extended = Text([*self, *tokens])
+        extended.prompt = self.prompt
+        return extended
 
 
-def made(tokens: Sequence[int]) -> Sequence[int]:
-    """What follows the prompt of a Text; all of any other sequence."""
+def generated_part(tokens: Sequence[int]) -> Sequence[int]:
+    """Return the tokens after the prompt of a Text; all tokens of any other sequence."""
     return tokens[tokens.prompt :] if isinstance(tokens, Text) else tokens
 
 
 @dataclass(frozen=True)
 class RepetitionPenalty:
-    """Tokens that occurred, in the prompt too, become less likely: a positive logit is divided by r, a negative one
-    multiplied.
+    """Makes tokens that occurred, also in the prompt, less likely: divides a positive logit by r, multiplies a negative
+    one by it.
 
     Source:  Keskar et al. 2019, arXiv:1909.05858, section 4.1; negative logits as in transformers
     """
@@ -55,7 +55,7 @@ class RepetitionPenalty:
         require_number("repetition_penalty", self.penalty, "more than 0; 1 is off", lambda r: 0 < r < inf)
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
-        seen = _beside(np.array(sorted(set(tokens)), dtype=np.int64), logits_V)
+        seen = _to_device_of(np.array(sorted(set(tokens)), dtype=np.int64), logits_V)
         logits_V = logits_V.copy()
         chosen, penalty = logits_V[seen], logits_V.dtype.type(self.penalty)
         logits_V[seen] = array_module(logits_V).where(chosen > 0, chosen / penalty, chosen * penalty)
@@ -64,7 +64,7 @@ class RepetitionPenalty:
 
 @dataclass(frozen=True)
 class PresencePenalty:
-    """Subtracts the penalty from the logit of each token that was made; the prompt does not count.
+    """Subtracts the penalty from the logit of each generated token; tokens of the prompt do not count.
 
     Source:  https://platform.openai.com/docs/api-reference, `presence_penalty`
     """
@@ -75,7 +75,7 @@ class PresencePenalty:
         require_number("presence_penalty", self.penalty, "a finite number; 0 is off", lambda r: abs(r) < inf)
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
-        seen = _beside(np.array(sorted(set(made(tokens))), dtype=np.int64), logits_V)
+        seen = _to_device_of(np.array(sorted(set(generated_part(tokens))), dtype=np.int64), logits_V)
         logits_V = logits_V.copy()
         logits_V[seen] -= logits_V.dtype.type(self.penalty)
         return logits_V
@@ -83,7 +83,7 @@ class PresencePenalty:
 
 @dataclass(frozen=True)
 class FrequencyPenalty:
-    """Subtracts the penalty from a token's logit for each time it was made; the prompt does not count.
+    """Subtracts the penalty from a token's logit for each time it was generated; the prompt does not count.
 
     Source:  https://platform.openai.com/docs/api-reference, `frequency_penalty`
     """
@@ -94,41 +94,41 @@ class FrequencyPenalty:
         require_number("frequency_penalty", self.penalty, "a finite number; 0 is off", lambda r: abs(r) < inf)
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
-        seen, counts = np.unique(np.array(made(tokens), dtype=np.int64), return_counts=True)
+        seen, counts = np.unique(np.array(generated_part(tokens), dtype=np.int64), return_counts=True)
         logits_V = logits_V.copy()
         penalties = logits_V.dtype.type(self.penalty) * counts.astype(logits_V.dtype)
-        logits_V[_beside(seen, logits_V)] -= _beside(penalties, logits_V)
+        logits_V[_to_device_of(seen, logits_V)] -= _to_device_of(penalties, logits_V)
         return logits_V
 
 
 PENALTIES = (RepetitionPenalty, PresencePenalty, FrequencyPenalty)
 
 
-def _beside(array: npt.NDArray[Any], logits_V: Array) -> Array:
-    """The array where the logits are."""
+def _to_device_of(array: npt.NDArray[Any], logits_V: Array) -> Array:
+    """Return the array on the device of the logits."""
     return array if type(logits_V) is np.ndarray else move(array, device_of(logits_V))
 
 
-def processed(logits_V: Logits, tokens: Sequence[int], processors: Sequence[LogitsProcessor]) -> Logits:
-    """The logits after all processors, the first of them first."""
+def apply_processors(logits_V: Logits, tokens: Sequence[int], processors: Sequence[LogitsProcessor]) -> Logits:
+    """Return the logits after all processors, applied in order."""
     for processor in processors:
         logits_V = processor(logits_V, tokens)
     return logits_V
 
 
 def require(holds: bool, name: str, value: object, expected: str) -> None:
-    """Raises:  ArgumentError where a parameter does not hold what is expected"""
+    """Raise ArgumentError unless a parameter is valid."""
     if not holds:
-        raise ArgumentError(f"{name}={value!r:.80}", mend=f"pass {expected}")
+        raise ArgumentError(f"{name}={value!r:.80}", hint=f"pass {expected}")
 
 
 def require_number(name: str, value: Any, expected: str, holds: Callable[[Any], bool]) -> None:
-    """Raises:  ArgumentError for what is no number, or does not hold what is expected, as NaN never does"""
+    """Raise ArgumentError unless a parameter is a valid number. NaN fails every comparison, so it is never valid."""
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     require(is_number and holds(value), name, value, expected)
 
 
 def require_count(name: str, value: Any, least: float, expected: str | None = None) -> None:
-    """Raises:  ArgumentError for what is no integer, or less than `least`"""
+    """Raise ArgumentError unless a parameter is an integer of at least `least`."""
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     require(is_integer and value >= least, name, value, expected or f"an integer, {least} or more")

@@ -1,4 +1,4 @@
-"""The loop that continues one text, a token at a time."""
+"""Continue one text, a token at a time."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from tallow.generation.sampling import Sample, choose, greedy, not_a_number
 
 
 class LanguageModel(Protocol):
-    """What `generate` needs of a model."""
+    """The interface of a model that `generate` can continue texts with."""
 
     @property
     def context_length(self) -> int:
         """The most tokens that a cache can hold."""
 
     @property
-    def vocab_size(self) -> int: ...
+    def vocab_size(self) -> int:
+        """The number of token ids."""
 
     def new_cache(self, *, length: int) -> Any:
-        """An empty cache for one sequence of at most `length` tokens."""
+        """Return an empty cache for one sequence of at most `length` tokens."""
 
     def next_logits(self, tokens: Sequence[int], cache: Any) -> Array:
-        """Append `tokens` to the cache; the logits (V,) of the token that follows, in float32 on the model's device."""
+        """Append `tokens` to the cache; return the logits (V,) of the next token, float32 on the model's device."""
 
 
 class Choice(NamedTuple):
-    """A token and its natural log-probability, and the likeliest tokens in its place, the first of them first."""
+    """A token, its natural log-probability, and the likeliest tokens in its place, likeliest first."""
 
     token: int
     logprob: float
@@ -48,22 +49,25 @@ def generate(
     stop_ids: Collection[int] = (),
     processors: Sequence[LogitsProcessor] = (),
     cache: Any = None,
+    cache_dtype: Any = None,
 ) -> Iterator[int]:
-    """Continue `tokens`, one id at a time, until `max_tokens` are made, a stop id comes, or the context is full.
+    """Continue `tokens`, yielding one id at a time, up to `max_tokens`, a stop id, or the end of the context.
 
     Args:
         tokens: the prompt; at least one id, such as BOS. It is not repeated in the output.
-        max_tokens: None means as many as the context holds; the cache then grows as they come.
+        max_tokens: None means as many as the context holds; the cache then grows as needed.
         sample: `greedy` if None; a `Sampler`, or any function of its signature.
         stop_ids: ids that end the text; they are not part of the output.
         processors: change the logits before `sample` sees them, in this order.
-        cache: one of the model's that has read the first `cache.length` of the tokens, fewer than all; it goes on to
-            read the others. None means a new one.
+        cache: a cache of the model that holds the first `cache.length` of the tokens, fewer than all; the model reads
+            the rest. None means a new cache.
+        cache_dtype: of the keys and values in a new cache, as `dtype` of the model's `new_cache`.
 
-    Raises:  ArgumentError when the prompt is empty, holds an id outside the vocabulary or exceeds the context, or
-             max_tokens is negative, all at the call; NumericError, at the token, when the logits hold NaN
+    Raises:  ArgumentError, at the call, when the prompt is empty, holds an id outside the vocabulary or exceeds the
+             context, or max_tokens is negative; NumericError, at the token, when the logits hold NaN
     """
-    return (token for token, _ in _choices(model, tokens, max_tokens, sample, stop_ids, processors, cache))
+    choices = _choices(model, tokens, max_tokens, sample, stop_ids, processors, cache, cache_dtype)
+    return (token for token, _ in choices)
 
 
 def generate_with_logprobs(
@@ -76,49 +80,54 @@ def generate_with_logprobs(
     stop_ids: Collection[int] = (),
     processors: Sequence[LogitsProcessor] = (),
     cache: Any = None,
+    cache_dtype: Any = None,
 ) -> Iterator[Choice]:
-    """As `generate`, and how likely the model found each token, before penalties, temperature and whatever `sample`
-    leaves out.
+    """As `generate`, with log-probabilities of the model itself: before penalties, temperature and any other filter.
 
-    Args:    top_logprobs: how many of the likeliest tokens to give with each
+    Args:    top_logprobs: how many of the likeliest tokens to return with each token
     Raises:  as `generate`; ArgumentError for a negative top_logprobs
     """
     require_count("top_logprobs", top_logprobs, 0)
-    choices = _choices(model, tokens, max_tokens, sample, stop_ids, processors, cache)
+    choices = _choices(model, tokens, max_tokens, sample, stop_ids, processors, cache, cache_dtype)
     return (_scored(token, logits_V, top_logprobs) for token, logits_V in choices)
 
 
+def dtype_option(cache_dtype: Any) -> dict[str, Any]:
+    """Return the arguments of `new_cache` for a dtype, so that models without this option work without one."""
+    return {} if cache_dtype is None else {"dtype": cache_dtype}
+
+
 def check_prompt(model: LanguageModel, tokens: Sequence[int], max_tokens: int | None) -> int:
-    """How many tokens may follow the prompt: max_tokens, or as many as there is room for.
+    """Return how many tokens may follow the prompt: max_tokens, or fewer if the context ends before.
 
     Raises:  ArgumentError as `generate`
     """
     if max_tokens is not None:
         require_count("max_tokens", max_tokens, 0)
     if not len(tokens):
-        raise ArgumentError("the prompt holds no token", mend="start it with BOS: encode(text, bos=True)")
+        raise ArgumentError("the prompt holds no token", hint="start it with BOS: encode(text, bos=True)")
     checked_ids("the prompt", tokens)
     if min(tokens) < 0 or max(tokens) >= model.vocab_size:
         raise ArgumentError(
-            f"the prompt holds an id outside 0..{model.vocab_size - 1}", mend="encode it with the model's own tokenizer"
+            f"the prompt holds an id outside 0..{model.vocab_size - 1}", hint="encode it with the model's own tokenizer"
         )
     if len(tokens) > model.context_length:
         raise ArgumentError(
             f"the prompt takes {len(tokens)} tokens, the model's context holds {model.context_length}",
-            mend="shorten the prompt",
+            hint="shorten the prompt",
         )
-    # The last token is never fed back, so it needs no place in the context.
-    room = model.context_length - len(tokens) + 1
-    return room if max_tokens is None else min(max_tokens, room)
+    # The last token is never fed back, so it takes no position of the context.
+    limit = model.context_length - len(tokens) + 1
+    return limit if max_tokens is None else min(max_tokens, limit)
 
 
 def checked_ids(name: str, ids: Collection[int]) -> frozenset[int]:
-    """The ids of tokens, each once.  Raises: ArgumentError for what is no collection of integers"""
-    is_several = isinstance(ids, Collection)
-    kinds = {*map(type, ids)} if is_several else {type(ids)}
-    if not is_several or not all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+    """Return the ids of tokens as a set.  Raises: ArgumentError unless they are a collection of integers"""
+    is_collection = isinstance(ids, Collection)
+    kinds = {*map(type, ids)} if is_collection else {type(ids)}
+    if not is_collection or not all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
         others = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise ArgumentError(f"{name}: expected ids of tokens, got {others}", mend="pass a list of integers")
+        raise ArgumentError(f"{name}: expected ids of tokens, got {others}", hint="pass a list of integers")
     return frozenset(ids)
 
 
@@ -130,15 +139,19 @@ def _choices(
     stop_ids: Collection[int],
     processors: Sequence[LogitsProcessor],
     cache: Any,
+    cache_dtype: Any,
 ) -> Iterator[tuple[int, Array]]:
-    """The tokens, and the model's logits for each.  Raises: as `generate`"""
+    """Return an iterator of tokens and the model's logits for each.  Raises: as `generate`"""
     count = check_prompt(model, tokens, max_tokens)
     if cache is None:
-        growing: dict[str, bool] = {"growing": True} if max_tokens is None else {}
-        cache = model.new_cache(length=len(tokens) + count - 1, **growing) if count else None
+        options: dict[str, Any] = {"growing": True} if max_tokens is None else {}
+        options |= dtype_option(cache_dtype)
+        cache = model.new_cache(length=len(tokens) + count - 1, **options) if count else None
+    elif cache_dtype is not None:
+        raise ArgumentError("both a cache and a cache_dtype", hint="make the cache with model.new_cache(dtype=...)")
     elif cache.length >= len(tokens):
         raise ArgumentError(
-            f"the cache has read {cache.length} tokens, the prompt has {len(tokens)}", mend="truncate it to fewer"
+            f"the cache has read {cache.length} tokens, the prompt has {len(tokens)}", hint="truncate it to fewer"
         )
     else:
         count = min(count, cache.capacity - len(tokens) + 1)
@@ -174,7 +187,7 @@ def _scored(token: int, logits_V: Array, top: int) -> Choice:
 
 
 def log_sum_exp(logits_V: Logits) -> np.float64:
-    """log Σ exp(logits), in float64.  Raises: NumericError where there is a NaN or +inf among them"""
+    """Return log Σ exp(logits) in float64.  Raises: NumericError when the logits hold NaN or +inf"""
     highest = logits_V.max()
     if not np.isfinite(highest):
         raise not_a_number()

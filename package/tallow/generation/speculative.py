@@ -1,4 +1,4 @@
-"""Speculative decoding: a small model guesses what a large one will say, and the large one checks several at once."""
+"""Speculative decoding: a small model drafts tokens, and a large model verifies several at once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tallow.generation.sequence import check_prompt, checked_ids
 
 
 class RewindingModel(BatchModel, Protocol):
-    """What is needed of a model whose cache can forget what it read last."""
+    """The interface of a model whose cache can be truncated."""
 
     def new_cache(
         self, *, length: int, batch: int = 1, padding: Sequence[int] | None = None, sliding: bool = True
     ) -> Any:
-        """An empty cache; with sliding=False it can `truncate` to any length."""
+        """Return an empty cache; with sliding=False it can `truncate` to any length."""
 
 
 def speculate(
@@ -35,10 +35,10 @@ def speculate(
     sample: Sampler | None = None,
     stop_ids: Collection[int] = (),
 ) -> Iterator[int]:
-    """Continue `tokens` as `generate` does with `model`, in fewer steps of it.
+    """Continue `tokens` as `generate` does with `model`, in fewer steps of `model`.
 
-    At each step `draft` adds `lookahead` tokens, of which `model` keeps those it agrees with and adds one of its own.
-    Tokens are distributed as the model's alone; the greedy text is the model's greedy text.
+    At each step `draft` proposes `lookahead` tokens; `model` accepts a prefix of them and adds one token. The
+    distribution of the text is that of `model` alone; the greedy text is the same too.
 
     Args:
         draft: a smaller model with the same vocabulary.
@@ -53,13 +53,13 @@ def speculate(
     if draft.vocab_size != model.vocab_size:
         raise ArgumentError(
             f"the draft model has a vocabulary of {draft.vocab_size}, the model one of {model.vocab_size}",
-            mend="take a draft model with the same tokenizer",
+            hint="take a draft model with the same tokenizer",
         )
     count = check_prompt(model, tokens, max_tokens)
     if len(tokens) + count - 1 > draft.context_length:
         raise ArgumentError(
             f"a text of {len(tokens)} tokens and {count} more; the draft model's context holds {draft.context_length}",
-            mend="ask for fewer tokens",
+            hint="ask for fewer tokens",
         )
     stops = checked_ids("stop_ids", stop_ids)
     return _loop(model, draft, Text(tokens), count, lookahead, sample or Sampler(temperature=0), stops)
@@ -79,10 +79,10 @@ def _loop(
     end = len(text) + count
     cache, draft_cache = (each.new_cache(length=end - 1, sliding=False) for each in (model, draft))
     while len(text) < end:
-        guesses, guessed = _guess(draft, draft_cache, text, min(lookahead, end - len(text) - 1), sampler)
+        guesses, drafts = _guess(draft, draft_cache, text, min(lookahead, end - len(text) - 1), sampler)
         unread = [*text[cache.length :], *guesses]
         logits_TV = to_host(model.last_logits([unread], cache, last=len(guesses) + 1)[0])
-        for token in _agreed(guesses, guessed, _distributions(logits_TV, text, guesses, sampler), sampler):
+        for token in _accepted(guesses, drafts, _distributions(logits_TV, text, guesses, sampler), sampler):
             if token in stop_ids:
                 return
             yield token
@@ -94,7 +94,7 @@ def _loop(
 def _guess(
     draft: RewindingModel, cache: Any, text: Text, count: int, sampler: Sampler
 ) -> tuple[list[int], list[Weights]]:
-    """What the draft model adds, and the distributions that it is drawn from."""
+    """Return the tokens that the draft model proposes, and the distributions it drew them from."""
     start = len(text)
     distributions = []
     for _ in range(count):
@@ -109,7 +109,7 @@ def _guess(
 def _distributions(
     logits_TV: npt.NDArray[np.float32], text: Text, guesses: list[int], sampler: Sampler
 ) -> list[Weights]:
-    """Of the token after the text, and after each of the guesses."""
+    """Return the model's distributions of the token after the text, and after each of the guesses."""
     start = len(text)
     distributions = [sampler.distribution(logits_TV[0], text)]
     for guess, logits_V in zip(guesses, logits_TV[1:], strict=True):
@@ -119,14 +119,14 @@ def _distributions(
     return distributions
 
 
-def _agreed(
-    guesses: list[int], guessed: list[Weights], distributions: list[Weights], sampler: Sampler
+def _accepted(
+    guesses: list[int], drafts: list[Weights], distributions: list[Weights], sampler: Sampler
 ) -> Iterator[int]:
-    """The guesses up to the first that is refused, and one token of the model's in its place, or after them all."""
-    for guess, q_V, p_V in zip(guesses, guessed, distributions[:-1], strict=True):
+    """Yield the guesses up to the first that is rejected, then one token of the model: in its place, or after all."""
+    for guess, q_V, p_V in zip(guesses, drafts, distributions[:-1], strict=True):
         if sampler.uniform() * q_V[guess] >= p_V[guess]:
             rest_V = (p_V - q_V).clip(min=0)
-            yield sampler.draw(rest_V if rest_V.any() else p_V)  # nothing is left where both agree but for rounding
+            yield sampler.draw(rest_V if rest_V.any() else p_V)  # empty where both agree up to rounding
             return
         yield guess
     yield sampler.draw(distributions[-1])

@@ -1,4 +1,4 @@
-"""Text from tokens as they come, and where it ends."""
+"""Decode tokens to text as they come, and end it at stop strings."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from tallow.errors import ArgumentError
 
 
 class ByteTokenizer(Protocol):
-    """A tokenizer whose tokens are bytes, as `Llama2cTokenizer`'s."""
+    """A tokenizer whose tokens are bytes, such as `Llama2cTokenizer`."""
 
-    def decode(self, previous: int | None, token: int) -> bytes: ...
+    def decode(self, previous: int | None, token: int) -> bytes:
+        """Return the bytes of a token; `previous` is the token before it, None at the start."""
 
 
 def decode_stream(tokenizer: ByteTokenizer, tokens: Iterable[int], *, previous: int | None = None) -> Iterator[str]:
-    """Text from tokens as they come, in pieces that never split a character.
+    """Yield the text of tokens as they come, in pieces that never split a character.
 
-    Bytes that are no UTF-8 become U+FFFD. An unfinished character waits for its next byte, or for the end.
-    `tallow.text.Tokenizer` has a method of this name, for tokens that are not bytes.
+    Invalid UTF-8 becomes U+FFFD. An incomplete character waits for its next byte, or for the end. For tokens that are
+    not bytes, `tallow.text.Tokenizer` has a method of this name.
 
     Args:
-        previous: the token before the first of `tokens`, where there is one. After BOS a word loses its leading space,
-            so `decode_stream(t, ids[1:], previous=ids[0])` is the text that was encoded.
+        previous: the token before the first of `tokens`, if any. After BOS a word loses its leading space, so
+            `decode_stream(t, ids[1:], previous=ids[0])` returns the text that was encoded.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for token in tokens:
@@ -35,38 +36,38 @@ def decode_stream(tokenizer: ByteTokenizer, tokens: Iterable[int], *, previous: 
 
 
 def until(pieces: Iterable[str], stop: Collection[str]) -> Iterator[str]:
-    """Pass pieces of text on, up to the first of the strings in `stop`, which may be spread over several pieces.
+    """Yield pieces of text up to the first of the strings in `stop`, which may span several pieces.
 
-    Text that may be the beginning of a stop string waits until it is clear. Nothing is taken from `pieces` after the
-    stop, so a generator of tokens behind them computes no more.
+    Text that may begin a stop string is held back until that is decided. Nothing is read from `pieces` after the stop,
+    so a generator behind them computes no further token.
 
     Raises:  ArgumentError for an empty string in stop
     """
     if isinstance(stop, str):
         stop = (stop,)
     if "" in stop:
-        raise ArgumentError("stop strings: one is empty", mend="leave it out")
+        raise ArgumentError("stop strings: one is empty", hint="remove it")
     return _until(pieces, stop) if stop else iter(pieces)
 
 
 def _until(pieces: Iterable[str], stop: Collection[str]) -> Iterator[str]:
-    held = ""
+    buffer = ""
     for piece in pieces:
-        held += piece
-        found = [(place + len(string), place) for string in stop if (place := held.find(string)) >= 0]
-        if found:
-            _, place = min(found)  # the first that is complete, wherever the pieces were cut
+        buffer += piece
+        ends = [(place + len(string), place) for string in stop if (place := buffer.find(string)) >= 0]
+        if ends:
+            _, place = min(ends)  # the stop string that ends first, however the text was divided
             if place:
-                yield held[:place]
+                yield buffer[:place]
             return
-        clear = len(held) - max(_beginning(held, string) for string in stop)
-        if clear:
-            yield held[:clear]
-        held = held[clear:]
-    if held:
-        yield held
+        safe = len(buffer) - max(_partial_match(buffer, string) for string in stop)
+        if safe:
+            yield buffer[:safe]
+        buffer = buffer[safe:]
+    if buffer:
+        yield buffer
 
 
-def _beginning(text: str, string: str) -> int:
-    """How many characters at the end of `text` are the first of `string`."""
+def _partial_match(text: str, string: str) -> int:
+    """Return how many characters at the end of `text` are a proper prefix of `string`."""
     return next(n for n in range(min(len(text), len(string) - 1), -1, -1) if text.endswith(string[:n]))

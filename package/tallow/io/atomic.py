@@ -1,4 +1,4 @@
-"""Writing a file, or a folder, so that a crash leaves either the old one or the new one, never half of either."""
+"""Write a file or folder atomically: a crash leaves the old version or the new one, never a mixture."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tallow.io.source import Path
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `path`; rename it over `path` when the block ends well, delete it otherwise.
+    """Open a temporary file next to `path`; rename it to `path` if the block succeeds, delete it otherwise.
 
-    Raises:  OSError as `open` and `write` do; `path` is then what it was before
+    Raises:  OSError as `open` and `write` do; `path` is then unchanged
     """
-    if os.path.isdir(path):  # which would be found out at the end
+    if os.path.isdir(path):  # otherwise detected only at the end
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     folder, name = os.path.split(os.path.abspath(path))
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
     except OSError as error:
-        error.filename = os.fspath(path)  # what was asked for
+        error.filename = os.fspath(path)  # not the temporary file's name
         raise
     try:
         with os.fdopen(handle, "wb") as file:
@@ -42,11 +42,11 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[pathlib.Path]:
-    """Make a temporary folder beside `path`; give it that name when the block ends well, delete it otherwise.
+    """Make a temporary folder next to `path`; rename it to `path` if the block succeeds, delete it otherwise.
 
-    Where `path` is a folder already, the new files are moved into it one by one, and its other files stay.
+    If `path` is an existing folder, the new files are moved into it one by one, and its other files stay.
 
-    Raises:  OSError as `os.mkdir` does, and where `path` is a file
+    Raises:  OSError as `os.mkdir` does, and if `path` is a file
     """
     target = pathlib.Path(os.path.abspath(path))
     if target.exists() and not target.is_dir():
@@ -55,15 +55,15 @@ def atomic_folder(path: Path) -> Iterator[pathlib.Path]:
     try:
         temporary = pathlib.Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     except OSError as error:
-        error.filename = os.fspath(path)  # what was asked for
+        error.filename = os.fspath(path)  # not the temporary folder's name
         raise
     try:
         yield temporary
         if target.exists():
             for file in [each for each in temporary.rglob("*") if each.is_file()]:
-                place = target / file.relative_to(temporary)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(file, place)
+                destination = target / file.relative_to(temporary)
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(file, destination)
         else:
             temporary.chmod(0o777 & ~_umask())
             temporary.rename(target)
@@ -72,7 +72,7 @@ def atomic_folder(path: Path) -> Iterator[pathlib.Path]:
 
 
 def _mode(path: Path) -> int:
-    """The permissions `path` has, or would get from `open`: mkstemp's 0600 would lock other users out."""
+    """Return the permissions of `path`, or those `open` would give it: mkstemp's 0600 would lock out other users."""
     try:
         return os.stat(path).st_mode & 0o777
     except FileNotFoundError:
@@ -80,6 +80,6 @@ def _mode(path: Path) -> int:
 
 
 def _umask() -> int:
-    mask = os.umask(0)  # it can only be read by setting it
+    mask = os.umask(0)  # the only way to read it is to set it
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""A file for reading over bytes in memory, without the copy that BytesIO would make."""
+"""A read-only file over bytes in memory, without the copy that BytesIO makes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from tallow.io.source import Bytes
 
 
 class ByteFile(io.RawIOBase):
+    """A seekable, read-only binary file over an array of bytes."""
+
     def __init__(self, data: Bytes) -> None:
         self._data = data
-        self._at = 0
+        self._position = 0
 
     def readable(self) -> bool:
         return True
@@ -22,18 +24,19 @@ class ByteFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return self._at
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}[whence]
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: len(self._data)}[whence]
         if base + offset < 0:
-            raise OSError("seek before the start")  # what zipfile expects of a short file
-        self._at = base + offset
-        return self._at
+            raise OSError("seek before the start")  # the error that zipfile expects for a short file
+        self._position = base + offset
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a writable buffer; return the number of bytes, which is less at the end of the file."""
         view = memoryview(buffer).cast("B")
-        chunk = self._data[self._at : self._at + len(view)]
+        chunk = self._data[self._position : self._position + len(view)]
         np.frombuffer(view, np.uint8)[: len(chunk)] = chunk
-        self._at += len(chunk)
+        self._position += len(chunk)
         return len(chunk)

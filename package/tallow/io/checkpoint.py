@@ -1,11 +1,11 @@
-"""Training checkpoints: all that a training run is, in one safetensors file, so that it goes on as if it never stopped.
+"""Training checkpoints: the full state of a training run in one safetensors file, for an exact resume.
 
     tensors         "model.<name in its state_dict>", "optimizer.state.0.exp_avg", "scheduler...", "generators...",
                     "progress..."
     __metadata__    {"format": "tallow.checkpoint", "version": "1", "state": the rest, as `tallow.io.nested` writes it}
 
-Any object takes part that has `state_dict` and `load_state_dict`. One that also has `check_state_dict` is asked before
-anything is changed.
+Any object that has `state_dict` and `load_state_dict` can be saved. If it also has `check_state_dict`, that is called
+before anything is changed.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.io import nested
 from tallow.io.safetensors import safe_open, save
 from tallow.io.source import Path, Source
 from tallow.random import Generator, default_generator
-from tallow.tensor import Tensor
 
 FORMAT = "tallow.checkpoint"
 VERSION = 1
-DEFAULT = ""  # the name of the default generator among the generators
-UNNAMED = "generator"  # the name of one that is passed alone
+DEFAULT = ""  # name of the default generator
+UNNAMED = "generator"  # name of a generator passed without a name
 
 Generators: TypeAlias = Generator | Mapping[str, Generator] | None
 
@@ -38,16 +38,15 @@ def save_checkpoint(
     generator: Generators = None,
     **progress: Any,
 ) -> None:
-    """Write the states of all that takes part in training, and those of the random numbers, to one file.
+    """Save the state of a training run, including random number generators, to one file.
 
-    The file is replaced in one step at the end: a crash leaves the old one. Its tensors can be read by anything that
-    reads safetensors.
+    The file is replaced atomically: a crash leaves the old one. Any safetensors reader can read its tensors.
 
     Args:
-        generator: a Generator, or several by name. The default one, `tl.manual_seed`'s, is always saved.
-        progress: whatever else is to come back: tensors, numbers, strings, None, and lists, tuples and dicts of these.
+        generator: a Generator, or a dict of them. The default one, which `tl.manual_seed` seeds, is always saved.
+        progress: other values to save: tensors, numbers, strings, None, and lists, tuples and dicts of them.
 
-    Raises:  ArgumentTypeError that names the place of a value that a checkpoint does not hold; OSError
+    Raises:  ArgumentTypeError that names the path to a value of an unsupported type; OSError
 
     Example:
         >>> import tempfile, tallow as tl
@@ -70,17 +69,16 @@ def save_checkpoint(
 def load_checkpoint(
     path: Source, *, model: Any = None, optimizer: Any = None, scheduler: Any = None, generator: Generators = None
 ) -> dict[str, Any]:
-    """Give everything the state that `save_checkpoint` wrote, the default generator included; everything or nothing.
+    """Load a checkpoint of `save_checkpoint` into all objects and the default generator, or into none of them.
 
-    A part of the file that is not asked for stays where it is. The model keeps its devices.
+    Parts of the file without a matching argument are ignored. The model's tensors stay on their devices.
 
-    Args:    as save_checkpoint; the same kinds of objects, in any state
+    Args:    as for save_checkpoint; objects of the same kinds, in any state
 
-    Returns: the progress
+    Returns: the keyword arguments given to save_checkpoint as `progress`
 
-    Raises:  CheckpointError with all that does not fit: names that are missing or unexpected in the model, shapes and
-        dtypes, class, groups and parameters of the optimizer, parts that the file does not have; or when the file is
-        truncated or malformed
+    Raises:  CheckpointError that lists all mismatches: missing or unexpected names in the model, shapes and dtypes, the
+        optimizer's class, groups and parameters, parts missing from the file; or if the file is truncated or malformed
     """
     name, state = _read(path)
     generators = _named(generator)
@@ -92,9 +90,9 @@ def load_checkpoint(
     if problems:
         raise CheckpointError(
             f"{name} does not fit\n" + textwrap.indent("\n".join(problems), "  "),
-            mend="make everything as it was when the checkpoint was saved",
+            hint="build the objects as they were when the checkpoint was saved",
         )
-    for part, target in (parts | {"model": model}).items():  # the model last: nothing is left that could go wrong there
+    for part, target in (parts | {"model": model}).items():  # the model last: everything in it was checked above
         if target is not None:
             target.load_state_dict(state[part])
     for key, each in generators.items():
@@ -103,27 +101,28 @@ def load_checkpoint(
 
 
 def _read(path: Source) -> tuple[str, dict[str, Any]]:
-    """What to call the file, and what `save_checkpoint` packed into it."""
+    """Return the file's name and the state that `save_checkpoint` packed into it."""
     with safe_open(path) as file:
         metadata = file.metadata()
         if metadata.get("format") != FORMAT:
             raise CheckpointError(
-                f"{file.name} is a safetensors file, but no training checkpoint", mend="read its tensors with tl.load"
+                f"{file.name} is a safetensors file, but not a training checkpoint",
+                hint="read its tensors with tl.load",
             )
         if metadata.get("version") != str(VERSION):
             raise CheckpointError(
-                f"{file.name} has version {metadata.get('version')!r:.80} of the format; {VERSION} is read",
-                mend="a newer tallow may have written it",
+                f"{file.name} has version {metadata.get('version')!r:.80} of the format; expected {VERSION}",
+                hint="a newer tallow may have written it",
             )
 
         def tensor(name: str) -> Tensor:
-            """A view of the file where the object that takes it copies; the file can then be replaced at any time."""
-            found = file.get_tensor(name)
-            return found if name.startswith(("model.", "optimizer.")) else found.clone()
+            """Return a view if the object copies it on load, else a copy, so that the file can be replaced any time."""
+            result = file.get_tensor(name)
+            return result if name.startswith(("model.", "optimizer.")) else result.clone()
 
         state = nested.unpack(metadata.get("state", "").encode(), f"{file.name}: the state", tensor)
     if not all(isinstance(state.get(part), dict) for part in ("generators", "progress")):
-        raise CheckpointError(f"{file.name}: the state lacks generators or progress", mend="the file is damaged")
+        raise CheckpointError(f"{file.name}: the state lacks generators or progress", hint="the file is damaged")
     return file.name, state
 
 
@@ -139,7 +138,7 @@ def _model_problems(model: Any, saved: Any) -> Iterator[str]:
     if model is None:
         return
     if not isinstance(saved, dict):
-        yield "the file has none" if saved is None else "its state is not a dict"
+        yield "missing from the file" if saved is None else "its state is not a dict"
         return
     own = model.state_dict()
     yield from (f"missing      {name}" for name in own if name not in saved)
@@ -162,17 +161,17 @@ def _tensor_problems(name: str, own: Tensor, saved: Any) -> Iterator[str]:
 
 
 def _class_problems(optimizer: Any, saved: Any) -> Iterator[str]:
-    """Whether it is another optimizer's state, which many would take, with its learning rate, and misread."""
+    """Report the state of another optimizer class, which many optimizers would accept and misinterpret."""
     own = type(optimizer).__name__
     if optimizer is not None and saved is not None and saved != own:
-        yield f"the file has the state of {saved!s:.80}, this is {own}"
+        yield f"the file has the state of {saved!s:.80}, but the optimizer is {own}"
 
 
 def _part_problems(target: Any, saved: Any) -> Iterator[str]:
     if target is None:
         return
     if not isinstance(saved, dict):
-        yield "the file has none" if saved is None else "its state is not a dict"
+        yield "missing from the file" if saved is None else "its state is not a dict"
         return
     check: Callable[[dict[str, Any]], None] | None = getattr(target, "check_state_dict", None)
     try:
@@ -186,9 +185,9 @@ def _generator_problems(generators: Mapping[str, Generator], saved: Mapping[str,
     for name in generators:
         state = saved.get(name)
         if state is None:
-            yield f"the file has none named {name!r}; it has {', '.join(map(repr, filter(None, saved))) or 'none'}"
+            yield f"{name!r} is missing from the file, which has {', '.join(map(repr, filter(None, saved))) or 'none'}"
         elif not _is_generator_state(state):
-            yield f"{name!r}: this is not the state of a Generator"
+            yield f"{name!r}: not the state of a Generator"
 
 
 def _is_generator_state(state: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a file of weights holds, without reading the weights: names, dtypes, shapes, sizes, and what else it says."""
+"""The contents of a weights file, without reading the weights: names, dtypes, shapes, sizes and metadata."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import CheckpointError
-from tallow.io import gguf, llama2c, pytorch, safetensors
+from tallow.io import gguf, gguf_layout, llama2c, pytorch, safetensors
 from tallow.io.files import load
 from tallow.io.json_object import parse_object
 from tallow.io.model_folder import load_folder
 from tallow.io.npz import MAGIC as NPY_MAGIC
 from tallow.io.source import Bytes, Path, open_source
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
-from tallow.tensor import Tensor
 
 CONFIG = "config.json"
 MAX_CONFIG_DEPTH = 16
@@ -24,7 +24,7 @@ MAX_CONFIG_DEPTH = 16
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One tensor: its name, its dtype in the format's words, its shape, its bytes in the file."""
+    """One tensor: its name, its dtype in the format's terms, its shape, and its size in the file in bytes."""
 
     name: str
     dtype: str
@@ -33,17 +33,18 @@ class Entry:
 
     @property
     def count(self) -> int:
+        """The number of elements."""
         return prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A file, or a model's folder.
+    """The contents of a file or of a model's folder.
 
     Attributes:
-        format: in words.
-        metadata: what it says beside tensors; of a folder, its `config.json`.
-        tensors: in the file's order.
+        format: description of the format.
+        metadata: the file's other entries; for a folder, its `config.json`.
+        tensors: the tensors in file order.
     """
 
     format: str
@@ -52,16 +53,16 @@ class Contents:
 
 
 def contents(path: Path) -> Contents:
-    """What a file of any format that tallow reads holds, or a Hugging Face folder. Only headers are read.
+    """Return the contents of a file in any supported format, or of a Hugging Face folder. Reads only headers.
 
-    Raises:  OSError when it cannot be read; CheckpointError when it is truncated, malformed or of no known format
+    Raises:  OSError if the file cannot be read; CheckpointError if it is truncated, malformed or of an unknown format
     """
     path = os.fspath(path)
     if os.path.isdir(path):
         return _of_folder(path)
     data, _ = open_source(path)
     head = data[:16].tobytes()
-    if head[:4] == gguf.MAGIC:
+    if head[:4] == gguf_layout.MAGIC:
         return _of_gguf(path)
     if head[:4] == ZIP_MAGIC or head[:6] == NPY_MAGIC or pytorch.is_legacy(data):
         kind = "NumPy array" if head[:6] == NPY_MAGIC else "PyTorch or NumPy archive"
@@ -81,8 +82,8 @@ def _of_safetensors(path: str) -> Contents:
 def _of_gguf(path: str) -> Contents:
     file = gguf.load(path)
     infos = {name: file.info(name) for name in file}
-    # How many bytes a format takes that is not read, nobody knows here.
-    sizes = {name: 0 if info.type in gguf.FOREIGN.values() else info.bytes for name, info in infos.items()}
+    # The size of tensors in formats that tallow does not read is unknown.
+    sizes = {name: 0 if info.type in gguf_layout.FOREIGN.values() else info.bytes for name, info in infos.items()}
     entries = [Entry(name, info.type, info.shape, sizes[name]) for name, info in infos.items()]
     return Contents("GGUF", dict(file.metadata), entries)
 
@@ -93,7 +94,7 @@ def _of_llama2c(data: Bytes, path: str) -> Contents:
         llama2c.check_size(header, len(data), path)
     except CheckpointError as error:
         raise CheckpointError(
-            f"{path} is in no format that tallow reads", mend="it reads safetensors, .pt, .npz, .npy, GGUF and llama2c"
+            f"{path} is in an unknown format", hint="supported are safetensors, .pt, .npz, .npy, GGUF and llama2c"
         ) from error
     sizes = ("dim", "hidden_dim", "n_layers", "n_heads", "n_kv_heads", "vocab_size", "seq_len", "shared_classifier")
     entries = [Entry(name, "F32", tuple(shape), 4 * prod(shape)) for name, shape in header.shapes().items()]
@@ -106,11 +107,11 @@ def _of_folder(path: str) -> Contents:
     if os.path.exists(config):
         with open(config, "rb") as file:
             metadata = parse_object(file.read(), config, MAX_CONFIG_DEPTH)
-    return Contents("folder of a model", metadata, [_entry(name, value) for name, value in load_folder(path).items()])
+    return Contents("model folder", metadata, [_entry(name, value) for name, value in load_folder(path).items()])
 
 
 def _of_object(loaded: Any, kind: str) -> Contents:
-    """Tensors however deep they are nested, by the path to them; other values are metadata."""
+    """Return tensors at any depth, named by their path; other values are metadata."""
     tensors, values = [], {}
     for name, value in _leaves(loaded, ""):
         if isinstance(value, Tensor):
@@ -120,15 +121,15 @@ def _of_object(loaded: Any, kind: str) -> Contents:
     return Contents(kind, values, tensors)
 
 
-def _leaves(value: Any, at: str) -> Iterator[tuple[str, Any]]:
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _leaves(part, f"{at}.{key}" if at else str(key))
+            yield from _leaves(part, f"{path}.{key}" if path else str(key))
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and any(_is_node(part) for part in value):
         for i, part in enumerate(value):
-            yield from _leaves(part, f"{at}.{i}" if at else str(i))
+            yield from _leaves(part, f"{path}.{i}" if path else str(i))
     else:
-        yield at or "(the file)", value
+        yield path or "(the file)", value
 
 
 def _is_node(value: Any) -> bool:

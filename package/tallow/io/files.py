@@ -1,4 +1,4 @@
-"""Saving and loading in one line: `tl.save` and `tl.load` pick the format."""
+"""`tl.save` and `tl.load`, which choose the format."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
-from tallow.io import gguf, llama2c, npz, pytorch, pytorch_write, safetensors
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import ArgumentTypeError, CheckpointError
+from tallow.io import gguf, gguf_layout, gguf_write, llama2c, npz, pytorch, pytorch_write, safetensors
 from tallow.io.atomic import atomic_write
 from tallow.io.location import MapLocation, relocate
 from tallow.io.source import Opened, Path, Source, open_source
 from tallow.io.zip_archive import EMPTY_MAGIC, ZipArchive
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
-from tallow.tensor import Tensor, wrap
 
 FORMATS = "safetensors, PyTorch's (.pt, .pth), .npz, .npy, .gguf, llama2c's .bin"
 
 
 def save(obj: Any, f: Path | BinaryIO) -> None:
-    """Write `obj` in the format that the path's extension names; PyTorch's if it is another, or `f` is a file.
+    """Save `obj` in the format of the path's extension; in PyTorch's for other extensions and file objects.
 
         .safetensors   a dict of tensors
+        .gguf          a dict of tensors, without metadata; tallow.io.gguf.save writes metadata too
         .npz           a dict of tensors
         .npy           a tensor
-        others         PyTorch's zip format: tensors, and containers of them and of plain values
+        others         PyTorch's zip format: tensors, plain values, and containers of them
 
-    A path is replaced in one step at the end, or left as it was on an error.
+    A path is replaced atomically at the end; after an error it is unchanged.
 
-    Raises:  ArgumentTypeError and ArgumentError for what the format cannot hold
+    Raises:  ArgumentTypeError, ArgumentError for values that the format does not support
 
     Example:
         >>> import io
@@ -49,10 +50,8 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
 
 
 def write(obj: Any, file: BinaryIO, extension: str) -> None:
-    """As `save`, to a binary file that can seek, in the format that `extension` names."""
+    """Save `obj` to a seekable binary file, in the format of `extension`."""
     extension = extension.lower()
-    if extension == ".gguf":
-        raise ArgumentError("GGUF is read, not written", mend="save as .safetensors")
     WRITERS.get(extension, pytorch_write.save)(obj, file)
 
 
@@ -65,27 +64,27 @@ def load(
     mmap: bool | None = None,
     device: Any = None,
 ) -> Any:
-    """Read a file of any format that `tallow.io` has; its content tells which.
+    """Load a file in any format of `tallow.io`, detected from its content.
 
-    A path is mapped where the platform maps files: a tensor is read when it is used, and writing to it does not change
-    the file. A GGUF file comes as a mapping whose tensors are made when they are asked for. The tensors of a llama2.c
-    checkpoint have the names of `run.c`.
+    A path is memory-mapped if the platform allows it: a tensor is read on first use, and writing to it does not change
+    the file. A GGUF file is returned as a mapping that creates tensors on access. The tensors of a llama2.c checkpoint
+    have the names used in `run.c`.
 
     Args:
-        f: a path, the bytes of a file, or a binary file, which is read to its end.
-        map_location: where the tensors go, as torch.load's; by default where they were saved from.
-        weights_only: taken for PyTorch's sake. Nothing is ever run, whatever it says.
-        mmap: False reads a path at once, instead of mapping it.
-        device: another name for `map_location`, safetensors'.
+        f: a path, the bytes of a file, or a binary file object, which is read to its end.
+        map_location: devices of the tensors, as in torch.load; by default those they were saved from.
+        weights_only: accepted for compatibility with PyTorch; code in a file is never run.
+        mmap: False reads a file at once instead of mapping it.
+        device: alias of `map_location`, as in safetensors.
 
-    Raises:  OSError when a path cannot be read; CheckpointError when the file is truncated or malformed, of no known
-        format, or holds what is not read
+    Raises:  OSError if a path cannot be read; CheckpointError if the file is truncated, malformed, or in an unknown
+        format, or contains unsupported values
     """
     if pickle_module is not None:
-        raise ArgumentTypeError("load: pickle_module is not taken: no pickle is ever run", mend="leave it out")
+        raise ArgumentTypeError("load: pickle_module is not supported: pickles are never run", hint="omit it")
     if device is not None:
         if map_location is not None:
-            raise ArgumentTypeError("load: map_location and device say the same thing", mend="pass one of them")
+            raise ArgumentTypeError("load: map_location and device mean the same", hint="pass one of them")
         map_location = device
     opened = _open(f, mmap)
     start = opened.data[:9].tobytes()
@@ -93,18 +92,18 @@ def load(
         return _load_archive(ZipArchive(*opened), map_location)
     if pytorch.is_legacy(opened.data):
         return pytorch.load(opened, map_location)
-    if start[:4] == gguf.MAGIC:
+    if start[:4] == gguf_layout.MAGIC:
         return gguf.load(opened, map_location)
     if start[:6] == npz.MAGIC:
         return relocate(npz.load_array(opened), "cpu", map_location)
     if start[8:] == b"{":
         return _relocate_all(safetensors.load(opened), map_location)
-    if llama2c.is_checkpoint(opened.data):  # last: what it is told by is weaker than the others' marks
+    if llama2c.is_checkpoint(opened.data):  # last: it is detected by size, which is weaker than magic bytes
         arrays = llama2c.load(opened).arrays
         return _relocate_all({name: wrap(array) for name, array in arrays.items()}, map_location)
     raise CheckpointError(
-        f"{opened.name}: a file of {len(opened.data)} bytes in no format that is read; it starts with {start!r}",
-        mend=f"the formats are {FORMATS}; a download may have failed",
+        f"{opened.name}: a file of {len(opened.data)} bytes in an unknown format; it starts with {start!r}",
+        hint=f"supported formats: {FORMATS}; or download the file again",
     )
 
 
@@ -129,6 +128,10 @@ def _write_safetensors(obj: Any, file: BinaryIO) -> None:
     file.writelines(safetensors.encode(_as_dict(obj, ".safetensors")))
 
 
+def _write_gguf(obj: Any, file: BinaryIO) -> None:
+    gguf_write.write(gguf_write.targets_of(_as_dict(obj, ".gguf")), {}, file)
+
+
 def _write_npz(obj: Any, file: BinaryIO) -> None:
     npz.save(_as_dict(obj, ".npz"), file)
 
@@ -136,14 +139,15 @@ def _write_npz(obj: Any, file: BinaryIO) -> None:
 def _as_dict(obj: Any, extension: str) -> Mapping[str, Tensor]:
     if not isinstance(obj, Mapping) or not all(isinstance(name, str) for name in obj):
         raise ArgumentTypeError(
-            f"a {extension} file holds a dict from names to tensors, not a {type(obj).__name__}",
-            mend="pass model.state_dict(), or save as .pt",
+            f"a {extension} file stores a dict from names to tensors, not a {type(obj).__name__}",
+            hint="pass model.state_dict(), or save as .pt",
         )
     return obj
 
 
 WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
     ".safetensors": _write_safetensors,
+    ".gguf": _write_gguf,
     ".npz": _write_npz,
     ".npy": npz.save_array,
 }

@@ -1,4 +1,4 @@
-"""JSON from files that nobody has vetted: duplicate names, NaN and bottomless nesting are refused."""
+"""Parse JSON from untrusted files; refuse duplicate names, NaN and deep nesting."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from tallow.errors import CheckpointError
 
-_SPACES = b" \t\r\n"  # what may stand before a value, RFC 8259 section 2
+_SPACES = b" \t\r\n"  # allowed before a value, RFC 8259 section 2
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character beyond U+FFFF
 
 
 def parse_object(text: bytes, name: str, max_depth: int) -> dict[str, Any]:
-    """The object that `text` holds.
+    """Parse `text`, which must be a JSON object.
 
     Args:
-        name: what is read, for error messages.
-        max_depth: how deep lists and objects may nest.
+        name: description of the source, for error messages.
+        max_depth: maximum depth of nested lists and objects.
 
     Raises:  CheckpointError
     """
@@ -28,7 +28,7 @@ def parse_object(text: bytes, name: str, max_depth: int) -> dict[str, Any]:
 
 
 def parse_list(text: bytes, name: str, max_depth: int) -> list[Any]:
-    """The list that `text` holds; as `parse_object`."""
+    """Parse `text`, which must be a JSON list; arguments as in `parse_object`."""
     return _parse(text, name, max_depth, b"[", "list")
 
 
@@ -36,13 +36,13 @@ def _parse(text: bytes, name: str, max_depth: int, opening: bytes, kind: str) ->
     text = text.lstrip(_SPACES)
     if text[:1] != opening:
         raise CheckpointError(
-            f"{name} is not a JSON {kind}: it starts with {text[:1]!r}", mend="it may be another file"
+            f"{name} is not a JSON {kind}: it starts with {text[:1]!r}", hint="it may be another file"
         )
     try:
         if (depth := _depth(text)) > max_depth:  # in WASM, deep recursion kills the interpreter before Python notices
-            raise ValueError(f"it nests {depth} levels deep; {max_depth} are enough")
+            raise ValueError(f"it nests {depth} levels deep; the maximum is {max_depth}")
         parsed = json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant)
-        if _SURROGATE.search(text):  # \ud800 alone is no character; Python's decoder lets it through
+        if _SURROGATE.search(text):  # \ud800 alone is not a character, but Python's decoder accepts it
             json.dumps(parsed, ensure_ascii=False).encode("utf-8")
         return parsed
     except UnicodeDecodeError as error:
@@ -52,8 +52,8 @@ def _parse(text: bytes, name: str, max_depth: int, opening: bytes, kind: str) ->
 
 
 def _depth(text: bytes) -> int:
-    """How deep the brackets outside of strings nest; one pass, whatever the text is."""
-    if b"\\" in text:  # escaped backslashes first: what is left before a quote escapes it
+    """Return the depth of nested brackets outside strings, in one pass."""
+    if b"\\" in text:  # remove escaped backslashes first: any backslash left before a quote escapes it
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     plain = np.frombuffer(text, np.uint8)
     inside = np.bitwise_xor.accumulate(plain == ord('"'))
@@ -71,4 +71,4 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(text: str) -> None:
-    raise ValueError(f"{text} is not JSON")  # Python's decoder would take NaN and Infinity
+    raise ValueError(f"{text} is not JSON")  # Python's decoder accepts NaN and Infinity

@@ -1,11 +1,11 @@
-"""Checkpoints of llama2.c: a header, then float32 weights in a fixed order.
+"""Read and write llama2.c checkpoints: a header, then float32 weights in a fixed order.
 
-    version 0   7 int32: dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len. A negative vocab_size says
-                that the classifier has weights of its own, at the very end. The two rotary tables before it follow from
-                seq_len and the head width; they are skipped.
-    version 1   the bytes "24ka" (uint32 0x616b3432), int32 version, the same 7 int32, one byte that is 1 when the
+    version 0   7 int32: dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len. A negative vocab_size
+                means that the classifier has its own weights, at the very end. Two rotary tables, whose size follows
+                from seq_len and the head width, come before it; they are skipped.
+    version 1   the bytes "24ka" (uint32 0x616b3432), int32 version, the same 7 int32, one byte that is 1 if the
                 classifier shares the embedding's weights, zeros up to byte 256
-    version 2   as version 1, with int8 weights: not read
+    version 2   as version 1, with int8 weights; not supported
 
 Source:  https://github.com/karpathy/llama2.c, `export.py`: legacy_export, version1_export
 """
@@ -37,7 +37,7 @@ Shapes: TypeAlias = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The sizes a checkpoint states, in llama2.c's names, and the layout that follows from them."""
+    """The sizes in a checkpoint's header, with llama2.c's names, and the layout that follows from them."""
 
     dim: int
     hidden_dim: int
@@ -51,19 +51,21 @@ class Header:
 
     @property
     def head_dim(self) -> int:
+        """The width of an attention head."""
         return self.dim // self.n_heads
 
     @property
     def data_start(self) -> int:
+        """The offset of the weights in bytes."""
         return V1_HEADER_BYTES if self.version else V0_HEADER_BYTES
 
     @property
     def file_bytes(self) -> int:
-        """The one size a file with this header can have."""
+        """The size of a file with this header in bytes."""
         return self.data_start + 4 * sum(map(prod, self.shapes().values()))
 
     def shapes(self) -> Shapes:
-        """The arrays in file order. Weights are (layer, out, in), in the names of `run.c`."""
+        """Return the shapes of the arrays in file order, by their names in `run.c`. Weights are (layer, out, in)."""
         norms: Shapes = {"rms_att_weight": (self.n_layers, self.dim), "rms_ffn_weight": (self.n_layers, self.dim)}
         final_norm: Shapes = {"rms_final_weight": (self.dim,)}
         embedding: Shapes = {"token_embedding_table": (self.vocab_size, self.dim)}
@@ -92,30 +94,32 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
+    """The header and the weights of a file."""
+
     header: Header
     arrays: dict[str, np.ndarray[Any, Any]]
 
 
 def load(source: Source) -> Checkpoint:
-    """The header and the weights of a file or buffer, as float32 views of it.
+    """Load the header and the weights of a file or buffer; the weights are float32 views of it.
 
-    Raises:  CheckpointError when the header makes no sense, or the size is not the one it implies; nothing of that
-             size has been allocated by then
+    Raises:  CheckpointError if the header is invalid, or the file's size differs from what it implies; raised before
+             any allocation of that size
     """
     data, name = open_source(source)
     header = read_header(data[:V1_HEADER_BYTES], name)
     check_size(header, len(data), name)
-    arrays, at = {}, header.data_start
+    arrays, position = {}, header.data_start
     for key, shape in header.shapes().items():
         weight_bytes = 4 * prod(shape)
         if key not in ROTARY_TABLES:
-            arrays[key] = data[at : at + weight_bytes].view(np.float32).reshape(shape)
-        at += weight_bytes
+            arrays[key] = data[position : position + weight_bytes].view(np.float32).reshape(shape)
+        position += weight_bytes
     return Checkpoint(header, arrays)
 
 
 def is_checkpoint(data: Bytes) -> bool:
-    """Whether a file is one of llama2.c's: version 0 has no mark but its size, which is the one its header implies."""
+    """Return whether `data` is a llama2.c file. Version 0 has no magic bytes; its size must match its header."""
     start = data[:V1_HEADER_BYTES]
     if len(start) >= 4 and int.from_bytes(start[:4].tobytes(), "little") == MAGIC:
         return True
@@ -127,29 +131,29 @@ def is_checkpoint(data: Bytes) -> bool:
 
 
 def save(header: Header, arrays: Mapping[str, np.ndarray[Any, Any]], path: Path) -> None:
-    """As `write`, to a path, which is replaced in one step at the end."""
+    """Write a checkpoint of version 0 to a path, which is replaced atomically at the end."""
     with atomic_write(path) as file:
         write(header, arrays, file)
 
 
 def write(header: Header, arrays: Mapping[str, np.ndarray[Any, Any]], file: BinaryIO) -> None:
-    """Write a checkpoint of version 0, which `run.c` reads.
+    """Write a checkpoint of version 0, the version that `run.c` reads.
 
-    Args:  arrays: of the names and shapes of `header.shapes()`, but for the tables of rotary positions, which follow
-        from the sizes. Any float dtype
+    Args:  arrays: arrays with the names and shapes of `header.shapes()`, of any float dtype; the rotary tables are
+        computed from the sizes
 
-    Raises:  ArgumentError for a version that is not written, and arrays that are missing or of another shape
+    Raises:  ArgumentError for version 1, and for arrays that are missing or have the wrong shape
     """
     if header.version:
-        raise ArgumentError(f"llama2c: version {header.version} is read, not written", mend="write version 0")
+        raise ArgumentError(f"llama2c: version {header.version} cannot be written", hint="write version 0")
     sizes = {name: getattr(header, name) for name in SIZES}
     if not header.shared_classifier:
-        sizes["vocab_size"] *= -1  # the format's way to say so
+        sizes["vocab_size"] *= -1  # how the format marks it
     shapes = header.shapes()
     needed = {name: shape for name, shape in shapes.items() if name not in ROTARY_TABLES}
     wrong = [name for name, shape in needed.items() if name not in arrays or arrays[name].shape != shape]
     if wrong:
-        raise ArgumentError(f"llama2c: {', '.join(wrong)} should be of shape {[shapes[name] for name in wrong]}")
+        raise ArgumentError(f"llama2c: {', '.join(wrong)} must have shape {[shapes[name] for name in wrong]}")
     angles = np.outer(np.arange(header.seq_len), 10000.0 ** (-np.arange(0, header.head_dim, 2) / header.head_dim))
     tables = dict(zip(ROTARY_TABLES, (np.cos(angles), np.sin(angles)), strict=True))
     file.write(struct.pack("<7i", *sizes.values()))
@@ -159,14 +163,14 @@ def write(header: Header, arrays: Mapping[str, np.ndarray[Any, Any]], file: Bina
 
 
 def read_header(data: Source, name: str = "header") -> Header:
-    """Check the first 256 bytes of a checkpoint, or all of a shorter one; a page calls this before the download ends.
+    """Parse and check a header from the first 256 bytes of a file. Pages call this before a download ends.
 
     Raises:  CheckpointError
     """
     start: Bytes = open_source(data)[0]
     if len(start) < V0_HEADER_BYTES:
         raise CheckpointError(
-            f"{name}: {len(start)} bytes are too few for a llama2.c checkpoint", mend="fetch it again"
+            f"{name}: {len(start)} bytes are too few for a llama2.c checkpoint", hint="download it again"
         )
     raw = start.tobytes()
     if struct.unpack_from("<I", raw)[0] != MAGIC:
@@ -180,30 +184,30 @@ def read_header(data: Source, name: str = "header") -> Header:
 
 
 def check_size(header: Header, file_bytes: int, name: str = "file") -> None:
-    """Hold the size of a file against what its header makes it.
+    """Check the size of a file against its header.
 
     Raises:  CheckpointError
     """
     if file_bytes != header.file_bytes:
         fault = "truncated" if file_bytes < header.file_bytes else "oversized"
         raise CheckpointError(
-            f"{name}: {fault}: {file_bytes} bytes, but its header ({_describe(header)}) makes it {header.file_bytes}",
-            mend="fetch it again; if the sizes in the header are not the model's, it is no llama2.c checkpoint",
+            f"{name}: {fault}: {file_bytes} bytes, but its header ({_describe(header)}) implies {header.file_bytes}",
+            hint="download it again; if the sizes in the header are not the model's, it is not a llama2.c checkpoint",
         )
 
 
 def _versioned(raw: bytes, name: str) -> Header:
     if len(raw) < V1_HEADER_BYTES:
-        raise CheckpointError(f"{name}: truncated inside its 256-byte header", mend="fetch it again")
+        raise CheckpointError(f"{name}: truncated inside its 256-byte header", hint="download it again")
     version, *values, shared = struct.unpack_from("<i7iB", raw, 4)
     if version == 2:
         raise CheckpointError(
-            f"{name}: a version 2 checkpoint, whose weights are int8 (Q8_0); tallow reads versions 0 and 1, in float32",
-            mend="export it again: export.py model.bin --version 1",
+            f"{name}: version 2, with int8 weights (Q8_0); tallow reads versions 0 and 1, with float32 weights",
+            hint="export it again: export.py model.bin --version 1",
         )
     if version != 1:
         raise CheckpointError(
-            f"{name}: version {version}; tallow reads versions 0 and 1", mend="export it as version 1"
+            f"{name}: version {version}; tallow reads versions 0 and 1", hint="export it as version 1"
         )
     if shared > 1:
         raise CheckpointError(f"{name}: the byte for a shared classifier is {shared}; expected 0 or 1")
@@ -222,7 +226,7 @@ def _check_sizes(header: Header, name: str) -> None:
     elif header.n_heads % header.n_kv_heads:
         fault = "n_kv_heads must divide n_heads"
     if fault:
-        raise CheckpointError(f"{name}: header {_describe(header)}: {fault}", mend="this is no llama2.c checkpoint")
+        raise CheckpointError(f"{name}: header {_describe(header)}: {fault}", hint="this is not a llama2.c checkpoint")
 
 
 def _describe(header: Header) -> str:

@@ -1,4 +1,4 @@
-"""`map_location`: on which device a loaded storage goes, given the one it was saved from."""
+"""`map_location`: choose the device of a loaded storage."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from tallow import devices
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentTypeError, CheckpointError, DeviceError
-from tallow.tensor import Tensor, wrap
 
-Place: TypeAlias = str | int | devices.device
-MapLocation: TypeAlias = Place | Mapping[str, Place] | Callable[[Tensor, str], Tensor | None] | None
+Location: TypeAlias = str | int | devices.device
+MapLocation: TypeAlias = Location | Mapping[str, Location] | Callable[[Tensor, str], Tensor | None] | None
 
 
 def relocate(storage: Tensor, saved: str, map_location: MapLocation) -> Tensor:
-    """The storage, a flat tensor on the CPU, on the device that `map_location` says; without one, where it was saved.
+    """Move a storage, a flat tensor on the CPU, to the device that `map_location` chooses, by default `saved`.
 
     Args:
         saved: the device it was saved from, "cpu" or "cuda:0".
-        map_location: as torch.load's: a device for all; a dict from saved devices to others; or a function of a storage
-            and its saved device, which returns the storage where it should be, or None to leave that to `saved`.
+        map_location: as in torch.load: a device for all; a dict from saved devices to others; or a function of a
+            storage and its saved device, which returns the moved storage, or None to use `saved`.
 
-    Raises:  CheckpointError if it was saved from a device that is not here, and nothing says where it should go instead
+    Raises:  CheckpointError if it was saved from an unavailable device and `map_location` names no other
     """
     if callable(map_location):
-        placed = map_location(storage, saved)
-        if placed is not None:
-            if not isinstance(placed, Tensor) or placed.array.shape != storage.array.shape:
-                raise ArgumentTypeError("map_location must return the storage it is given, moved, or None")
-            return placed
+        moved = map_location(storage, saved)
+        if moved is not None:
+            if not isinstance(moved, Tensor) or moved.array.shape != storage.array.shape:
+                raise ArgumentTypeError("map_location must return the storage that it gets, on any device, or None")
+            return moved
         map_location = None
     if isinstance(map_location, Mapping):
         map_location = map_location.get(saved)
@@ -38,7 +38,7 @@ def relocate(storage: Tensor, saved: str, map_location: MapLocation) -> Tensor:
         return _move(storage, devices.device(saved))
     except DeviceError as error:
         raise CheckpointError(
-            f"it was saved from {saved!r:.80}, and there is no such device: {error}", mend="pass map_location='cpu'"
+            f"it was saved from {saved!r:.80}, which is not available: {error}", hint="pass map_location='cpu'"
         ) from error
 
 

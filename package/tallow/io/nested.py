@@ -1,9 +1,9 @@
-"""Nested containers as plain JSON, with their tensors in a flat dict beside it: the form of a training state in a file.
+"""Serialise nested containers to JSON, with their tensors in a separate flat dict, for training checkpoints.
 
-null, true, 3, 0.1, "text", [...]        themselves; floats are written so that they come back bit for bit
+null, true, 3, 0.1, "text", [...]        as they are; floats are restored bit for bit
 {"name": ...}                            a dict of strings
-{"$": "tensor", "name": "a.b"}           a tensor; its place within the value is its name
-{"$": "float", "value": "inf"}           or "-inf" or "nan", which JSON does not have
+{"$": "tensor", "name": "a.b"}           a tensor; its name is its path within the value
+{"$": "float", "value": "inf"}           or "-inf" or "nan", which JSON lacks
 {"$": "tuple", "items": [...]}
 {"$": "dict", "items": [[3, ...], ...]}  a dict with integers among its keys, or with the key "$"
 {"$": "counter", "items": [[3, 1], ...]} a collections.Counter
@@ -19,21 +19,21 @@ from typing import Any
 
 import numpy as np
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.json_object import parse_object
-from tallow.tensor import Tensor
 
 MAX_DEPTH = 64  # of containers within containers
-JSON_DEPTH = 3 * MAX_DEPTH  # an entry of a tagged dict lies three brackets deeper than the dict
+JSON_DEPTH = 3 * MAX_DEPTH  # an entry of a tagged dict is three brackets deeper than the dict
 MAX_INT = 2**1023  # Python refuses to print and parse integers of thousands of digits
 TAG = "$"
 
 
 def pack(values: Mapping[str, Any]) -> tuple[str, dict[str, Tensor]]:
-    """The text and the tensors of `values`. NumPy's numbers become Python's; subclasses of containers plain ones.
+    """Return the JSON text and the tensors of `values`. NumPy scalars and container subclasses become plain ones.
 
-    Raises:  ArgumentTypeError that names the place of what is neither a tensor, a plain value, nor a list, tuple or
-        dict of such; ArgumentError for an integer beyond 2¹⁰²³, and for nesting beyond MAX_DEPTH
+    Raises:  ArgumentTypeError that names the path to a value that is not a tensor, a plain value, or a list, tuple or
+        dict of them; ArgumentError for integers of 2¹⁰²³ or more, and for nesting beyond MAX_DEPTH
     """
     packer = _Packer()
     tree = {name: packer.pack(value, name, 1) for name, value in values.items()}
@@ -41,13 +41,13 @@ def pack(values: Mapping[str, Any]) -> tuple[str, dict[str, Tensor]]:
 
 
 def unpack(text: bytes, name: str, tensor: Callable[[str], Tensor]) -> dict[str, Any]:
-    """What `pack` was given, from its text.
+    """Restore the values given to `pack` from its text.
 
     Args:
-        name: what is read, for error messages.
-        tensor: returns the tensor of a name, or raises CheckpointError.
+        name: description of the source, for error messages.
+        tensor: returns the tensor with a name, or raises CheckpointError.
 
-    Raises:  CheckpointError for anything that `pack` does not write
+    Raises:  CheckpointError for text that `pack` does not write
     """
     tree = parse_object(text, name, JSON_DEPTH)
     return {key: _unpack(value, f"{name}: {key}", tensor) for key, value in tree.items()}
@@ -59,10 +59,14 @@ class _Packer:
 
     def pack(self, value: Any, path: str, depth: int) -> Any:
         if depth > MAX_DEPTH:
-            raise ArgumentError(f"{path:.80}... nests more than {MAX_DEPTH} levels deep", mend="does it hold itself?")
+            raise ArgumentError(
+                f"{path:.80}... nests more than {MAX_DEPTH} levels deep", hint="does it contain itself?"
+            )
         if isinstance(value, Tensor):
-            return {TAG: "tensor", "name": self._file(value, path)}
-        if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):  # longdouble's is one
+            return {TAG: "tensor", "name": self._add_tensor(value, path)}
+        if isinstance(value, np.generic) and not isinstance(
+            value.item(), np.generic
+        ):  # the item of a longdouble is one
             value = value.item()
         if value is None or type(value) is bool:
             return value
@@ -74,14 +78,14 @@ class _Packer:
             items = [self.pack(item, f"{path}.{i}", depth + 1) for i, item in enumerate(value)]
             return items if isinstance(value, list) else {TAG: "tuple", "items": items}
         raise ArgumentTypeError(
-            f"{path} is {type(value).__name__}, which a checkpoint does not hold",
-            mend="pass tensors, numbers, strings, None, and lists, tuples and dicts of them",
+            f"{path} is {type(value).__name__}, which a checkpoint cannot store",
+            hint="pass tensors, numbers, strings, None, and lists, tuples and dicts of them",
         )
 
     def _pack_mapping(self, value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
         for key in value:
             if type(key) not in (int, str):
-                raise ArgumentTypeError(f"{path} has the key {key!r:.80}", mend="use strings or integers as keys")
+                raise ArgumentTypeError(f"{path} has the key {key!r:.80}", hint="use strings or integers as keys")
             _pack_plain(key, path)
         packed = [(key, self.pack(item, f"{path}.{key}", depth + 1)) for key, item in value.items()]
         if isinstance(value, Counter):
@@ -90,7 +94,7 @@ class _Packer:
             return {TAG: "dict", "items": packed}
         return dict(packed)
 
-    def _file(self, tensor: Tensor, path: str) -> str:
+    def _add_tensor(self, tensor: Tensor, path: str) -> str:
         while path in self.tensors:  # {"a.b": x, "a": {"b": y}}
             path += "'"
         self.tensors[path] = tensor
@@ -101,12 +105,12 @@ def _pack_plain(value: Any, path: str) -> Any:
     if isinstance(value, float) and not isfinite(value):
         return {TAG: "float", "value": repr(value)}
     if isinstance(value, int) and abs(value) > MAX_INT:
-        raise ArgumentError(f"{path} is an integer of {value.bit_length()} bits", mend="save it as a string")
+        raise ArgumentError(f"{path} is an integer of {value.bit_length()} bits", hint="save it as a string")
     if isinstance(value, str):
         try:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ArgumentError(f"{path:.80} holds what is no character: {error}", mend="escape it") from error
+            raise ArgumentError(f"{path:.80} contains an invalid character: {error}", hint="escape it") from error
     return value
 
 
@@ -125,9 +129,9 @@ def _unpack(value: Any, path: str, tensor: Callable[[str], Tensor]) -> Any:
         case {"$": "tuple", "items": list(items)}:
             return tuple(_unpack(items, path, tensor))
         case {"$": "dict" | "counter" as kind, "items": list(items)} if all(_is_entry(item) for item in items):
-            made = {key: _unpack(item, f"{path}.{key}", tensor) for key, item in items}
-            return made if kind == "dict" else Counter(made)
-    raise CheckpointError(f"{path} is {value!r:.80}, which no checkpoint holds", mend="the file is damaged")
+            entries = {key: _unpack(item, f"{path}.{key}", tensor) for key, item in items}
+            return entries if kind == "dict" else Counter(entries)
+    raise CheckpointError(f"{path} is {value!r:.80}, which checkpoints do not contain", hint="the file is damaged")
 
 
 def _is_entry(item: Any) -> bool:

@@ -1,11 +1,11 @@
-"""NumPy's files: one array in `.npy`, named arrays in `.npz`. Arrays of objects, which are pickles, are not read.
+"""Read and write NumPy files: one array in `.npy`, named arrays in `.npz`. Object arrays (pickles) are refused.
 
     .npy    the bytes "\\x93NUMPY"; version, two bytes: 1, 2 or 3, and 0; the header's length, a little-endian uint16,
             or uint32 from version 2 on; the header, a Python dict padded with spaces and a newline,
             {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }; the elements
-    .npz    a zip archive of .npy files, maybe compressed
+    .npz    a zip archive of .npy files, possibly compressed
 
-The header is matched, not evaluated: a Python parser can be made to run out of stack. Big-endian arrays are converted.
+Headers are matched by a regular expression: evaluating one could exhaust the stack. Big-endian arrays are converted.
 
 Source:  https://numpy.org/doc/2.2/reference/generated/numpy.lib.format.html
 """
@@ -21,17 +21,17 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tallow import dtypes
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.io.elements import as_elements
 from tallow.io.source import Bytes, Source, open_source
 from tallow.io.zip_archive import ZipArchive, ZipWriter
-from tallow.tensor import Tensor, wrap
 
 MAGIC = b"\x93NUMPY"
 SUFFIX = ".npy"
-MAX_HEADER_BYTES = 10_000  # NumPy's
-MAX_DIMENSIONS = 64  # NumPy's
-ALIGNMENT = 64  # bytes, of entries; NumPy's header keeps that of the elements
+MAX_HEADER_BYTES = 10_000  # as in NumPy
+MAX_DIMENSIONS = 64  # as in NumPy
+ALIGNMENT = 64  # of entries, in bytes; NumPy pads headers so that elements keep it
 MAX_BYTES = int(np.iinfo(np.intp).max)
 
 _FIELD = re.compile(
@@ -41,19 +41,19 @@ _FIELD = re.compile(
 
 
 def load(source: Source) -> dict[str, Tensor]:
-    """The arrays of an `.npz` file by name. Those stored without compression are views of it.
+    """Load the arrays of an `.npz` file by name. Uncompressed arrays are views of the file.
 
-    Raises:  CheckpointError when the archive or an array is truncated or malformed, or of a dtype tallow does not have
+    Raises:  CheckpointError if the archive or an array is truncated, malformed, or of an unsupported dtype
     """
     data, name = open_source(source)
     return load_archive(ZipArchive(data, name))
 
 
 def load_archive(archive: ZipArchive) -> dict[str, Tensor]:
-    """As `load`, of an archive already open."""
+    """Load the arrays of an open `.npz` archive; see `load`."""
     foreign = [entry for entry in archive.names() if not entry.endswith(SUFFIX)]
     if foreign:
-        raise CheckpointError(f"{archive.name} is no .npz file: it has an entry {foreign[0]!r:.200}")
+        raise CheckpointError(f"{archive.name} is not an .npz file: it has an entry {foreign[0]!r:.200}")
     return {
         entry.removesuffix(SUFFIX): wrap(_parse(archive.read(entry), f"{archive.name}: {entry:.200}"))
         for entry in archive.names()
@@ -61,17 +61,17 @@ def load_archive(archive: ZipArchive) -> dict[str, Tensor]:
 
 
 def load_array(source: Source) -> Tensor:
-    """The array of an `.npy` file; a path is mapped, not read.
+    """Load the array of an `.npy` file; a path is memory-mapped.
 
-    Raises:  CheckpointError when it is truncated or malformed, or of a dtype tallow does not have
+    Raises:  CheckpointError if it is truncated or malformed, or of an unsupported dtype
     """
     return wrap(_parse(*open_source(source)))
 
 
 def save(tensors: Mapping[str, Tensor], file: BinaryIO) -> None:
-    """Write named tensors as an uncompressed `.npz`.
+    """Write named tensors as an uncompressed `.npz` file.
 
-    Raises:  ArgumentTypeError for a value that is no Tensor, or of bfloat16, which NumPy does not have
+    Raises:  ArgumentTypeError for a value that is not a Tensor, or is bfloat16, which NumPy lacks
     """
     arrays = {name: _storable(tensor, repr(name)) for name, tensor in tensors.items()}
     with ZipWriter(file, ALIGNMENT) as archive:
@@ -80,7 +80,7 @@ def save(tensors: Mapping[str, Tensor], file: BinaryIO) -> None:
 
 
 def save_array(tensor: Tensor, file: BinaryIO) -> None:
-    """Write one tensor as `.npy`. Raises ArgumentTypeError as `save` does."""
+    """Write one tensor as an `.npy` file. Raises ArgumentTypeError as `save` does."""
     array = _storable(tensor, "the value")
     file.write(_header(array))
     file.write(array.data)
@@ -89,11 +89,13 @@ def save_array(tensor: Tensor, file: BinaryIO) -> None:
 def _storable(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(
-            f"{what} is {type(tensor).__name__}, not a Tensor", mend="wrap it: tl.from_numpy(array)"
+            f"{what} is {type(tensor).__name__}, not a Tensor", hint="wrap it: tl.from_numpy(array)"
         )
     if tensor.dtype is dtypes.bfloat16:
-        raise ArgumentTypeError(f"{what} is of bfloat16, which NumPy does not have", mend="save tensor.float()")
-    return np.ascontiguousarray(tensor.detach().cpu().array).reshape(tensor.shape)  # zero dims would become one
+        raise ArgumentTypeError(f"{what} is bfloat16, which NumPy lacks", hint="save tensor.float()")
+    return np.ascontiguousarray(tensor.detach().cpu().array).reshape(
+        tensor.shape
+    )  # ascontiguousarray makes scalars 1-D
 
 
 def _header(array: np.ndarray[Any, Any]) -> bytes:
@@ -108,9 +110,9 @@ def _parse(data: Bytes, name: str) -> np.ndarray[Any, Any]:
     storage, swapped = _storage(descr, name)
     count = prod(shape)
     if len(shape) > MAX_DIMENSIONS or prod(max(n, 1) for n in shape) * storage.itemsize > MAX_BYTES:
-        raise CheckpointError(f"{name}: an array that no memory can hold")
+        raise CheckpointError(f"{name}: an array that exceeds all memory")
     if count * storage.itemsize != len(raw):
-        raise CheckpointError(f"{name}: {len(raw)} bytes for {count} elements of {storage}", mend="fetch it again")
+        raise CheckpointError(f"{name}: {len(raw)} bytes for {count} elements of {storage}", hint="download it again")
     if swapped:
         raw = raw.reshape(-1, storage.itemsize)[:, ::-1].ravel()
     elements = as_elements(raw, dtypes.BY_STORAGE[storage], name)
@@ -118,48 +120,48 @@ def _parse(data: Bytes, name: str) -> np.ndarray[Any, Any]:
 
 
 def _split(data: Bytes, name: str) -> tuple[str, Bytes]:
-    """The header's text, and the elements' bytes."""
+    """Return the header's text and the elements' bytes."""
     start = data[:12].tobytes()
     if start[:6] != MAGIC or len(start) < 12:
-        raise CheckpointError(f"{name} is not an .npy file: it starts with {start!r}", mend="fetch it again")
+        raise CheckpointError(f"{name} is not an .npy file: it starts with {start!r}", hint="download it again")
     if start[6] not in (1, 2, 3):
-        raise CheckpointError(f"{name}: version {start[6]} of the .npy format; versions 1 to 3 are read")
+        raise CheckpointError(f"{name}: version {start[6]} of the .npy format; expected 1 to 3")
     header_start = 10 if start[6] == 1 else 12
     length = int.from_bytes(start[8:header_start], "little")
     header_end = header_start + length
     if length > MAX_HEADER_BYTES or header_end > len(data):
-        raise CheckpointError(f"{name}: a header of {length} bytes in a file of {len(data)}", mend="fetch it again")
+        raise CheckpointError(f"{name}: a header of {length} bytes in a file of {len(data)}", hint="download it again")
     return data[header_start:header_end].tobytes().decode("latin-1"), data[header_end:]
 
 
 def _fields(text: str, name: str) -> tuple[str, bool, tuple[int, ...]]:
-    found: dict[str, re.Match[str]] = {}
+    matches: dict[str, re.Match[str]] = {}
     body = text.strip()
     position = 1
     while match := _FIELD.match(body, position):
-        found[match["key"]] = match
+        matches[match["key"]] = match
         position = match.end()
-    if not body.startswith("{") or body[position:] != "}" or len(found) != 3:
+    if not body.startswith("{") or body[position:] != "}" or len(matches) != 3:
         raise CheckpointError(
-            f"{name}: its header is not that of an array of numbers: {body!r:.200}",
-            mend="records and Python objects are not read; save plain arrays",
+            f"{name}: its header does not describe an array of numbers: {body!r:.200}",
+            hint="records and Python objects are not supported; save plain arrays",
         )
-    descr, order, shape = found["descr"]["descr"], found["fortran_order"]["order"], found["shape"]["shape"]
+    descr, order, shape = matches["descr"]["descr"], matches["fortran_order"]["order"], matches["shape"]["shape"]
     lengths = [] if shape is None else [length.strip().removesuffix("L") for length in shape.split(",")]
     if lengths and not lengths[-1]:
         lengths.pop()
     if descr is None or order is None or shape is None or not all(re.fullmatch(r"\d{1,19}", n) for n in lengths):
-        raise CheckpointError(f"{name}: its header is damaged: {body!r:.200}", mend="fetch it again")
+        raise CheckpointError(f"{name}: its header is damaged: {body!r:.200}", hint="download it again")
     return descr, order == "True", tuple(map(int, lengths))
 
 
 def _storage(descr: str, name: str) -> tuple[np.dtype[Any], bool]:
-    """The little-endian dtype of a header's `descr`, and whether the elements are big-endian."""
+    """Return the little-endian dtype of a header's `descr`, and whether the elements are big-endian."""
     code = descr.lstrip("<>|=")
-    known = {f"{storage.kind}{storage.itemsize}": storage for storage in dtypes.BY_STORAGE if storage != dtypes.BF16}
-    if code not in known:
+    storages = {f"{storage.kind}{storage.itemsize}": storage for storage in dtypes.BY_STORAGE if storage != dtypes.BF16}
+    if code not in storages:
         raise CheckpointError(
-            f"{name}: NumPy's dtype {descr!r}, which tallow does not have",
-            mend=f"convert it to one of {', '.join(known)}",
+            f"{name}: NumPy dtype {descr!r}, which tallow lacks",
+            hint=f"convert it to one of {', '.join(storages)}",
         )
-    return known[code], descr.startswith(">") and known[code].itemsize > 1
+    return storages[code], descr.startswith(">") and storages[code].itemsize > 1

@@ -1,6 +1,6 @@
-"""A writer of pickles in protocol 2: tensors and plain containers, nothing that a reader would have to run.
+"""Write pickles of protocol 2: tensors and plain containers only, no code for a reader to run.
 
-Python's own pickler imports every name that it writes, and PyTorch's are not here to be imported.
+Python's own pickler imports every name that it writes, and PyTorch may not be installed.
 
 Source:  https://github.com/python/cpython/blob/v3.13.0/Lib/pickletools.py, the opcodes
 """
@@ -15,54 +15,54 @@ from typing import Any
 import numpy as np
 
 from tallow import devices
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 from tallow.dtypes import Dtype
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
-from tallow.io.pickle_budget import Crowd, is_key
+from tallow.io.pickle_budget import KeyGuard, is_key
 from tallow.io.unpickler import MAX_INTEGER_BYTES
-from tallow.size import Size
-from tallow.tensor import Tensor
 
-MAX_DEPTH = 100  # each level takes a few frames of Python's stack; in WASM too many kill the interpreter
+MAX_DEPTH = 100  # each level takes a few stack frames; too many kill the interpreter in WASM
 
 
 class Global(tuple[str, str]):
-    """A module and a name in it, to be written as such."""
+    """A module and a name in it, written as a global."""
 
     __slots__ = ()
 
 
 class Call(tuple[Any, ...]):
-    """A Global and arguments, to be written as the call of one with the others."""
+    """A Global and its arguments, written as a call."""
 
     __slots__ = ()
 
 
-class Identity(tuple[Any, ...]):
-    """A persistent id, to be written as what it stands for."""
+class PersistentId(tuple[Any, ...]):
+    """A persistent id, written as the object it refers to."""
 
     __slots__ = ()
 
 
 class Pickler:
-    """Makes one pickle.
+    """Writer of one pickle.
 
     Args:
-        tensor: what to write for a tensor; a `Call`.
+        tensor: returns the `Call` to write for a tensor.
     """
 
     def __init__(self, tensor: Callable[[Tensor], Call]) -> None:
         self._tensor = tensor
         self._out = bytearray(b"\x80\x02")
-        self._memo: dict[int, int] = {}  # the id of an object -> its number
-        self._kept: list[Any] = []  # the objects of the memo, so that no other takes over an id
+        self._memo: dict[int, int] = {}  # id of an object -> its memo index
+        self._objects: list[Any] = []  # keeps the objects in the memo alive, so that ids stay unique
         self._names: dict[Global, int] = {}
         self._depth = 0
 
     def dump(self, value: Any) -> bytes:
-        """The pickle of `value`. Objects that it holds twice are written once; NumPy's numbers become Python's.
+        """Return the pickle of `value`. Repeated objects are written once; NumPy scalars become Python numbers.
 
         Raises:  ArgumentTypeError for anything but tensors, numbers, strings, bytes, dtypes, devices, and lists,
-            tuples, dicts and sets of such; ArgumentError for integers and nesting beyond the limits
+            tuples, dicts and sets of them; ArgumentError for integers and nesting beyond the limits
         """
         self._write(value)
         self._out += b"."
@@ -91,7 +91,7 @@ class Pickler:
         if write is None:
             raise _unwritable(value)
         if self._depth == MAX_DEPTH:
-            raise ArgumentError(f"cannot save containers nested more than {MAX_DEPTH} deep")
+            raise ArgumentError(f"cannot save containers nested more than {MAX_DEPTH} levels deep")
         self._depth += 1
         write(self, value)
         self._depth -= 1
@@ -99,9 +99,9 @@ class Pickler:
     # -------------------------------------------------------------------------------------------------------- the memo
 
     def _remember(self, value: Any) -> None:
-        """Number the object just written."""
+        """Add the object just written to the memo."""
         self._memo[id(value)] = self._put()
-        self._kept.append(value)
+        self._objects.append(value)
 
     def _put(self) -> int:
         number = len(self._memo) + len(self._names)
@@ -125,7 +125,7 @@ class Pickler:
             return
         raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
         if len(raw) > MAX_INTEGER_BYTES:
-            raise ArgumentError(f"cannot save an integer of {len(raw)} bytes", mend="save it as a string")
+            raise ArgumentError(f"cannot save an integer of {len(raw)} bytes", hint="save it as a string")
         self._out += bytes([0x8A, len(raw)]) + raw
 
     def _float(self, value: float) -> None:
@@ -166,7 +166,7 @@ class Pickler:
         self._write_items(value[1:])
         self._out += b"R"
 
-    def _identity(self, identity: Identity) -> None:
+    def _persistent_id(self, identity: PersistentId) -> None:
         self._write_items(identity)
         self._out += b"Q"
 
@@ -222,28 +222,28 @@ class Pickler:
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
-    """Refuse what the reader would refuse."""
-    crowd = Crowd()
+    """Refuse keys that the reader would refuse."""
+    guard = KeyGuard()
     for key in keys:
         if not is_key(key):
             raise ArgumentTypeError(
-                f"cannot save a {type(key).__name__} as a key", mend="use strings, numbers or short tuples"
+                f"cannot save a {type(key).__name__} as a key", hint="use strings, numbers or short tuples"
             )
         try:
-            crowd.admit(key)
+            guard.admit(key)
         except CheckpointError as error:
             raise ArgumentError(f"cannot save {error}") from error
 
 
 def _unwritable(value: Any) -> ArgumentTypeError:
-    mends = {
+    hints = {
         "ndarray": "wrap it: tl.from_numpy(array)",
         "Module": "save its state: tl.save(model.state_dict(), path)",
     }
     kinds = [base.__name__ for base in type(value).__mro__]
     return ArgumentTypeError(
         f"cannot save a {type(value).__module__}.{type(value).__qualname__}",
-        mend=next((mends[kind] for kind in kinds if kind in mends), "save tensors and plain containers of them"),
+        hint=next((hints[kind] for kind in kinds if kind in hints), "save tensors and plain containers of them"),
     )
 
 
@@ -261,7 +261,7 @@ WRITERS: dict[type, Callable[[Pickler, Any], None]] = {
     Size: Pickler._size,
     Global: Pickler._global,
     Call: Pickler._call,
-    Identity: Pickler._identity,
+    PersistentId: Pickler._persistent_id,
 }
 CONTAINERS: dict[type, Callable[[Pickler, Any], None]] = {
     tuple: Pickler._tuple,

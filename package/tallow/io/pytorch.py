@@ -1,15 +1,15 @@
-"""PyTorch's checkpoints, `.pt` and `.pth`: read without running anything, and written so that PyTorch reads them.
+"""Read PyTorch checkpoints, `.pt` and `.pth`, without running code.
 
-    zip      (PyTorch 1.6 and later) an archive, its entries stored, aligned to 64 bytes, in one folder of any name:
-             data.pkl       the object, a pickle; its tensors are views of storages, which it names by persistent ids
+    zip      (PyTorch 1.6 and later) an archive of uncompressed entries, aligned to 64 bytes, in one folder of any name:
+             data.pkl       the object, a pickle; its tensors are views of storages, referenced by persistent ids
                             ("storage", class, key, device, number of elements)
              data/<key>     the elements of a storage
              byteorder      "little" or "big"
              version        "3"
-    legacy   (before) five pickles: a magic number, a version (1001), the byte order and sizes of C's types, the object,
-             the list of storage keys; then for each key an int64, the number of elements, and the elements
+    legacy   (before) five pickles: a magic number, a version (1001), the byte order and sizes of C types, the object,
+             the list of storage keys; then for each key an int64 number of elements, and the elements
 
-Stored entries are viewed in place; the storages of the legacy format are copied.
+Uncompressed entries are viewed in place; storages of the legacy format are copied.
 
 Source:  https://github.com/pytorch/pytorch/blob/v2.6.0/torch/serialization.py; caffe2/serialize/inline_container.h
 """
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from tallow import devices
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import CheckpointError
 from tallow.io.elements import as_elements
 from tallow.io.location import MapLocation, relocate
@@ -31,23 +32,22 @@ from tallow.io.source import Bytes, Source, open_source
 from tallow.io.unpickler import Unpickler
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
 from tallow.io.zip_archive import ZipArchive
-from tallow.tensor import Tensor, wrap
 
 OBJECT = "data.pkl"
-SCRIPT = "constants.pkl"  # there is one in what torch.jit.save writes
+SCRIPT = "constants.pkl"  # present in files of torch.jit.save
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
-LEGACY_MAGIC_BYTES = b"\x8a\x0a" + LEGACY_MAGIC.to_bytes(10, "little")  # as a pickle of any protocol has it
+LEGACY_MAGIC_BYTES = b"\x8a\x0a" + LEGACY_MAGIC.to_bytes(10, "little")  # as in pickles of every protocol
 LEGACY_VERSION = 1001
-MEND_ENDIAN = "load and save it with PyTorch on a little-endian machine"
+BIG_ENDIAN_HINT = "load and save it with PyTorch on a little-endian machine"
 
 
 def load(source: Source, map_location: MapLocation = None) -> Any:
-    """The object of a checkpoint: tensors, parameters and plain containers of them. A path is mapped, not read.
+    """Load the object of a checkpoint: tensors, parameters and plain containers. A path is memory-mapped.
 
-    Storages become flat tensors; tensors that share one share memory.
+    Tensors that share a storage share memory.
 
-    Raises:  CheckpointError when the file is truncated or malformed, holds a dtype tallow does not have, or asks for
-        anything that is neither a tensor nor a plain container; that is named, and not run
+    Raises:  CheckpointError if the file is truncated or malformed, contains an unsupported dtype, or names anything but
+        tensors and plain containers; the error names it, and nothing is run
     """
     data, name = open_source(source)
     if is_legacy(data):
@@ -58,16 +58,17 @@ def load(source: Source, map_location: MapLocation = None) -> Any:
 
 
 def is_legacy(data: Bytes) -> bool:
-    return LEGACY_MAGIC_BYTES in data[:32].tobytes()  # a protocol and maybe a frame come before it
+    """Return whether `data` is in the format before PyTorch 1.6."""
+    return LEGACY_MAGIC_BYTES in data[:32].tobytes()  # preceded by a protocol and maybe a frame
 
 
 def object_entry(archive: ZipArchive) -> str | None:
-    """The name of the entry that holds the object, if this is a PyTorch archive."""
+    """Return the name of the entry with the object, or None if this is not a PyTorch archive."""
     return next((name for name in archive.names() if name.count("/") == 1 and name.endswith(f"/{OBJECT}")), None)
 
 
 def load_archive(archive: ZipArchive, map_location: MapLocation = None) -> Any:
-    """As `load`, of an archive already open."""
+    """Load the object of an open archive; see `load`."""
     entry = object_entry(archive)
     if entry is None:
         raise CheckpointError(f"{archive.name} is not a PyTorch checkpoint: it has no {OBJECT}")
@@ -75,10 +76,10 @@ def load_archive(archive: ZipArchive, map_location: MapLocation = None) -> Any:
     if f"{folder}{SCRIPT}" in archive:
         raise CheckpointError(
             f"{archive.name} is a TorchScript program",
-            mend="in PyTorch: torch.save(torch.jit.load(path).state_dict(), path)",
+            hint="in PyTorch: torch.save(torch.jit.load(path).state_dict(), path)",
         )
     if f"{folder}byteorder" in archive and archive.read(f"{folder}byteorder").tobytes() != b"little":
-        raise CheckpointError(f"{archive.name} is big-endian", mend=MEND_ENDIAN)
+        raise CheckpointError(f"{archive.name} is big-endian", hint=BIG_ENDIAN_HINT)
 
     def elements(kind: StorageType, key: str, count: int) -> np.ndarray[Any, Any]:
         where = f"{folder}data/{key}"
@@ -102,11 +103,11 @@ def _no_storage(identity: Any) -> Tensor:
 
 
 class _Storages:
-    """The storages of a file by their keys, each made once.
+    """The storages of a file by key; each is created once.
 
     Args:
-        elements: the array of a storage of a class, a key and a number of elements.
-        budget: of the pickle that names them, which each of them adds to.
+        elements: returns the array of a storage, given its class, key and number of elements.
+        budget: budget of the pickle that names them; each storage increases it.
     """
 
     def __init__(
@@ -118,31 +119,31 @@ class _Storages:
         self._budget = budget
         self._elements = elements
         self._map_location = map_location
-        self.made: dict[str, tuple[StorageType, Tensor]] = {}
+        self.by_key: dict[str, tuple[StorageType, Tensor]] = {}
 
     def __call__(self, identity: Any) -> Tensor:
-        """The storage of a persistent id."""
+        """Return the storage of a persistent id."""
         if type(identity) is not tuple or len(identity) not in (5, 6) or identity[0] != "storage":
-            raise CheckpointError("a persistent id that is none of a storage")
+            raise CheckpointError("a persistent id that is not a storage's")
         _, kind, key, saved, count = identity[:5]
         if not (type(kind) is StorageType and type(key) is str and type(saved) is str and is_count(count)):
             raise CheckpointError("a storage without class, key, device or length")
         self._budget.pay_keys((key,))
-        if key not in self.made:
+        if key not in self.by_key:
             array = self._elements(kind, key, count)
             self._budget.earn(array.nbytes)
-            self.made[key] = kind, relocate(wrap(array), saved, self._map_location)
-        known, storage = self.made[key]
-        if known != kind or storage.array.size != count:
-            raise CheckpointError(f"storage {key!r:.200} is there as {known} and as {kind}, or in two lengths")
+            self.by_key[key] = kind, relocate(wrap(array), saved, self._map_location)
+        first_kind, storage = self.by_key[key]
+        if first_kind != kind or storage.array.size != count:
+            raise CheckpointError(f"storage {key!r:.200} appears as {first_kind} and as {kind}, or with two lengths")
         part = identity[5] if len(identity) == 6 else None
         return storage if part is None else _part(storage, part)
 
 
 def _part(storage: Tensor, part: Any) -> Tensor:
-    """A storage within another: its own key, where it begins, its number of elements. PyTorch wrote them until 1.0."""
+    """Return a view of a storage, given as (key, offset, number of elements). PyTorch wrote these until 1.0."""
     if type(part) is not tuple or len(part) != 3 or not (is_count(part[1]) and is_count(part[2])):
-        raise CheckpointError("a part of a storage without a place")
+        raise CheckpointError("a part of a storage without an offset")
     if part[1] + part[2] > storage.array.size:
         raise CheckpointError(f"a part of a storage beyond its {storage.array.size} elements")
     return wrap(storage.array[part[1] : part[1] + part[2]])
@@ -155,12 +156,13 @@ def _load_legacy(data: Bytes, name: str, map_location: MapLocation) -> Any:
     claimed = 0
 
     def unfilled(kind: StorageType, _key: str, count: int) -> np.ndarray[Any, Any]:
-        """Room for a storage, whose elements come after the object."""
+        """Return an uninitialised array for a storage; its elements come after the object."""
         nonlocal claimed
         claimed += count * kind.dtype.itemsize
         if claimed > len(data):
             raise CheckpointError(
-                f"{name}: its storages take {claimed} bytes and more, the file has {len(data)}", mend="fetch it again"
+                f"{name}: its storages take at least {claimed} bytes, but the file has {len(data)}",
+                hint="download it again",
             )
         return np.empty(count, kind.dtype.storage)
 
@@ -168,43 +170,43 @@ def _load_legacy(data: Bytes, name: str, map_location: MapLocation) -> Any:
     storages = _Storages(unfilled, map_location, budget)
     position = _check_legacy_header(data, name)
     unpickler = _unpickler(data, f"{name}: the object", storages, position, budget)
-    made = unpickler.load()
+    result = unpickler.load()
     unpickler = _unpickler(data, f"{name}: the list of storages", _no_storage, unpickler.position)
     keys = unpickler.load()
-    holds = type(keys) is list and len(keys) == len(storages.made) and all(type(key) is str for key in keys)
-    # As sets: sorting would compare long keys that are the same again and again.
-    if not holds or set(keys) != storages.made.keys():
-        raise CheckpointError(f"{name}: it lists other storages than its object has")
+    is_valid = type(keys) is list and len(keys) == len(storages.by_key) and all(type(key) is str for key in keys)
+    # As sets: sorting would repeatedly compare long keys with equal prefixes.
+    if not is_valid or set(keys) != storages.by_key.keys():
+        raise CheckpointError(f"{name}: its list of storages differs from those of its object")
     _fill(storages, keys, data[unpickler.position :], name)
-    return made
+    return result
 
 
 def _check_legacy_header(data: Bytes, name: str) -> int:
-    """Check what comes before the object; where the object starts."""
-    position, found = 0, []
+    """Check the parts before the object and return the object's position."""
+    position, values = 0, []
     for part in ("magic number", "version", "byte order"):
         unpickler = _unpickler(data, f"{name}: the {part}", _no_storage, position)
-        found.append(unpickler.load())
+        values.append(unpickler.load())
         position = unpickler.position
-    magic, version, system = found
+    magic, version, system = values
     if type(magic) is not int or type(version) is not int or (magic, version) != (LEGACY_MAGIC, LEGACY_VERSION):
         raise CheckpointError(f"{name} is not a PyTorch checkpoint of version {LEGACY_VERSION}")
     if type(system) is not dict or system.get("little_endian") is not True:
-        raise CheckpointError(f"{name} is big-endian", mend=MEND_ENDIAN)
+        raise CheckpointError(f"{name} is big-endian", hint=BIG_ENDIAN_HINT)
     return position
 
 
 def _fill(storages: _Storages, keys: list[str], data: Bytes, name: str) -> None:
     position = 0
     for key in keys:
-        kind, storage = storages.made[key]
+        kind, storage = storages.by_key[key]
         start = position + 8
         position = start + storage.array.size * kind.dtype.itemsize
         if position > len(data) or int.from_bytes(data[start - 8 : start].tobytes(), "little") != storage.array.size:
             raise CheckpointError(
-                f"{name}: storage {key!r:.200} is truncated or of another length", mend="fetch it again"
+                f"{name}: storage {key!r:.200} is truncated or has the wrong length", hint="download it again"
             )
         elements = as_elements(data[start:position], kind.dtype, f"{name}: storage {key!r:.200}")
         device = storage.device
-        if device.type != "meta":  # where there is no memory to fill
+        if device.type != "meta":  # meta tensors have no memory to fill
             storage.array[...] = devices.move(elements, device)

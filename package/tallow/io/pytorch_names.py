@@ -1,8 +1,8 @@
-"""What the names in a PyTorch checkpoint stand for here: the closed list that `unpickler` works from.
+"""The closed list of names that a PyTorch checkpoint may use, and their implementations here.
 
-A storage is a flat tensor, made once for each key; the tensors over it are views, so that what shared memory when it
-was saved shares memory again. Every function checks whatever it is given, since the caller is the file, and pays for
-what it does with arguments of any length; `pickle_budget` says why.
+A storage is a flat tensor, created once per key; the tensors over it are views, so tensors that shared memory when
+saved share memory again. Every function checks all its arguments, since they come from the file, and pays for work on
+arguments of any length; see `pickle_budget`.
 
 Source:  https://github.com/pytorch/pytorch/blob/v2.6.0/torch/_utils.py, `_rebuild_*`; torch/_weights_only_unpickler.py
 """
@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array, Dtype
 from tallow.errors import CheckpointError
 from tallow.io.elements import as_elements
-from tallow.io.pickle_budget import ELEMENT, Budget, Crowd
+from tallow.io.pickle_budget import ELEMENT, Budget, KeyGuard
 from tallow.io.unpickler import Function
 from tallow.nn.parameter import Parameter
-from tallow.size import Size
-from tallow.tensor import Tensor, wrap
 
-MAX_DIMENSIONS = 64  # NumPy's
-MAX_BYTES = int(np.iinfo(np.intp).max)  # of an array, counted as if no stride were 0
+MAX_DIMENSIONS = 64  # as in NumPy
+MAX_BYTES = int(np.iinfo(np.intp).max)  # size of an array, counted as if no stride were 0
 
 STORAGES = {
     "DoubleStorage": dtypes.float64,
@@ -41,7 +41,7 @@ STORAGES = {
     "ByteStorage": dtypes.uint8,
     "BoolStorage": dtypes.bool,
 }
-UNTYPED = "UntypedStorage"  # bytes: of the dtypes that came after the typed storages
+UNTYPED = "UntypedStorage"  # raw bytes, for dtypes introduced after typed storages
 STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
 
 _NUMPY_DTYPE = re.compile(r"[<|=]?([biuf][1248])")
@@ -49,68 +49,69 @@ _LATIN_1 = ("latin1", "latin-1")
 
 
 class StorageType(str):
-    """The class of a storage, by its name, as the persistent id of a storage has it."""
+    """The class name of a storage, as in its persistent id."""
 
     __slots__ = ()
 
     @property
     def dtype(self) -> Dtype:
+        """The dtype of the elements."""
         return dtypes.uint8 if self == UNTYPED else STORAGES[self]
 
 
 class ArrayType:
-    """Stands for the class numpy.ndarray."""
+    """Placeholder for the class numpy.ndarray."""
 
 
 def is_count(value: Any) -> bool:
-    """Whether this is an integer that a size, a stride or an offset may be."""
+    """Return whether `value` is a valid size, stride or offset."""
     return type(value) is int and 0 <= value < 2**63
 
 
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise CheckpointError(what)
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise CheckpointError(message)
 
 
 # ------------------------------------------------------------------------------------------------------ plain values
 
 
 def _ordered_dict(budget: Budget, pairs: Any = ()) -> OrderedDict[Any, Any]:
-    _require(type(pairs) in (list, tuple), "an OrderedDict of no list")
+    _require(type(pairs) in (list, tuple), "an OrderedDict not built from a list")
     budget.pay(ELEMENT * len(pairs))
-    made, crowd = OrderedDict(), Crowd()
+    result, guard = OrderedDict(), KeyGuard()
     for pair in pairs:  # as Python 2 wrote them
-        _require(type(pair) in (list, tuple) and len(pair) == 2, "an OrderedDict of no pairs")
-        budget.pay_keys((crowd.admit(pair[0]),))
-        made[pair[0]] = pair[1]
-    return made
+        _require(type(pair) in (list, tuple) and len(pair) == 2, "an OrderedDict not built from pairs")
+        budget.pay_keys((guard.admit(pair[0]),))
+        result[pair[0]] = pair[1]
+    return result
 
 
 def _counter(budget: Budget, counts: Any = None) -> Counter[Any]:
-    _require(counts is None or type(counts) is dict, "a Counter of no dict")
+    _require(counts is None or type(counts) is dict, "a Counter not built from a dict")
     budget.pay(ELEMENT * len(counts or ()))
-    made: Counter[Any] = Counter()
-    dict.update(made, counts or {})  # Counter's own would compare the counts, which may be anything
-    return made
+    result: Counter[Any] = Counter()
+    dict.update(result, counts or {})  # Counter.update would compare the counts, which may be any values
+    return result
 
 
 def _set(budget: Budget, items: Any) -> set[Any]:
-    _require(type(items) is list, "a set of no list")
+    _require(type(items) is list, "a set not built from a list")
     budget.pay(ELEMENT * len(items))
-    crowd = Crowd()
-    budget.pay_keys(map(crowd.admit, items))
+    guard = KeyGuard()
+    budget.pay_keys(map(guard.admit, items))
     return set(items)
 
 
 def _complex(budget: Budget, real: Any, imaginary: Any) -> complex:
-    _require(type(real) is float and type(imaginary) is float, "a complex number of no floats")
+    _require(type(real) is float and type(imaginary) is float, "a complex number not built from floats")
     return complex(real, imaginary)
 
 
 def _encode(budget: Budget, text: Any, encoding: Any) -> bytes:
-    """How protocol 2 spells bytes."""
-    holds = type(text) is str and type(encoding) is str and len(encoding) < 8 and encoding in _LATIN_1
-    _require(holds, "bytes in an encoding other than latin-1")
+    """Return bytes as protocol 2 encodes them."""
+    is_valid = type(text) is str and type(encoding) is str and len(encoding) < 8 and encoding in _LATIN_1
+    _require(is_valid, "bytes in an encoding other than latin-1")
     budget.pay(len(text))
     try:
         return text.encode("latin-1")
@@ -121,40 +122,42 @@ def _encode(budget: Budget, text: Any, encoding: Any) -> bytes:
 def _bytearray(budget: Budget, content: Any = b"", encoding: Any = None) -> bytearray:
     if encoding is not None:
         content = _encode(budget, content, encoding)
-    _require(type(content) is bytes, "a bytearray of no bytes")
+    _require(type(content) is bytes, "a bytearray not built from bytes")
     budget.pay(len(content))
     return bytearray(content)
 
 
 def _size(budget: Budget, lengths: Any) -> Size:
     budget.pay(ELEMENT * len(lengths) if type(lengths) is tuple else 0)
-    _require(type(lengths) is tuple and all(type(n) is int for n in lengths), "a torch.Size of no integers")
+    _require(type(lengths) is tuple and all(type(n) is int for n in lengths), "a torch.Size not built from integers")
     return Size(lengths)
 
 
 def _device(budget: Budget, kind: Any, index: Any = None) -> devices.device:
-    holds = type(kind) is str and re.fullmatch(r"[a-z_]{1,32}(:\d{1,4})?", kind) is not None
-    _require(holds and (index is None or (is_count(index) and ":" not in kind)), "a torch.device of no name")
+    is_valid = type(kind) is str and re.fullmatch(r"[a-z_]{1,32}(:\d{1,4})?", kind) is not None
+    _require(
+        is_valid and (index is None or (is_count(index) and ":" not in kind)), "a torch.device without a valid name"
+    )
     return devices.device(kind, index)
 
 
 def _no_instance(budget: Budget, *arguments: Any) -> Any:
-    raise CheckpointError("a tensor class called as PyTorch does not save it")
+    raise CheckpointError("a call of a tensor class, which PyTorch does not save")
 
 
 # ----------------------------------------------------------------------------------------------------------- tensors
 
 
 def _tensor(budget: Budget, storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
-    """Elements of a storage, `stride` elements apart; a view of it."""
+    """Return a strided view of a storage; strides are in elements."""
     _require(isinstance(storage, Tensor) and storage.ndim == 1, "a tensor without a storage")
-    _require(is_count(offset), "a tensor whose storage offset is no natural number")
+    _require(is_count(offset), "a tensor whose storage offset is not a natural number")
     for lengths in (size, stride):
-        holds = isinstance(lengths, tuple) and len(lengths) <= MAX_DIMENSIONS and all(map(is_count, lengths))
-        _require(holds, "a tensor whose size or stride is no tuple of natural numbers")
+        is_valid = isinstance(lengths, tuple) and len(lengths) <= MAX_DIMENSIONS and all(map(is_count, lengths))
+        _require(is_valid, "a tensor whose size or stride is not a tuple of natural numbers")
     _require(len(size) == len(stride), f"a tensor of {len(size)} dims with {len(stride)} strides")
     array, count = storage.array, prod(size)
-    _require(prod(max(n, 1) for n in size) * array.itemsize <= MAX_BYTES, "a tensor that no memory can hold")
+    _require(prod(max(n, 1) for n in size) * array.itemsize <= MAX_BYTES, "a tensor that exceeds all memory")
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     _require(not count or last < array.size, f"a tensor that reaches element {last} of a storage of {array.size}")
     return wrap(_view(array, offset, tuple(size), stride) if count else array[:0].reshape(size))
@@ -191,8 +194,8 @@ def _tensor_v2(
     hooks: Any,
     metadata: Any = None,
 ) -> Tensor:
-    made = _tensor(budget, storage, offset, size, stride)
-    return made.requires_grad_() if _may_require_grad(made, requires_grad) else made
+    tensor = _tensor(budget, storage, offset, size, stride)
+    return tensor.requires_grad_() if _may_require_grad(tensor, requires_grad) else tensor
 
 
 def _tensor_v3(
@@ -206,35 +209,35 @@ def _tensor_v3(
     dtype: Any,
     metadata: Any = None,
 ) -> Tensor:
-    # A bool has a class of storages of its own, where its bytes are checked.
+    # Bool tensors have their own storage class, which checks the bytes.
     _require(isinstance(dtype, Dtype) and dtype.category != 0, "a tensor without a dtype, or of bool over bytes")
-    _require(isinstance(storage, Tensor) and storage.dtype is dtypes.uint8, "a tensor over a storage of other elements")
+    _require(isinstance(storage, Tensor) and storage.dtype is dtypes.uint8, "a tensor over a storage of another dtype")
     array = storage.array
     _require(array.ndim == 1 and array.size % dtype.itemsize == 0, f"a storage of {array.size} bytes for {dtype}")
     return _tensor_v2(budget, wrap(_converted(budget, array, dtype)), offset, size, stride, requires_grad, hooks)
 
 
 def _converted(budget: Budget, array: Array, dtype: Dtype) -> Array:
-    """Bytes as elements of a dtype, which are made once."""
+    """Return bytes as elements of a dtype; each conversion is done once."""
     if type(array) is not np.ndarray:
         return array.view(dtype.storage)
-    place = (array.ctypes.data, array.size, dtype)
-    if place not in budget.converted:
+    key = (array.ctypes.data, array.size, dtype)
+    if key not in budget.converted:
         aligned = array.ctypes.data % dtype.itemsize == 0
         _require(aligned or budget.may_copy, "a part of a storage that is not aligned for its elements")
         budget.pay(0 if aligned else array.size)
-        budget.converted[place] = as_elements(array, dtype, "a storage")
-    return budget.converted[place]
+        budget.converted[key] = as_elements(array, dtype, "a storage")
+    return budget.converted[key]
 
 
-def _may_require_grad(made: Tensor, requires_grad: Any) -> bool:
-    _require(type(requires_grad) is bool, "a tensor that neither requires grad nor does not")
-    _require(not requires_grad or made.dtype.is_floating_point, f"a tensor of {made.dtype} that requires grad")
+def _may_require_grad(tensor: Tensor, requires_grad: Any) -> bool:
+    _require(type(requires_grad) is bool, "a tensor whose requires_grad is not a bool")
+    _require(not requires_grad or tensor.dtype.is_floating_point, f"a tensor of {tensor.dtype} that requires grad")
     return requires_grad
 
 
 def _parameter(budget: Budget, data: Any, requires_grad: Any, hooks: Any) -> Parameter:
-    _require(isinstance(data, Tensor), "a Parameter of no tensor")
+    _require(isinstance(data, Tensor), "a Parameter not built from a tensor")
     return Parameter(data, _may_require_grad(data, requires_grad))
 
 
@@ -243,20 +246,20 @@ def _parameter_with_state(budget: Budget, data: Any, requires_grad: Any, hooks: 
 
 
 def _from_type(budget: Budget, function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
-    """A tensor on which somebody has set attributes."""
+    """Return a tensor with saved attributes."""
     _require(
-        isinstance(function, Function) and function.name.startswith("torch._utils."), "a tensor made by no function"
+        isinstance(function, Function) and function.name.startswith("torch._utils."), "a tensor not built by a function"
     )
-    made = function(budget, arguments)
-    _require(isinstance(kind, Function) and kind.make is _no_instance, "a tensor of no class")
-    return _with_attributes(budget, made, state)
+    tensor = function(budget, arguments)
+    _require(isinstance(kind, Function) and kind.make is _no_instance, "a tensor without a class")
+    return _with_attributes(budget, tensor, state)
 
 
-def _with_attributes(budget: Budget, made: Tensor, state: Any) -> Tensor:
+def _with_attributes(budget: Budget, tensor: Tensor, state: Any) -> Tensor:
     budget.pay(ELEMENT * len(state) if type(state) is dict else 0)
-    _require(type(state) is dict and all(type(name) is str for name in state), "a tensor with a state that is no dict")
-    made.__dict__.update((k, v) for k, v in state.items() if k != "array" and not hasattr(type(made), k))
-    return made
+    _require(type(state) is dict and all(type(name) is str for name in state), "a tensor whose state is not a dict")
+    tensor.__dict__.update((k, v) for k, v in state.items() if k != "array" and not hasattr(type(tensor), k))
+    return tensor
 
 
 # ------------------------------------------------------------------------------------------------------------- NumPy
@@ -264,23 +267,23 @@ def _with_attributes(budget: Budget, made: Tensor, state: Any) -> Tensor:
 
 def _numpy_dtype(budget: Budget, name: Any, align: Any = False, copy: Any = False) -> np.dtype[Any]:
     match = _NUMPY_DTYPE.fullmatch(name) if type(name) is str and len(name) < 8 else None
-    _require(match is not None, "a NumPy dtype other than of plain little-endian numbers")
+    _require(match is not None, "a NumPy dtype other than plain little-endian numbers")
     try:
         return np.dtype(f"<{match[1]}" if match else "")
     except TypeError:
-        raise CheckpointError(f"a NumPy dtype that there is not: {name}") from None
+        raise CheckpointError(f"an unknown NumPy dtype: {name}") from None
 
 
 def _set_numpy_dtype(state: Any) -> None:
-    holds = type(state) is tuple and len(state) > 1 and type(state[1]) is str and state[1] in tuple("<|=")
-    _require(holds, "a NumPy dtype that is big-endian or has parts")
+    is_valid = type(state) is tuple and len(state) > 1 and type(state[1]) is str and state[1] in tuple("<|=")
+    _require(is_valid, "a NumPy dtype that is big-endian or structured")
 
 
 def _numpy_bytes(budget: Budget, dtype: Any, content: Any, count: int) -> bytes:
-    """`content`, which is that of `count` elements."""
-    _require(isinstance(dtype, np.dtype) and type(content) in (bytes, str), "NumPy's numbers without dtype or content")
-    raw = _encode(budget, content, "latin1") if type(content) is str else content  # Python 2 had strings for bytes
-    budget.pay(len(raw))  # for the copy that is made of it
+    """Return `content` as bytes, checked to be those of `count` elements."""
+    _require(isinstance(dtype, np.dtype) and type(content) in (bytes, str), "NumPy values without dtype or content")
+    raw = _encode(budget, content, "latin1") if type(content) is str else content  # Python 2 used strings for bytes
+    budget.pay(len(raw))  # for copying it
     _require(len(raw) == count * dtype.itemsize, f"{len(raw)} bytes for {count} elements of {dtype}")
     _require(dtype.kind != "b" or np.frombuffer(raw, np.uint8).max(initial=0) <= 1, "booleans other than 0 and 1")
     return raw
@@ -292,7 +295,7 @@ def _numpy_scalar(budget: Budget, dtype: Any, content: Any) -> Any:
 
 def _numpy_array(budget: Budget, kind: Any, shape: Any, code: Any) -> np.ndarray[Any, Any]:
     _require(kind is ArrayType, "a NumPy array of another class")
-    return np.empty(0, np.int8)  # the state that follows says what it is
+    return np.empty(0, np.int8)  # its content comes with the state that follows
 
 
 def _set_numpy_array(budget: Budget, array: np.ndarray[Any, Any], state: Any) -> None:
@@ -304,20 +307,20 @@ def _set_numpy_array(budget: Budget, array: np.ndarray[Any, Any], state: Any) ->
 
 
 def _numpy_from_buffer(budget: Budget, content: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray[Any, Any]:
-    """How protocol 5 spells an array."""
+    """Return an array as protocol 5 encodes it."""
     if type(content) is bytearray:
         budget.pay(len(content))
         content = bytes(content)
     raw = _numpy_content(budget, dtype, content, shape)
-    _require(type(order) is str and order in ("C", "F"), "a NumPy array in no order")
+    _require(type(order) is str and order in ("C", "F"), "a NumPy array without a valid order")
     return np.frombuffer(bytearray(raw), dtype).reshape(shape, order=order)
 
 
 def _numpy_content(budget: Budget, dtype: Any, content: Any, shape: Any) -> bytes:
-    holds = type(shape) is tuple and len(shape) <= MAX_DIMENSIONS and all(map(is_count, shape))
-    _require(holds, "a NumPy array without a shape")
+    is_valid = type(shape) is tuple and len(shape) <= MAX_DIMENSIONS and all(map(is_count, shape))
+    _require(is_valid, "a NumPy array without a shape")
     raw = _numpy_bytes(budget, dtype, content, prod(shape))
-    _require(prod(max(n, 1) for n in shape) * dtype.itemsize <= MAX_BYTES, "an array that no memory can hold")
+    _require(prod(max(n, 1) for n in shape) * dtype.itemsize <= MAX_BYTES, "an array that exceeds all memory")
     return raw
 
 
@@ -325,10 +328,10 @@ def _numpy_content(budget: Budget, dtype: Any, content: Any, shape: Any) -> byte
 
 
 def set_state(budget: Budget, target: Any, state: Any) -> None:
-    """What BUILD does in the pickles that are read: attributes of a state_dict, and NumPy's dtypes and arrays."""
+    """Implement the opcode BUILD: set attributes of a state_dict, or the state of a NumPy dtype or array."""
     if type(target) is OrderedDict:
         budget.pay(ELEMENT * len(state) if type(state) is dict else 0)
-        _require(type(state) is dict and all(type(name) is str for name in state), "attributes that are no dict")
+        _require(type(state) is dict and all(type(name) is str for name in state), "attributes that are not a dict")
         target.__dict__.update((name, value) for name, value in state.items() if not hasattr(OrderedDict, name))
     elif isinstance(target, np.dtype):
         _set_numpy_dtype(state)
@@ -360,7 +363,7 @@ FUNCTIONS = (
     Function("numpy.core.multiarray._reconstruct", _numpy_array, 3, 3),
     Function("numpy.core.numeric._frombuffer", _numpy_from_buffer, 4, 4),
     Function("numpy._core.numeric._frombuffer", _numpy_from_buffer, 4, 4),
-    Function("numpy._core.multiarray.scalar", _numpy_scalar, 2, 2),  # NumPy 2 moved them
+    Function("numpy._core.multiarray.scalar", _numpy_scalar, 2, 2),  # renamed in NumPy 2
     Function("numpy._core.multiarray._reconstruct", _numpy_array, 3, 3),
 )
 NAMES: dict[str, Any] = {

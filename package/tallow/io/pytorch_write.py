@@ -1,4 +1,4 @@
-"""Writing PyTorch's zip format, with what `torch.load(..., weights_only=True)` takes and nothing else."""
+"""Write PyTorch's zip format, with only what `torch.load(..., weights_only=True)` accepts."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tallow import devices
+from tallow.core.tensor import Tensor
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.io.atomic import atomic_write
-from tallow.io.pickler import Call, Global, Identity, Pickler
+from tallow.io.pickler import Call, Global, PersistentId, Pickler
 from tallow.io.pytorch_names import STORAGE_OF, UNTYPED
 from tallow.io.source import Path
 from tallow.io.zip_archive import ZipWriter
 from tallow.nn.parameter import Parameter
-from tallow.tensor import Tensor
 
 FOLDER = "archive"
 VERSION = b"3\n"
-ALIGNMENT = 64  # bytes; PyTorch's own
+ALIGNMENT = 64  # bytes, as in PyTorch
 
 
 def save(value: Any, target: Path | BinaryIO) -> None:
-    """Write tensors and plain containers of them. A path is replaced in one step at the end, or left as it was.
+    """Save tensors and plain containers. A path is replaced atomically at the end, or unchanged after an error.
 
-    Tensors that share memory share a storage, as in PyTorch: what lies between the elements of a strided view is
-    written with it. A tensor whose strides PyTorch cannot have (negative ones) is written as a copy. Attributes that
-    somebody has set on a tensor are not written.
+    Tensors that share memory share a storage, as in PyTorch: elements between those of a strided view are written with
+    it. A tensor whose strides PyTorch does not support (negative ones) is written as a copy. Attributes set on a tensor
+    are not written.
 
     Args:
-        target: a path, or a binary file that can seek.
+        target: a path, or a seekable binary file.
 
-    Raises:  ArgumentTypeError for what is neither tensor nor plain container; ArgumentError for tensors without data,
-        and for tensors that view the same memory as different dtypes
+    Raises:  ArgumentTypeError for values other than tensors and plain containers; ArgumentError for tensors without
+        data, and for tensors that view the same memory as different dtypes
     """
     plan = _Plan(value)
     pickle = Pickler(plan.tensor).dump(value)
@@ -54,12 +54,12 @@ def _write(pickle: bytes, plan: _Plan, file: BinaryIO) -> None:
         archive.add(f"{FOLDER}/version", VERSION)
 
 
-class _Piece:
-    """A tensor's array, and the bytes of memory from its first element to its last."""
+class _Span:
+    """A tensor's array, and the addresses of its first and last bytes."""
 
     def __init__(self, tensor: Tensor) -> None:
         if tensor.device.type == "meta":
-            raise ArgumentError("cannot save a tensor on device 'meta': it has no data", mend="load its weights first")
+            raise ArgumentError("cannot save a tensor on device 'meta': it has no data", hint="load its weights first")
         array = tensor.array
         if any(step < 0 or step % array.itemsize for step in array.strides) and array.size:
             array = devices.array_module(array).ascontiguousarray(array)
@@ -73,29 +73,31 @@ class _Piece:
 
 
 class _Storage:
-    """The memory under one tensor, or under several that overlap."""
+    """The memory of one tensor, or of several that overlap."""
 
-    def __init__(self, first: _Piece) -> None:
+    def __init__(self, first: _Span) -> None:
         self.first = first
         self.end = first.end
 
-    def take(self, piece: _Piece) -> bool:
-        """Whether `piece`, which begins no earlier than those before it, lies in this memory; if so, it is added."""
-        if piece.device != self.first.device or piece.begin >= self.end:
+    def try_add(self, span: _Span) -> bool:
+        """Add `span` if it overlaps this memory, and return whether it does. Spans must come in ascending order."""
+        if span.device != self.first.device or span.begin >= self.end:
             return False
-        if piece.dtype is not self.first.dtype or (piece.begin - self.first.begin) % piece.dtype.itemsize:
+        if span.dtype is not self.first.dtype or (span.begin - self.first.begin) % span.dtype.itemsize:
             raise ArgumentError(
-                f"cannot save tensors that view the same memory as {self.first.dtype} and as {piece.dtype}",
-                mend="clone() one of them first",
+                f"cannot save tensors that view the same memory as {self.first.dtype} and as {span.dtype}",
+                hint="clone() one of them first",
             )
-        self.end = max(self.end, piece.end)
+        self.end = max(self.end, span.end)
         return True
 
     @property
     def count(self) -> int:
+        """The number of elements."""
         return (self.end - self.first.begin) // self.first.dtype.itemsize
 
     def content(self) -> memoryview:
+        """Return the bytes of the storage."""
         if not self.count:
             return memoryview(b"")
         array = self.first.array
@@ -105,42 +107,42 @@ class _Storage:
 
 
 class _Plan:
-    """Which storages there are, and where in them each tensor of `value` lies."""
+    """The storages to write for `value`, and the position of each tensor in them."""
 
     def __init__(self, value: Any) -> None:
-        self._pieces: dict[int, _Piece] = {}
+        self._spans: dict[int, _Span] = {}
         Pickler(self._collect).dump(value)
         self.storages: list[_Storage] = []
         self._keys: dict[int, int] = {}
-        by_place = sorted(self._pieces.items(), key=lambda item: (str(item[1].device), item[1].begin))
-        for tensor_id, piece in by_place:
-            if not (self.storages and self.storages[-1].take(piece)):
-                self.storages.append(_Storage(piece))
+        by_address = sorted(self._spans.items(), key=lambda item: (str(item[1].device), item[1].begin))
+        for tensor_id, span in by_address:
+            if not (self.storages and self.storages[-1].try_add(span)):
+                self.storages.append(_Storage(span))
             self._keys[tensor_id] = len(self.storages) - 1
 
     def _collect(self, tensor: Tensor) -> Call:
-        self._pieces[id(tensor)] = _Piece(tensor)
+        self._spans[id(tensor)] = _Span(tensor)
         return Call((Global(("torch", "Tensor")),))
 
     def tensor(self, tensor: Tensor) -> Call:
-        """How a pickle makes `tensor`."""
+        """Return the call that rebuilds `tensor`."""
         hooks = Call((Global(("collections", "OrderedDict")),))
         is_parameter = isinstance(tensor, Parameter)
-        made = self._rebuild(tensor, tensor.requires_grad and not is_parameter, hooks)
+        rebuild = self._rebuild(tensor, tensor.requires_grad and not is_parameter, hooks)
         if is_parameter:
-            return Call((Global(("torch._utils", "_rebuild_parameter")), made, tensor.requires_grad, hooks))
-        return made
+            return Call((Global(("torch._utils", "_rebuild_parameter")), rebuild, tensor.requires_grad, hooks))
+        return rebuild
 
     def _rebuild(self, tensor: Tensor, requires_grad: bool, hooks: Call) -> Call:
-        piece, key = self._pieces[id(tensor)], self._keys[id(tensor)]
+        span, key = self._spans[id(tensor)], self._keys[id(tensor)]
         storage = self.storages[key]
-        name = STORAGE_OF.get(piece.dtype)
+        name = STORAGE_OF.get(span.dtype)
         typed = name is not None
         kind = Global(("torch", name)) if name else Global(("torch.storage", UNTYPED))
-        count = storage.count if typed else storage.count * piece.dtype.itemsize
-        identity = Identity(("storage", kind, str(key), str(piece.device), count))
-        offset = (piece.begin - storage.first.begin) // piece.dtype.itemsize
-        place = (identity, offset, piece.array.shape, piece.strides, requires_grad, hooks)
+        count = storage.count if typed else storage.count * span.dtype.itemsize
+        identity = PersistentId(("storage", kind, str(key), str(span.device), count))
+        offset = (span.begin - storage.first.begin) // span.dtype.itemsize
+        arguments = (identity, offset, span.array.shape, span.strides, requires_grad, hooks)
         if typed:
-            return Call((Global(("torch._utils", "_rebuild_tensor_v2")), *place))
-        return Call((Global(("torch._utils", "_rebuild_tensor_v3")), *place, piece.dtype))
+            return Call((Global(("torch._utils", "_rebuild_tensor_v2")), *arguments))
+        return Call((Global(("torch._utils", "_rebuild_tensor_v3")), *arguments, span.dtype))

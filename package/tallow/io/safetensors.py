@@ -1,12 +1,12 @@
-"""safetensors: named arrays in one file, read without copying.
+"""Read and write safetensors files: named arrays, read without copying.
 
     8 bytes     little-endian uint64 n, at most 100,000,000
     n bytes     UTF-8 JSON, first byte '{', padded with spaces: {"name": {"dtype": "F32", "shape": [2, 3],
                 "data_offsets": [begin, end]}, ...}, and optionally "__metadata__": {str: str}
-    the rest    the arrays, little-endian, row-major; offsets count from here; no gaps, no overlaps, nothing left over
+    the rest    the arrays, little-endian, row-major; offsets count from here; no gaps, no overlaps, no trailing bytes
 
-The reader is tallow's own on every platform. The `safetensors` package is not in every Pyodide, copies each array it
-reads into NumPy, and has no bfloat16 there; the tests hold this reader and writer to it, in what they accept as well.
+tallow uses its own reader on every platform. The `safetensors` package is not in every Pyodide release, copies each
+array into NumPy, and lacks bfloat16 there. Tests compare this reader and writer with it, including what they refuse.
 
 Source:  https://github.com/huggingface/safetensors/blob/v0.5.3/README.md#format
 """
@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.atomic import atomic_write
 from tallow.io.elements import as_elements
 from tallow.io.json_object import parse_object
 from tallow.io.source import Bytes, Path, Source, open_source
-from tallow.tensor import Tensor
 
 MAX_HEADER_BYTES = 100_000_000
 MAX_DEPTH = 3  # {"name": {"shape": [...]}}
-MAX_DIMENSIONS = 64  # NumPy's
+MAX_DIMENSIONS = 64  # as in NumPy
 
 DTYPES = {
     "F64": dtypes.float64,
@@ -50,7 +50,7 @@ DTYPES = {
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
-# Valid in a file and skipped over, though tallow has no such dtype. The four- and six-bit ones pack across bytes.
+# Valid in files, but not supported by tallow. The 4- and 6-bit dtypes are packed across bytes.
 FOREIGN_BITS = {"U64": 64, "C64": 64, "U16": 16}
 FOREIGN_BITS |= dict.fromkeys(["F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"], 8)
 FOREIGN_BITS |= {"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}
@@ -59,7 +59,7 @@ BITS = {name: 8 * dtype.itemsize for name, dtype in DTYPES.items()} | FOREIGN_BI
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """What the header says of one tensor: the format's dtype name, the shape, the byte range within the data."""
+    """The header entry of a tensor: the format's dtype name, the shape, the byte range within the data."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -68,34 +68,34 @@ class TensorInfo:
 
 
 def load(source: Source) -> dict[str, Tensor]:
-    """Every tensor of a file or buffer, by name. Views where alignment allows; a path is mapped, not read.
+    """Load every tensor of a file or buffer by name. Aligned tensors are views; a path is memory-mapped.
 
-    Raises:  CheckpointError when the file is truncated or malformed, or holds a dtype tallow does not have
+    Raises:  CheckpointError if the file is truncated or malformed, or contains an unsupported dtype
     """
     with safe_open(source) as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
 
 
 def save(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Write `tensors` to `path`, which is replaced in one step at the end, or left as it was on an error.
+    """Save `tensors` to `path`, which is replaced atomically at the end, or unchanged after an error.
 
-    Raises:  ArgumentTypeError for a value that is no Tensor; ArgumentError for the reserved name "__metadata__"
+    Raises:  ArgumentTypeError for a value that is not a Tensor; ArgumentError for the reserved name "__metadata__"
     """
     with atomic_write(path) as file:
         file.writelines(encode(tensors, metadata))
 
 
 def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> list[bytes | memoryview]:
-    """What `save` writes, in parts, for a file within another; the tensors' memory is not copied."""
+    """Return the parts of a safetensors file, without copying the tensors' memory."""
     header, arrays = _layout(tensors, metadata)
     return [len(header).to_bytes(8, "little") + header, *(array.data for array in arrays)]
 
 
 class safe_open:
-    """Read a file's header, and its tensors one at a time when asked.
+    """A reader of a file's header, and of its tensors one at a time.
 
     Attributes:
-        data_start: the byte of the file that the tensors' places count from.
+        data_start: position in the file that the tensors' offsets count from.
 
     Example:
         with safe_open("model.safetensors") as file:
@@ -111,41 +111,43 @@ class safe_open:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._data = self._data[:0]  # tensors handed out keep the mapping alive; the last one ends it
+        self._data = self._data[:0]  # returned tensors keep the mapping alive
 
     def keys(self) -> list[str]:
-        """The names, in the order of their data."""
+        """Return the names in the order of their data."""
         return list(self._infos)
 
     def __contains__(self, name: object) -> bool:
         return name in self._infos
 
     def metadata(self) -> dict[str, str]:
+        """Return the file's metadata."""
         return dict(self._metadata)
 
     def info(self, name: str) -> TensorInfo:
-        """Dtype, shape and place of a tensor, without touching its data."""
+        """Return the dtype, shape and byte range of a tensor without reading its data."""
         if name not in self._infos:
-            raise CheckpointError(f"{self.name} has no tensor {name!r}", mend="list the names with keys()")
+            raise CheckpointError(f"{self.name} has no tensor {name!r}", hint="list the names with keys()")
         return self._infos[name]
 
     def get_tensor(self, name: str) -> Tensor:
+        """Return a tensor; raises as `get_array` does."""
         return Tensor(self.get_array(name))
 
     def get_array(self, name: str) -> np.ndarray[Any, Any]:
-        """The array of a tensor: a view of the source, or a copy if it is not aligned there. BF16 comes as uint16.
+        """Return the array of a tensor: a view of the source, or a copy if unaligned. BF16 is returned as uint16.
 
-        Raises:  CheckpointError for an unknown name, a dtype tallow does not have, or a boolean that is not 0 or 1
+        Raises:  CheckpointError for an unknown name, an unsupported dtype, or a boolean that is not 0 or 1
         """
         info = self.info(name)
         if info.dtype not in DTYPES:
             raise CheckpointError(
-                f"{self.name}: tensor {name!r} has dtype {info.dtype}, which tallow does not have",
-                mend=f"convert it to one of {', '.join(DTYPES)}",
+                f"{self.name}: tensor {name!r} has dtype {info.dtype}, which tallow lacks",
+                hint=f"convert it to one of {', '.join(DTYPES)}",
             )
         raw = self._data[info.begin : info.end]
         if len(raw) != info.end - info.begin:
-            raise CheckpointError(f"{self.name} is closed", mend="read tensors inside the with block")
+            raise CheckpointError(f"{self.name} is closed", hint="read tensors inside the with block")
         elements = as_elements(raw, DTYPES[info.dtype], f"{self.name}: tensor {name!r}")
         try:
             return elements.reshape(info.shape)
@@ -154,23 +156,24 @@ class safe_open:
 
 
 def _parse(data: Bytes, name: str) -> tuple[dict[str, TensorInfo], dict[str, str], int]:
-    """Check a whole file against the format; the infos, the metadata, and where the data start."""
+    """Check a file and return its tensor infos, its metadata, and the position of the data."""
     if len(data) < 8:
-        raise CheckpointError(f"{name}: {len(data)} bytes are too few for a safetensors file", mend="fetch it again")
+        raise CheckpointError(f"{name}: {len(data)} bytes are too few for a safetensors file", hint="download it again")
     length = int.from_bytes(data[:8].tobytes(), "little")
     if length > MAX_HEADER_BYTES:
         raise CheckpointError(
-            f"{name}: header of {length} bytes, the format's limit is {MAX_HEADER_BYTES}",
-            mend="this is no safetensors file, or its first bytes are damaged",
+            f"{name}: header of {length} bytes, but the format's limit is {MAX_HEADER_BYTES}",
+            hint="this is not a safetensors file, or its first bytes are damaged",
         )
     if 8 + length > len(data):
         raise CheckpointError(
-            f"{name}: truncated: the header ends at byte {8 + length}, the file at {len(data)}", mend="fetch it again"
+            f"{name}: truncated: the header ends at byte {8 + length}, but the file has {len(data)} bytes",
+            hint="download it again",
         )
     header = data[8 : 8 + length].tobytes()
-    if header[:1].isspace():  # other JSON may begin with spaces; of a header the format says that it does not
+    if header[:1].isspace():  # the format forbids the leading spaces that JSON allows
         raise CheckpointError(
-            f"{name}: the header is not a JSON object: it starts with {header[:1]!r}", mend="fetch it again"
+            f"{name}: the header is not a JSON object: it starts with {header[:1]!r}", hint="download it again"
         )
     entries = parse_object(header, f"{name}: the header", MAX_DEPTH)
     metadata = _metadata(entries.pop("__metadata__", None), name)
@@ -207,14 +210,14 @@ def _info(key: str, value: Any, name: str) -> TensorInfo:
 
 
 def _counts(value: Any) -> bool:
-    """Whether this is a list of integers that fit an unsigned 64-bit integer; JSON's true is an int to Python."""
+    """Return whether `value` is a list of unsigned 64-bit integers; JSON's true is an int in Python."""
     if not isinstance(value, list) or not {*map(type, value)} <= {int}:
         return False
     return not value or (min(value) >= 0 and max(value) < 2**64)
 
 
 def _check_layout(infos: Mapping[str, TensorInfo], data_bytes: int, name: str) -> None:
-    """`infos`, ordered by offset, must tile the data exactly."""
+    """Check that `infos`, ordered by offset, cover the data exactly."""
     edges = [("the data", 0, 0), *((key, info.begin, info.end) for key, info in infos.items())]
     for (before, _, end), (key, begin, _) in pairwise(edges):
         if begin != end:
@@ -225,25 +228,25 @@ def _check_layout(infos: Mapping[str, TensorInfo], data_bytes: int, name: str) -
     if edges[-1][2] != data_bytes:
         fault = "truncated" if edges[-1][2] > data_bytes else "oversized"
         raise CheckpointError(
-            f"{name}: {fault}: the tensors end at byte {edges[-1][2]} of the data, the file at {data_bytes}",
-            mend="fetch it again",
+            f"{name}: {fault}: the tensors end at byte {edges[-1][2]} of the data, which has {data_bytes} bytes",
+            hint="download it again",
         )
 
 
 def _layout(
     tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None
 ) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
-    """The header and the arrays in file order: wide items first, so that every array is aligned; then by name."""
+    """Return the header and the arrays in file order: by item size, descending, for alignment; then by name."""
     header: dict[str, Any] = {}
     if metadata:
         if not all(isinstance(text, str) for pair in metadata.items() for text in pair):
-            raise ArgumentTypeError("safetensors metadata maps strings to strings", mend="json.dumps other values")
+            raise ArgumentTypeError("safetensors metadata maps strings to strings", hint="json.dumps other values")
         header["__metadata__"] = dict(metadata)
     arrays, end = [], 0
     for name, tensor in sorted(tensors.items(), key=lambda item: (-_itemsize(*item), item[0])):
         if name == "__metadata__":
             raise ArgumentError(
-                "a tensor cannot be named '__metadata__'", mend="rename it; the format reserves the name"
+                "a tensor cannot be named '__metadata__'", hint="rename it; the format reserves the name"
             )
         array = np.ascontiguousarray(tensor.detach().cpu().array)
         begin, end = end, end + array.nbytes
@@ -252,13 +255,13 @@ def _layout(
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
     text += b" " * (-len(text) % 8)
     if len(text) > MAX_HEADER_BYTES:
-        raise ArgumentError(f"the header takes {len(text)} bytes, the format's limit is {MAX_HEADER_BYTES}")
+        raise ArgumentError(f"the header takes {len(text)} bytes, but the format's limit is {MAX_HEADER_BYTES}")
     return text, arrays
 
 
 def _itemsize(name: str, tensor: Tensor) -> int:
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(
-            f"{name!r} is {type(tensor).__name__}, not a Tensor", mend="wrap it: tl.from_numpy(array)"
+            f"{name!r} is {type(tensor).__name__}, not a Tensor", hint="wrap it: tl.from_numpy(array)"
         )
     return tensor.dtype.itemsize

@@ -1,10 +1,10 @@
-"""A reader of pickles that runs nothing.
+"""Read pickles without running code.
 
-A pickle is a program for a small stack machine, and Python's own machine imports and calls whatever the program names.
-This one knows a closed list of names, calls only the functions that stand for them, and makes only numbers, strings,
-bytes, lists, tuples, dicts and sets besides. Its other duties: time and memory are in proportion to the pickle's own
-length, by the argument in `pickle_budget`; no value is hashed, compared or printed that could take exponential time for
-it; and none nests so deep that freeing it could take more stack than there is.
+A pickle is a program for a small stack machine; Python's own machine imports and calls whatever the program names. This
+one knows a closed list of names, calls only their implementations, and otherwise builds only numbers, strings, bytes,
+lists, tuples, dicts and sets. It also bounds resources: time and memory are proportional to the pickle's length (see
+`pickle_budget`); no value is hashed, compared or printed if that could take exponential time; and no value nests so
+deeply that freeing it could overflow the stack.
 
 Source:  https://github.com/python/cpython/blob/v3.13.0/Lib/pickletools.py, the opcodes of protocols 2 to 5
 """
@@ -18,82 +18,82 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import CheckpointError
-from tallow.io.pickle_budget import Budget, Crowd
-from tallow.tensor import Tensor
+from tallow.io.pickle_budget import Budget, KeyGuard
 
 MAX_PROTOCOL = 5
 MAX_NAME_BYTES = 1000
 MAX_NESTING = 500
-MAX_INTEGER_BYTES = 255  # LONG1 counts them in a byte; PyTorch reads nothing longer
-HOLDERS = (list, dict, set, Tensor)  # what a function may make of values that nest; a tensor, in its attributes
-MEND_NAMES = "in PyTorch, save tensors and plain containers only: torch.save(model.state_dict(), path)"
+MAX_INTEGER_BYTES = 255  # the length in LONG1 is one byte; PyTorch reads no longer ones
+NESTING_TYPES = (list, dict, set, Tensor)  # results of functions that may contain others; tensors in attributes
+NAMES_HINT = "in PyTorch, save tensors and plain containers only: torch.save(model.state_dict(), path)"
 
 _INTEGERS = {name: struct.Struct("<" + name) for name in "BHIiQ"}
 _DOUBLE = struct.Struct(">d")
-_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}  # of Python 2, whose names protocol 2 keeps
+_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}  # names in Python 2, which protocol 2 uses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """What a pickle may call: `make`, with between `fewest` and `most` arguments, whose types it checks itself.
+    """A function that a pickle may call: `make`, with `min_arguments` to `max_arguments` arguments, which it checks.
 
-    Before them `make` gets the budget, out of which it pays for whatever it does with arguments of any length.
+    The first argument of `make` is the budget, from which it pays for work on arguments of any length.
     """
 
     name: str
     make: Callable[..., Any]
-    fewest: int
-    most: int
+    min_arguments: int
+    max_arguments: int
 
     def __call__(self, budget: Budget, arguments: Any) -> Any:
-        if type(arguments) is not tuple or not self.fewest <= len(arguments) <= self.most:
-            raise CheckpointError(f"{self.name} is called with other arguments than PyTorch calls it with")
+        if type(arguments) is not tuple or not self.min_arguments <= len(arguments) <= self.max_arguments:
+            raise CheckpointError(f"{self.name} is called with unexpected arguments")
         return self.make(budget, *arguments)
 
 
 class Nesting:
-    """Keeps what a pickle makes from nesting deeper than `limit`: Python frees nested values by recursion, and in WASM
-    the stack is too short for that.
+    """Limit on the nesting depth of values: Python frees nested values by recursion, for which the stack in WASM is too
+    small.
 
-    To know the depth of a value when it is made, what it holds must be finished: a value that another holds already may
-    not be filled, so values that hold themselves are refused.
+    The depth of a value is computed when it is filled. A value that is already inside another must not be filled again,
+    so values that contain themselves are refused.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._depths: dict[int, int] = {}  # the id of a value -> how deep it nests
-        self._held: set[int] = set()  # the ids of the values that are in others
-        self._alive: list[Any] = []  # so that no other value takes over an id
+        self._depths: dict[int, int] = {}  # id of a value -> its depth
+        self._contained: set[int] = set()  # ids of values inside others
+        self._alive: list[Any] = []  # keeps values alive, so that ids stay unique
 
-    def fill(self, holder: Any, items: Iterable[Any]) -> None:
-        """Note that `holder` holds `items`, before it does. Raises CheckpointError if it must not."""
-        own = id(holder)
+    def fill(self, container: Any, items: Iterable[Any]) -> None:
+        """Record that `items` are about to be added to `container`.  Raises: CheckpointError if that is not allowed"""
+        own = id(container)
         self._depths.setdefault(own, 1)
         inside = [id(item) for item in items if id(item) in self._depths]
-        if own in self._held or own in inside:
-            raise CheckpointError("it changes a value that another holds; values that hold themselves are not read")
+        if own in self._contained or own in inside:
+            raise CheckpointError("it changes a value inside another; values that contain themselves are not supported")
         depth = max((self._depths[item] + 1 for item in inside), default=1)
         if depth > self._limit:
-            raise CheckpointError(f"values nested more than {self._limit} deep")
+            raise CheckpointError(f"values nested more than {self._limit} levels deep")
         self._depths[own] = max(depth, self._depths[own])
-        self._held.update(inside)
-        self._alive.append(holder)
+        self._contained.update(inside)
+        self._alive.append(container)
 
 
 class Unpickler:
-    """One pickle out of `data`.
+    """Reader of one pickle in `data`.
 
     Args:
-        data: bytes that hold a pickle at `position`, and maybe more after it.
-        name: what is read, for error messages.
-        names: what the pickle may name, "module.name" to the value that takes its place; see `Function`.
-        persistent: makes what a persistent id stands for.
-        state: applies a saved state to an object just made, and pays for it.
-        budget: what is paid out of; another one for each pickle, where its storages do not count.
-        encoding: of the strings of Python 2, which may be text or bytes; "latin-1" keeps either.
+        data: bytes that contain a pickle at `position`, possibly with more after it.
+        name: description of the source, for error messages.
+        names: names that the pickle may use, "module.name", and their values; see `Function`.
+        persistent: returns the object of a persistent id.
+        state: applies a saved state to a new object, and pays for it.
+        budget: the budget to pay from; by default a new one without storages.
+        encoding: encoding of Python 2 strings, which may be text or bytes; "latin-1" preserves both.
 
-    After `load`, `position` is where the pickle ended.
+    After `load`, `position` is the end of the pickle.
     """
 
     def __init__(
@@ -115,37 +115,38 @@ class Unpickler:
         self._persistent = persistent
         self._state = state
         self._stack: list[Any] = []
-        self._marked: list[list[Any]] = []  # the stacks below each mark
+        self._marks: list[list[Any]] = []  # the stack below each mark
         self._memo: dict[int, Any] = {}
-        self._secret = random.getrandbits(60)  # where in the memo's table an index falls is nothing a file can choose
+        self._secret = random.getrandbits(60)  # a file cannot choose hash collisions in the memo
         self._nesting = Nesting(MAX_NESTING)
-        self._crowds: dict[int, Crowd] = {}  # by the ids of dicts and sets, which `_nesting` keeps alive
+        self._guards: dict[int, KeyGuard] = {}  # by id of dicts and sets, which `_nesting` keeps alive
         self._start = position
         self._budget = budget or Budget()
 
     def load(self) -> Any:
-        """The object. Raises CheckpointError for a malformed pickle, or one that asks for more than is read here."""
+        """Return the object.  Raises: CheckpointError for a malformed pickle, or one that uses unsupported features"""
         while True:
             opcode = self._integer("B")
             if opcode == STOP:
                 break
             run = OPCODES.get(opcode)
             if run is None:
-                raise self.error(f"instruction {bytes([opcode])!r} is not one that is read", MEND_NAMES)
+                raise self.error(f"instruction {bytes([opcode])!r} is not supported", NAMES_HINT)
             run(self)
-        if len(self._stack) != 1 or self._marked:
-            raise self.error("it ends with something left over, or nothing made")
+        if len(self._stack) != 1 or self._marks:
+            raise self.error("it does not end with exactly one value")
         return self._stack[0]
 
-    def error(self, message: str, mend: str | None = None) -> CheckpointError:
-        return CheckpointError(f"{self._name}, byte {self.position} of the pickle: {message}", mend)
+    def error(self, message: str, hint: str | None = None) -> CheckpointError:
+        """Return an error that names the position in the pickle."""
+        return CheckpointError(f"{self._name}, byte {self.position} of the pickle: {message}", hint)
 
-    # --------------------------------------------------------------------------------------------- what is read from
+    # ------------------------------------------------------------------------------------------------------ input
 
     def _bytes(self, count: int) -> memoryview:
         end = self.position + count
         if end > len(self._data):
-            raise self.error(f"truncated: {count} bytes are needed", "fetch it again")
+            raise self.error(f"truncated: {count} bytes are needed", "download it again")
         chunk = self._data[self.position : end]
         self.position = end
         return chunk
@@ -173,20 +174,20 @@ class Unpickler:
 
     def _pop(self) -> Any:
         if not self._stack:
-            raise self.error("it takes a value where there is none")
+            raise self.error("it takes a value from an empty stack")
         return self._stack.pop()
 
     def _pop_many(self, count: int) -> list[Any]:
         return [self._pop() for _ in range(count)][::-1]
 
     def _pop_to_mark(self) -> list[Any]:
-        if not self._marked:
-            raise self.error("it goes back to a mark where there is none")
-        above, self._stack = self._stack, self._marked.pop()
+        if not self._marks:
+            raise self.error("it returns to a mark that does not exist")
+        above, self._stack = self._stack, self._marks.pop()
         return above
 
     def _target(self, *types: type) -> Any:
-        """What to fill: the value on top of the stack, if it is exactly one of `types`."""
+        """Return the value on top of the stack, which must be exactly one of `types`."""
         target = self._stack[-1] if self._stack else None
         if type(target) not in types:
             raise self.error(f"it fills a {type(target).__name__} as if it were a {types[0].__name__}")
@@ -199,21 +200,21 @@ class Unpickler:
         self._pop_to_mark()
 
     def _mark(self) -> None:
-        self._marked.append(self._stack)
+        self._marks.append(self._stack)
         self._stack = []
 
     def _protocol(self) -> None:
         if (protocol := self._integer("B")) > MAX_PROTOCOL:
-            raise self.error(f"protocol {protocol}; the highest there is is {MAX_PROTOCOL}")
+            raise self.error(f"protocol {protocol}; the highest is {MAX_PROTOCOL}")
 
     def _frame(self) -> None:
-        self._bytes(8)  # how far a reader may read ahead
+        self._bytes(8)  # the length to read ahead, which is not needed
 
-    def _fill(self, holder: Any, items: Iterable[Any]) -> None:
-        self._located(self._nesting.fill, holder, items)
+    def _fill(self, container: Any, items: Iterable[Any]) -> None:
+        self._located(self._nesting.fill, container, items)
 
     def _push_container(self, value: list[Any] | tuple[Any, ...] | dict[Any, Any] | set[Any]) -> None:
-        if type(value) is not tuple or value:  # there is one empty tuple only, held by many
+        if type(value) is not tuple or value:  # the empty tuple is a singleton, contained in many values
             self._fill(value, value)
         self._push(value)
 
@@ -234,60 +235,60 @@ class Unpickler:
         for key, value in zip(self._keys(target, pairs[::2]), pairs[1::2], strict=True):
             target[key] = value
 
-    def _keys(self, holder: Any, keys: list[Any]) -> list[Any]:
-        """The keys, which may all go into the dict or set."""
-        crowd = self._crowds.setdefault(id(holder), Crowd())
-        return self._located(self._paid_keys, crowd, keys)
+    def _keys(self, container: Any, keys: list[Any]) -> list[Any]:
+        """Return the keys after checking that the dict or set may get them."""
+        guard = self._guards.setdefault(id(container), KeyGuard())
+        return self._located(self._paid_keys, guard, keys)
 
-    def _paid_keys(self, crowd: Crowd, keys: list[Any]) -> list[Any]:
+    def _paid_keys(self, guard: KeyGuard, keys: list[Any]) -> list[Any]:
         self._budget.read(self.position - self._start)
-        admitted = [crowd.admit(key) for key in keys]
+        admitted = [guard.admit(key) for key in keys]
         self._budget.pay_keys(admitted)
         return admitted
 
     def _remember(self, index: int) -> None:
         if not self._stack:
-            raise self.error("it remembers a value where there is none")
+            raise self.error("it stores a value from an empty stack")
         self._memo[index ^ self._secret] = self._stack[-1]
 
     def _recall(self, index: int) -> None:
-        if (place := index ^ self._secret) not in self._memo:
-            raise self.error(f"it recalls value {index}, which it has not remembered")
-        self._push(self._memo[place])
+        if (key := index ^ self._secret) not in self._memo:
+            raise self.error(f"it loads value {index}, which it has not stored")
+        self._push(self._memo[key])
 
     def _long(self) -> None:
         count = self._integer("B")
         self._push(int.from_bytes(self._bytes(count), "little", signed=True))
 
-    def _named(self, module: str, name: str) -> None:
+    def _push_name(self, module: str, name: str) -> None:
         full = f"{_MODULES.get(module, module)}.{name}"
         if full not in self._names:
             raise self.error(
-                f"it asks for {full!r}, which is refused: tensors and plain containers are read", MEND_NAMES
+                f"it names {full!r}, which is refused: only tensors and plain containers are supported", NAMES_HINT
             )
         self._push(self._names[full])
 
-    def _named_on_stack(self) -> None:
+    def _push_name_from_stack(self) -> None:
         module, name = self._pop_many(2)
         if type(module) is not str or type(name) is not str:
-            raise self.error("a name that is no string")
-        self._named(module[:MAX_NAME_BYTES], name[:MAX_NAME_BYTES])
+            raise self.error("a name that is not a string")
+        self._push_name(module[:MAX_NAME_BYTES], name[:MAX_NAME_BYTES])
 
     def _call(self) -> None:
         function, arguments = self._pop_many(2)
         if not isinstance(function, Function):
             raise self.error(f"it calls a {type(function).__name__}")
         self._budget.read(self.position - self._start)
-        made = self._located(function, self._budget, arguments)
-        if isinstance(made, HOLDERS):
-            self._fill(made, (arguments,))
-        self._push(made)
+        result = self._located(function, self._budget, arguments)
+        if isinstance(result, NESTING_TYPES):
+            self._fill(result, (arguments,))
+        self._push(result)
 
     def _persist(self) -> None:
         self._push(self._located(self._persistent, self._pop()))
 
     def _located(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call, and let an error say where in the pickle it came up."""
+        """Call a function; its errors name the position in the pickle."""
         try:
             return function(*arguments)
         except CheckpointError as error:
@@ -296,9 +297,9 @@ class Unpickler:
     def _build(self) -> None:
         state = self._pop()
         if not self._stack:
-            raise self.error("it sets the state of nothing")
+            raise self.error("it sets a state with an empty stack")
         self._budget.read(self.position - self._start)
-        if isinstance(self._stack[-1], HOLDERS):
+        if isinstance(self._stack[-1], NESTING_TYPES):
             self._fill(self._stack[-1], (state,))
         self._located(self._state, self._budget, self._stack[-1], state)
 
@@ -347,10 +348,10 @@ OPCODES: dict[int, Callable[[Unpickler], None]] = {
     0x94: lambda u: u._remember(len(u._memo)),  # MEMOIZE
     ord("h"): lambda u: u._recall(u._integer("B")),
     ord("j"): lambda u: u._recall(u._integer("I")),
-    ord("c"): lambda u: u._named(u._line(), u._line()),
-    0x93: U._named_on_stack,
+    ord("c"): lambda u: u._push_name(u._line(), u._line()),
+    0x93: U._push_name_from_stack,
     ord("R"): U._call,
-    0x81: U._call,  # NEWOBJ calls a class, as REDUCE does
+    0x81: U._call,  # NEWOBJ calls a class like REDUCE
     ord("b"): U._build,
     ord("Q"): U._persist,
 }

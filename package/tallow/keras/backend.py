@@ -1,4 +1,4 @@
-"""`keras.backend`, as older programs use it."""
+"""`keras.backend`, for older programs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tallow.keras.config import (
     set_floatx,
     set_image_data_format,
 )
-from tallow.keras.dtype_policies import named, standardize_dtype
+from tallow.keras.dtype_policies import find_dtype, standardize_dtype
 from tallow.keras.naming import clear_session
 from tallow.keras.symbolic import KerasTensor
 
 
 def is_float_dtype(dtype: Any) -> bool:
-    """Whether a dtype, or its name, is a floating one."""
-    return named(standardize_dtype(dtype)).is_floating_point
+    """Return whether a dtype, or its name, is floating-point."""
+    return find_dtype(standardize_dtype(dtype)).is_floating_point
 
 
 def is_int_dtype(dtype: Any) -> bool:
-    """Whether a dtype, or its name, is an integer one."""
+    """Return whether a dtype, or its name, is an integer."""
     return standardize_dtype(dtype).lstrip("u").startswith("int")
 
 
 def is_keras_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor without values, of a model that is being described."""
+    """Return whether `x` is a symbolic tensor."""
     return isinstance(x, KerasTensor)
 
 

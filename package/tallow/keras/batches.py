@@ -1,4 +1,4 @@
-"""From what a user gives to `fit` to batches of (x, y, sample_weight), each a tensor or a structure of tensors."""
+"""Convert the data passed to `fit` to batches of (x, y, sample_weight), each a tensor or a structure of tensors."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
+from tallow.core.tensor import Tensor, wrap
 from tallow.data import DataLoader, Dataset, IterableDataset
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError
-from tallow.keras.py_dataset import PyDataset, Walk
+from tallow.keras.py_dataset import PyDataset, PyDatasetBatches
 from tallow.keras.settings import max_steps_per_epoch
 from tallow.keras.structure import flatten, map_structure
 from tallow.random import default_generator
-from tallow.tensor import Tensor, wrap
 
 Batch = tuple[Any, Any, Any]
 DEFAULT_SIZE = 32
 
 
 class ArrayBatches:
-    """Batches of rows of arrays that have the same length.
+    """Batches of rows of arrays of the same length.
 
     Args:
-        batch_size: rows of a batch; the last may have fewer.
-        shuffle: take the rows in a new order each time: True, or "batch" to keep those of a batch together.
+        batch_size: the number of rows per batch; the last batch may have fewer.
+        shuffle: use a new order of rows each time: True, or "batch" to shuffle only the order of the batches.
     """
 
     def __init__(self, x: Any, y: Any, sample_weight: Any, batch_size: int, shuffle: bool | str = False) -> None:
         if not isinstance(batch_size, int | np.integer) or batch_size < 1:
-            raise ArgumentError(f"batch_size must be an integer, 1 or more, not {batch_size!r}")
+            raise ArgumentError(f"batch_size must be an integer of at least 1, not {batch_size!r}")
         self._data = (x, y, sample_weight)
         self._rows = row_count(x, y, sample_weight)
         self._size = batch_size
@@ -44,17 +44,18 @@ class ArrayBatches:
         return ceil(self._rows / self._size)
 
     def __iter__(self) -> Iterator[Batch]:
-        for rows in self._places():
+        for rows in self._row_indices():
             yield self._batch(rows)
 
     def first(self) -> Batch:
+        """Return the first batch."""
         return self._batch(slice(0, self._size))
 
     def _batch(self, rows: Any) -> Batch:
         x, y, sample_weight = map_structure(lambda array: _take(array, rows), self._data)
         return x, y, sample_weight
 
-    def _places(self) -> Iterator[Any]:
+    def _row_indices(self) -> Iterator[Any]:
         starts = range(0, self._rows, self._size)
         if not self._shuffle:
             yield from (slice(start, start + self._size) for start in starts)
@@ -67,41 +68,41 @@ class ArrayBatches:
 
 
 class IterableBatches:
-    """Batches that something else makes: an iterable, such as a DataLoader, of x, (x, y) or (x, y, sample_weight)."""
+    """Batches from an iterable, such as a DataLoader, of x, (x, y) or (x, y, sample_weight)."""
 
     def __init__(self, source: Iterable[Any], class_weight: Mapping[int, float] | None = None) -> None:
         self._source = source
         self._class_weight = class_weight
-        self._begun: Iterator[Any] | None = None  # with `_ahead` taken from it
-        self._ahead: list[Batch] = []
+        self._iterator: Iterator[Any] | None = None  # an iterator from which the batches in `_queue` were taken
+        self._queue: list[Batch] = []
 
     def __len__(self) -> int:
-        """The number of batches; 0 if it is not known."""
+        """Return the number of batches; 0 if it is unknown."""
         try:
             return len(self._source)  # type: ignore[arg-type]
         except TypeError:
             return 0
 
     def __iter__(self) -> Iterator[Batch]:
-        begun, self._begun = self._begun or iter(self._source), None
-        while self._ahead:
-            yield self._ahead.pop()
-        for item in begun:
+        iterator, self._iterator = self._iterator or iter(self._source), None
+        while self._queue:
+            yield self._queue.pop()
+        for item in iterator:
             yield self._batch(item)
 
     def first(self) -> Batch:
-        """The batch that comes next, which still comes.
+        """Return the next batch without consuming it.
 
         Raises:  ArgumentError if there is none
         """
-        if not self._ahead:
-            self._begun = iter(self._source)
-            for item in self._begun:
-                self._ahead.append(self._batch(item))
+        if not self._queue:
+            self._iterator = iter(self._source)
+            for item in self._iterator:
+                self._queue.append(self._batch(item))
                 break
             else:
-                raise _nothing()
-        return self._ahead[0]
+                raise _no_batches_error()
+        return self._queue[0]
 
     def _batch(self, item: Any) -> Batch:
         x, y, sample_weight = as_arrays(*unpack_x_y_sample_weight(item))
@@ -124,34 +125,34 @@ def batches(
     shuffle: bool | str = False,
     class_weight: Mapping[int, float] | None = None,
 ) -> Batches:
-    """The batches of what was given to `fit`, `evaluate` or `predict`.
+    """Return the batches of the data passed to `fit`, `evaluate` or `predict`.
 
     Args:
         x: an array or tensor, lists of numbers, or a list or dict of these for a model with several inputs; or a
-            `tallow.data.Dataset`; or a `keras.utils.PyDataset` or an iterable of batches. All but the first have the
-            targets and the weights too.
+            `tallow.data.Dataset`, a `keras.utils.PyDataset` or an iterable of batches, which also contain the targets
+            and weights.
 
-    Raises:  ArgumentError for lengths that differ, or data without a row; DtypeError for what is no number
+    Raises:  ArgumentError for different lengths, or data without a row; DtypeError for data that is not numeric
     """
     if class_weight is not None and sample_weight is not None:
-        raise ArgumentError("give class_weight or sample_weight, not both")
+        raise ArgumentError("class_weight and sample_weight are both set; pass only one of them")
     if isinstance(x, PyDataset):
-        x = Walk(x, bool(shuffle))
+        x = PyDatasetBatches(x, bool(shuffle))
     elif isinstance(x, Dataset):
         shuffled = bool(shuffle) and not isinstance(x, IterableDataset)
         x, batch_size = DataLoader(x, batch_size or DEFAULT_SIZE, shuffled), None
     if is_iterable_of_batches(x):
-        for name, given in (("y", y), ("sample_weight", sample_weight), ("batch_size", batch_size)):
-            if given is not None:
+        for name, value in (("y", y), ("sample_weight", sample_weight), ("batch_size", batch_size)):
+            if value is not None:
                 raise ArgumentError(
-                    f"{name} was given, and x is a {type(x).__name__}, which yields batches itself",
-                    mend="let it yield (x, y) or (x, y, sample_weight), in batches",
+                    f"{name} cannot be set if x is a {type(x).__name__}, which yields batches",
+                    hint="make x yield batches of (x, y) or (x, y, sample_weight)",
                 )
         return IterableBatches(x, class_weight)
     x, y, sample_weight = as_arrays(x, y, sample_weight)
     rows = row_count(x, y, sample_weight)
     if not rows:
-        raise ArgumentError("the data has no sample: its arrays have length 0")
+        raise ArgumentError("the data is empty: its arrays have length 0")
     if class_weight is not None:
         sample_weight = class_weights(y, class_weight)
     if batch_size is None:
@@ -160,80 +161,81 @@ def batches(
 
 
 def validation_batches(data: Any, batch_size: int | None, steps: int | None) -> Batches:
-    """The batches of `validation_data`: (x, y), (x, y, sample_weight), or anything that `batches` takes as x."""
+    """Return the batches of `validation_data`: (x, y), (x, y, sample_weight), or any `x` of `batches`."""
     x, y, sample_weight = unpack_x_y_sample_weight(data)
     has_batches = is_iterable_of_batches(x) and not isinstance(x, Dataset)
     return batches(x, y, sample_weight, batch_size=None if has_batches else batch_size, steps=steps)
 
 
-def _limited(steps: int | None, known: int) -> int | None:
-    """So many batches, or fewer where there is a limit; `known` is how many there are, 0 if that is not known."""
+def _limit_steps(steps: int | None, available: int) -> int | None:
+    """Apply the setting max_steps_per_epoch; `available` is the number of batches, 0 if it is unknown."""
     limit = max_steps_per_epoch()
-    if limit is None or limit >= (steps or known or limit + 1):
+    if limit is None or limit >= (steps or available or limit + 1):
         return steps
     warnings.warn(f"the setting max_steps_per_epoch limits an epoch to {limit} batches", stacklevel=4)
     return limit
 
 
 class Epochs:
-    """Batches in portions of an epoch: all of them, or so many, going on where the last epoch ended.
+    """Batches grouped into epochs: all batches, or a fixed number of steps, continuing where the last epoch ended.
 
     Attributes:
-        steps: batches of an epoch; None if that is not known before the end of the first.
+        steps: the number of batches per epoch; None if it is unknown before the end of the first.
     """
 
     def __init__(self, source: Batches, steps: int | None = None) -> None:
         self.source = source
-        steps = _limited(steps, len(source))
-        self._portion = steps
+        steps = _limit_steps(steps, len(source))
+        self._epoch_steps = steps
         self.steps = steps or len(source) or None
-        self._begun: Iterator[Batch] | None = None
+        self._iterator: Iterator[Batch] | None = None
 
     def restart(self) -> None:
-        """Begin the data anew in the next epoch, if it can be."""
-        self._begun = None
+        """Start from the beginning of the data in the next epoch, if possible."""
+        self._iterator = None
 
     def epoch(self) -> Iterator[Batch]:
-        """The batches of the next epoch. Fewer than there should be is a warning, none at all an error."""
-        if self._portion is None:
-            yield from self._whole()
+        """Yield the batches of the next epoch. Too few batches are a warning, none at all an error."""
+        if self._epoch_steps is None:
+            yield from self._all_batches()
             return
-        taken = 0
-        for _ in range(2):  # what the last epoch left may be nothing; then the data begins again
-            self._begun = iter(self.source) if self._begun is None else self._begun
-            for batch in islice(self._begun, self._portion):
-                taken += 1
+        count = 0
+        for _ in range(2):  # the iterator of the last epoch may be exhausted; then the data starts again
+            self._iterator = iter(self.source) if self._iterator is None else self._iterator
+            for batch in islice(self._iterator, self._epoch_steps):
+                count += 1
                 yield batch
-            if taken:
+            if count:
                 break
-            self._begun = None
-        if not taken:
-            raise _nothing()
-        if taken < self._portion:
-            self._begun = None
-            warnings.warn(f"the data ran out after {taken} of the {self._portion} steps of an epoch", stacklevel=3)
+            self._iterator = None
+        if not count:
+            raise _no_batches_error()
+        if count < self._epoch_steps:
+            self._iterator = None
+            warnings.warn(f"the data ran out after {count} of the {self._epoch_steps} steps of an epoch", stacklevel=3)
 
-    def _whole(self) -> Iterator[Batch]:
+    def _all_batches(self) -> Iterator[Batch]:
         count = 0
         for batch in self.source:
             count += 1
             yield batch
         if not count:
-            raise _nothing()
+            raise _no_batches_error()
         self.steps = count
 
 
-def _nothing() -> ArgumentError:
+def _no_batches_error() -> ArgumentError:
     return ArgumentError(
-        "the data gave no batch",
-        mend="a generator can be walked through once: pass steps_per_epoch, or what can be iterated over again",
+        "the data has no batches",
+        hint="a generator can be iterated once: pass steps_per_epoch, or an iterable that can be restarted",
     )
 
 
-# --------------------------------------------------------------------------------------- arrays, and structures of them
+# -------------------------------------------------------------------------------------- arrays and structures of them
 
 
 def is_iterable_of_batches(x: Any) -> bool:
+    """Return whether `x` yields batches, unlike arrays, lists and dicts."""
     return (
         (hasattr(x, "__iter__") or isinstance(x, PyDataset))
         and not isinstance(x, Tensor | list | tuple | dict | str)
@@ -243,7 +245,7 @@ def is_iterable_of_batches(x: Any) -> bool:
 
 
 def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
-    """What `unpack_x_y_sample_weight` takes apart: (x, y, sample_weight), (x, y), or x, in a tuple if it is a list."""
+    """Return (x, y, sample_weight), (x, y), or x, which is put in a tuple if it is a list."""
     if sample_weight is not None:
         return x, y, sample_weight
     if y is not None:
@@ -252,25 +254,25 @@ def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> 
 
 
 def unpack_x_y_sample_weight(data: Any) -> Batch:
-    """(x, y, sample_weight) of a batch, with None for what it does not have; a batch that is no tuple or list is x.
+    """Return (x, y, sample_weight) of a batch, with None for missing parts; anything but a tuple or list is x.
 
-    Raises:  ArgumentError for a tuple that is longer
+    Raises:  ArgumentError for a longer tuple
     """
     if not isinstance(data, list | tuple):
         return data, None, None
     if not 1 <= len(data) <= 3:
         raise ArgumentError(
-            f"a batch of {len(data)} parts",
-            mend="let it be x, (x,), (x, y) or (x, y, sample_weight), with lists within",
+            f"a batch has {len(data)} parts",
+            hint="use x, (x,), (x, y) or (x, y, sample_weight); several inputs form a nested list",
         )
     x, y, sample_weight = (*data, None, None)[:3]
     return x, y, sample_weight
 
 
 def as_arrays(x: Any, y: Any = None, sample_weight: Any = None) -> Batch:
-    """Each as an array, or a structure of arrays; None stays. A list of numbers, or of lists of them, is one array.
+    """Convert each part to an array or a structure of arrays; None stays. Nested lists of numbers become one array.
 
-    Raises:  DtypeError for what is no number, ArgumentError for sequences of different lengths
+    Raises:  DtypeError for data that is not numeric, ArgumentError for sequences of different lengths
     """
     return _as_arrays("x", x), _as_arrays("y", y), _as_arrays("sample_weight", sample_weight)
 
@@ -284,7 +286,7 @@ def _as_arrays(name: str, x: Any) -> Any:
 
 
 def _as_array(name: str, x: Any) -> Array | None:
-    """The array of a tensor, a sequence of numbers, a data frame; `name` is for messages."""
+    """Return the array of a tensor, a sequence of numbers or a data frame; `name` is for messages."""
     if x is None:
         return None
     if isinstance(x, Tensor):
@@ -294,16 +296,18 @@ def _as_array(name: str, x: Any) -> Array | None:
     try:
         array = np.asarray(x)
     except ValueError as error:
-        raise ArgumentError(f"{name} is no array: {error}", mend="give all its rows the same length") from error
+        raise ArgumentError(
+            f"{name} cannot be converted to an array: {error}", hint="make all its rows the same length"
+        ) from error
     if array.dtype.kind not in "biuf":
         raise DtypeError(
-            f"{name} is not numeric: it has dtype {array.dtype}", mend="encode text and dates as numbers first"
+            f"{name} is not numeric: it has dtype {array.dtype}", hint="encode text and dates as numbers first"
         )
-    return array.astype(np.int32) if array.dtype == np.uint16 else array  # tallow keeps bfloat16 in uint16
+    return array.astype(np.int32) if array.dtype == np.uint16 else array  # tallow stores bfloat16 in uint16
 
 
 def as_tensor(array: Array | None) -> Tensor | None:
-    """The tensor of an array; floating ones in the default dtype, as layers have it."""
+    """Convert an array to a tensor; floating-point arrays become the default dtype, as in layers."""
     if array is None:
         return None
     if dtypes.dtype_of(array).is_floating_point:
@@ -320,7 +324,7 @@ def _take(array: Array | None, rows: Any) -> Tensor | None:
 
 
 def row_count(x: Any, y: Any = None, sample_weight: Any = None) -> int:
-    """The length that all arrays have.
+    """Return the common length of all arrays.
 
     Raises:  ArgumentError with the lengths, if they differ
     """
@@ -332,50 +336,51 @@ def row_count(x: Any, y: Any = None, sample_weight: Any = None) -> int:
         if arrays:
             lengths[name] = [len(array) for array in arrays]
     if not lengths:
-        raise ArgumentTypeError("there is no data: x is None")
+        raise ArgumentTypeError("no data: x is None")
     if len({n for counts in lengths.values() for n in counts}) > 1:
-        each = ", ".join(f"{name} has {' and '.join(map(str, sorted({*counts})))}" for name, counts in lengths.items())
+        text = ", ".join(f"{name} has {' and '.join(map(str, sorted({*counts})))}" for name, counts in lengths.items())
         raise ArgumentError(
-            f"the numbers of samples differ: {each}",
-            mend="give a target, and a weight, for each sample; a list of arrays has one for each input of the model",
+            f"the numbers of samples differ: {text}",
+            hint="pass one target and one weight per sample; a list of arrays means one array per input of the model",
         )
     return next(iter(lengths.values()))[0]
 
 
 def split(structures: Batch, fraction: float) -> tuple[Batch, Batch]:
-    """The first samples, and the last `fraction` of them.
+    """Split off the last `fraction` of the samples.
 
-    Raises:  ArgumentError where one of the two would be empty
+    Raises:  ArgumentError if one of the two parts would be empty
     """
     if not 0 < fraction < 1:
         raise ArgumentError(f"validation_split must be between 0 and 1, not {fraction}")
     if is_iterable_of_batches(structures[0]):
-        raise ArgumentError("validation_split needs arrays", mend="pass validation_data instead")
+        raise ArgumentError("validation_split needs arrays", hint="pass validation_data instead")
     arrays = as_arrays(*structures)
     rows = row_count(*arrays)
-    at = int(rows * (1 - fraction))
-    if not 0 < at < rows:
-        raise ArgumentError(f"validation_split={fraction} of {rows} samples leaves none on one of the sides")
+    boundary = int(rows * (1 - fraction))
+    if not 0 < boundary < rows:
+        raise ArgumentError(f"validation_split={fraction} of {rows} samples leaves one part empty")
 
-    def part(where: slice) -> Batch:
-        x, y, sample_weight = (map_structure(lambda a: None if a is None else a[where], s) for s in arrays)
+    def part(rows: slice) -> Batch:
+        x, y, sample_weight = (map_structure(lambda a: None if a is None else a[rows], s) for s in arrays)
         return x, y, sample_weight
 
-    return part(slice(0, at)), part(slice(at, rows))
+    return part(slice(0, boundary)), part(slice(boundary, rows))
 
 
 def class_weights(y: Any, class_weight: Mapping[int, float]) -> Array:
-    """The weight of each sample by its class; 1 for classes that are not named.
+    """Return the weight of each sample by its class; 1 for classes not listed.
 
     Shapes:  y (B) or (B, 1) with labels, or (B, C), one-hot -> (B)
     """
     if y is None or isinstance(y, list | tuple | dict):
         raise ArgumentError(
-            "class_weight needs targets y, of a model with one output", mend="pass sample_weight instead"
+            "class_weight needs targets y, of a model with one output", hint="pass sample_weight instead"
         )
     if not isinstance(class_weight, Mapping):
         raise ArgumentTypeError(
-            f"class_weight must be a dict, not {class_weight!r}", mend="give the weight of each class: {0: 1.0, 1: 2.5}"
+            f"class_weight must be a dict, not {class_weight!r}",
+            hint="pass the weight of each class, such as {0: 1.0, 1: 2.5}",
         )
     xp = devices.array_module(y)
     labels = y.argmax(-1) if y.ndim > 1 and y.shape[-1] > 1 else y.reshape(len(y), -1)[:, 0]

@@ -1,4 +1,4 @@
-"""Settings for the whole of keras."""
+"""Global Keras settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tallow.keras.settings import (
 
 
 def backend() -> str:
-    """What computes: tallow."""
+    """Return the name of the backend, "tallow"."""
     return "tallow"
 
 

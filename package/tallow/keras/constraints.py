@@ -1,4 +1,4 @@
-"""What weights are held to after each step of an optimizer, under Keras' names."""
+"""Constraints on weights, applied after each optimizer step, under their Keras names."""
 
 from __future__ import annotations
 
@@ -6,34 +6,38 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
-from tallow.keras.lookup import made
+from tallow.core.tensor import Tensor
+from tallow.keras.lookup import resolve
 from tallow.keras.naming import snake_case
 from tallow.keras.settings import epsilon
-from tallow.tensor import Tensor
 
 Axis = int | Sequence[int]
 
 
 class Constraint:
-    """Base of the constraints. A subclass defines `__call__(w)`, the weight that takes the place of `w`, and
-    `get_config` for its arguments.
+    """Base class of constraints.
+
+    A subclass defines `__call__(w)`, which returns the replacement of the weight `w`, and `get_config` for its
+    arguments.
     """
 
     def __call__(self, w: Tensor) -> Tensor:
         return w
 
     def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments."""
         return {}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
+        """Create a constraint from its configuration."""
         return cls(**config)
 
 
-class _OfNorms(Constraint):
-    """Base of those that scale the vectors along `axis`, which a list makes several axes.
+class _NormConstraint(Constraint):
+    """Base class of constraints that scale the vectors along `axis`, one axis or a list.
 
-    A Dense kernel has shape (inputs, units): axis 0 makes a vector of all that reaches a unit.
+    A Dense kernel has shape (inputs, units), so that axis 0 constrains the incoming weights of each unit.
     """
 
     axis: Axis
@@ -42,8 +46,8 @@ class _OfNorms(Constraint):
         return w.square().sum(self.axis if isinstance(self.axis, int) else tuple(self.axis), keepdim=True).sqrt()
 
 
-class MaxNorm(_OfNorms):
-    """Vectors no longer than `max_value`: w · min(norm, max_value) / (epsilon + norm)."""
+class MaxNorm(_NormConstraint):
+    """Limit the norm of vectors to `max_value`: w · min(norm, max_value) / (epsilon + norm)."""
 
     def __init__(self, max_value: float = 2, axis: Axis = 0) -> None:
         self.max_value = max_value
@@ -57,8 +61,8 @@ class MaxNorm(_OfNorms):
         return {"max_value": self.max_value, "axis": self.axis}
 
 
-class MinMaxNorm(_OfNorms):
-    """Vectors with a length between two bounds, or moved the part `rate` of the way to there."""
+class MinMaxNorm(_NormConstraint):
+    """Move the norm of vectors into a range, or by the fraction `rate` of the distance to it."""
 
     def __init__(self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Axis = 0) -> None:
         self.min_value = min_value
@@ -68,15 +72,15 @@ class MinMaxNorm(_OfNorms):
 
     def __call__(self, w: Tensor) -> Tensor:
         norms = self._norms(w)
-        wanted = self.rate * norms.clamp(self.min_value, self.max_value) + (1 - self.rate) * norms
-        return w * (wanted / (epsilon() + norms))
+        new_norms = self.rate * norms.clamp(self.min_value, self.max_value) + (1 - self.rate) * norms
+        return w * (new_norms / (epsilon() + norms))
 
     def get_config(self) -> dict[str, Any]:
         return {"min_value": self.min_value, "max_value": self.max_value, "rate": self.rate, "axis": self.axis}
 
 
-class UnitNorm(_OfNorms):
-    """Vectors of length 1."""
+class UnitNorm(_NormConstraint):
+    """Scale vectors to length 1."""
 
     def __init__(self, axis: Axis = 0) -> None:
         self.axis = axis
@@ -89,7 +93,7 @@ class UnitNorm(_OfNorms):
 
 
 class NonNeg(Constraint):
-    """No element below 0."""
+    """Replace negative elements by 0."""
 
     def __call__(self, w: Tensor) -> Tensor:
         return tl.maximum(w, tl.zeros_like(w))
@@ -97,28 +101,28 @@ class NonNeg(Constraint):
 
 max_norm, min_max_norm, non_neg, unit_norm = MaxNorm, MinMaxNorm, NonNeg, UnitNorm
 CLASSES: dict[str, type[Constraint]] = {c.__name__: c for c in (Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm)}
-NAMES = CLASSES | {snake_case(name): found for name, found in CLASSES.items()}
+NAMES = CLASSES | {snake_case(name): cls for name, cls in CLASSES.items()}
 
 
 def get(identifier: Any) -> Any:
-    """The constraint for a name, a class, a saved configuration or a function of a weight; None for None.
+    """Return the constraint for a name, a class, a saved configuration or a function of a weight; None for None.
 
-    Raises:  ArgumentError for an unknown name, with the names that come near; ArgumentTypeError for anything else
+    Raises:  ArgumentError for an unknown name, with similar names; ArgumentTypeError for anything else
     """
-    return None if identifier is None else made(identifier, NAMES, "a constraint", "a weight")
+    return None if identifier is None else resolve(identifier, NAMES, "a constraint", "a weight")
 
 
 def serialize(constraint: Constraint) -> dict[str, Any]:
-    """What `deserialize` makes the same constraint of."""
+    """Return the class name and arguments of a constraint, for `deserialize`."""
     return {"class_name": type(constraint).__name__, "config": constraint.get_config()}
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
-    """The constraint that `serialize` wrote down.
+    """Return the constraint that `serialize` described.
 
-    Raises:  ArgumentError for a class that is neither one of these nor in `custom_objects`
+    Raises:  ArgumentError for a class that is neither a known constraint nor in `custom_objects`
     """
-    return made(config, NAMES | (custom_objects or {}), "a constraint", "a weight")
+    return resolve(config, NAMES | (custom_objects or {}), "a constraint", "a weight")
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Dtype policies: in what dtype layers keep their weights, and in what they compute."""
+"""Dtype policies: the dtype of a layer's weights, and the dtype of its computation."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from tallow import dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.settings import floatx
 
-MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}  # by name, what is computed in
+MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}  # name: compute dtype
 
 
 class DTypePolicy:
-    """A dtype for weights and one to compute in, by name.
+    """The dtype of weights and the dtype of the computation, by name.
 
     Args:
         name: a dtype for both; or mixed_float16 or mixed_bfloat16, which keep weights in float32 and compute in 16
-            bits; by default the policy that is set for all.
+            bits; by default the global policy.
 
     Raises:  ArgumentError for an unknown name
     """
@@ -27,23 +27,32 @@ class DTypePolicy:
         if name is None:
             name = dtype_policy().name
         if not isinstance(name, str):
-            raise ArgumentTypeError(f"DTypePolicy: {name!r:.100} is no string", mend="use 'mixed_float16' or a dtype")
+            raise ArgumentTypeError(
+                f"DTypePolicy: {name!r:.100} is not a string", hint="use 'mixed_float16' or a dtype"
+            )
         self.name = name
-        self.compute, self.variable = named(MIXED.get(name, name)), named("float32" if name in MIXED else name)
+        self.compute, self.variable = (
+            find_dtype(MIXED.get(name, name)),
+            find_dtype("float32" if name in MIXED else name),
+        )
 
     @property
     def compute_dtype(self) -> str:
+        """The name of the compute dtype."""
         return self.compute.name
 
     @property
     def variable_dtype(self) -> str:
+        """The name of the weights' dtype."""
         return self.variable.name
 
     def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments."""
         return {"name": self.name}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
+        """Create a policy from its configuration."""
         return cls(**config)
 
     def __eq__(self, other: object) -> bool:
@@ -58,47 +67,47 @@ class DTypePolicy:
 
 FloatDTypePolicy = DTypePolicy
 
-_set: list[DTypePolicy] = []  # the policy for all, if one was set
+_global_policy: list[DTypePolicy] = []  # the global policy, if it is set
 
 
-def named(name: str) -> dtypes.dtype:
-    """The dtype of a name.
+def find_dtype(name: str) -> dtypes.dtype:
+    """Return the dtype with a name.
 
-    Raises:  ArgumentError for a name that no dtype has
+    Raises:  ArgumentError for an unknown name
     """
-    found = next((dtype for dtype in dtypes.ALL if dtype.name == name), None)
-    if found is None:
+    dtype = next((d for d in dtypes.ALL if d.name == name), None)
+    if dtype is None:
         raise ArgumentError(
-            f"{name!r:.100} names no dtype and no policy",
-            mend=f"use a dtype such as 'float32', or {' or '.join(MIXED)}",
+            f"{name!r:.100} is not the name of a dtype or policy",
+            hint=f"use a dtype such as 'float32', or {' or '.join(MIXED)}",
         )
-    return found
+    return dtype
 
 
 def standardize_dtype(dtype: Any) -> str:
-    """The name of a dtype: of a name, of tallow's or NumPy's dtype, or, for None, of `keras.config.floatx()`.
+    """Return the name of a dtype, given as a name, a tallow or NumPy dtype, or None for `keras.config.floatx()`.
 
-    Raises:  ArgumentError for what names no dtype
+    Raises:  ArgumentError for an unknown dtype
     """
     if dtype is None:
         return floatx()
     if isinstance(dtype, str):
-        return named({"int": "int64", "float": "float32"}.get(dtype, dtype)).name
+        return find_dtype({"int": "int64", "float": "float32"}.get(dtype, dtype)).name
     return dtypes.as_dtype(dtype).name
 
 
 def dtype_policy() -> DTypePolicy:
-    """The policy of layers that are given no dtype: `keras.config.floatx()` unless one is set."""
-    return _set[0] if _set else DTypePolicy(floatx())
+    """Return the policy of layers without a dtype: the global policy, or `keras.config.floatx()`."""
+    return _global_policy[0] if _global_policy else DTypePolicy(floatx())
 
 
 def set_dtype_policy(policy: Any) -> None:
-    """Set the policy of all layers that are made from now on and are given no dtype: a name or a DTypePolicy."""
-    _set[:] = [get(policy)]
+    """Set the policy, a name or a DTypePolicy, of all layers created from now on without a dtype."""
+    _global_policy[:] = [get(policy)]
 
 
 def get(identifier: Any) -> DTypePolicy:
-    """The policy of a name, a dtype, a saved configuration; the policy itself; or, for None, the one for all.
+    """Return the policy for a name, a dtype, a saved configuration or a policy; None is the global policy.
 
     Raises:  ArgumentError for an unknown name
     """
@@ -112,7 +121,7 @@ def get(identifier: Any) -> DTypePolicy:
 
 
 def serialize(dtype_policy: DTypePolicy) -> dict[str, Any]:
-    """What `deserialize` makes the same policy of."""
+    """Return a configuration for `deserialize`."""
     return {
         "module": "keras",
         "class_name": "DTypePolicy",
@@ -122,13 +131,13 @@ def serialize(dtype_policy: DTypePolicy) -> dict[str, Any]:
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> DTypePolicy:
-    """The policy that `serialize` wrote down.
+    """Return the policy that `serialize` described.
 
-    Raises:  ArgumentError for a policy that there is not, such as one of quantized layers
+    Raises:  ArgumentError for an unknown policy, such as that of quantized layers
     """
     name = config.get("class_name")
     if name not in ("DTypePolicy", "FloatDTypePolicy"):
-        raise ArgumentError(f"the dtype policy {name!r:.100} is not known", mend="save the model without quantization")
+        raise ArgumentError(f"unknown dtype policy {name!r:.100}", hint="save the model without quantization")
     return DTypePolicy.from_config(config["config"])
 
 

@@ -1,8 +1,8 @@
-"""First values of weights, under Keras' names: called with a shape, an initializer returns a tensor.
+"""Initial values of weights, under their Keras names: call an initializer with a shape to get a tensor.
 
-A kernel's last two dims are its inputs and outputs, those before them its window, as Keras lays kernels out. Numbers
-come from tallow's default generator, so `keras.utils.set_random_seed` settles them; with `seed=` an initializer has a
-generator of its own and gives the same values for each weight of a shape, as in Keras.
+The last two dims of a kernel are its inputs and outputs, the ones before them its window, as in Keras. Random values
+come from tallow's default generator, which `keras.utils.set_random_seed` seeds; with `seed=` an initializer uses a
+separate generator and returns the same values for each weight of a shape, as in Keras.
 """
 
 from __future__ import annotations
@@ -13,32 +13,35 @@ from typing import Any
 
 import tallow as tl
 from tallow import dtypes
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.keras.lookup import made
+from tallow.keras.lookup import resolve
 from tallow.keras.naming import snake_case
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.nn import init
 from tallow.random import Generator
-from tallow.tensor import Tensor
 
 # The standard deviation of a standard normal distribution truncated at ±2.
 TRUNCATED_STD = 0.87962566103423978
 
 
 class Initializer:
-    """Base of the initializers. A subclass defines `__call__(shape, dtype)`, and `get_config` for its arguments."""
+    """Base class of initializers; a subclass defines `__call__(shape, dtype)`, and `get_config` for its arguments."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} has no __call__(shape, dtype)")
+        raise NotImplementedError(f"{type(self).__name__} does not define __call__(shape, dtype)")
 
     def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments."""
         return {}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
+        """Create an initializer from its configuration."""
         return cls(**config)
 
     def clone(self) -> Any:
+        """Return a copy."""
         return self.from_config(self.get_config())
 
 
@@ -47,36 +50,36 @@ def _empty(shape: Sequence[int], dtype: Any) -> Tensor:
 
 
 class Zeros(Initializer):
-    """All 0."""
+    """Initialize with 0."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         return init.zeros_(_empty(shape, dtype))
 
 
 class Ones(Initializer):
-    """All 1."""
+    """Initialize with 1."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         return init.ones_(_empty(shape, dtype))
 
 
 class Constant(Initializer):
-    """All `value`, a number, or an array that broadcasts to the shape."""
+    """Initialize with `value`, a number, or an array that broadcasts to the shape."""
 
     def __init__(self, value: Any = 0.0) -> None:
         self.value = value
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
-        filled = _empty(shape, dtype)
-        filled[...] = tl.as_tensor(self.value)
-        return filled
+        tensor = _empty(shape, dtype)
+        tensor[...] = tl.as_tensor(self.value)
+        return tensor
 
     def get_config(self) -> dict[str, Any]:
         return {"value": self.value}
 
 
 class Identity(Initializer):
-    """`gain` on the diagonal of a matrix, 0 elsewhere."""
+    """Initialize a matrix with `gain` on the diagonal, and 0 elsewhere."""
 
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
@@ -89,7 +92,7 @@ class Identity(Initializer):
 
 
 class _Random(Initializer):
-    """Base of those that draw: a seed, if there is one, is started over for each weight."""
+    """Base class of random initializers; a seed is reused for each weight."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.seed = seed
@@ -103,7 +106,7 @@ class _Random(Initializer):
 
 
 class RandomUniform(_Random):
-    """U(minval, maxval)."""
+    """Initialize from U(minval, maxval)."""
 
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> None:
         super().__init__(seed)
@@ -118,7 +121,7 @@ class RandomUniform(_Random):
 
 
 class RandomNormal(_Random):
-    """N(mean, stddev²)."""
+    """Initialize from N(mean, stddev²)."""
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
         super().__init__(seed)
@@ -133,7 +136,7 @@ class RandomNormal(_Random):
 
 
 class TruncatedNormal(RandomNormal):
-    """N(mean, stddev²), what lies further than two stddev from the mean drawn again."""
+    """Initialize from N(mean, stddev²), drawing again values more than two stddev from the mean."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         reach = 2 * self.stddev
@@ -142,7 +145,7 @@ class TruncatedNormal(RandomNormal):
 
 
 class Orthogonal(_Random):
-    """`gain` times an orthogonal matrix, all dims but the last taken as one.
+    """Initialize with `gain` times an orthogonal matrix; all dims but the last are merged.
 
     Source:  Saxe et al. 2013, arXiv:1312.6120
     """
@@ -153,7 +156,7 @@ class Orthogonal(_Random):
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         if len(shape) < 2:
-            raise ArgumentError(f"Orthogonal: expected two dims at least, got shape {tuple(shape)}")
+            raise ArgumentError(f"Orthogonal: expected at least two dims, got shape {tuple(shape)}")
         matrix = _empty((math.prod(shape[:-1]), shape[-1]), dtype)
         return init.orthogonal_(matrix, self.gain, self._generator).reshape(tuple(shape))
 
@@ -162,13 +165,13 @@ class Orthogonal(_Random):
 
 
 class VarianceScaling(_Random):
-    """A variance of scale / n, with n the inputs of an output, its outputs of an input, or their mean.
+    """Initialize with variance scale / n, where n is the number of inputs, of outputs, or their mean.
 
     Args:
         mode: fan_in, fan_out or fan_avg.
         distribution: uniform, truncated_normal or untruncated_normal.
-        input_axes, output_axes: the axes of a kernel that meet an input's and an output's dims, for kernels that are
-            laid out otherwise than (*window, inputs, outputs).
+        input_axes, output_axes: the input and output axes of the kernel, if its layout is not (*window, inputs,
+            outputs).
     """
 
     MODES = ("fan_in", "fan_out", "fan_avg")
@@ -189,7 +192,7 @@ class VarianceScaling(_Random):
         if mode not in self.MODES or distribution not in self.DISTRIBUTIONS:
             raise ArgumentError(
                 f"VarianceScaling: mode={mode!r}, distribution={distribution!r}",
-                mend=f"use a mode of {', '.join(self.MODES)}; a distribution of {', '.join(self.DISTRIBUTIONS)}",
+                hint=f"use a mode of {', '.join(self.MODES)}; a distribution of {', '.join(self.DISTRIBUTIONS)}",
             )
         self.scale = scale
         self.mode = mode
@@ -201,23 +204,23 @@ class VarianceScaling(_Random):
         fan_in, fan_out = compute_fans(shape, self.input_axes, self.output_axes)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, n)
-        filled = _empty(shape, dtype)
+        tensor = _empty(shape, dtype)
         if self.distribution == "uniform":
             bound = math.sqrt(3 * variance)
-            return init.uniform_(filled, -bound, bound, self._generator)
+            return init.uniform_(tensor, -bound, bound, self._generator)
         std = math.sqrt(variance)
         if self.distribution == "untruncated_normal":
-            return init.normal_(filled, 0.0, std, self._generator)
+            return init.normal_(tensor, 0.0, std, self._generator)
         std /= TRUNCATED_STD
-        return init.trunc_normal_(filled, 0.0, std, -2 * std, 2 * std, self._generator)
+        return init.trunc_normal_(tensor, 0.0, std, -2 * std, 2 * std, self._generator)
 
     def get_config(self) -> dict[str, Any]:
-        own = {"scale": self.scale, "mode": self.mode, "distribution": self.distribution}
-        return {**own, **super().get_config(), "input_axes": self.input_axes, "output_axes": self.output_axes}
+        options = {"scale": self.scale, "mode": self.mode, "distribution": self.distribution}
+        return {**options, **super().get_config(), "input_axes": self.input_axes, "output_axes": self.output_axes}
 
 
 class _FixedScaling(VarianceScaling):
-    """A VarianceScaling whose scale, mode and distribution are its name's; it is made with the rest."""
+    """VarianceScaling with scale, mode and distribution fixed by the subclass."""
 
     settings: tuple[float, str, str]
 
@@ -234,49 +237,50 @@ class _FixedScaling(VarianceScaling):
 
 
 class GlorotUniform(_FixedScaling):
-    """Source: Glorot & Bengio 2010"""
+    """Glorot (Xavier) initialization from a uniform distribution.  Source: Glorot & Bengio 2010"""
 
     settings = (1.0, "fan_avg", "uniform")
 
 
 class GlorotNormal(_FixedScaling):
-    """Source: Glorot & Bengio 2010"""
+    """Glorot (Xavier) initialization from a truncated normal distribution.  Source: Glorot & Bengio 2010"""
 
     settings = (1.0, "fan_avg", "truncated_normal")
 
 
 class HeUniform(_FixedScaling):
-    """Source: He et al. 2015, arXiv:1502.01852"""
+    """He initialization from a uniform distribution.  Source: He et al. 2015, arXiv:1502.01852"""
 
     settings = (2.0, "fan_in", "uniform")
 
 
 class HeNormal(_FixedScaling):
-    """Source: He et al. 2015, arXiv:1502.01852"""
+    """He initialization from a truncated normal distribution.  Source: He et al. 2015, arXiv:1502.01852"""
 
     settings = (2.0, "fan_in", "truncated_normal")
 
 
 class LecunUniform(_FixedScaling):
-    """Source: Klambauer et al. 2017, arXiv:1706.02515"""
+    """LeCun initialization from a uniform distribution.  Source: Klambauer et al. 2017, arXiv:1706.02515"""
 
     settings = (1.0, "fan_in", "uniform")
 
 
 class LecunNormal(_FixedScaling):
-    """Source: Klambauer et al. 2017, arXiv:1706.02515"""
+    """LeCun initialization from a truncated normal distribution.  Source: Klambauer et al. 2017, arXiv:1706.02515"""
 
     settings = (1.0, "fan_in", "truncated_normal")
 
 
 class STFT(Initializer):
-    """The kernel of a short-time Fourier transform.
+    """Initialize with the kernel of a short-time Fourier transform.
 
     Args:
         side: "real" or "imag".
         window: "hann", "hamming", "blackman", "bartlett", "boxcar", weights of the window's length, or None.
-        scaling: divide by the root of the sum of squares ("density") or the sum ("spectrum") of the weights, or not.
-        periodic: whether the window's weights would go on evenly.
+        scaling: divide by the root of the sum of squares ("density") or by the sum ("spectrum") of the weights; None
+            for no scaling.
+        periodic: use a periodic window instead of a symmetric one.
 
     Shapes:  (window, 1, frequencies)
     """
@@ -307,7 +311,7 @@ class STFT(Initializer):
         elif self.window in WINDOWS:
             weights = WINDOWS[self.window](length, periodic=self.periodic, dtype=dtypes.float64)
         else:
-            raise ArgumentError(f"STFT: window={self.window!r}", mend=f"use {', '.join(map(repr, WINDOWS))}")
+            raise ArgumentError(f"STFT: window={self.window!r}", hint=f"use {', '.join(map(repr, WINDOWS))}")
         if tuple(weights.shape) != (length,):
             raise ArgumentError(f"STFT: a window of shape {tuple(weights.shape)} for a length of {length}")
         return weights
@@ -332,9 +336,9 @@ WINDOWS: dict[str, Any] = {
 def compute_fans(
     shape: Sequence[int], input_axes: Sequence[int] | None = None, output_axes: Sequence[int] | None = None
 ) -> tuple[int, int]:
-    """How many inputs reach an output of a kernel, and how many outputs an input reaches.
+    """Return the number of inputs per output of a kernel, and the number of outputs per input.
 
-    Without axes the kernel is laid out as (*window, in, out).
+    Without axes the layout of the kernel is (*window, in, out).
     """
     if input_axes is not None and output_axes is not None:
         return math.prod(shape[axis] for axis in input_axes), math.prod(shape[axis] for axis in output_axes)
@@ -346,16 +350,16 @@ def compute_fans(
 
 
 def with_axes(identifier: Any, input_axes: Sequence[int], output_axes: Sequence[int]) -> Any:
-    """The initializer of a kernel with these axes: one that scales by their sizes is told, unless it was before."""
+    """Return the initializer of a kernel with these axes; set them on a VarianceScaling that has none."""
     initializer = get(identifier)
     if not isinstance(initializer, VarianceScaling) or None not in (initializer.input_axes, initializer.output_axes):
         return initializer
-    told = initializer.clone()
-    told.input_axes, told.output_axes = tuple(input_axes), tuple(output_axes)
-    return told
+    clone = initializer.clone()
+    clone.input_axes, clone.output_axes = tuple(input_axes), tuple(output_axes)
+    return clone
 
 
-# Keras' other names for the same.
+# Keras' aliases.
 IdentityInitializer, OrthogonalInitializer, STFTInitializer, stft = Identity, Orthogonal, STFT, STFT
 constant, identity, ones, orthogonal, zeros = Constant, Identity, Ones, Orthogonal, Zeros
 glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
@@ -371,25 +375,25 @@ CLASSES: dict[str, type[Initializer]] = {
         Orthogonal, RandomNormal, RandomUniform, STFT, TruncatedNormal, VarianceScaling, Zeros,
     )
 }  # fmt: skip
-NAMES = CLASSES | {snake_case(name): found for name, found in CLASSES.items()}
+NAMES = CLASSES | {snake_case(name): cls for name, cls in CLASSES.items()}
 NAMES |= {"uniform": RandomUniform, "normal": RandomNormal}
 
 
 def get(identifier: Any) -> Any:
-    """The initializer for a name, a class, a saved configuration, or a callable, which is returned as it is.
+    """Return the initializer for a name, a class or a saved configuration; return a callable unchanged.
 
-    Raises:  ArgumentError for an unknown name, with the names that come near; ArgumentTypeError for anything else
+    Raises:  ArgumentError for an unknown name, with similar names; ArgumentTypeError for anything else
     """
-    return made(identifier, NAMES, "an initializer", "a shape")
+    return resolve(identifier, NAMES, "an initializer", "a shape")
 
 
 def serialize(initializer: Any) -> Any:
-    """An initializer as plain values."""
+    """Return an initializer as plain values."""
     return serialize_keras_object(initializer)
 
 
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """What `serialize` made this of."""
+    """Return the initializer that `serialize` described."""
     return deserialize_keras_object(config, custom_objects)
 
 

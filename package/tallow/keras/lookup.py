@@ -1,4 +1,4 @@
-"""Finding a loss, a metric, an optimizer or a class of a saved configuration by its name."""
+"""Look up losses, metrics, optimizers and classes of saved configurations by name."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tallow.errors import ArgumentError, ArgumentTypeError
 
 
 def find(name: str, table: Mapping[str, Any], kind: str) -> Any:
-    """What `table` has under `name`, in its own spelling or in lower case.
+    """Return the entry of `table` for `name`, spelled exactly or in lower case.
 
-    Raises:  ArgumentError with the names that come near
+    Raises:  ArgumentError with similar names
     """
     for spelling in (name, name.lower()):
         if spelling in table:
@@ -20,18 +20,18 @@ def find(name: str, table: Mapping[str, Any], kind: str) -> Any:
     near = difflib.get_close_matches(name.lower(), table, n=3)
     raise ArgumentError(
         f"{name!r} is not the name of {kind}",
-        mend=f"did you mean {' or '.join(map(repr, near))}?" if near else f"use one of: {', '.join(sorted(table))}",
+        hint=f"did you mean {' or '.join(map(repr, near))}?" if near else f"use one of: {', '.join(sorted(table))}",
     )
 
 
-def made(identifier: Any, table: Mapping[str, Any], kind: str, operand: str) -> Any:
-    """What a name, a class or a saved configuration stands for; a callable stands for itself.
+def resolve(identifier: Any, table: Mapping[str, Any], kind: str, operand: str) -> Any:
+    """Return the object for a name, a class or a saved configuration; return a callable unchanged.
 
     Args:
-        kind: what is looked for, for errors: "a constraint".
-        operand: what such a thing is a function of.
+        kind: the kind of object, for errors, such as "a constraint".
+        operand: the argument of such an object, for errors.
 
-    Raises:  ArgumentError for an unknown name, with the names that come near; ArgumentTypeError for anything else
+    Raises:  ArgumentError for an unknown name, with similar names; ArgumentTypeError for anything else
     """
     if isinstance(identifier, dict):
         return find(identifier["class_name"], table, kind).from_config(identifier["config"])

@@ -1,4 +1,4 @@
-"""Where the messages of training go: to stdout, or to a logger; see `keras.config.disable_interactive_logging`."""
+"""Print messages of training, or send them to a logger; see `keras.config.disable_interactive_logging`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOGGER = logging.getLogger("tallow.keras")
 
 
 def print_message(text: str) -> None:
-    """A message of one line or several."""
+    """Print a message of one or several lines, or log it."""
     if is_interactive_logging_enabled():
         print(text)
     else:

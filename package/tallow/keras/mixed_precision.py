@@ -1,4 +1,4 @@
-"""`keras.mixed_precision`, as older programs use it."""
+"""`keras.mixed_precision`, for older programs."""
 
 from __future__ import annotations
 

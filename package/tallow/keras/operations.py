@@ -1,4 +1,4 @@
-"""How Keras' files name the functions of `keras.ops`: each is an operation, a class with a module and arguments.
+"""Operations: Keras' file format of `keras.ops` functions, each a class with a module and arguments.
 
     x + y            {"module": "keras.src.ops.numpy", "class_name": "Add", "config": {"name": "add"}}, called with x, y
     ops.mean(x, 1)   {..., "class_name": "Mean", "config": {"name": "mean", "axis": 1, "keepdims": False}}, with x
@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# By module: the functions; behind "=", the class where it is not the name in CamelCase; in parentheses, which of the
-# arguments are the class', the others being those of the call.
+# The functions by module. "=" is followed by the class name if it is not the CamelCase of the function's; parentheses
+# contain the arguments of the class, all others are arguments of the call.
 TABLE = {
     "core": """
         cast(dtype) scatter(shape) scatter_update(reduction) slice(shape) slice_update stop_gradient
@@ -92,7 +92,7 @@ TABLE = {
 
 
 class Operation(NamedTuple):
-    """How Keras writes a function.
+    """Keras' file format of a function.
 
     Attributes:
         options: the arguments of the class.
@@ -104,17 +104,19 @@ class Operation(NamedTuple):
     options: tuple[str, ...]
 
 
-def _parsed() -> dict[str, Operation]:
-    found = {}
+def _parse_table() -> dict[str, Operation]:
+    operations = {}
     for module, text in TABLE.items():
         for name, kind, options in re.findall(r"(\w+)(?:=(\w+))?(?:\(([\w,]+)\))?", text):
             kind = kind or "".join(part.capitalize() for part in name.split("_"))
-            found[name] = Operation(name, f"{PACKAGE}.{module}", kind, tuple(options.split(",")) if options else ())
-    return found
+            operations[name] = Operation(
+                name, f"{PACKAGE}.{module}", kind, tuple(options.split(",")) if options else ()
+            )
+    return operations
 
 
 PACKAGE = "keras.src.ops"
-OPERATIONS = _parsed()
-# By class; where two functions are one, such as abs and absolute, by the one that the class is named after.
+OPERATIONS = _parse_table()
+# By class; if two functions share a class, such as abs and absolute, the one with the class's name.
 CLASSES = {op.class_name: op for op in OPERATIONS.values()}
 CLASSES |= {op.class_name: op for op in OPERATIONS.values() if op.class_name.lower() == op.name.replace("_", "")}

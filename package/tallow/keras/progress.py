@@ -1,8 +1,8 @@
 """The progress bar of `fit`, `evaluate` and `predict`.
 
-Where a line can be written over, in a terminal or a notebook, the bar moves on one line, at most ten times a second;
-where it cannot, as in a file, a finished line is written at the end. In a web page, Pyodide's `sys.stdout` takes whole
-lines only, so it counts as a file; a page whose console understands a carriage return says so by
+In a terminal or notebook, which can overwrite a line, the bar is redrawn on one line, at most ten times a second;
+elsewhere, as in a file, the completed line is written at the end. In a web page, Pyodide's `sys.stdout` accepts whole
+lines only and counts as a file; a page whose console supports carriage returns declares it with
 `pyodide.setStdout({ write, isatty: true })`.
 """
 
@@ -19,20 +19,20 @@ from typing import Any, TextIO
 from tallow.keras.messages import print_message
 from tallow.keras.settings import is_interactive_logging_enabled
 
-NOTEBOOKS = ("ipykernel", "pyodide_kernel")  # their streams handle a carriage return, though they are no terminals
+NOTEBOOKS = ("ipykernel", "pyodide_kernel")  # their streams support carriage returns, although they are not terminals
 BOLD, GREEN, GREY, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[37m", "\x1b[0m"
 
 
 class Progbar:
-    """Shows how far a loop has come, with an estimate of the time left and the values given on the way.
+    """Show the progress of a loop, with the estimated remaining time and current values.
 
     Args:
-        target: the number of steps, or None if it is not known.
-        width: of the bar, in characters.
+        target: the number of steps, or None if it is unknown.
+        width: the width of the bar, in characters.
         verbose: 1 for a bar, 2 for a line at the end, 0 for nothing.
-        interval: the shortest time between two drawings, in seconds.
-        stateful_metrics: names of values to show as they are; others are averaged over the steps.
-        stateless_metrics: instead, names of those to average; others are shown as they are.
+        interval: the minimum time between two redraws, in seconds.
+        stateful_metrics: names of values to show unchanged; others are averaged over the steps.
+        stateless_metrics: instead, names of values to average; others are shown unchanged.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class Progbar:
         self._start = time.monotonic()
         self._after_first: float | None = None
         self._last_drawn = -math.inf
-        self._drawn_width = 0  # of the line that is on the screen and can be written over; 0 for none
+        self._drawn_width = 0  # width of the current line, which can be overwritten; 0 for none
 
     def update(self, current: int, values: Iterable[tuple[str, Any]] = (), finalize: bool | None = None) -> None:
-        """Take note of `current` steps being done, and of values; draw, if it is time to."""
+        """Record that `current` steps are done, with their values; redraw if the interval has passed."""
         if finalize is None:
             finalize = self.target is not None and current >= self.target
         self._gather(current, values, finalize)
@@ -74,10 +74,11 @@ class Progbar:
             self._last_drawn = now
 
     def add(self, n: int, values: Iterable[tuple[str, Any]] = ()) -> None:
+        """Record `n` more steps; see `update`."""
         self.update(self._seen + n, values)
 
     def abandon(self) -> None:
-        """Leave the line as it is, so that what is printed next stands on one of its own."""
+        """End the current line, so that later output starts on a new one."""
         if self._drawn_width:
             self._drawn_width = 0
             sys.stdout.write("\n")
@@ -97,30 +98,30 @@ class Progbar:
     # ------------------------------------------------------------------------------------------------------ the line
 
     def _line(self, current: int, now: float, finalize: bool) -> list[tuple[str, str]]:
-        """Pieces of text, each with the colour it has where there are colours."""
+        """Return pieces of text, each with its color."""
         per_unit = self._seconds_per_unit(current, now)
         elapsed = now - self._start
         count = f"{current:{len(str(self.target))}d}/{self.target}" if self.target else f"{current:7d}/Unknown"
-        metrics = "".join(f" - {name}: {_number(value)}" for name, value in self._values.items())
+        metrics = "".join(f" - {name}: {_format_number(value)}" for name, value in self._values.items())
         if self.verbose == 2:
-            return [(f"{count} - {elapsed:.0f}s - {_duration(per_unit)}/{self.unit_name}{metrics}", "")]
-        left = None if finalize or not self.target else per_unit * (self.target - current)
-        duration = f"{elapsed:.0f}s" if left is None else _remaining(left)
+            return [(f"{count} - {elapsed:.0f}s - {_format_duration(per_unit)}/{self.unit_name}{metrics}", "")]
+        remaining = None if finalize or not self.target else per_unit * (self.target - current)
+        duration = f"{elapsed:.0f}s" if remaining is None else _format_remaining(remaining)
         bar = [(" ", ""), *self._bar(min(current / self.target, 1))] if self.target else []
         return [
             (count, BOLD),
             *bar,
             (f" {duration}", BOLD),
-            (f" {_duration(per_unit)}/{self.unit_name}{metrics}", ""),
+            (f" {_format_duration(per_unit)}/{self.unit_name}{metrics}", ""),
         ]
 
-    def _bar(self, part: float) -> list[tuple[str, str]]:
+    def _bar(self, fraction: float) -> list[tuple[str, str]]:
         done, rest = ("━", "━" if has_colours(sys.stdout) else "─") if can_print("━─", sys.stdout) else ("=", ".")
-        length = int(self.width * part)
+        length = int(self.width * fraction)
         return [(done * length, GREEN), (rest * (self.width - length), GREY)]
 
     def _seconds_per_unit(self, current: int, now: float) -> float:
-        """The mean, without the first step where there are more: it is often the slowest."""
+        """Return the mean time per step, without the first step if there are more, as it is often the slowest."""
         if not current:
             return 0.0
         if self._after_first is None or current == 1:
@@ -133,7 +134,7 @@ class Progbar:
             return
         if can_overwrite(sys.stdout):
             if not end:
-                pieces = _cut(pieces, _columns() - 1)
+                pieces = _truncate(pieces, _columns() - 1)
             width = sum(len(text) for text, _ in pieces)
             coloured = has_colours(sys.stdout)
             line = "".join(
@@ -147,7 +148,7 @@ class Progbar:
         sys.stdout.flush()
 
 
-# ----------------------------------------------------------------------------------------------- what stdout can do
+# ----------------------------------------------------------------------------------------------- capabilities of stdout
 
 
 def _can_draw() -> bool:
@@ -155,21 +156,24 @@ def _can_draw() -> bool:
 
 
 def can_overwrite(stream: TextIO) -> bool:
-    """Whether a carriage return takes the stream back to the start of its line."""
+    """Return whether a carriage return moves to the start of the current line."""
     if in_notebook(stream):
         return True
     return getattr(stream, "isatty", bool)() and os.environ.get("TERM") != "dumb"
 
 
 def in_notebook(stream: TextIO) -> bool:
+    """Return whether the stream is a notebook's."""
     return type(stream).__module__.partition(".")[0] in NOTEBOOKS
 
 
 def has_colours(stream: TextIO) -> bool:
+    """Return whether the stream supports colors."""
     return can_overwrite(stream) and not os.environ.get("NO_COLOR")
 
 
 def can_print(text: str, stream: TextIO) -> bool:
+    """Return whether the stream's encoding has all characters of a text."""
     try:
         text.encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -181,19 +185,19 @@ def _columns() -> int:
     return 10_000 if in_notebook(sys.stdout) else shutil.get_terminal_size().columns
 
 
-def _cut(pieces: list[tuple[str, str]], columns: int) -> list[tuple[str, str]]:
-    """As much as there is room for on one line: a carriage return does not reach beyond it."""
-    kept = []
+def _truncate(pieces: list[tuple[str, str]], columns: int) -> list[tuple[str, str]]:
+    """Truncate the pieces to one line, because a carriage return cannot go back to a previous one."""
+    truncated = []
     for text, colour in pieces:
-        kept.append((text[: max(columns, 0)], colour))
+        truncated.append((text[: max(columns, 0)], colour))
         columns -= len(text)
-    return kept
+    return truncated
 
 
 # ------------------------------------------------------------------------------------------------------------ numbers
 
 
-def _number(value: Any) -> str:
+def _format_number(value: Any) -> str:
     if isinstance(value, tuple):
         total, count = value
         value = total / count
@@ -204,14 +208,14 @@ def _number(value: Any) -> str:
     return f"{number:.4f}" if abs(number) >= 1e-3 or number == 0 else f"{number:.4e}"
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds >= 1 or seconds == 0:
         return f"{seconds:.0f}s"
     return f"{seconds * 1e3:.0f}ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us"
 
 
-def _remaining(seconds: float) -> str:
-    whole = int(seconds)
-    if whole > 3600:
-        return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
-    return f"{whole // 60}:{whole % 60:02d}" if whole > 60 else f"{whole}s"
+def _format_remaining(seconds: float) -> str:
+    total = int(seconds)
+    if total > 3600:
+        return f"{total // 3600}:{total % 3600 // 60:02d}:{total % 60:02d}"
+    return f"{total // 60}:{total % 60:02d}" if total > 60 else f"{total}s"

@@ -1,4 +1,4 @@
-"""PyDataset: batches by number, from files or computed as they are needed."""
+"""PyDataset: batches by index, read or computed on demand."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from tallow.random import default_generator
 
 
 class PyDataset:
-    """Batches for `fit`, `evaluate` and `predict`: a subclass defines `__len__`, their number, and `__getitem__`, which
-    returns batch `index` as x, (x, y) or (x, y, sample_weight).
+    """Batches for `fit`, `evaluate` and `predict`.
+
+    A subclass defines `__len__`, the number of batches, and `__getitem__`, which returns batch `index` as x, (x, y) or
+    (x, y, sample_weight).
 
     Args:
-        workers: threads that call `__getitem__` ahead of time; 1 calls it when the batch is needed.
-        use_multiprocessing: refused; a `tallow.data.DataLoader` has processes.
-        max_queue_size: how many batches the threads may be ahead.
+        workers: the number of threads that call `__getitem__` ahead of time; 1 calls it on demand.
+        use_multiprocessing: not supported; use a `tallow.data.DataLoader` for processes.
+        max_queue_size: the maximum number of prefetched batches.
 
     Example:
         class Squares(keras.utils.PyDataset):
@@ -35,7 +37,7 @@ class PyDataset:
         if use_multiprocessing:
             raise ArgumentError(
                 "PyDataset: use_multiprocessing is not supported",
-                mend="pass workers=4 for threads, or a tallow.data.DataLoader with num_workers=4",
+                hint="pass workers=4 for threads, or a tallow.data.DataLoader with num_workers=4",
             )
         if workers < 1 or max_queue_size < 1:
             raise ArgumentError("PyDataset: workers and max_queue_size must be 1 or more")
@@ -44,26 +46,26 @@ class PyDataset:
         self.max_queue_size = max_queue_size
 
     def __getitem__(self, index: int) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no __getitem__(index); define it")
+        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__(index)")
 
     @property
     def num_batches(self) -> int | None:
-        """How many batches there are; None, in a subclass, for batches without end."""
+        """The number of batches; a subclass may return None for an infinite dataset."""
         if not hasattr(self, "__len__"):
-            raise NotImplementedError(f"{type(self).__name__} has no __len__; define it, or num_batches")
+            raise NotImplementedError(f"{type(self).__name__} defines neither __len__ nor num_batches")
         return len(self)
 
     def on_epoch_begin(self) -> None:
-        """Called before each walk through the batches."""
+        """Hook before each iteration over the batches."""
 
     def on_epoch_end(self) -> None:
-        """Called after each whole walk through the batches."""
+        """Hook after each complete iteration over the batches."""
 
 
-class Walk:
-    """The batches of a PyDataset as an iterable, each time anew.
+class PyDatasetBatches:
+    """Iterable of the batches of a PyDataset, which can be restarted.
 
-    Args:    shuffle: take the batches in a new order each time.
+    Args:    shuffle: use a new order of batches each time.
     """
 
     def __init__(self, dataset: Any, shuffle: bool = False) -> None:
@@ -80,19 +82,19 @@ class Walk:
         order: Iterable[int] = count() if size is None else range(size)
         if self._shuffle and size is not None:
             order = default_generator.numpy.permutation(size).tolist()
-        yield from _ahead(dataset, order) if dataset.workers > 1 else map(dataset.__getitem__, order)
+        yield from _prefetch(dataset, order) if dataset.workers > 1 else map(dataset.__getitem__, order)
         dataset.on_epoch_end()
 
 
-def _ahead(dataset: Any, order: Iterable[int]) -> Iterator[Any]:
-    """The batches in order, some of them made by threads before they are needed."""
-    places = iter(order)
+def _prefetch(dataset: Any, order: Iterable[int]) -> Iterator[Any]:
+    """Yield the batches in order, while threads prefetch the next ones."""
+    indices = iter(order)
     with ThreadPoolExecutor(dataset.workers) as threads:
-        waiting = deque(threads.submit(dataset.__getitem__, i) for i in islice(places, dataset.max_queue_size))
+        futures = deque(threads.submit(dataset.__getitem__, i) for i in islice(indices, dataset.max_queue_size))
         try:
-            while waiting:
-                yield waiting.popleft().result()
-                waiting.extend(threads.submit(dataset.__getitem__, place) for place in islice(places, 1))
+            while futures:
+                yield futures.popleft().result()
+                futures.extend(threads.submit(dataset.__getitem__, i) for i in islice(indices, 1))
         finally:
-            for future in waiting:
+            for future in futures:
                 future.cancel()

@@ -1,7 +1,7 @@
 """`keras.random`: tensors of random numbers.
 
-Each function has a `seed`: an integer, which gives the same numbers at every call; a `SeedGenerator`, which goes on
-from call to call; or None, for tallow's default generator, which `keras.utils.set_random_seed` seeds.
+The `seed` of each function is an integer, which gives the same numbers at every call; a `SeedGenerator`, which
+continues from call to call; or None, for tallow's default generator, which `keras.utils.set_random_seed` seeds.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
-from tallow.keras.layers.regularization import kept
+from tallow.core.tensor import Tensor
+from tallow.keras.layers.regularization import dropout_mask
 from tallow.keras.layers.weighted import as_dtype
 from tallow.nn import init
 from tallow.random import Generator, default_generator
-from tallow.tensor import Tensor
 
 
 class SeedGenerator:
-    """Random numbers of its own, the same each time for one seed."""
+    """A separate random number generator; the same seed gives the same numbers."""
 
     def __init__(self, seed: int | None = None, name: str | None = None) -> None:
         self.name = name or "seed_generator"
@@ -29,10 +29,12 @@ class SeedGenerator:
         self.generator.manual_seed(self.seed)
 
     def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments."""
         return {"seed": self.seed, "name": self.name}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
+        """Create a generator from its configuration."""
         return cls(**config)
 
 
@@ -42,14 +44,14 @@ Seed = int | SeedGenerator | None
 def normal(
     shape: Sequence[int], mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """From N(mean, stddev²)."""
+    """Draw from N(mean, stddev²)."""
     return tl.randn(*shape, generator=_generator(seed), dtype=as_dtype(dtype)) * stddev + mean
 
 
 def uniform(
     shape: Sequence[int], minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """Evenly from minval up to maxval, which is left out; of an integer dtype, whole numbers."""
+    """Draw uniformly from minval up to, but not including, maxval; an integer dtype draws integers."""
     kind = as_dtype(dtype)
     if not kind.is_floating_point:
         return randint(shape, int(minval), int(maxval), kind, seed)
@@ -59,57 +61,60 @@ def uniform(
 def truncated_normal(
     shape: Sequence[int], mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
-    """From N(mean, stddev²), what lies further than two stddev from the mean drawn again."""
-    filled = tl.empty(*shape, dtype=as_dtype(dtype))
-    reach = 2 * stddev
-    return init.trunc_normal_(filled, mean, stddev, mean - reach, mean + reach, _generator(seed))
+    """Draw from N(mean, stddev²), drawing again values more than two stddev from the mean."""
+    result = tl.empty(*shape, dtype=as_dtype(dtype))
+    limit = 2 * stddev
+    return init.trunc_normal_(result, mean, stddev, mean - limit, mean + limit, _generator(seed))
 
 
 def gamma(shape: Sequence[int], alpha: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
-    """From the gamma distribution of shape `alpha`, a number or what broadcasts, and scale 1."""
-    return _drawn("gamma", shape, dtype, seed, alpha)
+    """Draw from the gamma distribution with shape `alpha`, a number or an array that broadcasts, and scale 1."""
+    return _sample("gamma", shape, dtype, seed, alpha)
 
 
 def beta(shape: Sequence[int], alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
-    """From the beta distribution of `alpha` and `beta`, numbers or what broadcasts."""
-    return _drawn("beta", shape, dtype, seed, alpha, beta)
+    """Draw from the beta distribution with `alpha` and `beta`, numbers or arrays that broadcast."""
+    return _sample("beta", shape, dtype, seed, alpha, beta)
 
 
 def binomial(shape: Sequence[int], counts: Any, probabilities: Any, dtype: Any = None, seed: Seed = None) -> Tensor:
-    """How many of `counts` trials succeed, each with these probabilities; both are numbers or what broadcasts."""
-    return _drawn("binomial", shape, dtype, seed, counts, probabilities)
+    """Draw the number of successes in `counts` trials with these probabilities, numbers or arrays that broadcast."""
+    return _sample("binomial", shape, dtype, seed, counts, probabilities)
 
 
-def _drawn(distribution: str, shape: Sequence[int], dtype: Any, seed: Seed, *parameters: Any) -> Tensor:
+def _sample(distribution: str, shape: Sequence[int], dtype: Any, seed: Seed, *parameters: Any) -> Tensor:
     generator = _generator(seed) or default_generator
-    given = [np.asarray(p.numpy(force=True) if isinstance(p, Tensor) else p) for p in parameters]
+    arrays = [np.asarray(p.numpy(force=True) if isinstance(p, Tensor) else p) for p in parameters]
     if distribution == "binomial":
-        given[0] = given[0].astype(np.int64)
-    return tl.tensor(getattr(generator.numpy, distribution)(*given, size=tuple(shape)), dtype=as_dtype(dtype))
+        arrays[0] = arrays[0].astype(np.int64)
+    return tl.tensor(getattr(generator.numpy, distribution)(*arrays, size=tuple(shape)), dtype=as_dtype(dtype))
 
 
 def randint(shape: Sequence[int], minval: int, maxval: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
-    """Whole numbers from minval up to maxval, which is left out."""
+    """Draw integers from minval up to, but not including, maxval."""
     return tl.randint(minval, maxval, tuple(shape), generator=_generator(seed), dtype=as_dtype(dtype))
 
 
 def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
-    """Classes drawn with the probabilities softmax(logits).  Shapes:  logits (B, C) -> (B, num_samples)"""
+    """Draw classes with the probabilities softmax(logits).
+
+    Shapes:  logits (B, C) -> (B, num_samples)
+    """
     probabilities = tl.as_tensor(logits).softmax(-1)
     return tl.multinomial(probabilities, num_samples, True, generator=_generator(seed)).to(as_dtype(dtype))
 
 
 def shuffle(x: Any, axis: int = 0, seed: Seed = None) -> Tensor:
-    """The slices of x along an axis, in random order."""
+    """Return the slices of x along an axis in random order."""
     x = tl.as_tensor(x)
     return x.index_select(axis, tl.randperm(x.shape[axis], generator=_generator(seed)).to(x.device))
 
 
 def dropout(inputs: Any, rate: float, noise_shape: Sequence[int | None] | None = None, seed: Seed = None) -> Tensor:
-    """`keras.layers.Dropout` in training."""
+    """Apply dropout as `keras.layers.Dropout` does in training."""
     x = tl.as_tensor(inputs)
     shape = [n if m is None else m for n, m in zip(x.shape, noise_shape or (None,) * x.ndim, strict=True)]
-    return x * kept(x, rate, shape, _generator(seed))
+    return x * dropout_mask(x, rate, shape, _generator(seed))
 
 
 def _generator(seed: Seed) -> Generator | None:

@@ -1,4 +1,4 @@
-"""Computing anew what backward needs, in place of keeping it."""
+"""Rematerialization: recompute intermediate values in backward instead of storing them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tallow.utils.checkpoint import checkpoint
 
 
 def remat(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that keeps none of the values in between for backward, which calls `f` once more instead.
+    """Return a function that stores no intermediate values for backward, but calls `f` again.
 
     Source:  Chen et al. 2016, arXiv:1604.06174
     """

@@ -1,7 +1,7 @@
-"""Objects as plain values and back: what `get_config`, `.keras` files and `clone_model` are made of.
+"""Convert objects to plain values and back, for `get_config`, `.keras` files and `clone_model`.
 
-An object is written as Keras writes it: a dict of its module, its class and its configuration. Reading one runs no code
-but the constructors of Keras' own classes and of those that the caller names; nothing is imported by a name in a file.
+An object is written in Keras' format: a dict with its module, class and configuration. Reading one executes only the
+constructors of Keras' own classes and of classes that the caller passes; nothing is imported by a name in a file.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy as np
 
 import tallow as tl
 from tallow import dtypes
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.keras import activations
 from tallow.keras.operations import PACKAGE
-from tallow.tensor import Tensor
 
-HOMES = (  # the modules of tallow.keras whose classes files may name
+HOMES = (  # the modules of tallow.keras with classes that files may use
     "layers", "models", "initializers", "regularizers", "constraints", "losses", "metrics", "optimizers",
     "optimizers.schedules", "dtype_policies",
 )  # fmt: skip
@@ -33,31 +33,33 @@ _custom: dict[str, Any] = {}
 
 
 def get_custom_objects() -> dict[str, Any]:
-    """Every class and function registered so far, by registered name; it may be changed."""
+    """Return the dict of registered classes and functions by registered name; it may be modified."""
     return _custom
 
 
 def register_keras_serializable(package: str = "Custom", name: str | None = None) -> Callable[[Any], Any]:
-    """A decorator: files may name this class or function, as "package>name"."""
+    """Return a decorator that registers a class or function, so that files may use it as "package>name"."""
 
-    def register(found: Any) -> Any:
-        if isinstance(found, type) and not hasattr(found, "get_config"):
-            raise ArgumentTypeError(f"{found.__name__} has no get_config", mend="define it, or derive from Layer")
-        _custom[f"{package}>{name or found.__name__}"] = found
-        return found
+    def register(obj: Any) -> Any:
+        if isinstance(obj, type) and not hasattr(obj, "get_config"):
+            raise ArgumentTypeError(
+                f"{obj.__name__} does not define get_config", hint="define it, or derive from Layer"
+            )
+        _custom[f"{package}>{name or obj.__name__}"] = obj
+        return obj
 
     return register
 
 
 def get_registered_name(obj: Any) -> str:
-    """The name `obj` was registered under, or its own."""
-    return next((name for name, found in _custom.items() if found is obj), obj.__name__)
+    """Return the name under which `obj` is registered, or its own name."""
+    return next((name for name, registered in _custom.items() if registered is obj), obj.__name__)
 
 
 def get_registered_object(
     name: str, custom_objects: Mapping[str, Any] | None = None, module_objects: Mapping[str, Any] | None = None
 ) -> Any:
-    """What is registered under `name`, or None."""
+    """Return the object registered under `name`, or None."""
     for table in (custom_objects or {}, _custom, module_objects or {}):
         if name in table:
             return table[name]
@@ -66,21 +68,21 @@ def get_registered_object(
 
 @contextmanager
 def custom_object_scope(custom_objects: Mapping[str, Any]) -> Iterator[None]:
-    """Within it, files may name these classes and functions."""
-    before = dict(_custom)
+    """Allow files to use these classes and functions within the context."""
+    previous = dict(_custom)
     _custom.update(custom_objects)
     try:
         yield
     finally:
         _custom.clear()
-        _custom.update(before)
+        _custom.update(previous)
 
 
 # ------------------------------------------------------------------------------------------------------------ writing
 
 
 def serialize_keras_object(obj: Any) -> Any:
-    """`obj` as a plain value: numbers, strings, lists and dicts. A function that has no name in Keras stays itself."""
+    """Return `obj` as numbers, strings, lists and dicts. A function without a name in Keras is returned unchanged."""
     if obj is None or isinstance(obj, bool | int | float | str):
         return obj
     if isinstance(obj, np.generic):
@@ -102,8 +104,10 @@ def serialize_keras_object(obj: Any) -> Any:
     if isinstance(obj, list | tuple):
         return [serialize_keras_object(part) for part in obj]
     if callable(obj):
-        return next((name for name, known in activations.FUNCTIONS.items() if known is obj), obj)
-    raise ArgumentTypeError(f"{obj!r:.200} has no configuration to be saved by", mend="give its class a get_config")
+        return next((name for name, function in activations.FUNCTIONS.items() if function is obj), obj)
+    raise ArgumentTypeError(
+        f"{obj!r:.200} cannot be saved: it has no get_config", hint="define get_config in its class"
+    )
 
 
 def _object_config(obj: Any) -> dict[str, Any]:
@@ -113,12 +117,12 @@ def _object_config(obj: Any) -> dict[str, Any]:
         return entry
     config = {"module": None, "class_name": kind.__name__, "config": serialize_keras_object(obj.get_config())}
     if kind.__module__.startswith("tallow.keras."):
-        return config | {"module": _module_in_keras(kind.__module__), "registered_name": None}
+        return config | {"module": _keras_module(kind.__module__), "registered_name": None}
     return config | {"module": kind.__module__, "registered_name": get_registered_name(kind)}
 
 
-def _module_in_keras(module: str) -> str:
-    """Where Keras has what a module of tallow.keras defines."""
+def _keras_module(module: str) -> str:
+    """Return the Keras module that corresponds to a module of tallow.keras."""
     home = module.split(".")[2]
     if home in ("models", "dtype_policies"):
         return "keras"
@@ -126,7 +130,7 @@ def _module_in_keras(module: str) -> str:
 
 
 def to_json(config: Any, **options: Any) -> str:
-    """A configuration as JSON.
+    """Return a configuration as JSON.
 
     Raises:  ArgumentTypeError for a lambda, which a file cannot hold
     """
@@ -139,8 +143,8 @@ def _function_config(function: Any) -> dict[str, Any]:
         raise ArgumentTypeError(f"{function!r:.200} cannot be written to a file")
     if name == "<lambda>":
         raise ArgumentTypeError(
-            "a lambda cannot be saved: a file holds no code",
-            mend="define the function by `def`, and load with custom_objects={name: function}; or make it a Layer",
+            "a lambda cannot be saved, because files hold no code",
+            hint="define the function with def and load with custom_objects={name: function}, or write a Layer",
         )
     return {
         "module": "builtins",
@@ -156,10 +160,10 @@ def _function_config(function: Any) -> dict[str, Any]:
 def deserialize_keras_object(
     config: Any, custom_objects: Mapping[str, Any] | None = None, safe_mode: bool = True
 ) -> Any:
-    """What `serialize_keras_object` made this of. Values that name no class come back as they are.
+    """Return the object that `serialize_keras_object` described. Values that name no class are returned unchanged.
 
-    Raises:  CheckpointError for code in a file; ArgumentError for a class that is neither Keras' nor in
-        `custom_objects`, with the names that come near
+    Raises:  CheckpointError for code in a file; ArgumentError, with similar names, for a class that is neither Keras'
+        nor in `custom_objects`
     """
     if custom_objects:
         with custom_object_scope(custom_objects):
@@ -185,47 +189,48 @@ def deserialize_keras_object(
     module = config.get("module")
     if isinstance(module, str) and module.startswith(f"{PACKAGE}."):
         return importlib.import_module("tallow.keras.layers.operator").Operator.from_file_entry(name, inner)
-    found = find_class(name, config.get("registered_name"), module)
-    return found.from_config(_without_unused(found, inner))
+    cls = find_class(name, config.get("registered_name"), module)
+    return cls.from_config(_drop_unused_options(cls, inner))
 
 
-def _without_unused(kind: Any, config: dict[str, Any]) -> dict[str, Any]:
-    """A configuration without the options that only Keras has, where they are not used: None or False."""
+def _drop_unused_options(kind: Any, config: dict[str, Any]) -> dict[str, Any]:
+    """Remove options that only Keras has and that are unused: None or False."""
     if not kind.__module__.startswith("tallow.keras."):
         return config
-    makers = [vars(base)["__init__"] for base in kind.__mro__[:-1] if "__init__" in vars(base)]
-    known = {name for maker in makers for name in inspect.signature(maker).parameters}
-    return {key: value for key, value in config.items() if key in known or (value is not None and value is not False)}
+    constructors = [vars(base)["__init__"] for base in kind.__mro__[:-1] if "__init__" in vars(base)]
+    parameters = {name for constructor in constructors for name in inspect.signature(constructor).parameters}
+    return {
+        key: value for key, value in config.items() if key in parameters or (value is not None and value is not False)
+    }
 
 
 def refuse_code(what: str) -> NoReturn:
+    """Raise the CheckpointError for code in a file."""
     raise CheckpointError(
-        f"{what} in a saved model is code of whoever made the file, and is not run",
-        mend="rebuild the model in Python and load its weights into it, or save a named function instead",
+        f"{what} in a saved model is code, and code in files is never executed",
+        hint="rebuild the model in Python and load its weights into it, or save a named function instead",
     )
 
 
 def _find_function(name: Any, registered: Any) -> Callable[..., Any]:
     for key in (registered, name):
-        if isinstance(key, str) and (found := _custom.get(key, activations.FUNCTIONS.get(key))) is not None:
-            return found
-    raise ArgumentError(f"the function {name!r} is not known", mend=f"pass custom_objects={{{name!r}: the_function}}")
+        if isinstance(key, str) and (function := _custom.get(key, activations.FUNCTIONS.get(key))) is not None:
+            return function
+    raise ArgumentError(f"unknown function {name!r}", hint=f"pass custom_objects={{{name!r}: the_function}}")
 
 
 def find_class(name: Any, registered: Any = None, module: Any = None) -> Any:
-    """The class that a file calls `name`: a custom one, or one of Keras' own; of two, that of the module."""
+    """Return the class with a name in files, a custom one or Keras' own; `module` decides between equal names."""
     for key in (registered, name):
         if isinstance(key, str) and key in _custom:
             return _custom[key]
-    known: dict[str, Any] = {}
-    for home in sorted(HOMES, key=lambda home: module != f"keras.{home}"):  # losses and metrics share names
+    names: dict[str, Any] = {}
+    for home in sorted(HOMES, key=lambda home: module != f"keras.{home}"):  # losses and metrics share some names
         module = importlib.import_module(f"tallow.keras.{home}")
-        found = getattr(module, name, None) if isinstance(name, str) and name in module.__all__ else None
-        if isinstance(found, type) and hasattr(found, "from_config"):
-            return found
-        known |= dict.fromkeys(module.__all__)
-    near = difflib.get_close_matches(str(name), known, n=3)
-    hint = f"did you mean {' or '.join(near)}? For a class of your own " if near else ""
-    raise ArgumentError(
-        f"the class {name!r:.100} is not known", mend=f"{hint}pass custom_objects={{{name!r:.100}: the_class}}"
-    )
+        cls = getattr(module, name, None) if isinstance(name, str) and name in module.__all__ else None
+        if isinstance(cls, type) and hasattr(cls, "from_config"):
+            return cls
+        names |= dict.fromkeys(module.__all__)
+    near = difflib.get_close_matches(str(name), names, n=3)
+    hint = f"did you mean {' or '.join(near)}? For a custom class " if near else ""
+    raise ArgumentError(f"unknown class {name!r:.100}", hint=f"{hint}pass custom_objects={{{name!r:.100}: the_class}}")

@@ -1,4 +1,4 @@
-"""The default dtype, the little number of formulas, the layout of images and limits; `keras.config` offers them."""
+"""Settings that `keras.config` exports: default dtype, epsilon, image layout and limits."""
 
 from __future__ import annotations
 
@@ -21,58 +21,63 @@ _settings: dict[str, Any] = {
 
 
 def floatx() -> str:
-    """The dtype of layers that are given none."""
+    """Return the default dtype of layers."""
     return str(_settings["floatx"])
 
 
 def set_floatx(value: str) -> None:
+    """Set the default dtype of layers."""
     if value not in FLOATS:
-        raise ArgumentError(f"set_floatx: {value!r}", mend=f"use one of {', '.join(FLOATS)}")
+        raise ArgumentError(f"set_floatx: {value!r}", hint=f"use one of {', '.join(FLOATS)}")
     _settings["floatx"] = value
 
 
 def epsilon() -> float:
-    """What is added where a formula would divide by zero."""
+    """Return the small constant that prevents divisions by zero."""
     return float(_settings["epsilon"])
 
 
 def set_epsilon(value: float) -> None:
+    """Set the small constant that prevents divisions by zero."""
     _settings["epsilon"] = float(value)
 
 
 def image_data_format() -> str:
-    """The layout of images for layers that are given none."""
+    """Return the default image layout of layers."""
     return str(_settings["image_data_format"])
 
 
 def set_image_data_format(data_format: str) -> None:
+    """Set the default image layout of layers, "channels_last" or "channels_first"."""
     if data_format not in LAYOUTS:
-        raise ArgumentError(f"set_image_data_format: {data_format!r}", mend=f"use {' or '.join(LAYOUTS)}")
+        raise ArgumentError(f"set_image_data_format: {data_format!r}", hint=f"use {' or '.join(LAYOUTS)}")
     _settings["image_data_format"] = data_format
 
 
 def max_epochs() -> int | None:
-    """The most epochs that `fit` trains, whatever it is asked for; None for no limit.
+    """Return the maximum number of epochs of `fit`; None for no limit.
 
-    The environment variable KERAS_MAX_EPOCHS sets it, too.
+    The environment variable KERAS_MAX_EPOCHS also sets it.
     """
     return _limit("max_epochs")
 
 
 def set_max_epochs(max_epochs: int | None) -> None:
+    """Set the maximum number of epochs of `fit`."""
     _settings["max_epochs"] = max_epochs
     _limit("max_epochs")
 
 
 def max_steps_per_epoch() -> int | None:
-    """The most batches that `fit`, `evaluate` and `predict` take in an epoch; None for no limit.
+    """Return the maximum number of batches per epoch of `fit`, `evaluate` and `predict`; None for no limit.
 
-    The environment variable KERAS_MAX_STEPS_PER_EPOCH sets it, too.
+    The environment variable KERAS_MAX_STEPS_PER_EPOCH also sets it.
     """
     return _limit("max_steps_per_epoch")
 
 
 def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
+    """Set the maximum number of batches per epoch of `fit`, `evaluate` and `predict`."""
     _settings["max_steps_per_epoch"] = max_steps_per_epoch
     _limit("max_steps_per_epoch")
 
@@ -92,14 +97,15 @@ def _limit(name: str) -> int | None:
 
 
 def enable_interactive_logging() -> None:
-    """Write progress and messages to stdout, as at the start."""
+    """Write progress and messages to stdout, which is the default."""
     _settings["is_interactive"] = True
 
 
 def disable_interactive_logging() -> None:
-    """Send messages to the logger "tallow.keras", at level INFO, and draw no bars: for servers."""
+    """Send messages to the logger "tallow.keras" at level INFO, and draw no bars, for servers."""
     _settings["is_interactive"] = False
 
 
 def is_interactive_logging_enabled() -> bool:
+    """Return whether progress and messages go to stdout."""
     return bool(_settings["is_interactive"])

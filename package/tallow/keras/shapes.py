@@ -1,4 +1,4 @@
-"""Shapes as Keras writes them: tuples with None where any size fits, and structures of them."""
+"""Keras shapes: tuples with None for any size, and structures of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ Shape: TypeAlias = tuple[int | None, ...]
 
 
 def is_shape(value: Any) -> bool:
+    """Return whether a value is a shape: a list or tuple of integers and None."""
     return isinstance(value, list | tuple) and all(n is None or isinstance(n, int) for n in value)
 
 
 def map_shapes(function: Callable[[Any], Any], structure: Any) -> Any:
-    """`function` of each shape in a structure of shapes."""
+    """Apply `function` to each shape in a structure of shapes."""
     if is_shape(structure):
         return function(structure)
     if isinstance(structure, dict):
@@ -22,7 +23,7 @@ def map_shapes(function: Callable[[Any], Any], structure: Any) -> Any:
 
 
 def flat_shapes(structure: Any) -> list[Shape]:
-    """The shapes in a structure of shapes, left to right."""
-    found: list[Shape] = []
-    map_shapes(lambda shape: found.append(tuple(shape)), structure)
-    return found
+    """Return the shapes in a structure of shapes, left to right."""
+    shapes: list[Shape] = []
+    map_shapes(lambda shape: shapes.append(tuple(shape)), structure)
+    return shapes

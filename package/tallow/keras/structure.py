@@ -1,7 +1,7 @@
-"""Structures of tensors, as models with several inputs or outputs have them: a leaf, or lists, tuples, dicts of them.
+"""Structures of tensors for models with several inputs or outputs: a leaf, or nested lists, tuples and dicts of leaves.
 
-`None` is a leaf. The values of a dict come in the order of its keys, as in Keras: two dicts with the same keys have the
-same order, however they were made. `keras.tree` offers more.
+`None` is a leaf. The values of a dict are ordered by key, as in Keras, regardless of insertion order. `keras.tree` has
+more functions.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Any
 
 
 def is_nested(structure: Any) -> bool:
+    """Return whether a value is a list, tuple or dict."""
     return isinstance(structure, list | tuple | dict)
 
 
 def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
-    """The keys in order; those of an OrderedDict, and those that cannot be compared, stay as they are."""
+    """Return the sorted keys; those of an OrderedDict, and those that cannot be compared, keep their order."""
     if isinstance(mapping, OrderedDict):
         return list(mapping)
     try:
@@ -26,7 +27,7 @@ def sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves, left to right."""
+    """Return the leaves, left to right."""
     if isinstance(structure, dict):
         structure = [structure[key] for key in sorted_keys(structure)]
     elif not is_nested(structure):
@@ -35,7 +36,7 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def map_structure(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
-    """`function` of each leaf, and of what stands in its place in the `others`, in the order of `flatten`."""
+    """Apply `function` to each leaf and the corresponding parts of the `others`, in the order of `flatten`."""
     if isinstance(structure, dict):
         return {k: map_structure(function, structure[k], *(o[k] for o in others)) for k in sorted_keys(structure)}
     if is_nested(structure):

@@ -1,7 +1,7 @@
-"""Tensors without values: what `keras.Input` returns and layers are called with to describe a model.
+"""Symbolic tensors: results of `keras.Input` and of layers called with them, which describe a model.
 
-Calling a layer with one makes a Node, which says what was called with what, and KerasTensors for its results. A model
-is the nodes between its inputs and its outputs.
+A symbolic call creates a Node, which records the layer and its arguments, and KerasTensors for the outputs. A model
+consists of the nodes between its inputs and its outputs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tallow.keras.structure import flatten, map_structure
 
 
 class History(NamedTuple):
-    """Where a KerasTensor comes from: the output `tensor_index` of the call `node_index` of a layer."""
+    """The origin of a KerasTensor: output `tensor_index` of call `node_index` of a layer."""
 
     layer: Any
     node_index: int
@@ -25,19 +25,20 @@ class History(NamedTuple):
 
     @property
     def node(self) -> Node:
+        """The call that returned the tensor."""
         return self.layer.inbound_nodes[self.node_index]
 
 
 class KerasTensor:
-    """A shape and a dtype, and the call they come from. Operators on it make layers, as in `x + y`.
+    """A shape and a dtype, and the call that returned them. Operators such as `x + y` create layers.
 
     Attributes:
-        shape: with None where any size fits; the first is the batch's.
+        shape: the shape, with None for any size; the first is the batch's.
     """
 
     history: History
 
-    __array_ufunc__ = None  # so that numpy_array * tensor asks the tensor
+    __array_ufunc__ = None  # makes numpy_array * tensor call the tensor's operator
 
     def __init__(self, shape: Sequence[int | None], dtype: Any = "float32", name: str | None = None) -> None:
         self.shape: Shape = tuple(shape)
@@ -46,40 +47,41 @@ class KerasTensor:
 
     @property
     def ndim(self) -> int:
+        """The number of dims."""
         return len(self.shape)
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype.name}, name={self.name}>"
 
-    def _no_values(self, use: str) -> ArgumentTypeError:
+    def _no_values_error(self, use: str) -> ArgumentTypeError:
         return ArgumentTypeError(
-            f"{use}: {self.name} of shape {self.shape} is symbolic: it describes a model's input or a layer's output, "
+            f"{use}: {self.name} of shape {self.shape} is symbolic: it describes a model's input or a layer's output "
             "and has no values",
-            mend="call a layer with it; for a function of tensors, keras.layers.Lambda(function)(x)",
+            hint="call a layer with it; for a function of tensors, use keras.layers.Lambda(function)(x)",
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise self._no_values("as an array")
+        raise self._no_values_error("as an array")
 
     def __bool__(self) -> bool:
-        raise self._no_values("as a condition")
+        raise self._no_values_error("as a condition")
 
     def __iter__(self) -> NoReturn:
-        raise self._no_values("iteration")
+        raise self._no_values_error("iteration")
 
     def __float__(self) -> NoReturn:
-        raise self._no_values("as a number")
+        raise self._no_values_error("as a number")
 
     def __int__(self) -> NoReturn:
-        raise self._no_values("as a number")
+        raise self._no_values_error("as a number")
 
 
 class Node:
-    """One call of a layer with KerasTensors. It takes its place among the layer's calls, and the results theirs in it.
+    """One symbolic call of a layer; it registers itself in the layer, and sets the history of its outputs.
 
     Attributes:
-        args, kwargs: what the layer was called with; KerasTensors stand among other values.
-        outputs: the structure of KerasTensors it returned.
+        args, kwargs: the arguments of the call, which contain KerasTensors.
+        outputs: the structure of KerasTensors that the call returned.
     """
 
     def __init__(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
@@ -95,10 +97,11 @@ class Node:
 
     @property
     def is_input(self) -> bool:
+        """True if the node is an input of a model."""
         return not self.inputs
 
     def fill(self, values: dict[KerasTensor, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with values in place of the KerasTensors."""
+        """Return the arguments with KerasTensors replaced by their values."""
 
         def value(leaf: Any) -> Any:
             return values[leaf] if isinstance(leaf, KerasTensor) else leaf
@@ -107,8 +110,10 @@ class Node:
 
 
 def symbolic_leaves(structure: Any) -> list[KerasTensor]:
+    """Return the KerasTensors in a structure."""
     return [leaf for leaf in flatten(structure) if isinstance(leaf, KerasTensor)]
 
 
 def is_symbolic(structure: Any) -> bool:
+    """Return whether a structure contains a KerasTensor."""
     return any(isinstance(leaf, KerasTensor) for leaf in flatten(structure))

@@ -1,4 +1,4 @@
-"""fit, evaluate and predict: the part of a Keras model that trains it."""
+"""fit, evaluate and predict: the training loops of a Keras model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import tallow as tl
 from tallow import devices
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, GraphError
 from tallow.keras.batches import (
     Batch,
@@ -22,19 +23,18 @@ from tallow.keras.batches import (
     validation_batches,
 )
 from tallow.keras.callbacks import CallbackList, History, ProgbarLogger
-from tallow.keras.callbacks.callback import as_numbers, spread
+from tallow.keras.callbacks.callback import as_numbers, flatten_logs
 from tallow.keras.settings import max_epochs
 from tallow.keras.steps import Logs, Steps
 from tallow.keras.structure import map_structure
-from tallow.tensor import Tensor
 
 
 class Trainer(Steps):
-    """Training for a module, which is mixed in before it: `class Model(Trainer, nn.Module)`.
+    """Training loops for a module, mixed in before it: `class Model(Trainer, nn.Module)`.
 
     Attributes:
-        stop_training: set by a callback, ends `fit` after the batch.
-        resume_epoch: set by a callback when training begins, is the epoch to go on from.
+        stop_training: a callback may set it to end `fit` after the current batch.
+        resume_epoch: a callback may set it at the start of training, to the epoch to resume from.
         history: the `History` of the last `fit`.
     """
 
@@ -64,23 +64,23 @@ class Trainer(Steps):
         validation_batch_size: int | None = None,
         validation_freq: int | Container[int] = 1,
     ) -> History:
-        """Train for some epochs, each a walk through the data.
+        """Train for a number of epochs, each a pass over the data.
 
         Args:
             x: arrays, tensors or lists of numbers, in a list or dict for several inputs; or a `tallow.data.Dataset`, or
-                an iterable of batches (x, y) or (x, y, sample_weight), a DataLoader for one.
-            batch_size: samples of a batch, 32 if it is not given.
-            verbose: 0 for silence, 1 for a progress bar, 2 for a line an epoch; "auto" is 1 in a terminal or notebook,
-                else 2.
-            validation_split: the part of the samples, the last ones, to measure with and not to learn from.
-            validation_data: (x, y) or (x, y, sample_weight) to measure with, or an iterable of batches.
-            shuffle: take the samples in a new order each epoch, from the generator that `tallow.manual_seed` seeds.
-            class_weight: by class, what its samples weigh in the loss.
-            validation_freq: measure after every so many epochs, or after those, counted from 1, that are in a list.
+                an iterable of batches (x, y) or (x, y, sample_weight), such as a DataLoader.
+            batch_size: the number of samples per batch, 32 by default.
+            verbose: 0 for no output, 1 for a progress bar, 2 for one line per epoch; "auto" is 1 in a terminal or
+                notebook, else 2.
+            validation_split: the fraction of the samples, taken from the end, to use for validation only.
+            validation_data: (x, y) or (x, y, sample_weight) for validation, or an iterable of batches.
+            shuffle: use a new order of samples each epoch, from the generator that `tallow.manual_seed` seeds.
+            class_weight: the weight of each class in the loss.
+            validation_freq: the number of epochs between validations, or a list of epochs, counted from 1.
 
-        Returns: the metrics of each epoch; `model.history` is the same object, and has the epochs so far when training
-            is interrupted. An interrupt (Ctrl-C) is passed on, and the callbacks' `on_train_end` is not called then.
-
+        Returns: the metrics of each epoch; also available as `model.history`, which has the epochs so far if training
+                 is
+            interrupted. An interrupt (Ctrl-C) propagates, without a call of the callbacks' `on_train_end`.
         Raises:  ArgumentError for data that does not fit together or to the model, GraphError before `compile`
         """
         self._check_compiled("fit")
@@ -107,15 +107,15 @@ class Trainer(Steps):
         listeners = self._callbacks(callbacks, verbose, epochs, training.steps, with_history=True)
         self.stop_training, self.resume_epoch = False, None
         logs: Logs = {}
-        with _closing_the_bar(listeners):
+        with _close_bar_on_error(listeners):
             listeners.on_train_begin()
             begin = initial_epoch if self.resume_epoch is None else self.resume_epoch
             for epoch in range(begin, epochs):
                 listeners.on_epoch_begin(epoch)
                 logs = self._train_epoch(training, listeners)
                 if validation is not None and _is_due(epoch, validation_freq):
-                    measured = self._test_epoch(validation, listeners)
-                    logs |= {f"val_{name}": value for name, value in measured.items()}
+                    results = self._test_epoch(validation, listeners)
+                    logs |= {f"val_{name}": value for name, value in results.items()}
                 listeners.on_epoch_end(epoch, logs)
                 if self.stop_training:
                     break
@@ -136,18 +136,19 @@ class Trainer(Steps):
         callbacks: Any = None,
         return_dict: bool = False,
     ) -> Any:
-        """The loss and the metrics of this data: a list, loss first, or a number if there is no metric.
+        """Return the loss and the metrics of this data: a list, loss first, or a number if there are no metrics.
 
-        Args:    as `fit`; return_dict: return them by name
-        Raises:  as `fit`
+        Args:    as in `fit`; return_dict: return a dict by name
+
+        Raises:  as in `fit`
         """
         self._check_compiled("evaluate")
         source = Epochs(batches(x, y, sample_weight, batch_size=batch_size, steps=steps), steps)
         self._prepare(source.source.first(), training=False)
         listeners = self._callbacks(callbacks, verbose, 1, source.steps)
-        with _closing_the_bar(listeners):
+        with _close_bar_on_error(listeners):
             logs = self._test_epoch(source, listeners)
-        return logs if return_dict else self._in_order(logs)
+        return logs if return_dict else self._ordered_values(logs)
 
     def predict(
         self,
@@ -157,58 +158,59 @@ class Trainer(Steps):
         steps: int | None = None,
         callbacks: Any = None,
     ) -> Any:
-        """The output for this data, as NumPy arrays in the structure that the model gives.
+        """Return the output for this data, as NumPy arrays in the structure of the model's outputs.
 
-        Args:    as `fit`; targets that an iterable yields are ignored
-        Raises:  as `fit`
+        Args:    as in `fit`; targets that an iterable yields are ignored
+
+        Raises:  as in `fit`
         """
         source = Epochs(batches(x, batch_size=batch_size, steps=steps), steps)
         self._prepare(source.source.first(), training=False)
         listeners = self._callbacks(callbacks, verbose, 1, source.steps)
         parts: list[Any] = []
         self.stop_predicting = False
-        with _closing_the_bar(listeners), self._measuring():
+        with _close_bar_on_error(listeners), self._inference_mode():
             listeners.on_predict_begin()
             for step, data in enumerate(source.epoch()):
                 listeners.on_predict_batch_begin(step)
-                parts.append(self.predict_step(self._for_step(data)))
+                parts.append(self.predict_step(self._step_data(data)))
                 listeners.on_predict_batch_end(step, {"outputs": parts[-1]})
                 if self.stop_predicting:
                     break
             listeners.on_predict_end()
-        return _joined(parts)
+        return _concatenate(parts)
 
     def train_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False
     ) -> Any:
-        """Learn from this batch alone; returns the metrics of it, as `evaluate`."""
+        """Train on a single batch; return its metrics, as `evaluate` does."""
         self._check_compiled("train_on_batch")
-        data = _one_batch(x, y, sample_weight, class_weight)
+        data = _single_batch(x, y, sample_weight, class_weight)
         self._prepare(data)
         self.reset_metrics()
         self.train()
         try:
-            logs = as_numbers(spread(self.train_step(self._for_step(data))))
+            logs = as_numbers(flatten_logs(self.train_step(self._step_data(data))))
         finally:
-            self.eval()  # as after `fit`: a call of the model means to use it
-        return logs if return_dict else self._in_order(logs)
+            self.eval()  # inference mode, as after `fit`
+        return logs if return_dict else self._ordered_values(logs)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
-        """The metrics of this batch, as `evaluate`."""
+        """Return the metrics of a single batch, as `evaluate` does."""
         self._check_compiled("test_on_batch")
-        data = _one_batch(x, y, sample_weight)
+        data = _single_batch(x, y, sample_weight)
         self._prepare(data, training=False)
         self.reset_metrics()
-        with self._measuring():
-            logs = as_numbers(spread(self.test_step(self._for_step(data))))
-        return logs if return_dict else self._in_order(logs)
+        with self._inference_mode():
+            logs = as_numbers(flatten_logs(self.test_step(self._step_data(data))))
+        return logs if return_dict else self._ordered_values(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
-        """The output for this batch, as `predict`."""
-        data = _one_batch(x)
+        """Return the output for a single batch, as `predict` does."""
+        data = _single_batch(x)
         self._prepare(data, training=False)
-        with self._measuring():
-            return map_structure(_as_numpy, self.predict_step(self._for_step(data)))
+        with self._inference_mode():
+            return map_structure(_as_numpy, self.predict_step(self._step_data(data)))
 
     # ----------------------------------------------------------------------------------------------- parts of the loops
 
@@ -219,7 +221,7 @@ class Trainer(Steps):
         try:
             for step, data in enumerate(training.epoch()):
                 listeners.on_train_batch_begin(step)
-                logs = spread(self.train_step(self._for_step(data)))
+                logs = flatten_logs(self.train_step(self._step_data(data)))
                 listeners.on_train_batch_end(step, logs)
                 if self.stop_training:
                     break
@@ -229,14 +231,14 @@ class Trainer(Steps):
 
     def _test_epoch(self, source: Epochs, listeners: CallbackList) -> Logs:
         self.stop_evaluating = False
-        source.restart()  # so that every epoch is measured by the same samples
+        source.restart()  # every epoch is evaluated with the same samples
         listeners.on_test_begin()
         self.reset_metrics()
         logs: Logs = {}
-        with self._measuring():
+        with self._inference_mode():
             for step, data in enumerate(source.epoch()):
                 listeners.on_test_batch_begin(step)
-                logs = spread(self.test_step(self._for_step(data)))
+                logs = flatten_logs(self.test_step(self._step_data(data)))
                 listeners.on_test_batch_end(step, logs)
                 if self.stop_evaluating:
                     break
@@ -245,51 +247,52 @@ class Trainer(Steps):
         return logs
 
     @contextmanager
-    def _measuring(self) -> Iterator[None]:
-        """No gradients, and layers as they are when a model is used."""
+    def _inference_mode(self) -> Iterator[None]:
+        """Disable gradients and set inference mode."""
         self.eval()
         with tl.no_grad():
             yield
 
     def _prepare(self, first: Batch, training: bool = True) -> None:
-        """Make what can be made only when the first batch is seen: weights, and the optimizer's state."""
-        self._model_device = self._find_device()
+        """Create the weights and optimizer state that need a first batch."""
+        self._model_device = self._parameter_device()
         build = getattr(self, "_ensure_built", None)
         if build is not None:
-            build(self._moved(first[0]))
-            self._model_device = self._find_device()
+            build(self._to_model_device(first[0]))
+            self._model_device = self._parameter_device()
         if training:
             self._build_optimizer()
 
-    def _for_step(self, data: Batch) -> Any:
-        """The batch as steps take it: without the parts that are not there, on the device of the model's parameters."""
-        return pack_x_y_sample_weight(*self._moved(data))
+    def _step_data(self, data: Batch) -> Any:
+        """Return the batch in the form that steps take, without missing parts, on the device of the parameters."""
+        return pack_x_y_sample_weight(*self._to_model_device(data))
 
-    def _moved(self, data: Any) -> Any:
+    def _to_model_device(self, data: Any) -> Any:
         device = self._model_device
 
-        def moved(tensor: Tensor | None) -> Tensor | None:
+        def move(tensor: Tensor | None) -> Tensor | None:
             return tensor if tensor is None or device is None or tensor.device == device else tensor.to(device)
 
-        return map_structure(moved, data)
+        return map_structure(move, data)
 
-    def _find_device(self) -> devices.device | None:
-        """Where the parameters are, or will be made; None leaves batches where they are."""
+    def _parameter_device(self) -> devices.device | None:
+        """Return the device where the parameters are or will be created; None leaves batches in place."""
         return next((param.device for param in self.parameters()), devices.default.device)
 
     def _callbacks(
         self, callbacks: Any, verbose: int | str, epochs: int, steps: int | None, with_history: bool = False
     ) -> CallbackList:
-        given = [] if callbacks is None else list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
-        if with_history and not any(isinstance(callback, History) for callback in given):
-            given.append(History())
-        if verbose and not any(isinstance(callback, ProgbarLogger) for callback in given):
-            given.append(ProgbarLogger())
-        return CallbackList(given, self, verbose=verbose, epochs=epochs, steps=steps)
+        items = [] if callbacks is None else list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
+        if with_history and not any(isinstance(callback, History) for callback in items):
+            items.append(History())
+        if verbose and not any(isinstance(callback, ProgbarLogger) for callback in items):
+            items.append(ProgbarLogger())
+        return CallbackList(items, self, verbose=verbose, epochs=epochs, steps=steps)
 
-    def _in_order(self, logs: Logs) -> Any:
-        """The values in the order of `metrics`, and those that go by another name in the logs behind them, by name, as
-        Keras has them. One value is no list.
+    def _ordered_values(self, logs: Logs) -> Any:
+        """Return the logs in the order of `metrics`, followed by other names in alphabetical order, as Keras does.
+
+        A single value is returned without a list.
         """
         order = {name: None for metric in self.metrics for name in getattr(metric, "names", [metric.name])}
         values = [logs[name] for name in order if name in logs]
@@ -300,13 +303,13 @@ class Trainer(Steps):
         if not self.compiled:
             raise GraphError(
                 f"{what} was called before compile",
-                mend='say how to train: model.compile(optimizer="adam", loss="mse")',
+                hint='call model.compile(...), for example model.compile(optimizer="adam", loss="mse")',
             )
 
 
 @contextmanager
-def _closing_the_bar(listeners: CallbackList) -> Iterator[None]:
-    """End the line of the progress bar, should the block be left by an error or an interrupt."""
+def _close_bar_on_error(listeners: CallbackList) -> Iterator[None]:
+    """End the line of the progress bar if an error or interrupt leaves the context."""
     try:
         yield
     except BaseException:
@@ -316,7 +319,7 @@ def _closing_the_bar(listeners: CallbackList) -> Iterator[None]:
         raise
 
 
-def _one_batch(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None) -> Batch:
+def _single_batch(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None) -> Batch:
     x, y, sample_weight = as_arrays(x, y, sample_weight)
     if class_weight is not None:
         sample_weight = class_weights(y, class_weight)
@@ -333,11 +336,11 @@ def _as_numpy(tensor: Any) -> Any:
     return tensor.detach().cpu().numpy() if isinstance(tensor, Tensor) else tensor
 
 
-def _joined(parts: list[Any]) -> Any:
-    """The outputs of batches one behind the other."""
+def _concatenate(parts: list[Any]) -> Any:
+    """Concatenate the outputs of batches."""
     first = parts[0]
     if isinstance(first, dict):
-        return {name: _joined([part[name] for part in parts]) for name in first}
+        return {name: _concatenate([part[name] for part in parts]) for name in first}
     if isinstance(first, list | tuple):
-        return type(first)(_joined(list(column)) for column in zip(*parts, strict=True))
+        return type(first)(_concatenate(list(column)) for column in zip(*parts, strict=True))
     return _as_numpy(tl.cat(parts))

@@ -1,4 +1,4 @@
-"""`keras.tree`: structures of lists, tuples and dicts. `None` is a leaf, and dicts come in the order of their keys."""
+"""`keras.tree`: structures of lists, tuples and dicts. `None` is a leaf, and dicts are ordered by key."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tallow.errors import ArgumentError
 from tallow.keras.shapes import map_shapes
 from tallow.keras.structure import flatten, is_nested, map_structure, sorted_keys
 
-MAP_TO_NONE = ()  # what a function of `traverse` returns to put None in a place, where None means to go on within
+MAP_TO_NONE = ()  # result of a `traverse` function that means None, because None itself means to continue inside
 
 
 def flatten_with_path(structure: Any) -> list[tuple[tuple[Any, ...], Any]]:
-    """Pairs of a leaf's path, the keys and indices that lead to it, and the leaf."""
-    return list(_paths(structure, ()))
+    """Return pairs of a leaf's path, a tuple of keys and indices, and the leaf."""
+    return list(_leaf_paths(structure, ()))
 
 
-def _paths(structure: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _leaf_paths(structure: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if not is_nested(structure):
         yield path, structure
         return
     for key, part in _parts(structure):
-        yield from _paths(part, (*path, key))
+        yield from _leaf_paths(part, (*path, key))
 
 
 def _parts(structure: Any) -> list[tuple[Any, Any]]:
@@ -32,56 +32,56 @@ def _parts(structure: Any) -> list[tuple[Any, Any]]:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
-    """The structure with these leaves.
+    """Return the structure with other leaves.
 
     Raises:  ArgumentError for another number of leaves
     """
     leaves = list(flat_sequence)
     count = len(flatten(structure))
     if len(leaves) != count:
-        raise ArgumentError(f"pack_sequence_as: the structure has {count} leaves, and {len(leaves)} were given")
-    rest = iter(leaves)
-    return map_structure(lambda _: next(rest), structure)
+        raise ArgumentError(f"pack_sequence_as: the structure has {count} leaves, got {len(leaves)}")
+    iterator = iter(leaves)
+    return map_structure(lambda _: next(iterator), structure)
 
 
 def map_structure_up_to(shallow_structure: Any, func: Callable[..., Any], *structures: Any) -> Any:
-    """`func` of what stands in the structures in the place of each leaf of the shallow one, a structure as it is."""
+    """Apply `func` to the parts of the structures at each leaf of the shallow one; the parts may be structures."""
     return map_structure(lambda _, *parts: func(*parts), shallow_structure, *structures)
 
 
 def map_shape_structure(func: Callable[..., Any], structure: Any) -> Any:
-    """`func` of each shape: a list or tuple of integers and None is a leaf here."""
+    """Apply `func` to each shape: a list or tuple of integers and None counts as a leaf."""
     return map_shapes(func, structure)
 
 
 def lists_to_tuples(structure: Any) -> Any:
-    """The structure with tuples in place of lists."""
+    """Return the structure with tuples instead of lists."""
     if isinstance(structure, dict):
         return {key: lists_to_tuples(part) for key, part in _parts(structure)}
     if isinstance(structure, list):
         return tuple(lists_to_tuples(part) for part in structure)
-    return _rebuilt(structure, lists_to_tuples) if is_nested(structure) else structure
+    return _map_parts(structure, lists_to_tuples) if is_nested(structure) else structure
 
 
 def traverse(func: Callable[[Any], Any], structure: Any, top_down: bool = True) -> Any:
-    """`func` of every structure and every leaf.
+    """Apply `func` to every structure and every leaf.
 
-    What it returns takes the place, and from the top down is not gone into; None goes on within, or keeps a leaf, and
-    MAP_TO_NONE puts None in the place.
+    Its result replaces the part; top-down, a replaced part is not entered. None continues inside, or keeps a leaf, and
+    MAP_TO_NONE replaces the part by None.
     """
     if top_down:
-        found = func(structure)
-        if found is not None:
-            return None if found is MAP_TO_NONE else found
-        return _rebuilt(structure, lambda part: traverse(func, part)) if is_nested(structure) else structure
+        result = func(structure)
+        if result is not None:
+            return None if result is MAP_TO_NONE else result
+        return _map_parts(structure, lambda part: traverse(func, part)) if is_nested(structure) else structure
     if is_nested(structure):
-        structure = _rebuilt(structure, lambda part: traverse(func, part, False))
-    found = func(structure)
-    return structure if found is None else None if found is MAP_TO_NONE else found
+        structure = _map_parts(structure, lambda part: traverse(func, part, False))
+    result = func(structure)
+    return structure if result is None else None if result is MAP_TO_NONE else result
 
 
-def _rebuilt(structure: Any, function: Callable[[Any], Any]) -> Any:
-    """The structure with `function` of each of its parts."""
+def _map_parts(structure: Any, function: Callable[[Any], Any]) -> Any:
+    """Return the structure with `function` applied to each of its parts."""
     if isinstance(structure, dict):
         return {key: function(part) for key, part in _parts(structure)}
     parts = [function(part) for part in structure]
@@ -91,28 +91,28 @@ def _rebuilt(structure: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def assert_same_structure(a: Any, b: Any) -> None:
-    """Raises ArgumentError with the place, if the two differ in more than their leaves."""
+    """Raise ArgumentError with the position if the structures differ in more than their leaves."""
     _compare(a, b, "the structure")
 
 
-def _compare(a: Any, b: Any, where: str) -> None:
+def _compare(a: Any, b: Any, path: str) -> None:
     if is_nested(a) != is_nested(b) or (is_nested(a) and type(a) is not type(b)):
-        raise ArgumentError(f"{where}: {type(a).__name__} differs from {type(b).__name__}")
+        raise ArgumentError(f"{path}: {type(a).__name__} differs from {type(b).__name__}")
     if not is_nested(a):
         return
     keys = [key for key, _ in _parts(a)]
     if keys != [key for key, _ in _parts(b)]:
-        raise ArgumentError(f"{where}: {keys} differs from {[key for key, _ in _parts(b)]}")
+        raise ArgumentError(f"{path}: {keys} differs from {[key for key, _ in _parts(b)]}")
     for key in keys:
-        _compare(a[key], b[key], f"{where}[{key!r}]")
+        _compare(a[key], b[key], f"{path}[{key!r}]")
 
 
 def assert_same_paths(a: Any, b: Any) -> None:
-    """Raises ArgumentError if the leaves have different paths; lists and tuples are the same here."""
-    ours, theirs = ({path for path, _ in flatten_with_path(structure)} for structure in (a, b))
-    if ours != theirs:
+    """Raise ArgumentError if the leaves have different paths; lists and tuples count as equal."""
+    a_paths, b_paths = ({path for path, _ in flatten_with_path(structure)} for structure in (a, b))
+    if a_paths != b_paths:
         raise ArgumentError(
-            f"the paths differ: {sorted(map(str, ours ^ theirs))} are in one of the two structures only"
+            f"the paths differ: {sorted(map(str, a_paths ^ b_paths))} are in only one of the two structures"
         )
 
 

@@ -1,15 +1,14 @@
-"""Fast implementations of ops, and the table that chooses between them and the plain array code.
+"""Compiled implementations of ops, and the table that chooses between them and the array code.
 
-What there is:
-
-    kernels.run("softmax", x)             what an op calls
-    kernels.explain("softmax", x)         which kernel that is, and why not the others
-    with kernels.require("native"): ...   falling back is an error in here
-    with kernels.off(): ...               the plain array code only
-    kernels.info()                        which library is loaded, with which kernels
+kernels.run("softmax", x)             call the best kernel; ops use this
+kernels.explain("softmax", x)         print which kernel that is, and why not the others
+with kernels.require("native"): ...   raise instead of falling back
+with kernels.require_fused(): ...     raise where a model runs its modules instead of its fused blocks
+with kernels.off(): ...               use the array code only
+kernels.info()                        the loaded library and its kernels
 """
 
-from tallow.kernels.halves import reference
+from tallow.kernels.fallback import require_fused
 from tallow.kernels.library import KernelInfo, info, provide
 from tallow.kernels.table import (
     KERNELS,
@@ -32,9 +31,9 @@ __all__ = [
     "kernel",
     "off",
     "pick",
-    "reference",
     "register_provider",
     "require",
+    "require_fused",
     "run",
 ]
 

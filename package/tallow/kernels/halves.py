@@ -1,52 +1,45 @@
-"""Array implementations for ops that hand sixteen-bit floats to their kernels as they are.
+"""Run float32 implementations on float16 and bfloat16 arguments.
 
-A GPU's kernels read halves. Where none does, halves are widened here, once, in one place:
-
-    @reference("softmax")
-    def softmax(x): ...            # sees float32 and float64 alone
+GPU kernels read halves directly. Where no kernel takes them, the kernel table widens them here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from tallow.dtypes import HALVES, Array, cast, dtype_of, widen
-from tallow.kernels.table import ARRAY, kernel, run
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
-def reference(name: str, like: int = 0) -> Callable[[F], F]:
-    """Register the decorated function as the array implementation of `name`.
+def widening(fn: Callable[..., Any], run: Callable[..., Any], like: int) -> Callable[..., Any]:
+    """Return `fn` for any float dtype: halves are widened and passed to `run`, and the result is rounded.
 
-    Where arguments are halves, they are widened, the best kernel for float32 computes, and its result, the first if
-    there are several, is rounded to the dtype of the argument `like`. That of a backward is `g`, which is float32 as
-    all gradients; what comes after a first result is statistics for backward, and stays in float32.
+    Args:
+        run: the best kernel for float32.
+        like: position of the argument whose dtype the result is rounded to. In a backward that is the gradient `g`,
+            which is usually float32. Of several results only the first is rounded: the others are statistics for
+            backward, and stay in float32.
     """
 
-    def register(fn: F) -> F:
-        @wraps(fn)
-        def widening(*args: Any) -> Any:
-            for argument in args:
-                if getattr(argument, "dtype", None) in HALVES:
-                    return _rounded(run(name, *map(_widened, args)), args[like])
-            return fn(*args)
+    @wraps(fn)
+    def call(*args: Any) -> Any:
+        for argument in args:
+            if getattr(argument, "dtype", None) in HALVES:
+                return _round(run(*map(widen_argument, args)), args[like])
+        return fn(*args)
 
-        kernel(name, ARRAY)(widening)
-        return fn
-
-    return register
+    return call
 
 
-def _widened(argument: Any) -> Any:
+def widen_argument(argument: Any) -> Any:
+    """Return an array in float32 if it is of halves; return other arrays, numbers and None as they are."""
     return widen(argument) if hasattr(argument, "dtype") else argument
 
 
-def _rounded(result: Any, like: Array) -> Any:
+def _round(result: Any, like: Array) -> Any:
     if like.dtype not in HALVES:
         return result
     if isinstance(result, tuple):
-        return _rounded(result[0], like), *result[1:]
+        return _round(result[0], like), *result[1:]
     return cast(result, dtype_of(like))

@@ -1,7 +1,7 @@
-"""The compiled kernels: finding the library that suits this machine, loading it, and telling which it was.
+"""Find and load the library of compiled kernels for this machine.
 
-Loading happens when the first kernel is wanted on the CPU, never at import. A machine without a library (it was not
-built, or not for this architecture) uses the array code; `info()` and `explain` say so and why.
+The library is loaded before the first kernel is chosen on the CPU, never at import. A machine without a library (not
+built, or not for this architecture) uses the array code; `info()` and `explain` print the reason.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from tallow.errors import KernelUnavailable
 from tallow.kernels import table
 
-FOLDER = os.path.join(os.path.dirname(__file__), "lib")  # not by pathlib: it costs 2 ms at import
+FOLDER = os.path.join(os.path.dirname(__file__), "lib")  # not pathlib, which takes 2 ms to import
 IN_BROWSER = sys.platform == "emscripten"
 BACKEND = "wasm" if IN_BROWSER else "native"
-SOURCES = os.path.join(os.path.dirname(__file__), "src")  # in a checkout only; a wheel has what they compile to
+SOURCES = os.path.join(os.path.dirname(__file__), "src")  # only in a checkout; a wheel has the compiled libraries
 NOT_BUILT = "the compiled kernels are not built; run `python build_kernels.py`, or install a wheel that has them"
 
 POINTER = ctypes.c_void_p
@@ -30,10 +30,11 @@ FLOAT = ctypes.c_float
 
 
 class KernelInfo(NamedTuple):
-    """What `info()` answers.
+    """The loaded library of compiled kernels.
 
-    `library` is such as "wasm simd128", "wasm relaxed-simd", "native x86-64-v3", or "none"; `kernels` names what it
-    computes; `reason` says why there is no library, or is empty; `enabled` is False under TALLOW_KERNELS=off.
+    `library` is "wasm simd128", "wasm relaxed-simd", "native x86-64-v4" or similar, or "none". x86-64-v4 is the library
+    of x86-64-v3 with other products of quantised weights. `kernels` are the names of all kernels; `reason` says why
+    there is no library, or is empty; `enabled` is False under TALLOW_KERNELS=off.
     """
 
     library: str
@@ -47,21 +48,21 @@ class KernelInfo(NamedTuple):
 
 
 class _Loaded(NamedTuple):
-    """What loading came to."""
+    """The result of loading: libraries in the order in which functions are looked up."""
 
-    handle: ctypes.CDLL | None
+    handles: tuple[ctypes.CDLL, ...]
     name: str
     reason: str = ""
 
 
-NOTHING = _Loaded(None, "none")
+NOTHING = _Loaded((), "none")
 _loaded = NOTHING
 
 
 def info() -> KernelInfo:
-    """Which library of compiled kernels is loaded, and what it computes; loads it if nothing has yet."""
+    """Return the loaded library of compiled kernels and their names; load it if necessary."""
     table.provide("cpu")
-    kernels = () if _loaded.handle is None else tuple(table.names(BACKEND))
+    kernels = () if not _loaded.handles else tuple(table.names(BACKEND))
     return KernelInfo(_loaded.name, kernels, _loaded.reason, table.enabled())
 
 
@@ -72,7 +73,7 @@ def provide() -> dict[str, str]:
     try:
         _loaded = _load_wasm() if IN_BROWSER else _load_native()
     except KernelUnavailable as error:
-        _loaded = _Loaded(None, "none", str(error))
+        _loaded = _Loaded((), "none", str(error))
         return absent | {BACKEND: _loaded.reason}
     # Not at the top: importing the bindings looks up the functions of the library that has just been loaded.
     import tallow.kernels.bindings  # noqa: F401
@@ -81,23 +82,26 @@ def provide() -> dict[str, str]:
 
 
 def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
-    """The C function `name` of the loaded library."""
+    """Return the C function `name` of the first loaded library that has it, with its argument types set.
+
+    Raises: KernelUnavailable if none has it.
+    """
     try:
-        found = getattr(_loaded.handle, name)
-    except AttributeError:
+        c_function = next(getattr(handle, name) for handle in _loaded.handles if hasattr(handle, name))
+    except StopIteration:
         raise KernelUnavailable(
             f"{_loaded.name}: the library in {FOLDER} has no {name}; it was built from other sources",
-            mend="run `python build_kernels.py`",
+            hint="run `python build_kernels.py`",
         ) from None
-    found.restype, found.argtypes = result, arguments
-    return found
+    c_function.restype, c_function.argtypes = result, arguments
+    return c_function
 
 
 def _load_wasm() -> _Loaded:
     try:
-        return _Loaded(_open("tallow-wasm-relaxed-simd.wasm"), "wasm relaxed-simd")
-    except OSError:  # this engine does not know relaxed SIMD (Node 20 does not): it refuses to compile the module
-        return _Loaded(_open("tallow-wasm-simd128.wasm"), "wasm simd128")
+        return _Loaded((_open("tallow-wasm-relaxed-simd.wasm"),), "wasm relaxed-simd")
+    except OSError:  # this engine lacks relaxed SIMD (as Node 20 does) and refuses to compile the module
+        return _Loaded((_open("tallow-wasm-simd128.wasm"),), "wasm simd128")
 
 
 def _load_native() -> _Loaded:
@@ -109,9 +113,15 @@ def _load_native() -> _Loaded:
         except OSError as error:  # built on another machine
             refusal = str(error)
             continue
-        if library.tl_cpu_level() >= 3 and _exists(f"tallow-x86-64-v3.{suffix}"):
-            return _Loaded(_open(f"tallow-x86-64-v3.{suffix}"), "native x86-64-v3")
-        return _Loaded(library, f"native {architecture}")
+        level = library.tl_cpu_level()
+        if level < 3 or not _exists(f"tallow-{architecture}-v3.{suffix}"):
+            return _Loaded((library,), f"native {architecture}")
+        library = _open(f"tallow-{architecture}-v3.{suffix}")
+        if level < 4 or not _exists(f"tallow-{architecture}-v4.{suffix}"):
+            return _Loaded((library,), f"native {architecture}-v3")
+        products = _open(f"tallow-{architecture}-v4.{suffix}")
+        library.tl_use_products(products.tl_product)
+        return _Loaded((products, library), f"native {architecture}-v4")
     raise KernelUnavailable(f"the compiled kernels do not load: {refusal}" if built else NOT_BUILT)
 
 
@@ -129,7 +139,7 @@ def _open(name: str) -> ctypes.CDLL:
 
 
 def _checksum() -> int:
-    """As in build_kernels.py."""
+    """Return the checksum of the sources, computed as in build_kernels.py."""
     total = 0
     for name in sorted(name for name in os.listdir(SOURCES) if name.endswith((".c", ".h"))):
         with open(os.path.join(SOURCES, name), "rb") as file:

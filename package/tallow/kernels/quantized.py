@@ -1,8 +1,8 @@
-"""Weights of eight or four bits, and the product with them: y = x · (codes ⊙ scales)ᵀ + bias.
+"""Int8 and int4 weights: codes and scales.
 
-A row of a matrix is cut into groups of neighbours, and each group has a scale: x ≈ code · scale. Codes are int8, or two
-numbers from -8 to 7 in a byte, stored as 0 to 15, the first in the lower half. To make a token a model reads all its
-weights once, which is what that costs: of these, a quarter or an eighth of the bytes of float32.
+A row of a matrix is divided into groups of adjacent elements with one scale each: x ≈ code · scale. Codes are int8, or
+pairs of numbers from -8 to 7 in a byte, stored as 0 to 15, the first in the lower half. Generating a token reads all
+weights of a model once, which dominates its time: these take a quarter or an eighth of the bytes of float32.
 
 Source:  the formats Q8_0 and Q4_0 of llama.cpp; Dettmers et al. 2022, arXiv:2208.07339, absmax quantization
 """
@@ -16,8 +16,6 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels.halves import reference
-from tallow.kernels.table import run
 
 INT8, TWO_INT4 = np.dtype(np.int8), np.dtype(np.uint8)
 
@@ -41,66 +39,61 @@ class QuantizedMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The shape of the matrix, (N, K)."""
         rows, width = self.codes.shape
         return rows, width if self.codes.dtype == INT8 else 2 * width
 
     @property
     def group(self) -> int:
-        """How many neighbours share a scale."""
+        """The number of adjacent elements that share a scale."""
         return self.shape[1] // self.scales.shape[1]
 
     def widen(self) -> Array:
-        """The matrix in float32."""
+        """Return the matrix in float32."""
         rows, width = self.shape
-        values = self.codes if self.codes.dtype == INT8 else _unpacked(self.codes)
+        values = self.codes if self.codes.dtype == INT8 else _unpack(self.codes)
         groups = values.astype(np.float32).reshape(rows, -1, self.group)
         return (groups * widen(self.scales)[:, :, None]).reshape(rows, width)
 
 
 def quantize_int8(matrix: Array, group: int | None = None) -> QuantizedMatrix:
-    """To the nearest of 255 values between -max|x| and max|x| of each group, of the whole row if None."""
+    """Round to the nearest of 255 values between -max|x| and max|x| of each group, or of the whole row if None."""
     groups = _groups(matrix, group)
     scales = abs(groups).max(axis=-1) / np.float32(127)
-    return _quantized(groups, scales, -127, 127)
+    return _quantize(groups, scales, -127, 127)
 
 
 def quantize_int4(matrix: Array, group: int) -> QuantizedMatrix:
-    """To the nearest of 16 values: the element of the largest magnitude in a group becomes -8, whatever its sign."""
+    """Round to the nearest of 16 values: the element of the largest magnitude in a group becomes -8, with any sign."""
     xp, groups = array_module(matrix), _groups(matrix, group)
     if matrix.shape[1] % 2:
-        raise ShapeError(f"quantize_int4: rows of {matrix.shape[1]} elements are not pairs")
+        raise ShapeError(f"quantize_int4: rows of {matrix.shape[1]} elements cannot be packed in pairs")
     place = abs(groups).argmax(axis=-1)[..., None]
     largest = xp.take_along_axis(groups, place, axis=-1)[..., 0]
-    return _quantized(groups, largest / np.float32(-8), -8, 7)
+    return _quantize(groups, largest / np.float32(-8), -8, 7)
 
 
 def _groups(matrix: Array, group: int | None) -> Array:
     rows, width = matrix.shape
     group = width if group is None else group
     if group < 1 or width % group:
-        raise ArgumentError(f"groups of {group} do not divide rows of {width}", mend="choose a divisor of in_features")
+        raise ArgumentError(f"groups of {group} do not divide rows of {width}", hint="choose a divisor of in_features")
     return widen(matrix).reshape(rows, -1, group)
 
 
-def _quantized(groups: Array, scales: Array, low: int, high: int) -> QuantizedMatrix:
+def _quantize(groups: Array, scales: Array, low: int, high: int) -> QuantizedMatrix:
     xp = array_module(groups)
     divisor = xp.where(scales == 0, np.float32(1), scales)[..., None]
     codes = xp.clip(xp.rint(groups / divisor), low, high).astype(np.int8).reshape(len(groups), -1)
-    return QuantizedMatrix(codes if high > 7 else _packed(codes), scales)
+    return QuantizedMatrix(codes if high > 7 else _pack(codes), scales)
 
 
-def _packed(codes: Array) -> Array:
+def _pack(codes: Array) -> Array:
     shifted = (codes + np.int8(8)).astype(np.uint8)
     return shifted[:, ::2] | (shifted[:, 1::2] << np.uint8(4))
 
 
-def _unpacked(pairs: Array) -> Array:
+def _unpack(pairs: Array) -> Array:
     xp = array_module(pairs)
-    both = xp.stack([pairs & np.uint8(15), pairs >> np.uint8(4)], axis=-1).astype(np.int8) - np.int8(8)
-    return both.reshape(len(pairs), -1)
-
-
-@reference("weight_only_linear")
-def weight_only_linear(x: Array, codes: Array, scales: Array, bias: Array | None) -> Array:
-    """In the dtype of x.  Shapes: x (..., K), codes and scales as QuantizedMatrix, bias (N,) -> (..., N)"""
-    return run("linear", x, QuantizedMatrix(codes, scales).widen(), bias)
+    nibbles = xp.stack([pairs & np.uint8(15), pairs >> np.uint8(4)], axis=-1).astype(np.int8) - np.int8(8)
+    return nibbles.reshape(len(pairs), -1)

@@ -1,14 +1,13 @@
-"""The kernel table: which function computes an op, for these arrays, on this device.
+"""The kernel table: chooses the function that computes an op, by arguments and device.
 
-Every op that has a fast path is called as `run(name, x, ...)`. The plain array implementation, backend "array", works
-with NumPy and CuPy alike, is always there, and is the reference; what else is filed under the same name goes before it
-on the devices named in `PREFERENCE`, whenever it accepts the arguments. Built-in kernels and a user's own enter by the
-same decorator:
+An op with a fast path calls `run(name, x, ...)`. The array implementation, backend "array", works with NumPy and CuPy
+alike, always exists, and is the reference. Other backends are tried first, in the device's order in `PREFERENCE`; a
+kernel is used if it accepts the arguments. Built-in and user-defined kernels are registered by one decorator:
 
     @kernel("softmax", "native", accepts=float32_rows)
     def softmax(x): ...
 
-The state that `off` and `require` change belongs to the process, as the table does; it is not per thread.
+The state that `off` and `require` change belongs to the process, as the table does, not to a thread.
 """
 
 from __future__ import annotations
@@ -16,13 +15,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from tallow.devices import SEVERAL, beside, device_type_of
+from tallow.devices import MULTI_DEVICE, device_type_of, guard_for
 from tallow.errors import ArgumentError, KernelUnavailable
+from tallow.kernels.halves import widening
 
 ARRAY = "array"
-# Device type -> backends, the preferred one first. A device type that is not named here has (itself, "array").
+# Device type -> backends, in order of preference. The default for other device types is (device type, "array").
 PREFERENCE: dict[str, tuple[str, ...]] = {"cpu": ("wasm", "native", ARRAY), "cuda": ("cuda", ARRAY)}
 
 Function = Callable[..., Any]
@@ -31,7 +32,7 @@ F = TypeVar("F", bound=Function)
 
 
 class Entry(NamedTuple):
-    """One row: `accepts` is a predicate over the arguments of `fn`, or None where `fn` takes whatever the op takes."""
+    """One row: `accepts` is a predicate over the arguments of `fn`, or None if `fn` accepts all arguments of the op."""
 
     backend: str
     fn: Function
@@ -39,43 +40,49 @@ class Entry(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What `pick` answers."""
+    """The result of `pick`: a backend and its function."""
 
     backend: str
     fn: Function
 
 
-# A provider is called once, before the first choice on its device: it registers kernels, and returns for each backend
-# that it could not provide the reason, in words. So loading a library costs nothing until a kernel is wanted.
+# A provider is called once, before the first choice on its device. It registers kernels, and returns a message for each
+# backend that it could not provide. So a library is loaded only when a kernel is needed.
 Provider = Callable[[], dict[str, str]]
 
 KERNELS: dict[tuple[str, str], Entry] = {}
 _providers: dict[str, list[Provider]] = {}
-_absent: dict[str, str] = {}  # backend -> why it is not there
-_candidates: dict[type, dict[str, tuple[Entry, ...]]] = {}  # array type -> name -> what to try, in order
+_absent: dict[str, str] = {}  # backend -> why it is unavailable
+_candidates: dict[type, dict[str, tuple[Entry, ...]]] = {}  # array type -> name -> entries in the order to try
 _required: str | None = None
 
 
 def _kernels_are_off(value: str) -> bool:
     if value not in ("on", "off"):
-        raise ArgumentError(f"TALLOW_KERNELS={value!r}", mend="set it to 'off' or 'on', or unset it")
+        raise ArgumentError(f"TALLOW_KERNELS={value!r}", hint="set it to 'off' or 'on', or unset it")
     return value == "off"
 
 
 _off = _kernels_are_off(os.environ.get("TALLOW_KERNELS", "on"))
 
 
-def kernel(name: str, backend: str, accepts: Predicate | None = None) -> Callable[[F], F]:
-    """Register the decorated function as the kernel of the op `name` for `backend`, replacing one that was there.
+def kernel(
+    name: str, backend: str, accepts: Predicate | None = None, *, round_like: int | None = None
+) -> Callable[[F], F]:
+    """Register the decorated function as the kernel of the op `name` for `backend`, replacing an earlier one.
 
     Args:
         backend: one of the names in `PREFERENCE`, or the type of another device; "array" is the reference.
-        accepts: called with the kernel's arguments before each use; the kernel is passed over where it returns False.
-            The first line of its docstring says what it accepts, and `explain` prints it.
+        accepts: called with the kernel's arguments before each use; the kernel is skipped if it returns False.
+            The first line of its docstring describes accepted arguments as a noun phrase, which `explain` prints.
+        round_like: for array implementations that compute in float32 or float64 only. If any argument is float16 or
+            bfloat16, all such arguments are widened, the best kernel for float32 is called, and its first result is
+            rounded to the dtype of the argument at this position.
     """
 
     def register(fn: F) -> F:
-        KERNELS[name, backend] = Entry(backend, fn, accepts)
+        called = fn if round_like is None else widening(fn, partial(run, name), round_like)
+        KERNELS[name, backend] = Entry(backend, called, accepts)
         _candidates.clear()
         return fn
 
@@ -89,13 +96,13 @@ def register_provider(device_type: str, provider: Provider) -> None:
 
 
 def run(name: str, *args: Any) -> Any:
-    """Call the first kernel of `name` that accepts `args`; the first of `args` is an array and decides the device.
+    """Call the first kernel of `name` that accepts `args`; the first argument is an array and determines the device.
 
     Raises:
         KernelUnavailable: no kernel accepts these arguments, or the one demanded by `require` does not.
     """
-    if SEVERAL and (other := beside(args[:1])) is not None:
-        with other:
+    if MULTI_DEVICE and (guard := guard_for(args[:1])) is not None:
+        with guard:
             return run(name, *args)
     try:
         candidates = _candidates[type(args[0])][name]
@@ -108,15 +115,15 @@ def run(name: str, *args: Any) -> Any:
 
 
 def pick(name: str, device_type: str, *args: Any) -> Choice:
-    """The first kernel in `PREFERENCE[device_type]` that accepts `args`, and its backend's name.
+    """Return the first kernel in `PREFERENCE[device_type]` that accepts `args`, with its backend.
 
     Raises:
         KernelUnavailable: as in `run`.
     """
     for backend, fn, accepts in _order(name, device_type):
         if accepts is None or accepts(*args):
-            other = beside(args) if SEVERAL else None
-            return Choice(backend, fn if other is None else _within(other, fn))
+            guard = guard_for(args) if MULTI_DEVICE else None
+            return Choice(backend, fn if guard is None else _within(guard, fn))
     raise _unavailable(name, device_type, args)
 
 
@@ -129,35 +136,35 @@ def _within(device: AbstractContextManager[Any], fn: Function) -> Function:
 
 
 def explain(name: str, *args: Any) -> None:
-    """Print which kernel of `name` would compute these arguments, and why not each of the others."""
+    """Print which kernel of `name` would be called with these arguments, and why not each of the others."""
     print(explanation(name, device_type_of(args[0]), args))
 
 
 def explanation(name: str, device_type: str, args: tuple[Any, ...]) -> str:
-    """What `explain` prints."""
+    """Return the text that `explain` prints."""
     provide(device_type)
     lines = [f"{name} on {device_type}"]
-    chosen = False
+    has_choice = False
     for backend in _preference(device_type):
         refusal = _refusal(name, backend, args)
-        lines.append(f"  {backend:<7} {refusal or ('comes after' if chosen else 'chosen')}")
-        chosen = chosen or refusal is None
+        lines.append(f"  {backend:<7} {refusal or ('not needed' if has_choice else 'chosen')}")
+        has_choice = has_choice or refusal is None
     return "\n".join(lines)
 
 
 def enabled() -> bool:
-    """Whether kernels other than the array code may be chosen."""
+    """Return whether kernels other than the array code may be chosen."""
     return not _off
 
 
 def names(backend: str) -> list[str]:
-    """The names of the ops that have a kernel for `backend`, sorted."""
+    """Return the sorted names of the ops that have a kernel for `backend`."""
     return sorted(name for name, b in KERNELS if b == backend)
 
 
 @contextmanager
 def require(backend: str) -> Iterator[None]:
-    """Inside the block, any choice that would fall to another backend raises KernelUnavailable.
+    """Raise KernelUnavailable inside the block if any other backend would be chosen.
 
     Example:
         >>> with require("array"):
@@ -175,7 +182,7 @@ def require(backend: str) -> Iterator[None]:
 
 @contextmanager
 def off() -> Iterator[None]:
-    """Inside the block, the plain array implementation computes everything, as under TALLOW_KERNELS=off."""
+    """Use only the array implementations inside the block, as under TALLOW_KERNELS=off."""
     global _off
     before, _off = _off, True
     _candidates.clear()
@@ -187,7 +194,7 @@ def off() -> Iterator[None]:
 
 
 def provide(device_type: str) -> None:
-    """Let the providers of a device register their kernels, if they have not yet."""
+    """Call the providers of a device, if they have not been called yet."""
     for provider in _providers.pop(device_type, ()):
         _absent.update(provider())
 
@@ -197,23 +204,23 @@ def _preference(device_type: str) -> tuple[str, ...]:
 
 
 def _find_candidates(name: str, array: Any) -> tuple[Entry, ...]:
-    found = _order(name, device_type_of(array))
-    _candidates.setdefault(type(array), {})[name] = found
-    return found
+    candidates = _order(name, device_type_of(array))
+    _candidates.setdefault(type(array), {})[name] = candidates
+    return candidates
 
 
 def _order(name: str, device_type: str) -> tuple[Entry, ...]:
-    """The kernels to try for `name`, in order, as `off` and `require` leave them."""
+    """Return the kernels to try for `name`, in order, subject to `off` and `require`."""
     if not _off:
         provide(device_type)
     return tuple(
         KERNELS[name, backend]
         for backend in _preference(device_type)
-        if (name, backend) in KERNELS and _ruled_out(backend) is None
+        if (name, backend) in KERNELS and _exclusion(backend) is None
     )
 
 
-def _ruled_out(backend: str) -> str | None:
+def _exclusion(backend: str) -> str | None:
     if _off and backend != ARRAY:
         return "no: kernels are switched off"
     if _required is not None and backend != _required:
@@ -222,25 +229,26 @@ def _ruled_out(backend: str) -> str | None:
 
 
 def _refusal(name: str, backend: str, args: tuple[Any, ...]) -> str | None:
-    """Why `backend` does not compute `name`, or None if it could."""
-    if (ruled_out := _ruled_out(backend)) is not None:
-        return ruled_out
+    """Return why `backend` does not compute `name`, or None if it could."""
+    if (exclusion := _exclusion(backend)) is not None:
+        return exclusion
     if (name, backend) not in KERNELS:
         return f"no: {_absent.get(backend, 'has no such kernel')}"
     accepts = KERNELS[name, backend].accepts
     if accepts is None or accepts(*args):
         return None
-    return f"no: takes {(accepts.__doc__ or accepts.__name__).strip().splitlines()[0].rstrip('.')}"
+    required = (accepts.__doc__ or accepts.__name__).strip().splitlines()[0].rstrip(".")
+    return f"no: takes {required[0].lower()}{required[1:]}"
 
 
 def _unavailable(name: str, device_type: str, args: tuple[Any, ...]) -> KernelUnavailable:
     if not any(filed == name for filed, _ in KERNELS):
-        return KernelUnavailable(f"no kernel is called {name!r}", mend=f"register one: @kernel({name!r}, 'array')")
+        return KernelUnavailable(f"no kernel is called {name!r}", hint=f"register one: @kernel({name!r}, 'array')")
     arguments = ", ".join(_describe(a) for a in args)
-    mend = f"pass what one of these kernels takes, or register one: @kernel({name!r}, ...)"
+    hint = f"pass arguments that one of these kernels takes, or register one: @kernel({name!r}, ...)"
     if _required is not None:
-        mend = f"pass what the {_required} kernel takes, or leave kernels.require({_required!r})"
-    return KernelUnavailable(f"{explanation(name, device_type, args)}\n  arguments: {arguments}", mend=mend)
+        hint = f"pass arguments that the {_required} kernel takes, or leave kernels.require({_required!r})"
+    return KernelUnavailable(f"{explanation(name, device_type, args)}\n  arguments: {arguments}", hint=hint)
 
 
 def _describe(argument: Any) -> str:

@@ -1,10 +1,10 @@
-"""Models: one file for each architecture. `AutoModel` finds out which a folder holds."""
+"""Models, one file per architecture. `AutoModel` detects the architecture of a folder."""
 
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 
 LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
-# Of each decoder's family: what has no head, and heads besides that for the next token.
+# For each family of decoders: the model without a head, and the heads other than the language model's.
 DECODER_HEADS = {
     **dict.fromkeys(("Falcon", "GPT2", "Llama", "Mistral", "Qwen2", "Qwen3"), (*LABELS, "ForQuestionAnswering")),
     **dict.fromkeys(("Gemma", "Gemma2", "Phi3"), LABELS),
@@ -31,9 +31,9 @@ _CLASSES = {
     "whisper": ("Whisper", "WhisperConfig"),
     "roberta": ("RobertaConfig", "RobertaForCausalLM", *(f"Roberta{head}" for head in ENCODER_HEADS)),
 }
-_LATER = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
-_LATER |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_llama", "spoken", "stories")}
+_LAZY = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
+_LAZY |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_models", "spoken", "stories")}
 
-__all__ = list(_LATER)
+__all__ = list(_LAZY)
 
-__getattr__, __dir__ = names_of(__name__, _LATER)
+__getattr__, __dir__ = names_of(__name__, _LAZY)

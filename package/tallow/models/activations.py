@@ -1,16 +1,16 @@
-"""Activations by the names that configs give them."""
+"""Activations by their names in configs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from tallow.apply import apply
+from tallow.core.apply import apply
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.ops.gates import gelu_mul, silu_mul
 from tallow.ops.table import Op
-from tallow.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -20,7 +20,7 @@ def _tanh_gelu(x: Tensor) -> Tensor:
 
 
 def _clipped_gelu(x: Tensor) -> Tensor:
-    """gelu(x) from -10 to 10.  Source: Wu et al. 2020, arXiv:2004.09602, section 4.2"""
+    """gelu(x), clamped to [-10, 10].  Source: Wu et al. 2020, arXiv:2004.09602, section 4.2"""
     return F.gelu(x).clamp(-10, 10)
 
 
@@ -68,19 +68,19 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-# What the kernel "encoder_blocks" has, and how it calls them.
+# The activations of the kernel "encoder_blocks", and its names for them.
 COMPILED: dict[Activation, str] = {F.gelu: "gelu", _tanh_gelu: "gelu_tanh", F.relu: "relu"}
 
 
 def activation_named(name: str) -> Activation:
-    """Raises:  ArgumentError for a name that configs do not use"""
+    """Return an activation.  Raises: ArgumentError for an unknown name"""
     if name not in ACTIVATIONS:
-        raise ArgumentError(f"activation {name!r}", mend=f"one of {', '.join(ACTIVATIONS)}")
+        raise ArgumentError(f"unknown activation {name!r}", hint=f"use one of {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[name]
 
 
 def gated(activation: Activation, gate: Tensor, up: Tensor) -> Tensor:
-    """activation(gate) ⊙ up, by one op where there is one.  Source: Shazeer 2020, arXiv:2002.05202"""
+    """Return activation(gate) ⊙ up, as one fused op if possible.  Source: Shazeer 2020, arXiv:2002.05202"""
     fused = GATES.get(activation)
     return activation(gate) * up if fused is None else apply(fused, gate, up)
 

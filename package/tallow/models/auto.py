@@ -1,4 +1,4 @@
-"""The model that a folder's `config.json` asks for."""
+"""Load the model that a folder's `config.json` names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 from tallow import models
 from tallow.errors import CheckpointError
 from tallow.hub import local_model
-from tallow.models import gguf_llama
+from tallow.models import gguf_models
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
+from tallow.models.quantize import block_config
 
 ENCODERS = {"Bert": "Bert", "DistilBert": "DistilBert", "Roberta": "Roberta", "XLMRoberta": "Roberta"}
-# What `architectures` says -> the class's name in tallow.models.
+# Entry of `architectures` -> name of the class in tallow.models.
 ARCHITECTURES = {
     **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
     **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
@@ -27,7 +28,7 @@ ARCHITECTURES = {
     "XLMRobertaForCausalLM": "RobertaForCausalLM",
 }
 
-# What `model_type` says, for a config without architectures -> an architecture.
+# `model_type` -> architecture, for a config without `architectures`.
 MODEL_TYPES = {
     "bert": "BertModel",
     "distilbert": "DistilBertModel",
@@ -47,7 +48,7 @@ MODEL_TYPES = {
 
 
 class AutoModel:
-    """Finds out what a folder holds.
+    """Loads a folder with the class of its architecture.
 
     Example:
         model = AutoModel.from_pretrained("TinyLlama/TinyLlama-1.1B-Chat-v1.0", dtype=tl.bfloat16)
@@ -60,40 +61,46 @@ class AutoModel:
         dtype: Any = None,
         device: Any = None,
         *,
+        quant: str | None = None,
         gguf_file: str | None = None,
         revision: str | None = None,
         token: str | None = None,
     ) -> Any:
-        """Load a folder of Hugging Face's, or a repository of its Hub, as the model that its `config.json` names; or a
-        GGUF file.
+        """Load a local Hugging Face folder, a Hub repository, or a GGUF file, as the model its config names.
 
         Args:
-            name: as the models' own `from_pretrained`; or a GGUF file, here or `owner/repository:file.gguf` of the Hub.
-            dtype: as the models' own; of a GGUF file, None means float32.
-            gguf_file: a file of the folder or the repository, as in transformers.
+            name: as in the models' own `from_pretrained`; or a GGUF file, local or `owner/repository:file.gguf`.
+            dtype: as in the models' own; for a GGUF file, None means float32, and on the CPU quantised matrices that
+                stay as in the file.
+            quant: quantise the matrices, as `PretrainedModel.quantize`: "int8", for example. None leaves those of a
+                folder in floats. Matrices of a GGUF file that are quantised already stay as they are.
+            gguf_file: a GGUF file in the folder or repository, as in transformers.
 
-        Raises:  CheckpointError for a model that tallow does not have, and as the model's own
+        Raises:  CheckpointError for an architecture that tallow does not have, and as the model's own
         """
+        if quant is not None:
+            block_config(quant, device)  # an error here comes before a download
         if gguf_file is not None:
             name = Path(name) / gguf_file if Path(name).is_dir() else f"{name}:{gguf_file}"
         path = local_model(name, revision=revision, token=token)
         if path.is_file():
-            return gguf_llama.load(path, dtype, device)
-        return model_class(path).from_pretrained(path, dtype, device)
+            model = gguf_models.load(path, dtype, device)
+            return model if quant is None else model.quantize(quant, dtype)
+        return model_class(path).from_pretrained(path, dtype, device, quant=quant)
 
 
 def model_class(folder: str | Path) -> type[PretrainedModel]:
-    """The class that loads `folder`.  Raises: CheckpointError for a model that tallow does not have"""
+    """Return the class that loads `folder`.  Raises: CheckpointError for an unsupported architecture"""
     path = Path(folder) / CONFIG
     entries = read_entries(path)
-    named = entries.get("architectures")
-    if not isinstance(named, list):
+    architectures = entries.get("architectures")
+    if not isinstance(architectures, list):
         kind = entries.get("model_type")
-        named = [MODEL_TYPES[kind]] if isinstance(kind, str) and kind in MODEL_TYPES else []
-    for name in named:
+        architectures = [MODEL_TYPES[kind]] if isinstance(kind, str) and kind in MODEL_TYPES else []
+    for name in architectures:
         if isinstance(name, str) and name in ARCHITECTURES:
             return getattr(models, ARCHITECTURES[name])
-    kind = ", ".join(map(str, named)) or repr(entries.get("model_type"))
+    kind = ", ".join(map(str, architectures)) or repr(entries.get("model_type"))
     raise CheckpointError(
-        f"{path} is of {kind:.200}, which tallow does not have", mend=f"it has {', '.join(MODEL_TYPES)}"
+        f"{path}: tallow does not support {kind:.200}", hint=f"supported model types: {', '.join(MODEL_TYPES)}"
     )

@@ -1,6 +1,6 @@
-"""BERT: an encoder whose positions see each other in both directions, and its heads.
+"""BERT: an encoder in which every position sees all others, and its heads.
 
-Loads folders of Hugging Face's `BertModel`, `BertForPreTraining`, `BertForMaskedLM`, `BertLMHeadModel`,
+Loads Hugging Face folders of `BertModel`, `BertForPreTraining`, `BertForMaskedLM`, `BertLMHeadModel`,
 `BertForSequenceClassification`, `BertForTokenClassification` and `BertForQuestionAnswering`.
 
 Letters: B batch, T positions, D width, H heads, K head width, V vocabulary, N labels.
@@ -14,12 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
-from tallow.creation import arange, zeros
+from tallow.core.creation import arange, zeros
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.kernels.encoder_blocks import EncoderBlock
-from tallow.models.activations import COMPILED, activation_named
+from tallow.fused.eligibility import Kind
+from tallow.fused.encoder_block import EncoderBlock
+from tallow.models.activations import activation_named
 from tallow.models.config import Config, labels_of
-from tallow.models.encoder_layers import COMMON, EncoderLayers, affine
+from tallow.models.encoder_layers import ACTIVATION, ATTENTION, EncoderLayers, encoder_block, encoder_pattern
 from tallow.models.pretrained import PretrainedModel, SpanLogits, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
@@ -29,18 +31,17 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.nn.parameter import Parameter
-from tallow.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
 class BertConfig(Config):
-    """The sizes of a BERT, in the names of Hugging Face's `config.json`, which `from_json` reads.
+    """The sizes of a BERT, named as in Hugging Face's `config.json`, which `from_json` reads.
 
     Attributes:
-        classifier_dropout: before a classifier; None means hidden_dropout_prob.
-        is_decoder: positions see those before them only.
-        tie_word_embeddings: the word embeddings are the head's matrix too.
-        labels: what a classifier tells apart, in the order of its logits; `id2label` in the file.
+        classifier_dropout: the dropout probability before a classifier; None means hidden_dropout_prob.
+        is_decoder: each position sees only itself and those before it.
+        tie_word_embeddings: the language model's head shares the matrix of the word embeddings.
+        labels: the labels of a classifier, in the order of its logits; `id2label` in the file.
     """
 
     vocab_size: int
@@ -63,7 +64,7 @@ class BertConfig(Config):
 
     model_types: ClassVar[tuple[str, ...]] = ("bert",)
     computed: ClassVar = {"position_embedding_type": ("absolute",)}
-    # Of the first program's poolers, of which there is one only.
+    # Options for the pooler of the original program, which has only one kind.
     neutral: ClassVar = frozenset(
         {
             *("directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers"),
@@ -86,11 +87,12 @@ class BertConfig(Config):
 
     @property
     def head_dropout(self) -> float:
+        """The dropout probability before a classifier."""
         return self.hidden_dropout_prob if self.classifier_dropout is None else self.classifier_dropout
 
 
 class BertOutput(NamedTuple):
-    """What the model without a head computes.
+    """The output of the model without a head.
 
     Shapes:  last_hidden_state (B, T, D); pooler_output (B, D), or None without a pooler
     """
@@ -100,7 +102,7 @@ class BertOutput(NamedTuple):
 
 
 class PreTrainingLogits(NamedTuple):
-    """What BERT guesses while it is trained at first.
+    """The output of BERT in pretraining.
 
     Shapes:  prediction_logits (B, T, V) of the tokens; seq_relationship_logits (B, 2) of whether the second segment
              follows the first, or comes from elsewhere
@@ -111,7 +113,7 @@ class PreTrainingLogits(NamedTuple):
 
 
 class BertEmbeddings(Module):
-    """Of the token, its position and its segment, added."""
+    """The sum of the embeddings of the token, its position and its segment."""
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -129,9 +131,9 @@ class BertEmbeddings(Module):
         return self.dropout(self.LayerNorm(x_BTD + self.position_embeddings(self.positions(tokens_BT))))
 
     def positions(self, tokens_BT: Tensor) -> Tensor:
-        """Each token's row among the position embeddings, (B, T) or (1, T).
+        """Return each token's row in the position embeddings, (B, T) or (1, T).
 
-        Raises:  ArgumentError for a text that is longer than the model's context
+        Raises:  ArgumentError for a text longer than the model's context
         """
         length = tokens_BT.shape[1]
         check_length(length, self.context_length)
@@ -139,10 +141,13 @@ class BertEmbeddings(Module):
 
     @property
     def context_length(self) -> int:
+        """The most positions the model can read."""
         return self.position_embeddings.num_embeddings
 
 
 class BertSelfAttention(Module):
+    """Multi-head self-attention without the output projection."""
+
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.num_heads = config.num_attention_heads
@@ -173,6 +178,8 @@ class BertResidual(Module):
 
 
 class BertAttention(Module):
+    """Self-attention, its output projection, and the residual."""
+
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.self = BertSelfAttention(config, device, dtype)
@@ -183,6 +190,8 @@ class BertAttention(Module):
 
 
 class BertIntermediate(Module):
+    """activation(dense(x))"""
+
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.dense = Linear(config.hidden_size, config.intermediate_size, device=device, dtype=dtype)
@@ -193,7 +202,7 @@ class BertIntermediate(Module):
 
 
 class BertLayer(Module):
-    """Attention, then a feed-forward part; each is added to its input and then normalised."""
+    """Attention, then a feed-forward part; each is added to its input, then normalised."""
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -207,38 +216,41 @@ class BertLayer(Module):
 
 
 class BertEncoder(EncoderLayers):
-    kinds: ClassVar = {
-        **COMMON,
-        **dict.fromkeys((BertLayer, BertAttention, BertResidual), ()),
-        BertSelfAttention: ("num_heads",),
-        BertIntermediate: ("activation",),
-    }
+    """The layers of a BERT."""
+
+    pattern = encoder_pattern(
+        {
+            **dict.fromkeys((BertLayer, BertAttention, BertResidual), Kind()),
+            BertSelfAttention: ATTENTION,
+            BertIntermediate: ACTIVATION,
+        }
+    )
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__(BertLayer(config, device, dtype) for _ in range(config.num_hidden_layers))
+        self.is_causal = config.is_decoder
 
-    def block_of(self, layer: BertLayer) -> EncoderBlock | None:
+    def limit(self) -> str | None:
+        return "positions see only those before them (is_decoder)" if self.is_causal else None
+
+    def block_of(self, layer: BertLayer) -> EncoderBlock:
         attention, mixed, output = layer.attention.self, layer.attention.output, layer.output
-        activation = COMPILED.get(layer.intermediate.activation)
-        if activation is None or mixed.LayerNorm.eps != output.LayerNorm.eps:
-            return None
-        return EncoderBlock(
-            query=affine(attention.query),
-            key=affine(attention.key),
-            value=affine(attention.value),
-            output=affine(mixed.dense),
-            attention_norm=affine(mixed.LayerNorm),
-            up=affine(layer.intermediate.dense),
-            down=affine(output.dense),
-            output_norm=affine(output.LayerNorm),
+        return encoder_block(
+            query=attention.query,
+            key=attention.key,
+            value=attention.value,
+            output=mixed.dense,
+            attention_norm=mixed.LayerNorm,
+            up=layer.intermediate.dense,
+            down=output.dense,
+            output_norm=output.LayerNorm,
             heads=attention.num_heads,
-            eps=output.LayerNorm.eps,
-            activation=activation,
+            activation=layer.intermediate.activation,
         )
 
 
 class BertPooler(Module):
-    """tanh(dense(x)) of the first position, which stands for the text."""
+    """tanh(dense(x)) of the first position, which represents the text."""
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -249,7 +261,7 @@ class BertPooler(Module):
 
 
 class BertPretrainedModel(PretrainedModel):
-    """The base of BERTs with and without heads."""
+    """The base of BERT models with and without a head."""
 
     config_class = BertConfig
     base_model_prefix = "bert"
@@ -257,12 +269,13 @@ class BertPretrainedModel(PretrainedModel):
     base_class: ClassVar[type[BertModel]]
 
     def add_base_model(self, device: Any, dtype: Any, *, add_pooling_layer: bool = False) -> None:
-        """Give a model with a head its encoder, under the name it has in checkpoints."""
+        """Add the encoder to a model with a head, under its name in checkpoints."""
         base = self.base_class(self.config, device, dtype, add_pooling_layer=add_pooling_layer)
         self.add_module(self.base_model_prefix, base)
 
     @property
     def base_model(self) -> BertModel:
+        """The encoder inside a model with a head."""
         return getattr(self, self.base_model_prefix)
 
     def is_superfluous(self, name: str) -> bool:
@@ -275,11 +288,11 @@ class BertModel(BertPretrainedModel):
 
     Args:
         config: the sizes.
-        add_pooling_layer: with the pooler, which classifiers of whole texts use.
-        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+        add_pooling_layer: add the pooler, which classifiers of whole texts use.
+        device, dtype: of the parameters; on device "meta" they take no memory, for `load_state_dict(assign=True)`.
 
-    Checkpoints without a pooler, as masked language models have them, load as with `add_pooling_layer=False`:
-    `pooler_output` is None.
+    A checkpoint without a pooler, such as that of a masked language model, loads as with `add_pooling_layer=False`;
+    then `pooler_output` is None.
 
     Example:
         model = BertModel.from_pretrained("bert-base-uncased")
@@ -307,7 +320,7 @@ class BertModel(BertPretrainedModel):
         source: str = "state dict",
         **parts: bool,
     ) -> Self:
-        """As PretrainedModel; without the pooler where the state has none of it and nothing else is asked for."""
+        """As PretrainedModel. By default the model has a pooler if the state has one."""
         parts = {"add_pooling_layer": any("pooler." in name for name in state)} | parts
         return super().assemble(config, state, dtype, device, source, **parts)
 
@@ -327,9 +340,9 @@ class BertModel(BertPretrainedModel):
         """Encode texts.
 
         Args:
-            attention_mask: 1 or True for what is text, 0 or False for padding; all is text if None.
-            token_type_ids: 0 for the first, 1 for the second segment; all 0 if None.
-            skip_padding: what comes out where there is padding is not wanted: it may be zeros, to save time.
+            attention_mask: 1 or True for text, 0 or False for padding; None means no padding.
+            token_type_ids: 0 for the first segment, 1 for the second; None means all 0.
+            skip_padding: the output at padding is not used, and may be zeros to save time.
 
         Shapes:  all (B, T), of integers
         """
@@ -344,18 +357,21 @@ BertPretrainedModel.base_class = BertModel
 
 
 def backward_mask(length: int, mask: Tensor | None, device: Any) -> Tensor:
-    """Every position sees itself and those before it, of which `mask` tells texts from paddings.
+    """Return a causal mask: every position sees itself and those before it.
 
+    Args:    mask: the keys that are not padding; None means all
     Shapes:  mask (B, 1, 1, T) -> (B, 1, T, T), or (1, 1, T, T) without one; bool
     """
-    places_T = arange(length, device=device)
-    seen_TT = places_T[:, None] >= places_T
+    positions_T = arange(length, device=device)
+    seen_TT = positions_T[:, None] >= positions_T
     if mask is None:
         return seen_TT[None, None]
-    return seen_TT & (mask | (places_T[:, None] == places_T))  # paddings see themselves, so that they see something
+    return seen_TT & (mask | (positions_T[:, None] == positions_T))  # padding sees itself, as softmax needs one key
 
 
 class BertPredictionTransform(Module):
+    """LayerNorm(activation(dense(x)))"""
+
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
@@ -367,7 +383,7 @@ class BertPredictionTransform(Module):
 
 
 class VocabularyLogits(Module):
-    """Logits of the vocabulary: by the word embeddings themselves and a bias, or by a layer of their own."""
+    """Logits over the vocabulary: a product with the word embeddings and a bias, or a layer with its own weights."""
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -378,10 +394,13 @@ class VocabularyLogits(Module):
             self.decoder = Linear(config.hidden_size, config.vocab_size, device=device, dtype=dtype)
 
     def logits(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
+        """Return the logits (B, T, V), by the word embeddings if they are tied, else by a linear layer."""
         return F.linear(x_BTD, embeddings_VD, self.bias) if self.decoder is None else self.decoder(x_BTD)
 
 
 class BertPredictions(VocabularyLogits):
+    """A transform, then logits over the vocabulary."""
+
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, device, dtype)
         self.transform = BertPredictionTransform(config, device, dtype)
@@ -391,13 +410,15 @@ class BertPredictions(VocabularyLogits):
 
 
 class BertMaskedLMHead(Module):
+    """The head of BERT's language models, named as in checkpoints."""
+
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.predictions = BertPredictions(config, device, dtype)
 
 
 class BertForMaskedLM(BertPretrainedModel):
-    """Guesses the tokens behind [MASK]: logits (B, T, V).
+    """Predicts the tokens behind [MASK]: logits (B, T, V).
 
     Args:    as BertModel
     """
@@ -416,15 +437,17 @@ class BertForMaskedLM(BertPretrainedModel):
 
 
 class BertLMHeadModel(BertForMaskedLM):
-    """Guesses the token after each position: logits (B, T, V). It needs a config with `is_decoder`, else positions see
-    those after them. It keeps no keys and values, so `tallow.generation` does not take it.
+    """Predicts the token after each position: logits (B, T, V).
+
+    The config must set `is_decoder`, or positions see those after them. The model has no key/value cache, so
+    `tallow.generation` does not support it.
 
     Args:    as BertModel
     """
 
 
 class BertForPreTraining(BertPretrainedModel):
-    """Guesses the tokens behind [MASK], and whether the second segment follows the first.
+    """Predicts the tokens behind [MASK], and whether the second segment follows the first.
 
     Args:    as BertModel
     """
@@ -486,7 +509,7 @@ class BertForTokenClassification(BertPretrainedModel):
 
 
 class BertForQuestionAnswering(BertPretrainedModel):
-    """Finds where an answer starts and ends: logits (B, T) of either.
+    """Finds where an answer starts and ends: logits (B, T) for each.
 
     Args:    as BertModel
     """

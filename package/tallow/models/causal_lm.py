@@ -1,4 +1,4 @@
-"""What language models share: logits of the next token, and the cache of what they have read."""
+"""The base of language models: logits of the next token, a cache of the tokens read, and text from prompts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,31 @@ import numpy.typing as npt
 
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, TokenizerError
+from tallow.fused.decoder import FusedCache, FusedDecoder
+from tallow.fused.eligibility import ELEMENTS, Pattern, why_not
+from tallow.fused.explanation import LayerReport, explanation
+from tallow.fused.steps import MOST_ROWS, DecodeStep
 from tallow.generation import LogitsProcessor, PromptCache, Sample, Sampler, generate, until
+from tallow.kernels.fallback import check_fallback
 from tallow.models.decoder import DERIVED, DecoderHead
 from tallow.models.generation_config import GenerationConfig
 from tallow.nn import functional as F
+from tallow.nn.block_layers import BlockEmbedding, block_notes
 from tallow.nn.cache import KVCache
+from tallow.nn.container import ModuleList
+from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
-from tallow.tensor import Tensor, wrap
+from tallow.nn.module import Module
 from tallow.text.chat import Message
 from tallow.text.tokenizer import Tokenizer
 
+CACHE_DTYPES = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
+
 
 class CacheShape(NamedTuple):
-    """What a KVCache of a model holds for each position: layers, G and K."""
+    """The sizes of a model's KVCache: the number of layers, G and K."""
 
     layers: int
     kv_heads: int
@@ -33,7 +44,7 @@ class CacheShape(NamedTuple):
 
 
 class CausalLM(DecoderHead):
-    """A language model: logits of the next token for each position. `tallow.generation` continues texts with it.
+    """A language model: logits of the next token for each position; `tallow.generation` continues texts with it.
 
     Letters: B batch, T positions, D width, V vocabulary, G key/value heads, K head width.
 
@@ -43,26 +54,31 @@ class CausalLM(DecoderHead):
             print(piece, end="", flush=True)
     """
 
-    cache_class: ClassVar[type[KVCache]] = KVCache
+    cache_class: ClassVar[type[FusedCache]] = FusedCache
+    fused_pattern: ClassVar[Pattern | None] = None  # the modules that fused blocks replace; None: there are none
 
     def __init__(self, config: Any, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config, device, dtype)
         vocabulary, width = self.base_model.token_embedding.weight.shape
-        # With tied embeddings the head is the embedding's weight, and nothing of its own.
+        # With tied embeddings the head is the weight of the embedding.
         self.lm_head = None if config.tie_word_embeddings else Linear(width, vocabulary, False, device, dtype)
         self.reset_parameters()
 
     def is_superfluous(self, name: str) -> bool:
-        return name == "lm_head.weight" or name.endswith(DERIVED)  # the first is the embedding once more
+        return name == "lm_head.weight" or name.endswith(DERIVED)  # the first repeats the embedding
 
     def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
-        """What the head reads, (B, T, D). With a cache, the tokens follow those it has seen, and are appended."""
+        """Return the head's input (B, T, D). With a cache, the tokens follow those in it, and are appended to it."""
         return self.base_model(tokens_BT, cache=cache)
 
     @property
     def head_weight(self) -> Tensor:
-        """(V, D): of a head of its own, or the embedding of tokens."""
+        """The head's weight (V, D), which may be that of the token embedding."""
         return self.base_model.token_embedding.weight if self.lm_head is None else self.lm_head.weight
+
+    @property
+    def head_table(self) -> Embedding | None:
+        return self.base_model.token_embedding if self.lm_head is None else None
 
     @property
     def context_length(self) -> int:
@@ -71,28 +87,35 @@ class CausalLM(DecoderHead):
 
     @property
     @abstractmethod
-    def cache_shape(self) -> CacheShape: ...
+    def cache_shape(self) -> CacheShape:
+        """The sizes of a cache."""
 
     @property
     def vocab_size(self) -> int:
+        """The number of tokens in the vocabulary."""
         return self.config.vocab_size
 
     def forward(self, tokens_BT: Tensor, cache: KVCache | None = None) -> Tensor:
-        """Logits (B, T, V) for tokens (B, T). With a cache, the tokens follow those it has seen."""
+        """Return logits (B, T, V) for tokens (B, T). With a cache, the tokens follow those in it."""
         return self.logits(self.hidden(tokens_BT, cache))
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
-        """(B, T, V), of what the head reads."""
-        return F.linear(hidden_BTD, self.head_weight)
+        """Return logits (B, T, V) from the head's input (B, T, D)."""
+        if self.lm_head is not None:
+            return self.lm_head(hidden_BTD)
+        embedding = self.base_model.token_embedding
+        if isinstance(embedding, BlockEmbedding):
+            return embedding.project(hidden_BTD)
+        return F.linear(hidden_BTD, embedding.weight)
 
     @property
     def windows(self) -> tuple[int | None, ...]:
-        """How many positions a query of each layer sees at most, itself included; None for all."""
+        """The most positions that a query of each layer sees, itself included; None means all."""
         return (None,) * self.cache_shape.layers
 
     @property
     def prefill_chunk(self) -> int | None:
-        """How many tokens of a prompt are read at once, which bounds the memory that attention takes; None for all."""
+        """The number of tokens of a prompt to read at once, which bounds the memory of attention; None means all."""
         return 512
 
     def new_cache(
@@ -103,26 +126,34 @@ class CausalLM(DecoderHead):
         padding: Sequence[int] | None = None,
         growing: bool = False,
         sliding: bool = True,
-    ) -> KVCache:
-        """An empty cache, for `length` positions (the whole context if None) of `batch` sequences.
+        dtype: Any = None,
+    ) -> FusedCache:
+        """Return an empty cache for `length` positions (None: the whole context) of `batch` sequences.
 
         Args:
-            padding: how many tokens at the left of each sequence are no text; whatever they are, no query sees them.
-            growing: take memory as positions come.
-            sliding: keep no more than layers with a sliding window see; False keeps all, so that any may be truncated.
+            padding: the number of padding tokens on the left of each sequence; no query sees them.
+            growing: allocate memory as positions are added.
+            sliding: keep only the positions that layers with a sliding window see; False keeps all, so that the cache
+                can be truncated to any length.
+            dtype: of keys and values in memory: float32, or float16 or bfloat16, which take half the memory. None means
+                float32 on a CPU, unless the model is float64, and the model's dtype elsewhere.
 
-        Raises:  ArgumentError for more than the context
+        Raises:  ArgumentError for a length beyond the context, and for another dtype
         """
+        if dtype is not None and (dtype := dtypes.as_dtype(dtype)) not in CACHE_DTYPES:
+            raise ArgumentError(
+                f"a cache of {dtype.name}", hint=f"use one of {', '.join(each.name for each in CACHE_DTYPES)}"
+            )
         length = self.context_length if length is None else length
         if not 0 <= length <= self.context_length:
             raise ArgumentError(
                 f"a cache of {length} positions; the model's context is {self.context_length}",
-                mend="make it as long as the text at most, and no longer than the context",
+                hint="make it no longer than the context",
             )
         layers, kv_heads, head_dim = self.cache_shape
-        weight = self.head_weight
+        weight = next(self.parameters())
         widened = weight.device.type == "cpu" and weight.dtype is not dtypes.float64
-        return self.cache_class(
+        cache = self.cache_class(
             layers,
             batch,
             kv_heads,
@@ -131,57 +162,149 @@ class CausalLM(DecoderHead):
             windows=self.windows if sliding else None,
             padding=padding,
             growing=growing,
-            dtype=dtypes.float32 if widened else weight.dtype,
+            dtype=dtype or (dtypes.float32 if widened else weight.dtype),
             device=weight.device,
         )
+        cache.decoder = self._fused_decoder()
+        if cache.decoder is not None and length:
+            cache.decoder.step(cache)  # prepares tables and blocks now, not at the first token
+        return cache
 
     def next_logits(self, tokens: Sequence[int], cache: Any) -> dtypes.Array:
-        """Append `tokens`, one sequence, to the cache; the logits (V,) of what follows, as `last_logits`."""
+        """Append `tokens`, one sequence, to the cache; return the logits (V,) of what follows, as `last_logits`.
+
+        A single token is decoded by fused blocks where the model and the cache allow it; see `explain`.
+
+        Raises:  ArgumentError when the cache is full; KernelUnavailable as `kernels.require_fused`
+        """
         return self.last_logits([tokens], cache)[0, 0]
 
-    def last_logits(self, tokens: Sequence[Sequence[int]], cache: KVCache, last: int = 1) -> dtypes.Array:
-        """Append tokens (B, T) to the cache; the logits (B, last, V) of what follows the last ones.
+    def last_logits(self, tokens: Sequence[Sequence[int]], cache: Any, last: int = 1) -> dtypes.Array:
+        """Append tokens (B, T) to the cache; return the logits (B, last, V) that follow the last ones.
 
-        They are float32, on the model's device. A long text is read in chunks of `prefill_chunk`.
+        They are float32, on the model's device. A few tokens are decoded by fused blocks where the model and the cache
+        allow it; see `explain`. A long text is read in chunks of `prefill_chunk`.
+
+        Raises:  ArgumentError when the cache is full; KernelUnavailable as `kernels.require_fused`, for one token of
+                 each text
         """
-        device = self.head_weight.device
+        if len(tokens) * len(tokens[0]) <= MOST_ROWS:
+            if (logits_BTV := self._fused_logits(tokens, cache, last)) is not None:
+                return dtypes.cast(logits_BTV, dtypes.float32)
+        elif len(tokens[0]) == 1:
+            check_fallback(type(self).__name__, f"a batch of {len(tokens)} texts; the fused blocks take {MOST_ROWS}")
+        device = next(self.parameters()).device
         tokens_BT = devices.move(np.array(tokens, dtype=np.int64), device)
         total = tokens_BT.shape[1]
         chunk = max(self.prefill_chunk or total, last)
         with no_grad():
-            # The last chunk is a whole one: it holds the `last` tokens, and the first takes what is left over.
+            # The first chunk is the shorter one, so that the last chunk holds the `last` tokens.
             for start in range(total % chunk - chunk if total % chunk else 0, total, chunk):
                 hidden_BTD = self.hidden(wrap(tokens_BT[:, max(start, 0) : start + chunk]), cache)
             return dtypes.cast(self.logits(hidden_BTD[:, -last:]).array, dtypes.float32)
+
+    def _fused_logits(self, tokens: Sequence[Sequence[int]], cache: FusedCache, last: int) -> dtypes.Array | None:
+        """Return what `last_logits` returns, or None, with nothing appended, if the modules must run."""
+        count = len(tokens[0])
+        if cache.decoder is None:
+            reason = self._without_blocks
+        else:
+            step = cache.decoder.step(cache, count)
+            reason = cache.decoder.reason or ""
+            if step is not None and len(tokens) == count == cache.batch == 1 and cache.padding is None:
+                return step(tokens[0], cache).reshape(1, 1, -1)
+            if step is not None and step.can_read(len(tokens), count, cache):
+                return step.read(tokens, cache, last)
+        if count == 1:
+            check_fallback(type(self).__name__, reason)
+        return None
+
+    # -------------------------------------------------------------------------------------------------- fused decoding
+
+    def explain(self, length: int | None = None) -> None:
+        """Print for each layer whether decoding one token at a time runs fused, and if not, why.
+
+        Args:    length: of the text, prompt and answer together; None means the whole context. Some models run fused
+                         only for texts that are shorter than a sliding window.
+        """
+        cache = self.new_cache(length=length, growing=True, sliding=False)
+        title = f"{type(self).__name__} on {next(self.parameters()).device}, one token at a time"
+        print(explanation(title, self._decoding_reports(cache), block_notes(self)))
+
+    def _decoding_reports(self, cache: FusedCache) -> list[LayerReport]:
+        children = self.base_model.named_children()
+        lists = [(name, module) for name, module in children if isinstance(module, ModuleList)]
+        layers = {f"{self.base_model_prefix}.{name}.{i}": layer for name, each in lists for i, layer in enumerate(each)}
+        if cache.decoder is None or self.fused_pattern is None:
+            return [LayerReport(name, reason=self._without_blocks) for name in layers]
+        step = cache.decoder.step(cache)
+        if step is None:
+            return [
+                LayerReport(name, reason=why_not({name: layer}, self.fused_pattern) or cache.decoder.reason)
+                for name, layer in layers.items()
+            ]
+        return [
+            LayerReport(name, f"decode_block, {backend}") for name, backend in zip(layers, step.backends(), strict=True)
+        ]
+
+    @property
+    def _without_blocks(self) -> str:
+        return f"no fused block computes the layers of {type(self).__name__}"
+
+    def _fused_decoder(self) -> FusedDecoder[DecodeStep] | None:
+        if self.fused_pattern is None:
+            return None
+        return FusedDecoder(
+            type(self).__name__, self.fused_pattern, self.fused_parts, self.fused_step, self.fused_limit
+        )
+
+    def fused_parts(self) -> dict[str, Module]:
+        """Return the modules that fused decoding stands for."""
+        parts: dict[str, Module] = {self.base_model_prefix: self.base_model}
+        return parts if self.lm_head is None else parts | {"lm_head": self.lm_head}
+
+    def fused_limit(self, cache: KVCache) -> str | None:
+        """Return why fused blocks cannot continue a cache, or None."""
+        if self.has_hooks():
+            return "the model has hooks"
+        if cache.device.type != "cpu" and (cache.batch > 1 or cache.padding is not None):
+            return f"the cache holds {cache.batch} rows or padding; the fused blocks take one text on {cache.device}"
+        if cache.dtype not in ELEMENTS:
+            return f"the cache is {cache.dtype.name}"
+        return None
+
+    def fused_step(self, cache: KVCache) -> DecodeStep:
+        """Make the step of a model that has a `fused_pattern`, from its arrays and those of the cache."""
+        raise NotImplementedError
 
     # ----------------------------------------------------------------------------------------------------------- text
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """Of the folder that the model was loaded from, read when it is first asked for; or what it is set to.
+        """The tokenizer of the folder that the model was loaded from, read at first use. It can be set.
 
         Raises:  TokenizerError when there is none; MissingPackageError
         """
         if self.folder is None:
             raise TokenizerError(
                 "the model was not loaded from a folder, so it has no tokenizer",
-                mend="set one: model.tokenizer = Tokenizer.from_pretrained(folder)",
+                hint="set one: model.tokenizer = Tokenizer.from_pretrained(folder)",
             )
         return Tokenizer.from_pretrained(self.folder)
 
     @cached_property
     def generation_config(self) -> GenerationConfig:
-        """How the folder that the model was loaded from wants its texts made.
+        """The generation settings of the folder that the model was loaded from.
 
-        Raises:  CheckpointError when its `generation_config.json` is not to be used
+        Raises:  CheckpointError when its `generation_config.json` is invalid
         """
         return GenerationConfig.from_folder(self.folder)
 
     @property
     def stop_ids(self) -> frozenset[int]:
-        """The tokens that end a text, by the model's config, its `generation_config.json` and its tokenizer.
+        """The tokens that end a text, from the model's config, its `generation_config.json` and its tokenizer.
 
-        Raises:  CheckpointError, TokenizerError when a file of the two is not to be used
+        Raises:  CheckpointError, TokenizerError when one of those files is invalid
         """
         ids = [*self.config.eos_token_id, *self.generation_config.eos_token_id, self.tokenizer.eos_token_id]
         return frozenset(token for token in ids if isinstance(token, int))
@@ -194,21 +317,23 @@ class CausalLM(DecoderHead):
         stop: Collection[str] = (),
         sample: Sample | None = None,
         processors: Sequence[LogitsProcessor] = (),
+        cache_dtype: Any = None,
     ) -> Iterator[str]:
-        """Pieces of the text that follows the prompt, as they come.
+        """Continue a prompt; yield pieces of text as they come.
 
         Args:
             max_tokens: None means as many as the context holds.
-            stop: strings that end the text, and are no part of it; the model's own stop ids always do.
-            sample: as `tallow.generation.generate`; None means as the model's `generation_config.json` says, which is
-                the likeliest token unless it says otherwise.
-            processors: as `tallow.generation.generate`
+            stop: strings that end the text and are not part of it, in addition to the model's stop ids.
+            sample: as `tallow.generation.generate`; None means as in the model's `generation_config.json`, which by
+                default takes the likeliest token.
+            processors, cache_dtype: as `tallow.generation.generate`
 
         Raises:  as `generate`, at the call; TokenizerError; CheckpointError as `generation_config`
         """
         tokens = self.tokenizer.encode(prompt)
-        made = generate(self, tokens, max_tokens=max_tokens, **self._choice(sample, processors))
-        return until(self.tokenizer.decode_stream(made, previous=tokens), stop)
+        options = {"max_tokens": max_tokens, "cache_dtype": cache_dtype, **self._choice(sample, processors)}
+        generated = generate(self, tokens, **options)
+        return until(self.tokenizer.decode_stream(generated, previous=tokens), stop)
 
     def chat(
         self,
@@ -221,28 +346,28 @@ class CausalLM(DecoderHead):
         cache: PromptCache | None = None,
         **variables: Any,
     ) -> Iterator[str]:
-        """Pieces of the answer to a conversation, as they come.
+        """Answer a conversation; yield pieces of text as they come.
 
         Args:
-            messages: [{"role": "user", "content": "..."}], as the model's chat template knows them.
+            messages: [{"role": "user", "content": "..."}], in the form that the model's chat template takes.
             max_tokens, stop, sample, processors: as `generate_text`
-            cache: of this model, which spares it what it has read of the conversation before.
-            variables: what else the chat template reads, such as tools.
+            cache: a PromptCache of this model, which avoids reading the conversation again.
+            variables: other variables of the chat template, such as tools.
 
         Raises:  as `generate`, at the call; TokenizerError when the model has no chat template; ArgumentError when the
-                 template refuses the messages
+                 template rejects the messages
         """
         tokens = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, **variables)
         options = {"max_tokens": max_tokens, **self._choice(sample, processors)}
-        made = generate(self, tokens, **options) if cache is None else cache.generate(tokens, **options)
-        return until(self.tokenizer.decode_stream(made), stop)
+        generated = generate(self, tokens, **options) if cache is None else cache.generate(tokens, **options)
+        return until(self.tokenizer.decode_stream(generated), stop)
 
     def _choice(self, sample: Sample | None, processors: Sequence[LogitsProcessor]) -> dict[str, Any]:
-        """What `generate` chooses tokens by, and ends with."""
+        """Return the arguments of `generate` that choose tokens and end the text."""
         sample = sample or Sampler(**self.generation_config.sampling)
         return {"sample": sample, "processors": processors, "stop_ids": self.stop_ids}
 
 
-def to_host(logits: dtypes.Array) -> npt.NDArray[np.float32]:
-    logits = dtypes.cast(logits, dtypes.float32)
-    return devices.backend_of(logits).to_host(logits)
+def host_logits(logits: dtypes.Array) -> npt.NDArray[np.float32]:
+    """Return logits as a float32 NumPy array."""
+    return devices.to_host(dtypes.cast(logits, dtypes.float32))

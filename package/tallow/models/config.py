@@ -1,4 +1,4 @@
-"""What the configs of models share: reading a `config.json`, and refusing what the model does not compute."""
+"""The base of model configs: read a `config.json`, and refuse settings that the model does not compute."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from tallow.io.atomic import atomic_write
 from tallow.io.json_object import parse_object
 
 CONFIG = "config.json"
-DTYPE_NAMES = ("dtype", "torch_dtype")  # in it, of newer and older versions of transformers
+DTYPE_NAMES = ("dtype", "torch_dtype")  # its entry for the dtype in newer and older versions of transformers
 Count: TypeAlias = int  # a field that may be 0
 MAX_DEPTH = 8
-MAX_LABELS = 100_000  # more than any classifier has
+MAX_LABELS = 100_000  # more than any classifier
 MAX_SIZE = 2**31 - 1  # more than any size of a model
 
-# Entries of any config.json that change nothing a model computes: where it comes from, how it is to be served, what its
-# outputs are called, how long texts are by somebody's tokenizer, and the settings of generation that old versions of
-# transformers kept here.
+# Entries of any config.json that do not affect what a model computes: its origin, how to serve it, the names of its
+# outputs, lengths for some tokenizer, and generation settings that old versions of transformers kept here.
 # fmt: off
 NEUTRAL = frozenset({
     "_name_or_path", "name_or_path", "_commit_hash", "architectures", "model_type", "transformers_version",
@@ -45,7 +44,7 @@ NEUTRAL = frozenset({
 })
 # fmt: on
 
-# Entries of any config.json that would change the numbers, and the values that all models compute but those that say
+# Entries of any config.json that would affect the output, with the values that all models support unless they say
 # otherwise.
 COMPUTED: Mapping[str, tuple[Any, ...]] = {
     "is_encoder_decoder": (False,),
@@ -57,18 +56,18 @@ COMPUTED: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The base of models' configs, which are frozen dataclasses in the names of Hugging Face's `config.json`.
+    """The base of model configs: frozen dataclasses with the names of Hugging Face's `config.json`.
 
-    Every field is checked: integers are positive, but for ids of tokens and what is a Count; numbers are finite and not
+    Every field is checked: integers are positive, except token ids and fields of type Count; floats are finite and not
     negative.
 
     Attributes:
-        model_types: the values of `model_type` that the config reads.
-        layer_counts: the fields that say how many layers there are; those that the config has.
-        computed: entries that would change the numbers, and the values of them that the model computes; they come
-            before those of any model.
-        neutral: entries, beside those of any model, that change nothing.
-        unread: fields that entries of `config.json` do not set, as those change nothing there.
+        model_types: the values of `model_type` that the config accepts.
+        layer_counts: the fields with numbers of layers; a config has some of them.
+        computed: entries that would affect the output, with the values that the model supports. They override
+            `COMPUTED`.
+        neutral: entries, in addition to `NEUTRAL`, that do not affect the output.
+        unread: fields that are not read from `config.json`, where they have no effect.
     """
 
     model_types: ClassVar[tuple[str, ...]]
@@ -87,13 +86,18 @@ class Config:
             self.require(field.name, expected, holds)
 
     def require(self, name: str, expected: str, holds: Callable[[Any], bool]) -> None:
-        """Raises:  ArgumentError where the field `name` does not hold what is expected"""
+        """Raise ArgumentError unless the field `name` is valid.
+
+        Args:
+            expected: a description of valid values, for the message.
+            holds: whether a value is valid.
+        """
         value = getattr(self, name)
         if not holds(value):
-            raise ArgumentError(f"{type(self).__name__}: {name}={value!r}", mend=f"it is {expected}")
+            raise ArgumentError(f"{type(self).__name__}: {name}={value!r}", hint=f"pass {expected}")
 
     def check_layers(self, tensors: int, source: str) -> None:
-        """Before a model is built: its layers are no more than the tensors there are, of which each layer has some.
+        """Check before a model is built that a checkpoint has at least one tensor for each layer.
 
         Raises:  CheckpointError
         """
@@ -102,64 +106,64 @@ class Config:
                 raise CheckpointError(
                     f"{source} does not fit: the config says {name}={getattr(self, name)}, "
                     f"and there are {tensors} tensors",
-                    mend="take the config and the weights of the same model",
+                    hint="use the config and the weights of the same model",
                 )
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        """Bring the spellings of older and newer versions of transformers to the names of the fields, in place."""
+        """Rename entries of older and newer versions of transformers to the names of the fields, in place."""
 
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
         """Read a `config.json`.
 
-        Raises:  CheckpointError when it is not JSON, is another model's, lacks a size, or has entries that would change
-                 the numbers and that the model does not compute, all at once
+        Raises:  CheckpointError when it is not JSON, belongs to another model, or lacks a size; and for entries that
+                 affect the output and that the model does not support, all in one message
         """
         entries = {name: value for name, value in read_entries(path).items() if name not in cls.unread}
         return cls.from_entries(entries, str(path))
 
     @classmethod
     def from_entries(cls, entries: Mapping[str, Any], source: str) -> Self:
-        """The config of the entries of a `config.json`, as `from_json`; `source` names it in errors."""
+        """Make a config from the entries of a `config.json`; as `from_json`.  Args: source: its name, for errors"""
         entries = dict(entries)
         if entries.get("model_type", cls.model_types[0]) not in cls.model_types:
             raise CheckpointError(
                 f"{source}: model_type is {entries['model_type']!r}; {cls.__name__} reads {', '.join(cls.model_types)}",
-                mend="load it as the model it is; tallow.models.AutoModel finds out which",
+                hint="use the class of that model; tallow.models.AutoModel detects it",
             )
         cls.prepare(entries)
         known = {field.name for field in fields(cls)}
         ignored, computed = NEUTRAL | cls.neutral, {**COMPUTED, **cls.computed}
-        foreign = []
+        unsupported = []
         for name, value in entries.items():
             if value is None or name in known:
                 continue
             if name in computed:
                 if value not in computed[name]:
-                    values = " or ".join(repr(v) for v in computed[name])
-                    foreign.append(f"  {name} is {value!r}; the model computes {values}")
+                    supported = " or ".join(repr(v) for v in computed[name])
+                    unsupported.append(f"  {name} is {value!r}; the model supports {supported}")
             elif name not in ignored:
-                foreign.append(f"  {name} is {value!r}; the model does not know it")
-        if foreign:
-            mend = "an entry that is of no account to the numbers can be taken out of the file"
-            raise CheckpointError("\n".join([f"{source} asks for what {cls.__name__} does not have", *foreign]), mend)
-        given = {name: value for name, value in entries.items() if name in known and value is not None}
-        missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in given]
+                unsupported.append(f"  {name} is {value!r}; unknown entry")
+        if unsupported:
+            hint = f"if an entry does not affect the output, delete it from {CONFIG}"
+            raise CheckpointError("\n".join([f"{source}: {cls.__name__} does not support", *unsupported]), hint)
+        values = {name: value for name, value in entries.items() if name in known and value is not None}
+        missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in values]
         if missing:
-            raise CheckpointError(f"{source}: it lacks {', '.join(missing)}", mend=f"take the model's own {CONFIG}")
+            raise CheckpointError(f"{source}: missing {', '.join(missing)}", hint=f"use the model's own {CONFIG}")
         try:
-            return cls(**given)
+            return cls(**values)
         except ArgumentError as error:
             raise CheckpointError(f"{source}: {error}") from error
 
 
 def read_entries(path: str | Path) -> dict[str, Any]:
-    """The entries of a `config.json`.  Raises: CheckpointError when it is missing or not JSON"""
+    """Return the entries of a `config.json`.  Raises: CheckpointError when it is missing or not JSON"""
     try:
         text = Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise CheckpointError(f"{path} does not exist", mend="pass a model's folder, with its config.json") from error
+        raise CheckpointError(f"{path} does not exist", hint="pass a model folder, with its config.json") from error
     return parse_object(text, str(path), max_depth=MAX_DEPTH)
 
 
@@ -170,27 +174,29 @@ def write_entries(entries: Mapping[str, Any], path: str | Path) -> None:
 
 
 def token_ids(entry: Any) -> tuple[int, ...]:
-    """The ids of an entry that holds one, several or none."""
+    """Return the ids of an entry that holds one id, several ids or null."""
     return tuple(entry) if isinstance(entry, list) else () if entry is None else (entry,)
 
 
 def rename(entries: dict[str, Any], names: Mapping[str, str]) -> None:
-    """Bring entries that have other names to the fields'. Where both are in a file, the other one counts, as in
-    transformers."""
-    for other, name in names.items():
-        if entries.get(other) is not None:
-            entries[name] = entries.pop(other)
+    """Rename entries in place. If a file has both names, the alias overrides the other, as in transformers.
+
+    Args:    names: alias -> name of the field
+    """
+    for alias, name in names.items():
+        if entries.get(alias) is not None:
+            entries[name] = entries.pop(alias)
 
 
 def end_ids(entries: dict[str, Any]) -> None:
-    """Bring the ids that end a text to a tuple; a file without the entry has the model's default, null is none."""
+    """Convert `eos_token_id` to a tuple, in place. A file without it means the model's default; null means no id."""
     if "eos_token_id" in entries:
         entries["eos_token_id"] = token_ids(entries["eos_token_id"])
 
 
 def labels_of(entries: dict[str, Any]) -> None:
-    """Bring the names of a classifier's labels to `labels`, in the order of its logits; an entry of that name says
-    nothing."""
+    """Set `labels` to the names of a classifier's labels, in the order of its logits, in place. An entry of that name
+    is ignored."""
     entries.pop("labels", None)
     names, count = entries.get("id2label"), entries.get("num_labels")
     if not isinstance(names, dict):
@@ -200,9 +206,9 @@ def labels_of(entries: dict[str, Any]) -> None:
 
 
 def rope_entries(entries: dict[str, Any]) -> None:
-    """Bring rotary's settings to `rope_theta`, `partial_rotary_factor` and `rope_scaling`.
+    """Move rotary settings to `rope_theta`, `partial_rotary_factor` and `rope_scaling`, in place.
 
-    transformers 5 keeps all of them in `rope_parameters`; where they are twice in a file, those count that are inside.
+    transformers 5 stores all of them in `rope_parameters`. If a file has a setting twice, the inner one is used.
     """
     rope = entries.pop("rope_parameters", None)
     rope = entries.get("rope_scaling") or rope
@@ -215,9 +221,11 @@ def rope_entries(entries: dict[str, Any]) -> None:
 
 
 def whole_heads(entries: dict[str, Any]) -> None:
-    """Bring `partial_rotary_factor` to where it counts in models whose heads are turned as a whole: with
-    `rope_scaling` of type "proportional" it says how many pairs turn. With "default", transformers' classes of these
-    models pass it over; with other types it stays an entry that is refused."""
+    """Move or drop `partial_rotary_factor`, in place, for models that rotate whole heads.
+
+    With `rope_scaling` of type "proportional" it is the share of pairs that rotate. With "default" the classes of
+    transformers ignore it. With any other type it stays, and is refused.
+    """
     rope = entries["rope_scaling"]
     if not isinstance(rope, dict | None):
         return
@@ -232,7 +240,7 @@ def _is_finite(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value < math.inf
 
 
-# Written as the annotations are.
+# By annotation: a description of valid values, and the check.
 KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "int": (f"a positive integer, at most {MAX_SIZE}", lambda value: type(value) is int and 0 < value <= MAX_SIZE),
     "Count": (f"an integer from 0 to {MAX_SIZE}", lambda value: type(value) is int and 0 <= value <= MAX_SIZE),

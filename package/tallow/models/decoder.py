@@ -1,4 +1,4 @@
-"""What decoders share: the entries of their configs that their heads read, and the model without a head.
+"""The base classes of decoders: the config, the model without a head, and models with a head.
 
 Letters: B batch, T positions, D width.
 """
@@ -13,27 +13,27 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tallow import devices
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.config import Config, end_ids, labels_of
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn.cache import KVCache, Uncached
 from tallow.nn.embedding import Embedding
-from tallow.tensor import Tensor
 
 HEADS = ("lm_head.", "score.", "classifier.", "qa_outputs.")
-# Saved by old versions though they follow from the config: angles, and the masks of GPT-2.
+# Old versions saved these, although they follow from the config: rotary angles, and the masks of GPT-2.
 DERIVED = ("rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderConfig(Config):
-    """Entries that all decoders read.
+    """Config entries that all decoders read.
 
     Attributes:
         eos_token_id: the ids that end a text.
-        pad_token_id: what a classifier passes over at the ends of texts; None means that it takes one text only.
-        labels: what a classifier tells apart, in the order of its logits; `id2label` in the file.
-        classifier_dropout: before a classifier of tokens.
+        pad_token_id: padding, which a classifier skips at the end of a text; None limits it to one text per call.
+        labels: the labels of a classifier, in the order of its logits; `id2label` in the file.
+        classifier_dropout: the dropout probability before a token classifier.
     """
 
     tie_word_embeddings: bool = False
@@ -62,12 +62,13 @@ class DecoderModel(DecoderModule):
 
     Args:
         config: the sizes.
-        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+        device, dtype: of the parameters; on device "meta" they take no memory, for `load_state_dict(assign=True)`.
     """
 
     @property
     @abstractmethod
-    def token_embedding(self) -> Embedding: ...
+    def token_embedding(self) -> Embedding:
+        """The embedding of token ids."""
 
     @property
     @abstractmethod
@@ -76,36 +77,36 @@ class DecoderModel(DecoderModule):
 
     @abstractmethod
     def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
-        """The hidden states (B, T, D). With a cache, the tokens follow those it has seen, and are appended."""
+        """Return the hidden states (B, T, D). With a cache, the tokens follow those in it, and are appended to it."""
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, *, cache: KVCache | None = None
     ) -> Tensor:
-        """The hidden states (B, T, D) of tokens.
+        """Return the hidden states (B, T, D) of tokens.
 
         Args:
-            attention_mask: 1 or True for what is text, 0 or False for padding, at either end of a row; all is text if
-                None. What comes out where there is padding means nothing.
-            cache: of `CausalLM.new_cache`, which knows of its padding itself; the tokens follow those it has seen.
+            attention_mask: 1 or True for text, 0 or False for padding at either end of a row; None means no padding.
+                The output at padding is meaningless.
+            cache: from `CausalLM.new_cache`, which holds the padding itself; the tokens follow those in it.
 
         Shapes:  both (B, T), of integers
-        Raises:  ArgumentError for padding between tokens of a text, for a mask and a cache, and for positions beyond
-                 the context of a model that has learned them one by one
+        Raises:  ArgumentError for padding between tokens of a text, for both a mask and a cache, and for positions
+                 beyond the context of a model with learned position embeddings
         """
         if attention_mask is not None:
             if cache is not None:
                 raise ArgumentError(
-                    "both an attention_mask and a cache", mend="tell the cache: model.new_cache(padding=...)"
+                    "both an attention_mask and a cache", hint="pass the padding to model.new_cache(padding=...)"
                 )
             cache = uncached(attention_mask)
         return self.decode(input_ids, cache)
 
 
 class DecoderHead(DecoderModule):
-    """The base of what is computed of a decoder's hidden states. Its weights are named as in the checkpoints.
+    """The base of decoders with a head. Weights are named as in the checkpoints.
 
     Attributes:
-        model_class: the decoder; the config and the name in checkpoints are its, unless a class has its own.
+        model_class: the decoder. The config class and the name in checkpoints are the decoder's, unless overridden.
     """
 
     model_class: ClassVar[type[DecoderModel]]
@@ -124,11 +125,13 @@ class DecoderHead(DecoderModule):
 
     @property
     def base_model(self) -> DecoderModel:
+        """The decoder inside a model with a head."""
         return getattr(self, self.base_model_prefix)
 
 
 def uncached(attention_mask_BT: Tensor) -> Uncached | None:
-    """The padding at the left of each row, which is all that a decoder has to know: it does not look to the right.
+    """Return the left padding of each row, or None without any. A decoder sees only what is to the left, so it need
+    not know the right padding.
 
     Raises:  ArgumentError for padding between tokens of a text
     """
@@ -141,6 +144,6 @@ def uncached(attention_mask_BT: Tensor) -> Uncached | None:
     if (seen_BT != mask_BT).any():
         row = int((seen_BT != mask_BT).any(axis=1).argmax())
         raise ArgumentError(
-            f"attention_mask: row {row} has padding between tokens of its text", mend="put the padding at an end"
+            f"attention_mask: row {row} has padding between tokens of its text", hint="put the padding at an end"
         )
     return Uncached(batch, starts_B.tolist()) if starts_B.any() else None

@@ -1,4 +1,4 @@
-"""Heads over decoders that label texts and tokens and find answers; each architecture has classes of its own of them.
+"""Decoder heads that label texts, label tokens, or find answers; each architecture derives its own classes.
 
 Letters: B batch, T positions, D width, N labels.
 
@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tallow.creation import arange
+from tallow.core.creation import arange
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.decoder import DecoderHead
 from tallow.models.pretrained import SpanLogits
 from tallow.nn.dropout import Dropout
 from tallow.nn.linear import Linear
-from tallow.tensor import Tensor
 
 
 class DecoderForSequenceClassification(DecoderHead):
-    """Labels whole texts by their last tokens, which have read all: logits (B, N), in the order of `config.labels`.
+    """Labels whole texts by their last token, which has seen the whole text: logits (B, N), in the order of
+    `config.labels`.
 
     Args:    as DecoderModel
     """
@@ -31,9 +32,10 @@ class DecoderForSequenceClassification(DecoderHead):
         self.reset_parameters()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """
-        Args:    as DecoderModel's; the last token of a text is the last that is not `config.pad_token_id`
-        Raises:  ArgumentError for several texts where the config has no pad_token_id; and as DecoderModel's
+        """Return logits (B, N). The last token of a text is the last that is not `config.pad_token_id`.
+
+        Args:    as DecoderModel
+        Raises:  ArgumentError for several texts when the config has no pad_token_id; and as DecoderModel
         """
         last_B = last_tokens(input_ids, self.config.pad_token_id)
         hidden_BTD = self.base_model(input_ids, attention_mask)
@@ -41,26 +43,26 @@ class DecoderForSequenceClassification(DecoderHead):
 
 
 def last_tokens(tokens_BT: Tensor, pad_token_id: int | None) -> Tensor:
-    """The place of each text's last token that is no padding, (B,); 0 where there is none."""
+    """Return the index of each text's last token that is not padding, (B,); 0 if there is none."""
     batch, length = tokens_BT.shape
-    places_T = arange(length, device=tokens_BT.device)
+    positions_T = arange(length, device=tokens_BT.device)
     if pad_token_id is not None:
-        return (places_T * tokens_BT.ne(pad_token_id)).argmax(-1)
+        return (positions_T * tokens_BT.ne(pad_token_id)).argmax(-1)
     if batch > 1:
         raise ArgumentError(
-            f"{batch} texts, and no pad_token_id in the config that would tell where each ends",
-            mend="set pad_token_id in the config, or pass one text at a time",
+            f"{batch} texts, but the config has no pad_token_id to find their ends",
+            hint="set pad_token_id in the config, or pass one text at a time",
         )
-    return places_T[-1:]
+    return positions_T[-1:]
 
 
 class DecoderForTokenClassification(DecoderHead):
-    """Labels every token: logits (B, T, N), in the order of `config.labels`. A token has read those before it only.
+    """Labels every token: logits (B, T, N), in the order of `config.labels`. A token sees only those before it.
 
     Args:    as DecoderModel
 
     Attributes:
-        classifier_name: of the last layer, in checkpoints
+        classifier_name: the name of the last layer in checkpoints
     """
 
     classifier_name: ClassVar[str] = "score"
@@ -73,15 +75,13 @@ class DecoderForTokenClassification(DecoderHead):
         self.reset_parameters()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """
-        Args:    as DecoderModel's
-        """
+        """Return logits (B, T, N).  Args: as DecoderModel"""
         classify = getattr(self, self.classifier_name)
         return classify(self.dropout(self.base_model(input_ids, attention_mask)))
 
 
 class DecoderForQuestionAnswering(DecoderHead):
-    """Finds where an answer starts and ends: logits (B, T) of either.
+    """Finds where an answer starts and ends: logits (B, T) for each.
 
     Args:    as DecoderModel
     """
@@ -92,7 +92,5 @@ class DecoderForQuestionAnswering(DecoderHead):
         self.reset_parameters()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> SpanLogits:
-        """
-        Args:    as DecoderModel's
-        """
+        """Return logits (B, T) of the start and the end.  Args: as DecoderModel"""
         return SpanLogits(*self.qa_outputs(self.base_model(input_ids, attention_mask)).unbind(-1))

@@ -1,6 +1,6 @@
-"""DistilBERT: a smaller BERT without segments and without a pooler, and its heads.
+"""DistilBERT: a smaller BERT without segments and pooler, and its heads.
 
-Loads folders of Hugging Face's `DistilBertModel`, `DistilBertForMaskedLM`, `DistilBertForSequenceClassification`,
+Loads Hugging Face folders of `DistilBertModel`, `DistilBertForMaskedLM`, `DistilBertForSequenceClassification`,
 `DistilBertForTokenClassification` and `DistilBertForQuestionAnswering`.
 
 Letters: B batch, T positions, D width, H heads, K head width, V vocabulary, N labels.
@@ -13,12 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.creation import arange, zeros
+from tallow.core.creation import arange, zeros
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.kernels.encoder_blocks import EncoderBlock
-from tallow.models.activations import COMPILED, activation_named
+from tallow.fused.eligibility import Kind
+from tallow.fused.encoder_block import EncoderBlock
+from tallow.models.activations import activation_named
 from tallow.models.config import Config, labels_of, rename
-from tallow.models.encoder_layers import COMMON, EncoderLayers, affine
+from tallow.models.encoder_layers import ACTIVATION, ATTENTION, EncoderLayers, encoder_block, encoder_pattern
 from tallow.models.pretrained import PretrainedModel, SpanLogits, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
@@ -28,20 +30,19 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.nn.parameter import Parameter
-from tallow.tensor import Tensor
 
-# Names of other models' configs, which transformers takes for the own ones.
+# Names from the configs of other models, which transformers accepts as aliases.
 ALIASES = {"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
-EPS = 1e-12  # of every norm; no config says otherwise
+EPS = 1e-12  # of every norm; not in the config
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistilBertConfig(Config):
-    """The sizes of a DistilBERT, in the names of Hugging Face's `config.json`, which `from_json` reads.
+    """The sizes of a DistilBERT, named as in Hugging Face's `config.json`, which `from_json` reads.
 
     Attributes:
-        tie_word_embeddings: the word embeddings are the matrix of the head for masked words too.
-        labels: what a classifier tells apart, in the order of its logits; `id2label` in the file.
+        tie_word_embeddings: the masked language model's head shares the matrix of the word embeddings.
+        labels: the labels of a classifier, in the order of its logits; `id2label` in the file.
     """
 
     vocab_size: int
@@ -61,7 +62,7 @@ class DistilBertConfig(Config):
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("distilbert",)
-    neutral: ClassVar = frozenset({"sinusoidal_pos_embds", "tie_weights_"})  # positions are among the weights anyhow
+    neutral: ClassVar = frozenset({"sinusoidal_pos_embds", "tie_weights_"})  # position embeddings are weights anyway
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,15 +78,17 @@ class DistilBertConfig(Config):
 
     @property
     def hidden_size(self) -> int:
+        """`dim`, under the name of other configs."""
         return self.dim
 
     @property
     def num_hidden_layers(self) -> int:
+        """`n_layers`, under the name of other configs."""
         return self.n_layers
 
 
 class DistilBertEmbeddings(Module):
-    """Of the token and its position, added."""
+    """The sum of the embeddings of the token and of its position."""
 
     def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -104,6 +107,8 @@ class DistilBertEmbeddings(Module):
 
 
 class DistilBertAttention(Module):
+    """Multi-head self-attention."""
+
     def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.num_heads = config.n_heads
@@ -122,6 +127,8 @@ class DistilBertAttention(Module):
 
 
 class DistilBertFeedForward(Module):
+    """lin2(activation(lin1(x)))"""
+
     def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.lin1 = Linear(config.dim, config.hidden_dim, device=device, dtype=dtype)
@@ -134,7 +141,7 @@ class DistilBertFeedForward(Module):
 
 
 class DistilBertLayer(Module):
-    """Attention, then a feed-forward part; each is added to its input and then normalised."""
+    """Attention, then a feed-forward part; each is added to its input, then normalised."""
 
     def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -149,37 +156,32 @@ class DistilBertLayer(Module):
 
 
 class DistilBertTransformer(EncoderLayers):
-    kinds: ClassVar = {
-        **COMMON,
-        DistilBertLayer: (),
-        DistilBertAttention: ("num_heads",),
-        DistilBertFeedForward: ("activation",),
-    }
+    """The layers of a DistilBERT."""
+
+    pattern = encoder_pattern(
+        {DistilBertLayer: Kind(), DistilBertAttention: ATTENTION, DistilBertFeedForward: ACTIVATION}
+    )
 
     def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
         super().__init__(DistilBertLayer(config, device, dtype) for _ in range(config.n_layers))
 
-    def block_of(self, layer: DistilBertLayer) -> EncoderBlock | None:
-        activation = COMPILED.get(layer.ffn.activation)
-        if activation is None or layer.sa_layer_norm.eps != layer.output_layer_norm.eps:
-            return None
-        return EncoderBlock(
-            query=affine(layer.attention.q_lin),
-            key=affine(layer.attention.k_lin),
-            value=affine(layer.attention.v_lin),
-            output=affine(layer.attention.out_lin),
-            attention_norm=affine(layer.sa_layer_norm),
-            up=affine(layer.ffn.lin1),
-            down=affine(layer.ffn.lin2),
-            output_norm=affine(layer.output_layer_norm),
+    def block_of(self, layer: DistilBertLayer) -> EncoderBlock:
+        return encoder_block(
+            query=layer.attention.q_lin,
+            key=layer.attention.k_lin,
+            value=layer.attention.v_lin,
+            output=layer.attention.out_lin,
+            attention_norm=layer.sa_layer_norm,
+            up=layer.ffn.lin1,
+            down=layer.ffn.lin2,
+            output_norm=layer.output_layer_norm,
             heads=layer.attention.num_heads,
-            eps=layer.output_layer_norm.eps,
-            activation=activation,
+            activation=layer.ffn.activation,
         )
 
 
 class DistilBertPretrainedModel(PretrainedModel):
-    """The base of DistilBERTs with and without heads."""
+    """The base of DistilBERT models with and without a head."""
 
     config_class = DistilBertConfig
     base_model_prefix = "distilbert"
@@ -194,7 +196,7 @@ class DistilBertModel(DistilBertPretrainedModel):
 
     Args:
         config: the sizes.
-        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+        device, dtype: of the parameters; on device "meta" they take no memory, for `load_state_dict(assign=True)`.
     """
 
     def __init__(self, config: DistilBertConfig, device: Any = None, dtype: Any = None) -> None:
@@ -212,8 +214,8 @@ class DistilBertModel(DistilBertPretrainedModel):
         """Encode texts.
 
         Args:
-            attention_mask: 1 or True for what is text, 0 or False for padding; all is text if None.
-            skip_padding: what comes out where there is padding is not wanted: it may be zeros, to save time.
+            attention_mask: 1 or True for text, 0 or False for padding; None means no padding.
+            skip_padding: the output at padding is not used, and may be zeros to save time.
 
         Shapes:  both (B, T), of integers
         """
@@ -222,7 +224,7 @@ class DistilBertModel(DistilBertPretrainedModel):
 
 
 class DistilBertProjector(Module):
-    """Logits of the vocabulary by the word embeddings themselves, and a bias of their own."""
+    """Logits over the vocabulary: a product with the word embeddings, and a bias."""
 
     def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -233,7 +235,7 @@ class DistilBertProjector(Module):
 
 
 class DistilBertForMaskedLM(DistilBertPretrainedModel):
-    """Guesses the tokens behind [MASK]: logits (B, T, V).
+    """Predicts the tokens behind [MASK]: logits (B, T, V).
 
     Args:    as DistilBertModel
     """
@@ -294,7 +296,7 @@ class DistilBertForTokenClassification(DistilBertPretrainedModel):
 
 
 class DistilBertForQuestionAnswering(DistilBertPretrainedModel):
-    """Finds where an answer starts and ends: logits (B, T) of either.
+    """Finds where an answer starts and ends: logits (B, T) for each.
 
     Args:    as DistilBertModel
     """

@@ -1,124 +1,146 @@
-"""The layers of an encoder, and their short way in inference: all of them by the kernel "encoder_blocks".
+"""The layers of an encoder. In inference the fused kernel "encoder_blocks" computes all of them.
 
-It makes one call of some fifteen for each layer, need not compute padding, and is faster than they are together.
+That is one call in place of about fifteen for each layer, and it can skip padding.
 
 Letters: B batch, T positions, D width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from operator import is_
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
 
-from tallow import kernels
+from tallow import dtypes, kernels
 from tallow.autograd.modes import mode
-from tallow.errors import ShapeError
-from tallow.kernels.cross_decode_block import Affine
-from tallow.kernels.encoder_blocks import EncoderBlock
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import ArgumentError
+from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
+from tallow.fused.encoder_block import EncoderBlock
+from tallow.fused.explanation import LayerReport
+from tallow.fused.weights import affine
+from tallow.kernels.fallback import check_fallback
+from tallow.models.activations import COMPILED, Activation
+from tallow.nn.block_layers import BlockLinear
 from tallow.nn.container import ModuleList
 from tallow.nn.dropout import Dropout
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
-from tallow.tensor import Tensor, wrap
 
-Kinds = Mapping[type[Module], tuple[str, ...]]
-COMMON: Kinds = {ModuleList: (), Linear: (), LayerNorm: ("eps",), Dropout: ()}
+ACTIVATION = Kind(allowed={"activation": tuple(COMPILED)})
+ATTENTION = Kind(settings=("num_heads",), dropout=("dropout_p",))
+
+
+def encoder_pattern(kinds: dict[type[Module], Kind]) -> Pattern:
+    """Return the pattern of an encoder's layers.
+
+    Args:    kinds: the classes of an architecture, besides those of `tallow.nn`
+    """
+    common: dict[type[Module], Kind] = {
+        ModuleList: Kind(),
+        Linear: Kind(),
+        BlockLinear: Kind(settings=("format",)),
+        LayerNorm: Kind(settings=("eps",)),
+        Dropout: Kind(dropout=("p",)),
+    }
+    return Pattern(common | kinds, frozenset({dtypes.float32}), frozenset({"cpu"}))
 
 
 class EncoderLayers(Module):
-    """Layers of one kind, each given what the one before it gives."""
+    """Layers of one kind, each applied to the output of the one before it.
 
-    # What a layer is made of, and which attributes decide what that computes. A layer with anything else in it, with
-    # hooks, in training, or of another dtype or device, is called as it is.
-    kinds: ClassVar[Kinds] = COMMON
+    Attributes:
+        pattern: the modules that the fused kernel replaces; the layers are called where they differ.
+    """
+
+    pattern: ClassVar[Pattern]
 
     def __init__(self, layers: Iterable[Module]) -> None:
         super().__init__()
         self.layer = ModuleList(layers)
 
-    def block_of(self, layer: Any) -> EncoderBlock | None:
-        """A layer made of `kinds` in float32 as the kernel takes it; None if it computes something else."""
+    def block_of(self, layer: Any) -> EncoderBlock:
+        """Return the fused block of a layer that matches the pattern.
+
+        Raises:  ShapeError, ArgumentError for sizes and settings that the block does not have
+        """
         raise NotImplementedError
 
+    def limit(self) -> str | None:
+        """Return why the fused kernel cannot compute the layers, whatever modules they consist of; or None."""
+        return None
+
     def forward(self, x_BTD: Tensor, mask: Tensor | None, *, skip_padding: bool = False) -> Tensor:
-        """
+        """Apply all layers.
+
         Args:
             mask: True for the keys that queries may see, as attention takes it.
-            skip_padding: what is not seen need not be computed either, and may be zeros.
+            skip_padding: positions that no query may see need not be computed, and may be zeros.
         """
-        blocks = None if mode.recording or mode.autocast is not None else _blocks_of(self)
-        if blocks and _is_plain(x_BTD, mask):
-            seen = None if mask is None else mask.array.reshape(x_BTD.shape[:2])
-            return wrap(_inference(x_BTD.array, blocks, seen, skip_padding))
+        reason = _unfit(x_BTD, mask)
+        if reason is None:
+            blocks, reason = self._blocks()
+            if blocks is not None:
+                seen = None if mask is None else mask.array.reshape(x_BTD.shape[:2])
+                return wrap(_run(x_BTD.array, blocks, seen, skip_padding))
+        check_fallback(type(self).__name__, reason or "")
         for layer in self.layer:
             x_BTD = layer(x_BTD, mask)
         return x_BTD
 
+    def _blocks(self) -> tuple[list[EncoderBlock] | None, str | None]:
+        """Return the fused blocks of the layers; or None, and why the layers have to run."""
+        kept = _BLOCKS.get(self)
+        if kept is None:
+            kept = _BLOCKS[self] = Blocks(self.pattern)
+        layers = partial(_layers, ref(self))  # weak: what is kept must not hold its own key
+        blocks = kept.current(layers, lambda: [self.block_of(layer) for layer in self.layer], self.limit)
+        return blocks, kept.reason
 
-# What `_contents` found, and the blocks made of it. Not kept in the modules: their copies have arrays of their own.
-_KNOWN: WeakKeyDictionary[EncoderLayers, tuple[list[Any], list[EncoderBlock]]] = WeakKeyDictionary()
+    def reports(self, name: str) -> list[LayerReport]:
+        """Return how each layer runs in inference, for `explain`.
 
-
-def _blocks_of(layers: EncoderLayers) -> list[EncoderBlock]:
-    """The layers as the kernel takes them; none where it does not."""
-    contents: list[Any] = []
-    if not _contents(layers.layer, layers.kinds, contents):
-        return []
-    known, blocks = _KNOWN.get(layers, ([], []))
-    if len(known) != len(contents) or not all(map(is_, known, contents)):
-        blocks = _made_of(layers) if _all_float32(layers) else []
-        _KNOWN[layers] = contents, blocks
-    return blocks
-
-
-def _made_of(layers: EncoderLayers) -> list[EncoderBlock]:
-    blocks = []
-    for layer in layers.layer:
-        try:
-            block = layers.block_of(layer)
-        except ShapeError:  # of a size of its own, as where heads were taken out
-            return []
-        if block is None:
-            return []
-        blocks.append(block)
-    return blocks
+        Args:    name: of this module in the model
+        """
+        blocks, reason = self._blocks()
+        layers = {f"{name}.layer.{i}": layer for i, layer in enumerate(self.layer)}
+        if blocks is None:
+            reasons = [why_not({place: layer}, self.pattern) or reason for place, layer in layers.items()]
+            return [LayerReport(place, reason=own) for place, own in zip(layers, reasons, strict=True)]
+        kernel = [f"encoder_blocks, {_backend(block)}" for block in blocks]
+        return [LayerReport(place, each) for place, each in zip(layers, kernel, strict=True)]
 
 
-def _contents(module: Module, kinds: Kinds, found: list[Any]) -> bool:
-    """Whether a module and all in it are of `kinds`, do no more than these and do not train; appends their arrays and
-    settings to `found`, whose identities tell whether anything has changed."""
-    settings = kinds.get(type(module))
-    if settings is None or module.training or module.has_hooks():
-        return False
-    entries = module.__dict__
-    parameters = entries["_parameters"]
-    if parameters.get("weight", module) is None:  # a norm that does not scale
-        return False
-    found.extend(entries[name] for name in settings)
-    found.extend(None if each is None else each.array for each in parameters.values())
-    return all(each is not None and _contents(each, kinds, found) for each in entries["_modules"].values())
+# Not kept in the modules: a copy of a module has arrays of its own.
+_BLOCKS: WeakKeyDictionary[EncoderLayers, Blocks[list[EncoderBlock]]] = WeakKeyDictionary()
 
 
-def _all_float32(layers: EncoderLayers) -> bool:
-    arrays = [parameter.array for parameter in layers.parameters()]
-    return all(type(array) is np.ndarray and array.dtype == np.float32 for array in arrays)
+def _layers(encoder: ref[EncoderLayers]) -> dict[str, Module]:
+    found = encoder()
+    return {} if found is None else {"layer": found.layer}
 
 
-def _is_plain(x_BTD: Tensor, mask: Tensor | None) -> bool:
-    """Whether x is of float32 on a CPU, and the mask one of its positions as `key_mask` makes it."""
+def _unfit(x_BTD: Tensor, mask: Tensor | None) -> str | None:
+    """Return why the kernel cannot take a call, or None: it records nothing, and takes float32 on a CPU, and a mask as
+    `key_mask` makes it."""
+    if mode.recording:
+        return "autograd records; call it under torch.no_grad()"
+    if mode.autocast is not None:
+        return "autocast is on"
     x = x_BTD.array
     if type(x) is not np.ndarray or x.dtype != np.float32 or x.ndim != 3:
-        return False
-    return mask is None or (mask.array.dtype == np.bool_ and mask.shape == (x.shape[0], 1, 1, x.shape[1]))
+        return f"the input is {x_BTD.dtype.name} {tuple(x_BTD.shape)} on {x_BTD.device}, not float32 (B, T, D) on cpu"
+    if mask is not None and (mask.array.dtype != np.bool_ or mask.shape != (x.shape[0], 1, 1, x.shape[1])):
+        return f"the mask is {mask.dtype.name} {tuple(mask.shape)}, not bool (B, 1, 1, T)"
+    return None
 
 
-def _inference(
+def _run(
     x_BTD: npt.NDArray[np.float32], blocks: list[EncoderBlock], seen_BT: npt.NDArray[np.bool_] | None, skip: bool
 ) -> npt.NDArray[np.float32]:
     batch, length, width = x_BTD.shape
@@ -133,7 +155,40 @@ def _inference(
     return y
 
 
-def affine(module: Linear | LayerNorm) -> Affine:
-    """The arrays of a layer that has a weight."""
-    assert module.weight is not None
-    return Affine(module.weight.array, None if module.bias is None else module.bias.array)
+def _backend(block: EncoderBlock) -> str:
+    x = np.zeros((1, block.width), np.float32)
+    return kernels.pick("encoder_blocks", "cpu", x, [block], np.array([0, 1]), None).backend
+
+
+def encoder_block(
+    *,
+    query: Linear | BlockLinear,
+    key: Linear | BlockLinear,
+    value: Linear | BlockLinear,
+    output: Linear | BlockLinear,
+    attention_norm: LayerNorm,
+    up: Linear | BlockLinear,
+    down: Linear | BlockLinear,
+    output_norm: LayerNorm,
+    heads: int,
+    activation: Activation,
+) -> EncoderBlock:
+    """Return the fused block of a layer's parts.
+
+    Raises:  ShapeError for sizes that do not fit each other; ArgumentError for two norms with different eps
+    """
+    if attention_norm.eps != output_norm.eps:
+        raise ArgumentError(f"its norms have eps {attention_norm.eps} and {output_norm.eps}; the fused block has one")
+    return EncoderBlock(
+        query=affine(query),
+        key=affine(key),
+        value=affine(value),
+        output=affine(output),
+        attention_norm=affine(attention_norm),
+        up=affine(up),
+        down=affine(down),
+        output_norm=affine(output_norm),
+        heads=heads,
+        eps=output_norm.eps,
+        activation=COMPILED[activation],
+    )

@@ -1,7 +1,8 @@
-"""Falcon: a decoder-only transformer whose attention and feed-forward read the same input, side by side.
+"""Falcon: a decoder-only transformer in which attention and feed-forward read the same input in parallel.
 
-Loads folders of Hugging Face's `FalconForCausalLM` and its other heads, of all designs: one head of keys and values for
-all (7B), groups of heads (40B, 180B), and a head each, with linear biases in place of rotary positions (RW).
+Loads Hugging Face folders of `FalconForCausalLM` and its other heads, of all designs: one key/value head for all query
+heads (7B), groups of heads (40B, 180B), and one key/value head per query head, with linear biases in place of rotary
+positions (RW).
 
 Letters: B batch, T query positions, S key positions, D width, H query heads, G key/value heads, K head width,
 V vocabulary.
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
@@ -41,19 +43,18 @@ from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
-from tallow.tensor import Tensor, wrap
 
 
 @dataclass(frozen=True, kw_only=True)
 class FalconConfig(DecoderConfig):
-    """The sizes of a Falcon, in the names of Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
+    """The sizes of a Falcon, named as in Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
 
     Attributes:
-        num_kv_heads: G of the new design; None means one for each query head.
-        num_ln_in_parallel_attn: norms before attention and feed-forward, 1 for both or 2; None is 2 in the new design.
-        alibi: linear biases in place of rotary positions.
-        new_decoder_architecture: groups of heads, always in parallel.
-        multi_query: one head of keys and values, unless in the new design.
+        num_kv_heads: G in the new design; None means one for each query head.
+        num_ln_in_parallel_attn: norms before attention and feed-forward, 1 for both or 2; None: 2 in the new design.
+        alibi: use linear biases in place of rotary positions.
+        new_decoder_architecture: the new design: groups of heads, always in parallel.
+        multi_query: one key/value head, except in the new design.
         parallel_attn: attention and feed-forward read the same input.
         ffn_hidden_size: F; None means 4 D.
     """
@@ -98,26 +99,28 @@ class FalconConfig(DecoderConfig):
         if self.new_decoder_architecture:
             self.require("parallel_attn", "True in the new design", bool)
         elif self.parallel_attn:
-            self.require("num_ln_in_parallel_attn", "1 or None but in the new design", lambda norms: norms != 2)
+            self.require("num_ln_in_parallel_attn", "1 or None, except in the new design", lambda norms: norms != 2)
         if not (self.new_decoder_architecture or self.multi_query):
             heads = self.num_attention_heads
-            self.require("num_kv_heads", f"{heads} or None but in the new design", lambda kv: kv in (heads, None))
+            self.require("num_kv_heads", f"{heads} or None, except in the new design", lambda kv: kv in (heads, None))
         if not self.alibi:
             frequencies(self.head_width, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
 
     @property
     def head_width(self) -> int:
+        """K"""
         return self.hidden_size // self.num_attention_heads
 
     @property
     def kv_heads(self) -> int:
+        """G"""
         if self.multi_query and not self.new_decoder_architecture:
             return 1
         return self.num_kv_heads or self.num_attention_heads
 
     @property
     def has_two_norms(self) -> bool:
-        """Whether attention and feed-forward, in parallel, have a norm each."""
+        """True if attention and feed-forward, in parallel, have separate norms."""
         return self.new_decoder_architecture and self.num_ln_in_parallel_attn != 1
 
     @classmethod
@@ -130,7 +133,7 @@ class FalconConfig(DecoderConfig):
 
 
 class FalconAttention(Module):
-    """Causal self-attention; one matrix makes queries, keys and values, a group of heads after the other."""
+    """Causal self-attention; one matrix computes queries, keys and values, ordered by groups of heads."""
 
     def __init__(self, config: FalconConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -143,7 +146,7 @@ class FalconAttention(Module):
 
     def forward(self, x_BTD: Tensor, positions: RotaryEmbedding | Alibi, cache: KVCache | None) -> Tensor:
         batch, length, _ = x_BTD.shape
-        # In each group the queries come first, then the one head of keys and the one of values.
+        # Each group holds its query heads, then its key head and its value head.
         fused = self.query_key_value(x_BTD).reshape(batch, length, self.groups, self.queries_of_group + 2, -1)
         fused_BGnTK = fused.permute(0, 2, 3, 1, 4)
         q_BHTK = fused_BGnTK[:, :, :-2].flatten(1, 2)
@@ -168,7 +171,7 @@ class FalconAttention(Module):
 
 
 class Alibi(Module):
-    """Scores fall linearly with the distance, each head by a slope of its own.
+    """Biases that lower scores linearly with the distance, with a slope for each head.
 
     They are rounded to bfloat16, as in training.
     """
@@ -179,14 +182,14 @@ class Alibi(Module):
         self.head_width = head_width
 
     def forward(self, start: int, k_BGSK: Tensor, lengths: npt.NDArray[np.int64] | None = None) -> Tensor:
-        """What is added to the scores of the queries from `start` on, -inf where a query does not see.
+        """Return the biases to add to the scores of the queries from `start` on; -inf where a query sees no key.
 
-        Args:    lengths: as causal_attention's
+        Args:    lengths: as in causal_attention
         Shapes:  -> (1, H, T, S), or (B, H, T, S) with lengths
         """
         keys = k_BGSK.shape[2]
         padding_B1 = np.zeros((1, 1), np.int64) if lengths is None else keys - lengths[:, None]
-        positions_BS = np.arange(keys) - padding_B1  # a row's text begins at 0
+        positions_BS = np.arange(keys) - padding_B1  # the text of each row begins at 0
         seen_BTS = np.tri(keys - start, keys, start, dtype=np.bool_) & (positions_BS >= 0)[:, None]
         places_B1S = np.maximum(positions_BS, 0)[:, None].astype(np.float32)
         biases_BHS = _rounded(self.slopes[:, None] * _rounded(places_B1S))
@@ -196,10 +199,10 @@ class Alibi(Module):
 
 
 def alibi_slopes(heads: int) -> npt.NDArray[np.float32]:
-    """The slope of each head, (H,).
+    """Return the slope of each head, (H,).
 
-    2^(-8 i / n) for head i of n, where n is a power of two; otherwise those of the next smaller power, and then every
-    other one of the next larger.
+    For head i of n, a power of two, it is 2^(-8 i / n). For other n: the slopes for the next smaller power of two, then
+    every other slope for the next larger one.
 
     Source:  arXiv:2108.12409, section 3
     """
@@ -210,11 +213,13 @@ def alibi_slopes(heads: int) -> npt.NDArray[np.float32]:
 
 
 def _rounded(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """To bfloat16 and back."""
+    """Return an array rounded to bfloat16, as float32."""
     return dtypes.widen(dtypes.cast(array, dtypes.bfloat16))
 
 
 class FalconMLP(Module):
+    """dense_4h_to_h(activation(dense_h_to_4h(x)))"""
+
     def __init__(self, config: FalconConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         width, hidden = config.hidden_size, config.ffn_hidden_size or 4 * config.hidden_size
@@ -227,7 +232,7 @@ class FalconMLP(Module):
 
 
 class FalconDecoderLayer(Module):
-    """x + attention(norm(x)) + mlp(norm(x)), or one after the other."""
+    """x + attention(norm(x)) + mlp(norm(x)), or the two in sequence."""
 
     def __init__(self, config: FalconConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -258,7 +263,7 @@ class FalconDecoderLayer(Module):
 
 
 class FalconModel(DecoderModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).
 
     Args:    as DecoderModel
     """
@@ -310,7 +315,7 @@ class Falcon(CausalLM):
 
     @property
     def prefill_chunk(self) -> int | None:
-        # All keys of a prompt are turned by the angles for its whole length.
+        # The rotary angles of all keys depend on the length of the whole prompt, so it is not divided.
         length = unscaled_length(self.config.rope_scaling, self.config.max_position_embeddings)
         return super().prefill_chunk if length is None else None
 

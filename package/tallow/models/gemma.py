@@ -1,6 +1,6 @@
-"""Gemma: Llama's transformer with scaled embeddings, norms about one, GELU gates, and wide heads.
+"""Gemma: Llama's transformer with scaled embeddings, norms that scale by 1 + weight, GELU gates, and wide heads.
 
-Loads folders of Hugging Face's `GemmaForCausalLM`, `GemmaModel`, and the heads for texts and tokens.
+Loads Hugging Face folders of `GemmaForCausalLM`, `GemmaModel`, and the heads for texts and tokens.
 
 Source:  Gemma Team 2024, arXiv:2403.08295; names as in transformers' `modeling_gemma.py`
 """
@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.models.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
 from tallow.models.llama import Llama, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.normalization import RMSNorm
-from tallow.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class GemmaConfig(LlamaConfig):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
-        if entries.get("hidden_act") == "gelu":  # as the first configs call what Gemma was trained with
+        if entries.get("hidden_act") == "gelu":  # the first configs name the wrong GELU
             entries["hidden_act"] = "gelu_pytorch_tanh"
 
 
@@ -60,11 +60,13 @@ class GemmaRMSNorm(RMSNorm):
 
 
 class GemmaDecoderLayer(LlamaDecoderLayer):
+    """A Llama layer with Gemma's norms."""
+
     norm_class = GemmaRMSNorm
 
 
 class GemmaModel(LlamaModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
 
     config_class = GemmaConfig
     layer_class: ClassVar[type[LlamaDecoderLayer]] = GemmaDecoderLayer

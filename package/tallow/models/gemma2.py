@@ -1,7 +1,7 @@
-"""Gemma 2: Gemma's transformer with norms after each part too, soft caps on scores and logits, and a sliding window in
-every other layer.
+"""Gemma 2: Gemma's transformer with norms also after each part, soft caps on scores and logits, and a sliding window
+in every other layer.
 
-Loads folders of Hugging Face's `Gemma2ForCausalLM`, `Gemma2Model`, and the heads for texts and tokens.
+Loads Hugging Face folders of `Gemma2ForCausalLM`, `Gemma2Model`, and the heads for texts and tokens.
 
 Source:  Gemma Team 2024, arXiv:2408.00118; names as in transformers' `modeling_gemma2.py`
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.models.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
 from tallow.models.gemma import Gemma, GemmaConfig, GemmaDecoderLayer, GemmaModel
 from tallow.models.layer_types import LayerTypesConfig
@@ -19,18 +20,17 @@ from tallow.models.llama import LlamaAttention
 from tallow.nn.attention import soft_cap
 from tallow.nn.cache import KVCache
 from tallow.nn.rotary import RotaryEmbedding
-from tallow.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma2Config(GemmaConfig, LayerTypesConfig):
-    """The sizes of a Gemma 2, as GemmaConfig and LayerTypesConfig; without layer_types, every other layer has the
-    sliding window, the first of them.
+    """The sizes of a Gemma 2, as GemmaConfig and LayerTypesConfig. Without layer_types every other layer, from the
+    first on, has the sliding window.
 
     Attributes:
-        hidden_activation: of the feed-forward parts; hidden_act is not read.
-        query_pre_attn_scalar: scores are divided by its root, not by that of the heads' width.
-        attn_logit_softcapping, final_logit_softcapping: what scores and logits stay within; None means no cap.
+        hidden_activation: the activation of the feed-forward parts; hidden_act is not read.
+        query_pre_attn_scalar: scores are divided by its root instead of the root of the head width.
+        attn_logit_softcapping, final_logit_softcapping: the bounds of scores and logits; None means no cap.
     """
 
     num_key_value_heads: int = 4
@@ -50,7 +50,7 @@ class Gemma2Config(GemmaConfig, LayerTypesConfig):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
-        # null in the file is no window and no cap, and no entry is the first model's.
+        # null in the file means no window and no cap; a missing entry means the first model's value.
         entries.setdefault("sliding_window", 4096)
         entries.setdefault("attn_logit_softcapping", 50.0)
         entries.setdefault("final_logit_softcapping", 30.0)
@@ -64,7 +64,7 @@ class Gemma2Config(GemmaConfig, LayerTypesConfig):
 
 
 class Gemma2Attention(LlamaAttention):
-    """Its scores have a scale of their own, and a cap."""
+    """Llama's attention with another scale of the scores, and a soft cap."""
 
     def __init__(self, config: Gemma2Config, layer: int, device: Any, dtype: Any) -> None:
         super().__init__(config, layer, device, dtype)
@@ -73,7 +73,7 @@ class Gemma2Attention(LlamaAttention):
 
 
 class Gemma2DecoderLayer(GemmaDecoderLayer):
-    """Attention and feed-forward, each between two norms, and added to its input."""
+    """Attention and feed-forward, each between two norms and added to its input."""
 
     attention_class = Gemma2Attention
 
@@ -90,7 +90,7 @@ class Gemma2DecoderLayer(GemmaDecoderLayer):
 
 
 class Gemma2Model(GemmaModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
 
     config_class = Gemma2Config
     layer_class = Gemma2DecoderLayer

@@ -1,4 +1,4 @@
-"""How a model's folder wants its texts made: `generation_config.json`."""
+"""The generation settings of a model folder: `generation_config.json`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ GENERATION = "generation_config.json"
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationConfig(Config):
-    """What of the file counts here; the numbers are a Sampler's, and the defaults transformers'.
+    """The entries of the file that tallow uses: arguments of a Sampler, with the defaults of transformers.
 
     Attributes:
-        do_sample: draw tokens at random, or take the likeliest; None where the file does not say.
-        top_k: None keeps all, which is 0 in the file.
+        do_sample: whether to draw tokens at random or take the likeliest; None if the file does not say.
+        top_k: None keeps all tokens; the file has 0 for that.
         eos_token_id: the ids that end a text.
     """
 
@@ -39,9 +39,9 @@ class GenerationConfig(Config):
 
     @classmethod
     def from_folder(cls, folder: Path | None) -> Self:
-        """That of a model's folder, or the defaults where there is none.
+        """Return the settings of a model folder, or the defaults if it has no such file.
 
-        Raises:  CheckpointError when it is not JSON, or what counts of it makes no sense
+        Raises:  CheckpointError when the file is not JSON, or an entry is invalid
         """
         path = None if folder is None else folder / GENERATION
         return cls() if path is None or not path.exists() else cls.from_entries(read_entries(path), str(path))
@@ -51,17 +51,17 @@ class GenerationConfig(Config):
         entries = dict(entries)
         end_ids(entries)
         names = {field.name for field in fields(cls)}
-        given = {name: value for name, value in entries.items() if name in names and value is not None}
-        if given.get("top_k") == 0:
-            given["top_k"] = None
+        values = {name: value for name, value in entries.items() if name in names and value is not None}
+        if values.get("top_k") == 0:
+            values["top_k"] = None
         try:
-            return cls(**given)
+            return cls(**values)
         except ArgumentError as error:
             raise CheckpointError(f"{source}: {error}") from error
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """The arguments of a Sampler that chooses as transformers: the likeliest token unless do_sample is True."""
-        drawn = ("temperature", "top_k", "top_p", "min_p") if self.do_sample else ()
-        chosen = {name: getattr(self, name) for name in (*drawn, "repetition_penalty")}
-        return chosen if self.do_sample else chosen | {"temperature": 0.0}
+        """Arguments of a Sampler that chooses as transformers does: the likeliest token unless do_sample is True."""
+        names = ("temperature", "top_k", "top_p", "min_p") if self.do_sample else ()
+        arguments = {name: getattr(self, name) for name in (*names, "repetition_penalty")}
+        return arguments if self.do_sample else arguments | {"temperature": 0.0}

@@ -1,6 +1,6 @@
-"""GPT-2: a decoder-only transformer with learned positions, and norms before each part.
+"""GPT-2: a decoder-only transformer with learned positions and a norm before each part.
 
-Loads folders of Hugging Face's `GPT2LMHeadModel`, `GPT2Model`, and the heads for texts, tokens and answers.
+Loads Hugging Face folders of `GPT2LMHeadModel`, `GPT2Model`, and the heads for texts, tokens and answers.
 
 Letters: B batch, T query positions, S key positions, D width, H heads, K head width, F feed-forward width,
 V vocabulary.
@@ -17,7 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tallow import creation, devices
+from tallow import devices
+from tallow.core.creation import arange
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
@@ -29,7 +31,6 @@ from tallow.models.decoder_heads import (
     DecoderForTokenClassification,
 )
 from tallow.models.pretrained import check_length
-from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
 from tallow.nn.cache import KVCache
@@ -38,10 +39,9 @@ from tallow.nn.dropout import Dropout
 from tallow.nn.embedding import Embedding
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
-from tallow.nn.parameter import Parameter
-from tallow.tensor import Tensor, wrap
+from tallow.nn.transposed_linear import Conv1D
 
-# Names of other models' configs, which transformers takes for the own ones.
+# Names from the configs of other models, which transformers accepts as aliases.
 ALIASES = {
     "hidden_size": "n_embd",
     "max_position_embeddings": "n_positions",
@@ -52,12 +52,12 @@ ALIASES = {
 
 @dataclass(frozen=True, kw_only=True)
 class GPT2Config(DecoderConfig):
-    """The sizes of a GPT-2, in the names of Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
+    """The sizes of a GPT-2, named as in Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
 
     Attributes:
         n_inner: F; None means 4 D.
         scale_attn_weights: divide scores by √K.
-        scale_attn_by_inverse_layer_idx: divide them by the layer's number too, which counts from 1.
+        scale_attn_by_inverse_layer_idx: divide scores also by the layer's number, counted from 1.
     """
 
     vocab_size: int
@@ -79,7 +79,7 @@ class GPT2Config(DecoderConfig):
 
     model_types: ClassVar[tuple[str, ...]] = ("gpt2",)
     computed: ClassVar = {"is_decoder": (False, True)}
-    # The first scales the keys before the product, and the rest is of the head for pairs of texts.
+    # The first only scales keys before the product instead of scores; the rest belongs to the head for pairs of texts.
     neutral: ClassVar = frozenset(
         {
             *("reorder_and_upcast_attn", "n_ctx", "summary_activation", "summary_first_dropout"),
@@ -100,30 +100,17 @@ class GPT2Config(DecoderConfig):
 
     @property
     def hidden_size(self) -> int:
+        """`n_embd`, under the name of other configs."""
         return self.n_embd
 
     @property
     def num_hidden_layers(self) -> int:
+        """`n_layer`, under the name of other configs."""
         return self.n_layer
 
 
-class Conv1D(Module):
-    """x W + b, with the weight transposed, as GPT-2's checkpoints keep it.
-
-    Shapes:  x (..., in), weight (in, out) -> (..., out)
-    """
-
-    def __init__(self, out_features: int, in_features: int, device: Any, dtype: Any) -> None:
-        super().__init__()
-        self.weight = Parameter(creation.empty(in_features, out_features, device=device, dtype=dtype))
-        self.bias = Parameter(creation.zeros(out_features, device=device, dtype=dtype))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight.T, self.bias)
-
-
 class GPT2Attention(Module):
-    """Causal self-attention; one matrix makes queries, keys and values."""
+    """Causal self-attention; one matrix computes queries, keys and values."""
 
     def __init__(self, config: GPT2Config, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -151,6 +138,8 @@ class GPT2Attention(Module):
 
 
 class GPT2MLP(Module):
+    """c_proj(activation(c_fc(x)))"""
+
     def __init__(self, config: GPT2Config, device: Any, dtype: Any) -> None:
         super().__init__()
         inner = config.n_inner or 4 * config.n_embd
@@ -179,8 +168,8 @@ class GPT2Block(Module):
 
 
 class GPT2Model(DecoderModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T). Where there is padding at the left of
-    a row, its text begins at position 0.
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T). A text after left padding begins at
+    position 0.
 
     Args:    as DecoderModel
     """
@@ -198,13 +187,13 @@ class GPT2Model(DecoderModel):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """As transformers: the matrices that add to the residual stream are smaller by the root of their number."""
+        """As transformers: divide the matrices that add to the residual stream by the root of their number."""
         super().reset_parameters()
-        spread = self.config.initializer_range
+        std = self.config.initializer_range
         for name, module in self.named_modules():
             if isinstance(module, Conv1D):
                 is_residual = name.endswith("c_proj")
-                init.normal_(module.weight, 0.0, spread / math.sqrt(2 * self.config.n_layer) if is_residual else spread)
+                init.normal_(module.weight, 0.0, std / math.sqrt(2 * self.config.n_layer) if is_residual else std)
 
     @property
     def token_embedding(self) -> Embedding:
@@ -220,10 +209,10 @@ class GPT2Model(DecoderModel):
         check_length(end, self.config.n_positions)
         if cache is not None and cache.padding is not None:
             positions_BT = np.maximum(np.arange(start, end) - cache.padding[:, None], 0)  # a row's text begins at 0
-            places = self.wpe(wrap(devices.move(positions_BT, tokens_BT.device)))
+            p_BTD = self.wpe(wrap(devices.move(positions_BT, tokens_BT.device)))
         else:
-            places = self.wpe.weight[start:end]
-        x_BTD = self.drop(self.wte(tokens_BT) + places)
+            p_BTD = self.wpe(arange(start, end, device=tokens_BT.device))
+        x_BTD = self.drop(self.wte(tokens_BT) + p_BTD)
         for block in self.h:
             x_BTD = block(x_BTD, cache)
         if cache is not None:

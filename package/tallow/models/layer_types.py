@@ -1,4 +1,4 @@
-"""The config of models some of whose layers have a sliding window."""
+"""The config of models in which some layers have a sliding window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LayerTypesConfig(LlamaConfig):
     """The sizes of a Llama, as LlamaConfig.
 
     Attributes:
-        layer_types: of each layer, "full_attention" or "sliding_attention"; None means what `slides` says.
+        layer_types: for each layer "full_attention" or "sliding_attention"; None means that `slides` decides.
     """
 
     layer_types: tuple[str, ...] | None = None
@@ -39,7 +39,7 @@ class LayerTypesConfig(LlamaConfig):
 
     @abstractmethod
     def slides(self, layer: int) -> bool:
-        """Whether a layer has the sliding window, where there are no layer_types."""
+        """Return whether a layer has the sliding window, if the config has no layer_types."""
 
     def window_of(self, layer: int) -> int | None:
         slides = self.slides(layer) if self.layer_types is None else self.layer_types[layer] == "sliding_attention"

@@ -1,6 +1,6 @@
 """Llama: a decoder-only transformer with rotary positions, RMS norms, gated feed-forwards and grouped-query attention.
 
-Reads checkpoints of llama2.c (TinyStories and other small ones) and folders of Hugging Face's `LlamaForCausalLM`,
+Loads llama2.c checkpoints (TinyStories and other small models) and Hugging Face folders of `LlamaForCausalLM`,
 `LlamaModel`, and the heads for texts, tokens and answers.
 
 Letters: B batch, T query positions, S key positions, D width, H query heads, G key/value heads, K head width,
@@ -11,20 +11,18 @@ Source:  Touvron et al. 2023, arXiv:2302.13971 and arXiv:2307.09288; names as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from tallow import devices, dtypes, kernels
-from tallow.cuda.graphs import CUDAGraph, graph
-from tallow.dtypes import Array
-from tallow.errors import ArgumentError, DimensionError
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import ArgumentError
+from tallow.fused.decode_block import DecodeBlock
+from tallow.fused.eligibility import Kind, Pattern
+from tallow.fused.steps import DecodeStep
+from tallow.fused.weights import matrix, table, vector
 from tallow.io import llama2c
 from tallow.io.source import Source
-from tallow.kernels.decode_block import DecodeBlock, Matrix
-from tallow.kernels.table import enabled
 from tallow.models.activations import activation_named, gated
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import rope_entries, whole_heads
@@ -36,6 +34,7 @@ from tallow.models.decoder_heads import (
 )
 from tallow.nn import functional as F
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.embedding import Embedding
@@ -45,18 +44,17 @@ from tallow.nn.normalization import RMSNorm
 from tallow.nn.quantization import WeightOnlyLinear
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
-from tallow.tensor import Tensor, wrap
 
 
 @dataclass(frozen=True, kw_only=True)
 class LlamaConfig(DecoderConfig):
-    """The sizes of a Llama, in the names of Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
+    """The sizes of a Llama, named as in Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
 
     Attributes:
         head_dim: K; None means hidden_size / num_attention_heads.
-        rope_interleaved: rotary pairs are neighbours, as llama2.c trains them; tallow's own, False in Hugging Face's.
-        sliding_window: how many positions a query sees at most, itself included; None means all, as it always does in
-            Hugging Face's Llama.
+        rope_interleaved: rotary pairs are neighbours, as in llama2.c. Not in Hugging Face configs, where it is False.
+        sliding_window: the most positions that a query sees, itself included; None means all, as always in Hugging
+            Face's Llama.
     """
 
     vocab_size: int
@@ -79,7 +77,7 @@ class LlamaConfig(DecoderConfig):
 
     model_types: ClassVar[tuple[str, ...]] = ("llama",)
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"partial_rotary_factor": (1.0,)}
-    neutral: ClassVar[frozenset[str]] = frozenset({"pretraining_tp"})  # how many parts a product is made of
+    neutral: ClassVar[frozenset[str]] = frozenset({"pretraining_tp"})  # how many parts a product is computed in
     unread: ClassVar[frozenset[str]] = frozenset({"sliding_window"})
 
     def __post_init__(self) -> None:
@@ -92,42 +90,43 @@ class LlamaConfig(DecoderConfig):
         if self.head_dim is None and self.hidden_size % self.num_attention_heads:
             raise ArgumentError(
                 f"LlamaConfig: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}",
-                mend="pass head_dim if the heads' widths add up to something else",
+                hint="pass head_dim if the heads' widths add up to something else",
             )
         if self.num_attention_heads % self.num_key_value_heads:
             raise ArgumentError(
                 f"LlamaConfig: num_key_value_heads={self.num_key_value_heads} does not divide "
                 f"num_attention_heads={self.num_attention_heads}"
             )
-        # Refuses a scaling it does not have.
+        # Raises for an unsupported scaling.
         frequencies(self.rotary_width, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
 
     @property
     def activation(self) -> str:
-        """Of the feed-forward parts."""
+        """The name of the activation of the feed-forward parts."""
         return self.hidden_act
 
     def window_of(self, layer: int) -> int | None:
-        """The sliding window of a layer."""
+        """Return the sliding window of a layer; None for none."""
         return self.sliding_window
 
     @property
     def output_bias(self) -> bool:
-        """Whether attention's last projection has a bias."""
+        """True if the last projection of attention has a bias."""
         return self.attention_bias
 
     @property
     def head_width(self) -> int:
+        """K"""
         return self.head_dim or self.hidden_size // self.num_attention_heads
 
     @property
     def rotary_width(self) -> int:
-        """How many elements of a head are turned by its position, the first ones."""
+        """The number of elements of a head, the first ones, that rotate with the position."""
         return self.head_width
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        # null is a head each, and so is no entry, unless the model has a number of its own.
+        # null means one key/value head per query head; so does a missing entry, unless the class has a default.
         kv_heads = entries.get("num_key_value_heads", getattr(cls, "num_key_value_heads", None))
         entries["num_key_value_heads"] = entries.get("num_attention_heads") if kv_heads is None else kv_heads
         rope_entries(entries)
@@ -137,7 +136,7 @@ class LlamaConfig(DecoderConfig):
 
     @classmethod
     def from_llama2c(cls, header: llama2c.Header) -> LlamaConfig:
-        """What a llama2.c header says, and what `run.c` takes for granted. BOS ends a text too: it starts the next."""
+        """Make a config from a llama2.c header and constants of `run.c`. BOS ends a text too: it starts the next."""
         return cls(
             vocab_size=header.vocab_size,
             hidden_size=header.dim,
@@ -156,7 +155,7 @@ class LlamaConfig(DecoderConfig):
 class LlamaAttention(Module):
     """Causal self-attention; G heads of keys and values serve H heads of queries."""
 
-    scale: float | None = None  # of the scores, and what they stay within: as `causal_attention`
+    scale: float | None = None  # of the scores; None as in `causal_attention`
     softcap: float | None = None
 
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
@@ -170,14 +169,14 @@ class LlamaAttention(Module):
         self.o_proj = Linear(self.num_heads * config.head_width, config.hidden_size, config.output_bias, device, dtype)
 
     def add_projections(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
-        """Make what `heads` applies."""
+        """Add the layers that `heads` applies."""
         width, bias = config.head_width, config.attention_bias
         self.q_proj = Linear(config.hidden_size, self.num_heads * width, bias, device, dtype)
         self.k_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
         self.v_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
 
     def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, H, T, K), keys and values (B, G, T, K)."""
+        """Return queries (B, H, T, K), keys and values (B, G, T, K)."""
         return (
             split_heads(self.q_proj(x_BTD), self.num_heads),
             split_heads(self.k_proj(x_BTD), self.num_kv_heads),
@@ -243,7 +242,7 @@ class LlamaDecoderLayer(Module):
 
 
 class LlamaModel(DecoderModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).
 
     Args:    as DecoderModel
     """
@@ -275,6 +274,7 @@ class LlamaModel(DecoderModel):
         return longest_text(self.config.rope_scaling, self.config.max_position_embeddings)
 
     def embed(self, tokens_BT: Tensor) -> Tensor:
+        """Return the embeddings (B, T, D) of tokens."""
         return self.embed_tokens(tokens_BT)
 
     def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
@@ -284,12 +284,6 @@ class LlamaModel(DecoderModel):
         if cache is not None:
             cache.advance(tokens_BT.shape[1])
         return self.norm(x_BTD)
-
-
-class LlamaCache(KVCache):
-    """A KVCache, and the short way through a model's layers for one token at a time, where the model allows it."""
-
-    decoder: Decoder | None = None
 
 
 class Llama(CausalLM):
@@ -303,7 +297,6 @@ class Llama(CausalLM):
     """
 
     model_class = LlamaModel
-    cache_class = LlamaCache
     model: LlamaModel
 
     @property
@@ -322,38 +315,82 @@ class Llama(CausalLM):
 
     @property
     def unscaled_length(self) -> int | None:
-        """The longest text whose positions are turned as those of every shorter one; None where that holds of all."""
+        """The length up to which rotary angles do not depend on the length of the text; None if they never do."""
         return unscaled_length(self.config.rope_scaling, self.config.max_position_embeddings)
 
     @property
     def prefill_chunk(self) -> int | None:
-        # All keys of a prompt are turned by the angles for its whole length.
+        # The rotary angles of all keys depend on the length of the whole prompt, so it is not divided.
         return super().prefill_chunk if self.unscaled_length is None else None
 
-    def new_cache(self, **options: Any) -> KVCache:
-        cache = super().new_cache(**options)
-        assert isinstance(cache, LlamaCache)
-        if cache.batch == 1 and cache.capacity and _is_plain(self, cache):
-            cache.decoder = Decoder(self, cache)
-        return cache
+    # -------------------------------------------------------------------------------------------------- fused decoding
 
-    def next_logits(self, tokens: Sequence[int], cache: LlamaCache) -> Array:
-        if len(tokens) > 1 or cache.decoder is None or not cache.decoder.holds() or cache.batch > 1:
-            return super().next_logits(tokens, cache)
-        cache.reserve(1)
-        if not cache.decoder.reads(cache):  # the cache has grown
-            cache.decoder = Decoder(self, cache)
-        if not 0 <= tokens[0] < self.vocab_size:
-            raise DimensionError(f"token {tokens[0]} lies outside the vocabulary of {self.vocab_size}")
-        return dtypes.cast(cache.decoder.next_logits(tokens[0], cache), dtypes.float32)
+    fused_pattern = Pattern(
+        {
+            LlamaModel: Kind(methods=("embed", "decode")),
+            LlamaDecoderLayer: Kind(),
+            LlamaAttention: Kind(settings=("layer", "window"), dropout=("dropout_p",)),
+            LlamaMLP: Kind(allowed={"activation": (F.silu,)}),
+            Linear: Kind(allowed={"bias": (None,)}),
+            WeightOnlyLinear: Kind(allowed={"bias": (None,)}),
+            BlockLinear: Kind(settings=("format",), allowed={"bias": (None,)}),
+            BlockEmbedding: Kind(settings=("format",)),
+            RMSNorm: Kind(settings=("eps",)),
+            RotaryEmbedding: Kind(),
+            Embedding: Kind(),
+            ModuleList: Kind(),
+        }
+    )
+
+    def fused_limit(self, cache: KVCache) -> str | None:
+        """Return why the fused blocks cannot continue a cache, or None: their queries see all positions, and their
+        rotary angles do not depend on the length of the text."""
+        for i, window in enumerate(self.windows):
+            if window is not None and window < cache.capacity:
+                return f"layer {i} sees a window of {window} positions, and the cache holds {cache.capacity}"
+        if self.unscaled_length is not None and self.unscaled_length < cache.capacity:
+            return f"rotary angles change after {self.unscaled_length} positions, and the cache holds {cache.capacity}"
+        if self.unscaled_length is not None and cache.padding is not None:
+            return "the cache has padding, before which rotary angles do not count"
+        return super().fused_limit(cache)
+
+    def fused_step(self, cache: KVCache) -> DecodeStep:
+        inner, config = self.model, self.config
+        eps = inner.norm.eps
+        if eps is None or any(norm.eps != eps for norm in inner.modules() if isinstance(norm, RMSNorm)):
+            raise ArgumentError("its norms have no eps, or several; the fused block has one")
+        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, next(self.parameters()).device)
+        blocks = [
+            DecodeBlock(
+                attention_norm=vector(layer.input_layernorm.weight),
+                query=matrix(layer.self_attn.q_proj),
+                key=matrix(layer.self_attn.k_proj),
+                value=matrix(layer.self_attn.v_proj),
+                output=matrix(layer.self_attn.o_proj),
+                mlp_norm=vector(layer.post_attention_layernorm.weight),
+                gate=matrix(layer.mlp.gate_proj),
+                up=matrix(layer.mlp.up_proj),
+                down=matrix(layer.mlp.down_proj),
+                cos=cos,
+                sin=sin,
+                key_cache=cache.layers[layer.self_attn.layer].keys,
+                value_cache=cache.layers[layer.self_attn.layer].values,
+                eps=eps,
+                interleaved=config.rope_interleaved,
+            )
+            for layer in inner.layers
+        ]
+        embedding = table(inner.embed_tokens)
+        head = embedding if self.lm_head is None else table(self.lm_head)
+        return DecodeStep(embedding, blocks, cache, vector(inner.norm.weight), eps, head)
 
     # -------------------------------------------------------------------------------------------------------- loading
 
     @classmethod
     def from_llama2c(cls, source: Source, dtype: Any = None, device: Any = None) -> Llama:
-        """Load a llama2.c checkpoint from a path, which is mapped, or from a buffer, which is viewed.
+        """Load a llama2.c checkpoint from a path, which is memory-mapped, or from a buffer, without a copy.
 
-        Args:  dtype: float32, as in the file, if None
+        Args:  dtype: of the parameters; None means float32, as in the file
 
         Raises:  CheckpointError
         """
@@ -402,152 +439,3 @@ LLAMA2C_NAMES = {
     "mlp.down_proj": "w2",
     "mlp.up_proj": "w3",
 }
-
-
-class Decoder:
-    """One token through all layers by the "decode_block" kernel: a call per layer in place of some thirty ops.
-
-    On a GPU, where its kernels take the blocks, the second token on replays a graph of the first: one launch a token.
-
-    It reads the arrays that the parameters had when it was made. `holds` tells whether they still have them; writing
-    into an array needs no such care.
-    """
-
-    def __init__(self, model: Llama, cache: KVCache) -> None:
-        inner, config = model.model, model.config
-        self._rooms = [(room.keys, room.values) for room in cache.layers]
-        self._device = model.head_weight.device
-        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, self._device)
-        self._sources = [(tensor, tensor.array) for tensor in (*model.parameters(), *model.buffers())]
-        self.embedding = inner.embed_tokens.weight.array
-        self._norm = _norm_weight(inner.norm)
-        self._head = model.head_weight.array
-        self._eps = config.rms_norm_eps
-        self._blocks = [
-            DecodeBlock(
-                attention_norm=_norm_weight(layer.input_layernorm),
-                query=_matrix(layer.self_attn.q_proj),
-                key=_matrix(layer.self_attn.k_proj),
-                value=_matrix(layer.self_attn.v_proj),
-                output=_matrix(layer.self_attn.o_proj),
-                mlp_norm=_norm_weight(layer.post_attention_layernorm),
-                gate=_matrix(layer.mlp.gate_proj),
-                up=_matrix(layer.mlp.up_proj),
-                down=_matrix(layer.mlp.down_proj),
-                cos=cos,
-                sin=sin,
-                key_cache=cache.layers[i].keys,
-                value_cache=cache.layers[i].values,
-                eps=config.rms_norm_eps,
-                interleaved=config.rope_interleaved,
-            )
-            for i, layer in enumerate(inner.layers)
-        ]
-        self._graph: _DecodingGraph | None = None
-
-    def holds(self) -> bool:
-        """Whether every tensor of the model still has the array it had; `to`, for one, gives it another."""
-        return all(tensor.array is array for tensor, array in self._sources)
-
-    def reads(self, cache: KVCache) -> bool:
-        """Whether the cache keeps its positions where it did."""
-        return all(
-            room.keys is keys and room.values is values
-            for room, (keys, values) in zip(cache.layers, self._rooms, strict=True)
-        )
-
-    def next_logits(self, token: int, cache: KVCache) -> Array:
-        """Append `token` to the cache; the logits (V,) of what follows."""
-        if self._device.type == "cuda":
-            self._graph = self._graph or _DecodingGraph(self, self._device)
-            logits_V = self._graph.next_logits(token, cache.length)
-        else:
-            logits_V = self.logits(self.embedding[token], cache.length)
-        cache.advance(1)
-        return logits_V
-
-    def logits(self, embedded_D: Array, position: int | Array) -> Array:
-        """The logits (V,) of what follows a token, which goes to `position` of the cache."""
-        x_D = dtypes.widen(embedded_D)
-        for block in self._blocks:
-            x_D = kernels.run("decode_block", x_D, block, position)
-        return kernels.run("linear", kernels.run("rms_norm", x_D, self._norm, self._eps), self._head, None)
-
-    def runs_alone(self, position: Array) -> bool:
-        """Whether the device computes the blocks without asking the host for the position."""
-        x_D = dtypes.widen(self.embedding[:1])
-        return all(kernels.pick("decode_block", "cuda", x_D, b, position).backend == "cuda" for b in self._blocks)
-
-
-class _DecodingGraph:
-    """A Decoder's work on a GPU. Kernels read the token and the position from memory, so one graph does for all."""
-
-    def __init__(self, decoder: Decoder, device: devices.device) -> None:
-        self._decoder = decoder
-        self._token, self._position = (devices.move(np.zeros(1, np.int64), device) for _ in range(2))
-        self._at = 0  # what the position is on the device
-        self._alone = decoder.runs_alone(self._position)
-        self._captured: CUDAGraph | None = None
-        self._logits_V: Array = None
-
-    def next_logits(self, token: int, position: int) -> Array:
-        self._token[0] = token
-        if not (self._alone and enabled()):
-            return self._decoder.logits(self._decoder.embedding[self._token], position)[0]
-        if self._at != position:
-            self._position[0] = self._at = position
-        if self._captured is None:
-            logits_V = self._compute()  # also compiles what is captured then
-            captured = CUDAGraph()
-            with graph(captured):
-                self._logits_V = self._compute()
-            self._captured = captured
-        else:
-            self._captured.replay()
-            logits_V = self._logits_V.copy()  # the next replay overwrites them
-        self._at += 1
-        return logits_V
-
-    def _compute(self) -> Array:
-        logits_1V = self._decoder.logits(self._decoder.embedding[self._token], self._position)
-        self._position += 1
-        return logits_1V[0]
-
-
-def _matrix(linear: Linear | WeightOnlyLinear) -> Matrix:
-    return linear.matrix if isinstance(linear, WeightOnlyLinear) else linear.weight.array
-
-
-def _norm_weight(norm: RMSNorm) -> Array:
-    """The kernel wants it in float32, whatever the matrices are kept in."""
-    assert norm.weight is not None
-    return dtypes.widen(norm.weight.array)
-
-
-def _is_plain(model: Llama, cache: KVCache) -> bool:
-    """Whether the layers compute what the kernel does: no hooks, biases, replaced layers or dtypes it does not take,
-    and every position seen under the same angles."""
-    modules = [*model.model.modules(), *([] if model.lm_head is None else [model.lm_head])]
-    if model.has_hooks() or any(not _is_of_llama(module) or module.has_hooks() for module in modules):
-        return False
-    if any(module.bias is not None for module in modules if isinstance(module, Linear | WeightOnlyLinear)):
-        return False
-    if any(window is not None and window < cache.capacity for window in model.windows):
-        return False
-    if model.unscaled_length is not None and model.unscaled_length < cache.capacity:
-        return False
-    dtypes_used = {parameter.dtype for parameter in model.parameters()}
-    floats = {dtypes.float32, dtypes.float16, dtypes.bfloat16}
-    return cache.dtype in floats and len(dtypes_used) == 1 and dtypes_used <= floats
-
-
-def _is_of_llama(module: Module) -> bool:
-    if type(module) is LlamaMLP:
-        return module.activation is F.silu
-    if isinstance(module, LlamaModel):  # or one of another name that does the same
-        return type(module).embed is LlamaModel.embed and type(module).decode is LlamaModel.decode
-    return type(module) in PLAIN
-
-
-PLAIN = {LlamaDecoderLayer, LlamaAttention, ModuleList}
-PLAIN |= {Embedding, Linear, RMSNorm, RotaryEmbedding, WeightOnlyLinear}

@@ -1,7 +1,7 @@
-"""A Llama in the other places' forms: llama2.c's checkpoints, and folders of Hugging Face's.
+"""Convert a Llama to a llama2.c checkpoint, and models of any design to a Hugging Face folder.
 
-The two turn other pairs of a head's elements: llama2.c neighbours, (2i, 2i + 1), Hugging Face's (i, i + K/2). The rows
-of the projections of queries and keys are therefore in another order.
+The formats rotate different pairs of a head's elements: llama2.c neighbours, (2i, 2i + 1), Hugging Face (i, i + K/2).
+The rows of the query and key projections are ordered accordingly.
 
 Letters: D width, K head width.
 """
@@ -14,23 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from tallow import dtypes
+from tallow import devices, dtypes
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.io import llama2c, safetensors
-from tallow.models.config import CONFIG, write_entries
+from tallow.models.bert import BertForSequenceClassification
+from tallow.models.causal_lm import CausalLM
+from tallow.models.config import CONFIG, Config, write_entries
+from tallow.models.gpt2 import GPT2
 from tallow.models.llama import LLAMA2C_NAMES, Llama, LlamaConfig
-from tallow.tensor import Tensor, wrap
+from tallow.models.mistral import MistralConfig
+from tallow.models.pretrained import PretrainedModel
+from tallow.nn.block_layers import widened_state
 
-OWN = ("rope_interleaved", "labels", "classifier_dropout")  # fields of the config that are tallow's, or other heads'
-TURNED = ("self_attn.q_proj.weight", "self_attn.k_proj.weight")
+OWN = ("rope_interleaved", "labels", "classifier_dropout")  # config fields of tallow alone, or of other heads
+PROJECTIONS = ("self_attn.q_proj", "self_attn.k_proj")  # whose results rotate
 
 
 def llama2c_form(model: Llama) -> tuple[llama2c.Header, dict[str, Array]]:
-    """A model as the header and the arrays of a checkpoint of llama2.c, version 0, in float32.
+    """Return a model as the header and arrays of a llama2.c checkpoint, version 0, in float32.
 
-    Raises:  ArgumentError for what `run.c` does not compute: biases, other rotary settings, norms with another eps,
-             wide heads, sliding windows, other activations
+    Raises:  ArgumentError for a model that `run.c` cannot compute: biases, other rotary settings, another eps, wide
+             heads, sliding windows, other activations
     """
     config = model.config
     header = llama2c.Header(
@@ -57,10 +63,12 @@ def llama2c_form(model: Llama) -> tuple[llama2c.Header, dict[str, Array]]:
         if getattr(config, name) != getattr(implied, name):
             raise ArgumentError(
                 f"llama2.c computes with {name}={getattr(implied, name)!r}; this model has {getattr(config, name)!r}",
-                mend="save it as a folder of Hugging Face's",
+                hint="save it as a Hugging Face folder",
             )
     if (config.rope_scaling or {}).get("rope_type", "default") != "default" or type(model) is not Llama:
-        raise ArgumentError(f"llama2.c does not compute what {type(model).__name__} does", mend="save it as a folder")
+        raise ArgumentError(
+            f"llama2.c cannot compute this {type(model).__name__}", hint="save it as a Hugging Face folder"
+        )
     state = {name: _float32(array) for name, array in _state(model, interleaved=True).items()}
     arrays = {
         "token_embedding_table": state["model.embed_tokens.weight"],
@@ -74,10 +82,10 @@ def llama2c_form(model: Llama) -> tuple[llama2c.Header, dict[str, Array]]:
     return header, arrays
 
 
-def save_hugging_face(model: Llama, folder: str | Path, dtype: Any = None) -> None:
-    """Write a model as a folder that transformers loads, with `config.json` and `model.safetensors`.
+def save_hugging_face(model: PretrainedModel, folder: str | Path, dtype: Any = None) -> None:
+    """Write a model as a Hugging Face folder, with `config.json` and `model.safetensors`.
 
-    Args:  dtype: of the file; as the model's if None
+    Args:  dtype: of the file; None means the model's
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,36 +94,54 @@ def save_hugging_face(model: Llama, folder: str | Path, dtype: Any = None) -> No
     write_entries(entries, folder / CONFIG)
 
 
-def hugging_face_form(model: Llama, dtype: Any = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The entries of `config.json`, and the tensors of `model.safetensors`, as transformers has them.
+def hugging_face_form(model: PretrainedModel, dtype: Any = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the entries of `config.json` and the tensors of `model.safetensors`, in the form of transformers.
 
-    Args:  dtype: of the tensors; as the model's if None
+    Args:
+        model: a language model, an encoder without a head, or a classifier of texts.
+        dtype: of the tensors; None means the model's
     """
     config = {name: value for name, value in asdict(model.config).items() if name not in OWN}
-    if model.config.head_dim is None:
-        del config["head_dim"]  # not every model of transformers takes null for what follows from others
-    # Hugging Face's Llama has no windows: with one it is a Mistral.
-    name = "Mistral" if type(model) is Llama and model.config.sliding_window else type(model).__name__
-    entries = {"architectures": [f"{name}ForCausalLM"], "model_type": name.lower()}
-    dtype = model.head_weight.dtype if dtype is None else dtypes.as_dtype(dtype)
-    entries |= config | {"torch_dtype": dtype.name, "eos_token_id": list(model.config.eos_token_id) or None}
+    if config.get("head_dim", 0) is None:
+        del config["head_dim"]  # some models of transformers do not accept null here
+    if "eos_token_id" in config:
+        config["eos_token_id"] = list(config["eos_token_id"]) or None
+    if isinstance(model, BertForSequenceClassification):
+        config["id2label"] = {str(i): label for i, label in enumerate(model.config.labels)}
+    dtype = next(model.parameters()).dtype if dtype is None else dtypes.as_dtype(dtype)
+    # Hugging Face's Llama has no sliding window: with one, the model is a Mistral.
+    is_mistral = type(model) is Llama and model.config.sliding_window
+    kind = MistralConfig if is_mistral else type(model.config)
+    entries = {"architectures": [_architecture(model, kind)], "model_type": kind.model_types[0]}
+    entries |= config | {"torch_dtype": dtype.name}
     return entries, {name: wrap(array).to(dtype) for name, array in _state(model, interleaved=False).items()}
 
 
-def _state(model: Llama, *, interleaved: bool) -> dict[str, Array]:
-    """The model's arrays, on the host, with the pairs of a head's elements as asked for."""
-    arrays = {name: tensor.detach().cpu().array for name, tensor in model.state_dict().items()}
-    if model.config.rope_interleaved != interleaved:
+def _architecture(model: PretrainedModel, kind: type[Config]) -> str:
+    """Return the name of a model's class in transformers."""
+    if not isinstance(model, CausalLM):
+        return type(model).__name__
+    return "GPT2LMHeadModel" if isinstance(model, GPT2) else f"{kind.__name__.removesuffix('Config')}ForCausalLM"
+
+
+def _state(model: PretrainedModel, *, interleaved: bool) -> dict[str, Array]:
+    """Return the model's arrays on the host, with interleaved rotary pairs or not."""
+    arrays = {name: tensor.detach().cpu().array for name, tensor in widened_state(model).items()}
+    if isinstance(model, Llama) and model.config.rope_interleaved != interleaved:
         for name in arrays:
-            if name.endswith(TURNED):
-                arrays[name] = _exchanged(arrays[name], model.config.head_width, to_interleaved=interleaved)
+            if name.rpartition(".")[0].endswith(PROJECTIONS):
+                arrays[name] = reordered(arrays[name], model.config.head_width, to_interleaved=interleaved)
     return arrays
 
 
-def _exchanged(rows: Array, head_width: int, *, to_interleaved: bool) -> Array:
-    """The rows (heads · K, D) of a projection with a head's two halves of K woven into each other, or parted again."""
+def reordered(rows: Array, head_width: int, *, to_interleaved: bool) -> Array:
+    """Return the rows of a projection with the two halves of each head interleaved, or separated.
+
+    Shapes:  rows (heads · K, ...) -> the same
+    """
     pairs = (2, head_width // 2) if to_interleaved else (head_width // 2, 2)
-    return np.ascontiguousarray(rows.reshape(-1, *pairs, rows.shape[-1]).swapaxes(1, 2)).reshape(rows.shape)
+    split = rows.reshape(-1, *pairs, *rows.shape[1:]).swapaxes(1, 2)
+    return devices.array_module(rows).ascontiguousarray(split).reshape(rows.shape)
 
 
 def _float32(array: Array) -> Array:

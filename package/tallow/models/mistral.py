@@ -1,6 +1,6 @@
-"""Mistral: Llama's transformer, whose queries see a sliding window of positions.
+"""Mistral: Llama's transformer with a sliding window for queries.
 
-Loads folders of Hugging Face's `MistralForCausalLM`, `MistralModel`, and the heads for texts, tokens and answers.
+Loads Hugging Face folders of `MistralForCausalLM`, `MistralModel`, and the heads for texts, tokens and answers.
 
 Source:  Jiang et al. 2023, arXiv:2310.06825; names as in transformers' `modeling_mistral.py`
 """
@@ -31,11 +31,11 @@ class MistralConfig(LlamaConfig):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
-        entries.setdefault("sliding_window", 4096)  # null in the file is no window, and no entry is the first model's
+        entries.setdefault("sliding_window", 4096)  # null means no window, a missing entry 4096
 
 
 class MistralModel(LlamaModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
 
     config_class = MistralConfig
 

@@ -1,4 +1,4 @@
-"""Llama divided among processes: each has a part of every matrix, of the cache and of the vocabulary.
+"""Tensor parallelism for Llama: each process holds a part of every matrix, of the cache and of the vocabulary.
 
     dist.init_process_group()
     model = TensorParallelLlama.from_pretrained(folder)  # each process reads its part of the files
@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tallow.creation import empty
+from tallow.core.creation import empty
+from tallow.core.tensor import Tensor
 from tallow.distributed.groups import member
 from tallow.errors import ArgumentError
 from tallow.io.stored import StoredTensor, stored_folder
@@ -25,7 +26,6 @@ from tallow.nn import functional as F
 from tallow.nn.parallel.linear import ColumnParallelLinear, RowParallelLinear, VocabParallelEmbedding
 from tallow.nn.parallel.regions import Share, copy_to_group, gather_from_group
 from tallow.nn.state import misfit, wrong_shape
-from tallow.tensor import Tensor
 
 COLUMNS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj")
 ROWS = ("self_attn.o_proj", "mlp.down_proj")
@@ -33,23 +33,23 @@ DIVIDED = ("num_attention_heads", "num_key_value_heads", "intermediate_size")
 
 
 class TensorParallelLlama(Llama):
-    """A Llama of which each process of the job has its heads, its feed-forward features and its rows of the vocabulary.
+    """A Llama divided among processes by heads, feed-forward features and rows of the vocabulary.
 
-    All processes call it with the same tokens, and get the same logits. It is made by `from_pretrained`, which reads
-    this process's part of the files, or by `assemble`, from a state dict of the whole. By itself it is without memory,
-    whatever the device.
+    All processes call it with the same tokens, and get the same logits. `from_pretrained` reads this process's part of
+    the files; `assemble` takes a state dict of the whole model. The constructor allocates no memory, whatever the
+    device.
 
-    Raises:  ArgumentError before init_process_group, or when there are not as many heads or features for each process
+    Raises:  ArgumentError before init_process_group, or when heads or features do not divide among the processes
     """
 
     def __init__(self, config: LlamaConfig, device: Any = "meta", dtype: Any = None) -> None:
-        super().__init__(config, "meta", dtype)  # without memory: no process could have had all of it
+        super().__init__(config, "meta", dtype)  # a process may not have the memory for the whole model
         self.group = group = member(None)
         for name in DIVIDED:
             if getattr(config, name) % group.size():
                 raise ArgumentError(
                     f"TensorParallelLlama: {name}={getattr(config, name)} in {group.size()} processes",
-                    mend="start a number of processes that divides it",
+                    hint="use a number of processes that divides it",
                 )
         self.vocabulary = Share(config.vocab_size, group)
         for layer in self.model.layers:
@@ -81,7 +81,7 @@ class TensorParallelLlama(Llama):
         return CacheShape(layers, kv_heads // self.group.size(), head_dim)
 
     def _adapt(self, state: Mapping[str, Any], own: Mapping[str, Tensor]) -> dict[str, Any]:
-        """This process's parts of the tensors, under this model's names."""
+        """Return this process's parts of the tensors, under this model's names."""
         adapted: dict[str, Any] = super()._adapt(state, own)
         wholes = {name: self._whole_shape(name, parameter) for name, parameter in own.items()}
         problems = [
@@ -94,7 +94,7 @@ class TensorParallelLlama(Llama):
         return {name: self._part(name, tensor) if name in own else tensor for name, tensor in adapted.items()}
 
     def _division(self, name: str) -> tuple[int, Share] | None:
-        """The axis along which a parameter is divided, and this process's share of it; None for one that is not."""
+        """Return the axis along which a parameter is divided and this process's share; None if it is not divided."""
         owner, _, parameter = name.rpartition(".")
         layer: Any = self.get_submodule(owner)
         dim = getattr(layer, "sharded", {}).get(parameter)

@@ -1,7 +1,6 @@
 """Phi-3: Llama's transformer, with one matrix for queries, keys and values, and one for gate and up.
 
-Loads folders of Hugging Face's `Phi3ForCausalLM`, which Phi-4-mini is too, `Phi3Model`, and the heads for texts and
-tokens.
+Loads Hugging Face folders of `Phi3ForCausalLM` (also Phi-4-mini), `Phi3Model`, and the heads for texts and tokens.
 
 Source:  Abdin et al. 2024, arXiv:2404.14219; names as in transformers' `modeling_phi3.py`
 """
@@ -15,16 +14,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tallow import devices
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
+from tallow.fused.decoder import FusedCache
 from tallow.models.activations import activation_named, gated
 from tallow.models.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
-from tallow.models.llama import Llama, LlamaAttention, LlamaCache, LlamaConfig, LlamaDecoderLayer, LlamaModel
+from tallow.models.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.attention import split_heads
 from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.rope_scaling import ORIGINAL
-from tallow.tensor import Tensor, wrap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +32,9 @@ class Phi3Config(LlamaConfig):
     """The sizes of a Phi-3, as LlamaConfig.
 
     Attributes:
-        partial_rotary_factor: the part of each head that is turned by its position.
-        original_max_position_embeddings: of the texts before training went on with longer ones. `rope_scaling` of type
-            "longrope" tells short texts from long ones by an entry of this name; in a file this one takes its place.
+        partial_rotary_factor: the share of each head's elements that rotate with the position.
+        original_max_position_embeddings: the context before the model was trained on longer texts. `rope_scaling` of
+            type "longrope" uses other angles for texts beyond it; this entry replaces the one in `rope_scaling`.
     """
 
     max_position_embeddings: int = 4096
@@ -70,14 +70,14 @@ class Phi3Config(LlamaConfig):
             return
         kind = rope.pop("type", "default")
         rope.setdefault("rope_type", kind)
-        if rope["rope_type"] in ("su", "yarn"):  # as the first configs call it
+        if rope["rope_type"] in ("su", "yarn"):  # its names in the first configs
             rope["rope_type"] = "longrope"
         if rope["rope_type"] == "longrope":
             rope[ORIGINAL] = entries.get(ORIGINAL) or cls.original_max_position_embeddings
 
 
 class Phi3Attention(LlamaAttention):
-    """Its queries, keys and values come out of one matrix, in this order."""
+    """Llama's attention with one matrix for queries, keys and values, in this order."""
 
     def add_projections(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
         heads = self.num_heads + 2 * self.num_kv_heads
@@ -90,7 +90,7 @@ class Phi3Attention(LlamaAttention):
 
 
 class Phi3MLP(Module):
-    """down(activation(gate) ⊙ up), gate and up the halves of one matrix's output."""
+    """down(activation(gate) ⊙ up), where gate and up are the halves of one matrix's output."""
 
     def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -105,19 +105,21 @@ class Phi3MLP(Module):
 
 
 class Phi3DecoderLayer(LlamaDecoderLayer):
+    """A Llama layer with Phi-3's matrices."""
+
     attention_class = Phi3Attention
     mlp_class = Phi3MLP
 
 
 class Phi3Model(LlamaModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
 
     config_class = Phi3Config
     layer_class = Phi3DecoderLayer
 
 
-class Phi3Cache(LlamaCache):
-    """A cache that can be read anew: it remembers the tokens, and whether they were turned as those of a long text."""
+class Phi3Cache(FusedCache):
+    """A cache that can be recomputed: it keeps the tokens, and whether their keys have the angles of a long text."""
 
     def __init__(self, layers: int, batch: int, kv_heads: int, length: int, head_dim: int, **options: Any) -> None:
         super().__init__(layers, batch, kv_heads, length, head_dim, **options)
@@ -125,10 +127,10 @@ class Phi3Cache(LlamaCache):
         self.is_long = False
 
     def clear(self) -> None:
-        """Forget all positions, but for their tokens."""
+        """Remove all positions, but keep their tokens."""
         self.length = 0
-        for room in self.layers:
-            room.first = 0
+        for layer in self.layers:
+            layer.first = 0
 
     def select(self, rows: Sequence[int]) -> None:
         if list(rows) != list(range(self.batch)):
@@ -139,8 +141,8 @@ class Phi3Cache(LlamaCache):
 class Phi3(Llama):
     """A language model; Hugging Face's `Phi3ForCausalLM`.
 
-    With "longrope", all positions of a text are turned by other angles once it is longer than those of the first
-    training: the model then reads what its cache holds once more.
+    With "longrope", all positions of a text rotate by other angles once it exceeds the original context. The model then
+    reads the tokens in the cache again.
 
     Args:    as DecoderModel
     """
@@ -164,7 +166,7 @@ class Phi3(Llama):
 
     @property
     def prefill_chunk(self) -> int | None:
-        return super(Llama, self).prefill_chunk  # a long text's first chunks are read anew, whole
+        return super(Llama, self).prefill_chunk  # `hidden` reads the first chunks again if the text is long
 
 
 class Phi3ForSequenceClassification(DecoderForSequenceClassification):

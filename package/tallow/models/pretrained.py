@@ -1,4 +1,4 @@
-"""What all models share: making one of a checkpoint's own tensors, without weights in between."""
+"""The base of all models: build a model directly from the tensors of a checkpoint, without initial weights."""
 
 from __future__ import annotations
 
@@ -8,27 +8,34 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
+from tallow.fused.explanation import LayerReport, explanation
 from tallow.hub import local_folder
 from tallow.io.model_folder import load_folder
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.gguf_blocks import FORMATS
 from tallow.models.config import CONFIG, Config
+from tallow.models.encoder_layers import EncoderLayers
+from tallow.models.quantize import block_config
 from tallow.nn import init
+from tallow.nn.block_layers import BlockLinear, block_notes, put_block_layers
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.tensor import Tensor
+from tallow.nn.quantization import quantize_
 
 LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
 
 
 def check_length(length: int, limit: int) -> None:
-    """Raises:  ArgumentError for a text of more tokens than the model has positions"""
+    """Raise ArgumentError for a text of more tokens than the model has positions."""
     if length > limit:
-        raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", mend="shorten the text")
+        raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", hint="shorten the text")
 
 
 class SpanLogits(NamedTuple):
-    """Where an answer starts and ends.
+    """Logits of where an answer starts and ends.
 
     Shapes:  each (B, T)
     """
@@ -38,15 +45,15 @@ class SpanLogits(NamedTuple):
 
 
 class PretrainedModel(Module):
-    """The base of models that load folders of Hugging Face's.
+    """The base of models that load Hugging Face folders.
 
-    A subclass is made from a config, a device and a dtype; on device "meta" its parameters have no memory.
+    The constructor of a subclass takes a config, a device and a dtype; on device "meta" parameters take no memory.
 
     Attributes:
-        config_class: what reads `config.json`.
-        base_model_prefix: the name under which models with a head keep the model without one. A checkpoint of either
-            loads into the other, as far as what is needed is there.
-        folder: where `from_pretrained` has loaded the model from, a folder or a GGUF file; None for one made otherwise.
+        config_class: the class that reads `config.json`.
+        base_model_prefix: the attribute of a model with a head that holds the model without one. A checkpoint of one
+            loads into the other, if it holds all the needed weights.
+        folder: the folder or GGUF file that the model was loaded from; None for any other model.
     """
 
     config_class: ClassVar[type[Config]]
@@ -65,27 +72,31 @@ class PretrainedModel(Module):
         dtype: Any = None,
         device: Any = None,
         *,
+        quant: str | None = None,
         revision: str | None = None,
         token: str | None = None,
     ) -> Self:
-        """Load a folder of Hugging Face's, or a repository of its Hub: `config.json`, and weights, whole or in shards.
+        """Load a local Hugging Face folder or a Hub repository: `config.json`, and weights in one file or in shards.
 
         Args:
             name: a folder, or `owner/repository`.
-            dtype: as in the file if None.
-            revision, token: of the Hub's repository, as `tallow.hub.local_folder` takes them.
+            dtype: of the parameters; None means as in the file, or with `quant` float32.
+            quant: quantise the matrices, as `quantize`; None leaves them in floats.
+            revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
 
-        Raises:  CheckpointError with everything that is missing, unexpected or of the wrong shape; HubError
+        Raises:  CheckpointError that lists every missing, unexpected or wrongly shaped tensor; HubError; as `quantize`
         """
+        if quant is not None:
+            block_config(quant, device)  # an error here comes before a download
         folder = local_folder(name, revision=revision, token=token)
         config = cls.config_class.from_json(folder / CONFIG)
         model = cls.assemble(config, cls.read_folder(folder), dtype, device, str(folder))
         model.folder = folder
-        return model
+        return model if quant is None else model.quantize(quant, dtype)
 
     @staticmethod
     def read_folder(folder: Path) -> Mapping[str, Any]:
-        """The tensors of a folder, for `assemble`."""
+        """Return the tensors of a folder, for `assemble`."""
         return load_folder(folder)
 
     @classmethod
@@ -98,22 +109,26 @@ class PretrainedModel(Module):
         source: str = "state dict",
         **parts: bool,
     ) -> Self:
-        """A model made of the state's own arrays; they are converted and moved only where they have to be.
+        """Build a model from the arrays of a state dict, which are converted and moved only where necessary.
 
         Args:
-            source: where the state comes from, for error messages.
-            parts: of the model that may be left out, as its class takes them.
+            source: the origin of the state, for error messages.
+            parts: options of the class that omit parts of the model.
 
         Raises:  CheckpointError
         """
         config.check_layers(len(state), source)
         model = cls(config, device="meta", **parts)  # type: ignore[call-arg]  # a subclass's
-        own = model.state_dict(keep_vars=True)
-        model.load_state_dict(model._adapt(state, own), assign=True, source=source)
-        return model.to(devices.chosen(device), dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
+        return model.fill(state, dtype, device, source)
+
+    def fill(self, state: Mapping[str, Tensor], dtype: Any, device: Any, source: str) -> Self:
+        """Take the arrays of a state dict, as `assemble`: the second half of it, for a model on device "meta"."""
+        own = self.state_dict(keep_vars=True)
+        self.load_state_dict(self._adapt(state, own), assign=True, source=source)
+        return self.to(devices.chosen(device), dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
 
     def _adapt(self, state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors under this model's names, without those it has no use for."""
+        """Return the tensors under this model's names, without those it does not need."""
         prefix = self.base_model_prefix + "."
         nested = any(name.startswith(prefix) for name in own)
         adapted = {}
@@ -128,15 +143,51 @@ class PretrainedModel(Module):
                 adapted[name] = tensor
         return adapted
 
+    def quantize(self, quant: str, dtype: Any = None) -> Self:
+        """Replace the matrices of the model by quantised blocks, in place, for inference on the CPU.
+
+        Kernels multiply the blocks by rows that are rounded to int8. All Linear layers are quantised, and an embedding
+        of tokens whose matrix is also the head; everything else stays in floats.
+
+        Args:
+            quant: "int8", which is llama.cpp's Q8_0, or another of its formats that tallow writes, such as "q8_0".
+            dtype: of what stays in floats; None means float32.
+
+        Raises:  ArgumentError for an unknown name, another device, rows that are not whole blocks, and a model without
+                 Linear layers
+        """
+        config = block_config(quant, next(self.parameters()).device)
+        modules = dict(self.named_modules())
+        if not any(type(module) in (Linear, BlockLinear) for module in modules.values()):
+            raise ArgumentError(f"quant={quant!r}: a {type(self).__name__} has no Linear layers to quantise")
+        size = FORMATS[config.format].weights
+        for name, module in modules.items():  # before anything is changed
+            if type(module) is Linear and module.in_features % size:
+                raise ArgumentError(
+                    f"quant={quant!r}: {name} has rows of {module.in_features}, not whole {config.format} blocks",
+                    hint="call nn.quantization.quantize_ with a filter_fn that leaves such layers in floats",
+                )
+        quantize_(self, config, lambda layer, name: type(layer) is Linear)
+        for name, module in modules.items():
+            if module is self.head_table and type(module) is Embedding:
+                matrix = BlockMatrix.quantized(module.weight.array, config.format)
+                put_block_layers(self, {f"{name}.weight": matrix})
+        return self.to(dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).eval()
+
+    @property
+    def head_table(self) -> Embedding | None:
+        """The embedding whose matrix is also the head, and which computes logits as a BlockEmbedding; None if none."""
+        return None
+
     def reset_parameters(self) -> None:
-        """Draw all matrices from N(0, initializer_range²), as transformers does; biases and paddings are zero. A base
-        model within draws its own."""
+        """Draw all matrices from N(0, initializer_range²), as transformers does; set biases and embeddings of padding
+        to zero. A base model inside initializes itself."""
         if next(self.parameters()).device.type == "meta":
             return
         base = getattr(self, self.base_model_prefix, None)
-        drawn = {*base.modules()} if isinstance(base, PretrainedModel) else set()
+        initialized = {*base.modules()} if isinstance(base, PretrainedModel) else set()
         for module in self.modules():
-            if module in drawn:
+            if module in initialized:
                 continue
             if isinstance(module, Linear | Embedding):
                 init.normal_(module.weight, 0.0, self.config.initializer_range)
@@ -146,7 +197,27 @@ class PretrainedModel(Module):
                 with no_grad():
                     module.weight[module.padding_idx] = 0.0
 
+    def explain(self) -> None:
+        """Print for each layer whether inference runs fused, as one kernel for many ops, and if not, why.
+
+        Example:
+            >>> from tallow.models import BertConfig, BertModel
+            >>> sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16}
+            >>> BertModel(BertConfig(vocab_size=9, num_hidden_layers=1, **sizes)).explain()
+            BertModel on cpu, in inference
+              encoder.layer.0  modules: encoder.layer.0.attention.self is in training mode and has dropout
+        """
+        title = f"{type(self).__name__} on {next(self.parameters()).device}, in inference"
+        print(explanation(title, self._reports(), block_notes(self)))
+
+    def _reports(self) -> list[LayerReport]:
+        encoders = [(name, module) for name, module in self.named_modules() if isinstance(module, EncoderLayers)]
+        reports = [report for name, module in encoders for report in module.reports(name)]
+        return reports or [LayerReport("all layers", reason=f"no fused block computes a {type(self).__name__}")]
+
     def is_superfluous(self, name: str) -> bool:
-        """Whether a checkpoint may hold a tensor of this name though the model does not: it says the same as another
-        tensor or the config, or belongs to another head."""
+        """Return whether a checkpoint may hold this tensor although the model has none of that name.
+
+        Such a tensor repeats another tensor or the config, or belongs to another head.
+        """
         return False

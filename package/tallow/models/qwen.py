@@ -1,7 +1,7 @@
 """Qwen2 and Qwen3: Llama's transformer, with biases on queries, keys and values, or with norms on queries and keys.
 
-Loads folders of Hugging Face's `Qwen2ForCausalLM`, `Qwen2Model`, and the heads for texts, tokens and answers; of Qwen3
-the same.
+Loads Hugging Face folders of `Qwen2ForCausalLM`, `Qwen2Model`, and the heads for texts, tokens and answers, and the
+same of Qwen3.
 
 Source:  Yang et al. 2024, arXiv:2407.10671; Yang et al. 2025, arXiv:2505.09388; names as in transformers'
          `modeling_qwen2.py` and `modeling_qwen3.py`
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.models.config import Count
 from tallow.models.decoder_heads import (
     DecoderForQuestionAnswering,
@@ -22,7 +23,6 @@ from tallow.models.decoder_heads import (
 from tallow.models.layer_types import LayerTypesConfig
 from tallow.models.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.normalization import RMSNorm
-from tallow.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Qwen2Config(LayerTypesConfig):
     """The sizes of a Qwen2, as LayerTypesConfig.
 
     Attributes:
-        max_window_layers: without layer_types, where the layers with the sliding window begin.
+        max_window_layers: without layer_types, the first layer with the sliding window.
     """
 
     num_key_value_heads: int = 32
@@ -62,7 +62,7 @@ class Qwen2Config(LayerTypesConfig):
 
 
 class Qwen2Model(LlamaModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
 
     config_class = Qwen2Config
 
@@ -111,7 +111,7 @@ class Qwen3Config(Qwen2Config):
 
 
 class Qwen3Attention(LlamaAttention):
-    """With a norm on every head of queries and keys."""
+    """Llama's attention with a norm on every head of queries and keys."""
 
     def __init__(self, config: Qwen3Config, layer: int, device: Any, dtype: Any) -> None:
         super().__init__(config, layer, device, dtype)
@@ -124,11 +124,13 @@ class Qwen3Attention(LlamaAttention):
 
 
 class Qwen3DecoderLayer(LlamaDecoderLayer):
+    """A Llama layer with Qwen3's attention."""
+
     attention_class = Qwen3Attention
 
 
 class Qwen3Model(LlamaModel):
-    """The transformer without its head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
 
     config_class = Qwen3Config
     layer_class = Qwen3DecoderLayer

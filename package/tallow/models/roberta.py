@@ -1,8 +1,8 @@
-"""RoBERTa and XLM-RoBERTa: BERT's encoder, whose positions are counted from the padding's id on; and its heads.
+"""RoBERTa and XLM-RoBERTa: BERT's encoder with positions counted from the id of the padding token, and its heads.
 
-Loads folders of Hugging Face's `RobertaModel`, `RobertaForMaskedLM`, `RobertaForCausalLM`,
-`RobertaForSequenceClassification`, `RobertaForTokenClassification`, `RobertaForQuestionAnswering`, and of the same with
-`XLM` before their names.
+Loads Hugging Face folders of `RobertaModel`, `RobertaForMaskedLM`, `RobertaForCausalLM`,
+`RobertaForSequenceClassification`, `RobertaForTokenClassification`, `RobertaForQuestionAnswering`, and the same with
+the prefix `XLM`.
 
 Letters: B batch, T positions, D width, V vocabulary, N labels.
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.models.bert import (
     BertConfig,
     BertEmbeddings,
@@ -31,7 +32,6 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
-from tallow.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class RobertaConfig(BertConfig):
     """The sizes of a RoBERTa, as BertConfig.
 
     Attributes:
-        max_position_embeddings: the longest text and the rows before its first, `pad_token_id` + 1 of them.
+        max_position_embeddings: the longest text's length plus `pad_token_id` + 1, the position of its first token.
     """
 
     pad_token_id: int = 1
@@ -48,7 +48,7 @@ class RobertaConfig(BertConfig):
 
 
 class RobertaEmbeddings(BertEmbeddings):
-    """As BERT's, but for the positions: `pad_token_id` + 1 for the first token; paddings have `pad_token_id`."""
+    """BERT's embeddings with other positions: `pad_token_id` + 1 for the first token, `pad_token_id` for padding."""
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, device, dtype)
@@ -68,7 +68,7 @@ class RobertaEmbeddings(BertEmbeddings):
 
 
 class RobertaPretrainedModel(BertPretrainedModel):
-    """The base of RoBERTas with and without heads."""
+    """The base of RoBERTa models with and without a head."""
 
     config_class = RobertaConfig
     base_model_prefix = "roberta"
@@ -88,6 +88,8 @@ RobertaPretrainedModel.base_class = RobertaModel
 
 
 class RobertaLMHead(VocabularyLogits):
+    """layer_norm(gelu(dense(x))), then logits over the vocabulary."""
+
     def __init__(self, config: RobertaConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, device, dtype)
         self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
@@ -98,7 +100,7 @@ class RobertaLMHead(VocabularyLogits):
 
 
 class RobertaForMaskedLM(RobertaPretrainedModel):
-    """Guesses the tokens behind <mask>: logits (B, T, V).
+    """Predicts the tokens behind <mask>: logits (B, T, V).
 
     Args:    as BertModel
     """
@@ -117,14 +119,14 @@ class RobertaForMaskedLM(RobertaPretrainedModel):
 
 
 class RobertaForCausalLM(RobertaForMaskedLM):
-    """Guesses the token after each position: logits (B, T, V); as BertLMHeadModel.
+    """Predicts the token after each position: logits (B, T, V); as BertLMHeadModel.
 
     Args:    as BertModel
     """
 
 
 class RobertaClassificationHead(Module):
-    """Of the first position, which stands for the text."""
+    """Logits of the labels from the first position, which represents the text."""
 
     def __init__(self, config: RobertaConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -163,7 +165,7 @@ class RobertaForTokenClassification(RobertaPretrainedModel, BertForTokenClassifi
 
 
 class RobertaForQuestionAnswering(RobertaPretrainedModel, BertForQuestionAnswering):
-    """Finds where an answer starts and ends: logits (B, T) of either.
+    """Finds where an answer starts and ends: logits (B, T) for each.
 
     Args:    as BertModel
     """

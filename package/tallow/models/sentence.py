@@ -1,7 +1,7 @@
-"""Sentence embeddings: an encoder or a decoder, how its positions become one vector, and what comes after.
+"""Sentence embeddings: an encoder or decoder, a pooling of its positions to one vector, and further modules.
 
-Loads folders of sentence-transformers: `modules.json` names the parts, each in a folder of its own. A folder without it
-is an encoder whose positions are averaged.
+Loads sentence-transformers folders: `modules.json` lists the modules, each in a subfolder. A folder without that file
+is an encoder, with mean pooling.
 
 Letters: B texts of a batch, N texts, T positions, D width.
 
@@ -17,25 +17,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tallow import devices
-from tallow.apply import apply
+from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
+from tallow.core.apply import apply
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, CheckpointError
-from tallow.hub import local_folder
+from tallow.hub import local_model
+from tallow.io.gguf import GGUF
 from tallow.io.model_folder import load_folder
+from tallow.io.source import Source
+from tallow.models import gguf_models
 from tallow.models.bert import BertModel
 from tallow.models.config import CONFIG, read_entries
+from tallow.models.decoder import DecoderHead, DecoderModel
 from tallow.models.distilbert import DistilBertModel
+from tallow.models.gguf_names import POOLINGS as GGUF_POOLINGS
+from tallow.models.quantize import block_config
 from tallow.models.sentence_folder import TEXT_CONFIG, encoder_class, modules_of, transformer_class
 from tallow.nn import functional as F
 from tallow.nn.activation import ReLU, Tanh
 from tallow.nn.linear import Identity, Linear
 from tallow.nn.module import Module
 from tallow.ops.joining import cat
-from tallow.tensor import Tensor, wrap
 from tallow.text.tokenizer import Batch, Encoded, Tokenizer
 
-SENTENCE = "sentence_embedding"  # what sentence-transformers calls the one vector of a text
+SENTENCE = "sentence_embedding"  # the pooled vector's name in sentence-transformers
 ACTIVATIONS: dict[str, type[Module]] = {"Identity": Identity, "ReLU": ReLU, "Tanh": Tanh}
 Progress = Callable[[int, int], None]
 Loader = Callable[[Path], Mapping[str, Tensor]]
@@ -50,7 +56,7 @@ def _mean_by_root(x_BTD: Tensor, mask_BT1: Tensor) -> Tensor:
 
 
 def _weighted_mean(x_BTD: Tensor, mask_BT1: Tensor) -> Tensor:
-    """Later positions count more."""
+    """Return a mean in which position t has weight t + 1."""
     return _mean(x_BTD, mask_BT1 * mask_BT1.cumsum(1))
 
 
@@ -67,7 +73,7 @@ def _last(x_BTD: Tensor, mask_BT1: Tensor) -> Tensor:
     return x_BTD.gather(1, at_B11.expand(-1, 1, x_BTD.shape[2])).squeeze(1)
 
 
-# By the names of newer configs, in the order in which the vectors of several are joined.
+# By the names of newer configs, in the order in which several vectors are concatenated.
 POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "cls": _first,
     "max": _max,
@@ -87,17 +93,17 @@ OLDER_POOLINGS = {
 
 
 class Pooling(Module):
-    """One vector for each text, from its positions; the vectors of several modes are joined.
+    """Pools the positions of each text to one vector; concatenates the vectors of several modes.
 
     Args:    modes: names of `POOLINGS`
     Shapes:  x (B, T, D), mask (B, T) -> (B, D times the number of modes)
-    Raises:  ArgumentError for no mode, or one that is not known
+    Raises:  ArgumentError for no mode or an unknown one
     """
 
     def __init__(self, *modes: str) -> None:
         super().__init__()
         if not modes or any(mode not in POOLINGS for mode in modes):
-            raise ArgumentError(f"Pooling: modes {modes}", mend=f"one or more of {', '.join(POOLINGS)}")
+            raise ArgumentError(f"Pooling: modes {modes}", hint=f"pass one or more of {', '.join(POOLINGS)}")
         self.modes = modes
 
     @classmethod
@@ -124,7 +130,7 @@ class Pooling(Module):
 
 
 class Normalize(Module):
-    """Vectors of length 1."""
+    """Scales vectors to length 1."""
 
     def forward(self, x_BD: Tensor) -> Tensor:
         return F.normalize(x_BD, dim=-1)
@@ -140,7 +146,7 @@ class Dense(Module):
 
     @classmethod
     def from_pretrained(cls, folder: Path, load: Loader = load_folder) -> Dense:
-        """Raises:  CheckpointError for another design, or weights that do not fit"""
+        """Load a Dense module.  Raises: CheckpointError for an unsupported design, or weights that do not fit"""
         path = folder / CONFIG
         entries = read_entries(path)
         wide, out = entries.get("in_features"), entries.get("out_features")
@@ -149,11 +155,11 @@ class Dense(Module):
         activation = str(entries.get("activation_function", "torch.nn.modules.activation.Tanh"))
         name = activation.rpartition(".")[2]
         if not activation.startswith("torch.nn.modules.") or name not in ACTIVATIONS:
-            raise CheckpointError(f"{path}: activation {activation!r}; tallow has {', '.join(ACTIVATIONS)}")
+            raise CheckpointError(f"{path}: activation {activation!r}; tallow supports {', '.join(ACTIVATIONS)}")
         usual = {"use_residual": False, **dict.fromkeys(("module_input_name", "module_output_name"), SENTENCE)}
         for entry, value in usual.items():
             if entries.get(entry) not in (value, None):
-                raise CheckpointError(f"{path}: {entry} is {entries[entry]!r}; tallow computes {value!r} only")
+                raise CheckpointError(f"{path}: {entry} is {entries[entry]!r}; tallow supports only {value!r}")
         dense = cls(Linear(wide, out, bias=bool(entries.get("bias", True)), device="meta"), ACTIVATIONS[name]())
         dense.load_state_dict(load(folder), assign=True, source=str(folder))
         return dense
@@ -163,14 +169,14 @@ class Dense(Module):
 
 
 class SentenceEncoder:
-    """Vectors of sentences: similar ones for what means the same.
+    """Maps texts with similar meaning to nearby vectors.
 
     Args:
-        tokenizer, model: of an encoder, such as a BERT, or a decoder without a head, such as a Qwen3Model.
-        pooling: makes one vector of a text's positions.
-        heads: what comes after, in this order.
-        max_length: tokens a text may have; what is beyond is left out. None means the tokenizer's.
-        lowercase: before anything else.
+        tokenizer, model: an encoder, such as a BERT, or a decoder without a head, such as a Qwen3Model.
+        pooling: pools the positions of a text to one vector; None means the mean.
+        heads: modules to apply after pooling, in order.
+        max_length: the most tokens of a text; longer texts are truncated. None means the tokenizer's limit.
+        lowercase: convert texts to lower case first.
 
     Example:
         encoder = SentenceEncoder.from_pretrained("sentence-transformers/all-MiniLM-L6-v2")
@@ -194,7 +200,7 @@ class SentenceEncoder:
         self.heads = tuple(heads)
         self.max_length = max_length
         self.lowercase = lowercase
-        # Poolings leave padding out.
+        # Poolings ignore padding.
         self._options = {"skip_padding": True} if isinstance(model, BertModel | DistilBertModel) else {}
 
     @classmethod
@@ -204,28 +210,63 @@ class SentenceEncoder:
         dtype: Any = None,
         device: Any = None,
         *,
+        quant: str | None = None,
         revision: str | None = None,
         token: str | None = None,
     ) -> SentenceEncoder:
-        """Load a folder of sentence-transformers, or of an encoder, whose positions are then averaged.
+        """Load a sentence-transformers folder; or an encoder's folder, with mean pooling.
 
         Args:
             name: a folder, or `owner/repository` of the Hub.
-            dtype: of the model; as in the file if None.
-            revision, token: of the Hub's repository, as `tallow.hub.local_folder` takes them.
+            dtype: of the model; None means as in the file, or with `quant` float32.
+            quant: quantise the matrices of the transformer, as `PretrainedModel.quantize`; None leaves them in floats.
+            revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
 
-        Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError
+        Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError; as `PretrainedModel.quantize`
         """
-        return cls.assemble(local_folder(name, revision=revision, token=token), load_folder, dtype, device)
+        if quant is not None:
+            block_config(quant, device)  # an error here comes before a download
+        path = local_model(name, revision=revision, token=token)
+        if path.is_file():
+            encoder = cls.from_gguf(path, dtype, device)
+            if quant is not None:
+                encoder.model.quantize(quant, dtype)
+            return encoder
+        return cls.assemble(path, load_folder, dtype, device, quant)
 
     @classmethod
-    def assemble(cls, folder: Path, load: Loader, dtype: Any = None, device: Any = None) -> SentenceEncoder:
-        """What the JSON files of a folder describe, made of weights that may be elsewhere.
+    def from_gguf(cls, source: Source, dtype: Any = None, device: Any = None) -> SentenceEncoder:
+        """Load the encoder, or the decoder for embeddings, of a GGUF file. Files do not say whether vectors are
+        normalized; `encode` has an option.
 
-        Args:    load: gives the tensors of a part by its folder, which is `folder` or one in it
+        Args:  dtype: as in `AutoModel`
+
         Raises:  CheckpointError, TokenizerError, MissingPackageError
         """
+        model = gguf_models.load(source, dtype, device)
+        pooling = gguf_pooling(GGUF(source))
+        tokenizer = Tokenizer.from_gguf(source)
+        model = model.base_model if isinstance(model, DecoderHead) else model
+        if not isinstance(model, BertModel | DistilBertModel | DecoderModel):
+            raise CheckpointError(
+                f"{type(model).__name__} does not compute embeddings of texts", hint="load it with AutoModel"
+            )
+        return cls(tokenizer, model, Pooling(pooling), max_length=_max_length(None, tokenizer, model.context_length))
+
+    @classmethod
+    def assemble(
+        cls, folder: Path, load: Loader, dtype: Any = None, device: Any = None, quant: str | None = None
+    ) -> SentenceEncoder:
+        """Build the encoder that the JSON files of a folder describe, with weights that may be stored elsewhere.
+
+        Args:
+            load: returns the tensors of a module from its folder, which is `folder` or a subfolder.
+            dtype, quant: as in `from_pretrained`.
+
+        Raises:  CheckpointError, TokenizerError, MissingPackageError; as `PretrainedModel.quantize`
+        """
         transformer, find_class, pooling = folder, encoder_class, None
+        head_dtype = dtypes.float32 if dtype is None and quant is not None else dtype
         heads: list[Module] = []
         for part, path in modules_of(folder):
             if part == "Transformer":
@@ -233,11 +274,11 @@ class SentenceEncoder:
             elif part == "Pooling":
                 pooling = Pooling.from_json(path / CONFIG)
             elif part == "Dense":
-                heads.append(Dense.from_pretrained(path, load).to(devices.chosen(device), dtype=dtype).eval())
+                heads.append(Dense.from_pretrained(path, load).to(devices.chosen(device), dtype=head_dtype).eval())
             elif part == "Normalize":
                 heads.append(Normalize())
             else:
-                raise CheckpointError(f"{folder}: a module of kind {part!r}, which tallow does not have")
+                raise CheckpointError(f"{folder}: tallow does not support modules of kind {part!r}")
         kind = find_class(transformer)
         config = kind.config_class.from_json(transformer / CONFIG)
         tokenizer = Tokenizer.from_pretrained(transformer)
@@ -245,11 +286,13 @@ class SentenceEncoder:
         modalities = texts.get("modality_config")
         if isinstance(modalities, dict) and "message" in modalities:
             raise CheckpointError(
-                f"{transformer / TEXT_CONFIG}: modality_config has 'message', which reads texts as a conversation; "
-                "tallow reads them as they are"
+                f"{transformer / TEXT_CONFIG}: modality_config has 'message', which formats texts as a conversation; "
+                "tallow does not support that"
             )
         unused = {"add_pooling_layer": False} if issubclass(kind, BertModel) else {}
         model = kind.assemble(config, load(transformer), dtype, device, str(transformer), **unused)
+        if quant is not None:
+            model.quantize(quant, dtype)
         return cls(
             tokenizer,
             model,
@@ -259,6 +302,10 @@ class SentenceEncoder:
             lowercase=texts.get("do_lower_case") is True,
         )
 
+    def explain(self) -> None:
+        """Print for each layer of the model whether it runs fused, and if not, why; see `PretrainedModel.explain`."""
+        self.model.explain()
+
     def encode(
         self,
         texts: str | Sequence[str],
@@ -267,18 +314,18 @@ class SentenceEncoder:
         normalize: bool = False,
         progress: Progress | None = None,
     ) -> npt.NDArray[np.float32]:
-        """The vectors of texts.
+        """Return the vectors of texts.
 
         Args:
-            batch_size: texts at once, of about the same length.
-            normalize: to length 1, also where the model does not.
-            progress: called after each batch with the texts done, and all.
+            batch_size: how many texts, of about the same length, to compute at once.
+            normalize: scale vectors to length 1, even if the model does not.
+            progress: called after each batch with the number of texts done and the number of all texts.
 
         Shapes:  (N, D) for N texts, (D,) for a single string
         Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded
         """
         if batch_size < 1:
-            raise ArgumentError(f"encode: batch_size={batch_size}", mend="pass 1 or more")
+            raise ArgumentError(f"encode: batch_size={batch_size}", hint="pass 1 or more")
         if isinstance(texts, str):
             return self.encode([texts], normalize=normalize)[0]
         prepared = [text.lower() for text in texts] if self.lowercase else texts
@@ -286,22 +333,22 @@ class SentenceEncoder:
         vectors: npt.NDArray[np.float32] | None = None
         done = 0
         for members in _buckets(rows, batch_size):
-            found = self.embed(self.tokenizer.pad([rows[i] for i in members]), normalize=normalize)
+            embedded = self.embed(self.tokenizer.pad([rows[i] for i in members]), normalize=normalize)
             if vectors is None:
-                vectors = np.empty((len(rows), found.shape[1]), np.float32)
-            vectors[members] = found
+                vectors = np.empty((len(rows), embedded.shape[1]), np.float32)
+            vectors[members] = embedded
             done += len(members)
             if progress is not None:
                 progress(done, len(rows))
         return np.empty((0, 0), np.float32) if vectors is None else vectors
 
     def embed(self, batch: Batch, *, normalize: bool = False) -> npt.NDArray[np.float32]:
-        """As `encode`, the vectors of texts that are tokens already, all at once: (B, D)."""
+        """Return the vectors (B, D) of one batch of tokenized texts; as `encode`."""
         device = next(self.model.parameters()).device
         tokens_BT = wrap(devices.move(batch.input_ids, device))
         mask_BT = wrap(devices.move(batch.attention_mask, device))
         with no_grad():
-            if batch.attention_mask.all():  # there is nothing to mask
+            if batch.attention_mask.all():  # no padding: no mask
                 hidden = self.model(tokens_BT)
             else:
                 hidden = self.model(tokens_BT, mask_BT, **self._options)
@@ -313,14 +360,29 @@ class SentenceEncoder:
             return (F.normalize(x_BD, dim=-1) if normalize else x_BD).cpu().numpy()
 
 
-def _max_length(asked: Any, tokenizer: Tokenizer, positions: int) -> int:
-    """What a folder asks for, else what its tokenizer does, but no more than the model has positions for."""
-    limit = asked if type(asked) is int and asked > 2 else tokenizer.model_max_length
+def gguf_pooling(file: GGUF) -> str:
+    """Return the pooling of a GGUF file: by default the mean for an encoder.
+
+    Raises:  CheckpointError for a file without a pooling, or with an unsupported one
+    """
+    key = f"{file.metadata.get('general.architecture')}.pooling_type"
+    kind = file.metadata.get(key, None if key != "bert.pooling_type" else 1)
+    if type(kind) is not int or kind not in GGUF_POOLINGS:
+        raise CheckpointError(
+            f"{file.name}: {key} is {kind!r:.80}; tallow supports {', '.join(map(str, GGUF_POOLINGS))}",
+            hint="it may be a model for other tasks; load it with AutoModel",
+        )
+    return GGUF_POOLINGS[kind]
+
+
+def _max_length(requested: Any, tokenizer: Tokenizer, positions: int) -> int:
+    """Return the limit that a folder sets, or else its tokenizer's, but at most the positions of the model."""
+    limit = requested if type(requested) is int and requested > 2 else tokenizer.model_max_length
     return positions if limit is None else min(limit, positions)
 
 
 def _buckets(rows: Sequence[Encoded], batch_size: int) -> Iterator[list[int]]:
-    """Places of rows, the longest first, so that a batch has little padding and the first needs the most memory."""
+    """Yield the indices of rows in batches, longest first: little padding, and the first batch needs most memory."""
     order = sorted(range(len(rows)), key=lambda i: -len(rows[i].ids))
     for start in range(0, len(order), batch_size):
         yield order[start : start + batch_size]

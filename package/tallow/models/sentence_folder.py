@@ -1,4 +1,4 @@
-"""What lies where in a folder of sentence-transformers: `modules.json` names its parts, each in a folder of its own."""
+"""The layout of a sentence-transformers folder: `modules.json` lists its modules, each in a subfolder."""
 
 from __future__ import annotations
 
@@ -22,35 +22,45 @@ MAX_DEPTH = 8
 
 
 def encoder_class(folder: Path) -> type[PretrainedModel]:
-    """The class of the encoder alone, whatever head its checkpoint has.  Raises: CheckpointError for no encoder"""
+    """Return the class of an encoder without a head, whatever head the checkpoint has.
+
+    Raises:  CheckpointError when the folder holds no encoder
+    """
     return _bare_class(folder, ENCODERS.values(), "choose a BERT, DistilBERT or RoBERTa")
 
 
 def transformer_class(folder: Path) -> type[PretrainedModel]:
-    """As `encoder_class`, of a part that a folder of sentence-transformers names: it may be a decoder too, which was
-    trained to make vectors then.  Raises: CheckpointError for neither"""
+    """As `encoder_class`, for a module listed in `modules.json`: it may be a decoder that was trained for embeddings.
+
+    Raises:  CheckpointError when the folder holds neither
+    """
     families = [*ENCODERS.values(), *models.DECODER_HEADS]
     return _bare_class(folder, families, "choose an encoder or a decoder of text")
 
 
-def _bare_class(folder: Path, families: Collection[str], mend: str) -> type[PretrainedModel]:
+def _bare_class(folder: Path, families: Collection[str], hint: str) -> type[PretrainedModel]:
     name = model_class(folder).__name__
-    found = max((family for family in families if name.startswith(family)), key=len, default=None)  # Gemma2 no Gemma
-    if found is None:
-        raise CheckpointError(f"{folder / CONFIG} is of {name}, which makes no vectors of texts", mend=mend)
-    return getattr(models, f"{found}Model")
+    # The longest name: a Gemma2 is not a Gemma.
+    family = max((family for family in families if name.startswith(family)), key=len, default=None)
+    if family is None:
+        raise CheckpointError(f"{folder / CONFIG}: {name} does not compute embeddings of texts", hint=hint)
+    return getattr(models, f"{family}Model")
 
 
 class EncoderFiles(NamedTuple):
-    """Names of files in an encoder's folder: those that it needs, and those that are read where they are there; and the
-    folders in it that hold weights, empty or with a slash at the end."""
+    """The files of an encoder's folder.
+
+    Attributes:
+        required, optional: names of files that must exist, and of files that are read if they exist.
+        weights: subfolders with weights, with a slash at the end; empty for the folder itself.
+    """
 
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
     weights: tuple[str, ...] = ()
 
 
-# Of each kind of module, in its own folder.
+# By kind of module; names are relative to the module's folder.
 FILES = {
     "Transformer": EncoderFiles((CONFIG, TOKENIZER), (TOKENIZER_CONFIG, TEXT_CONFIG), ("",)),
     "Pooling": EncoderFiles((CONFIG,)),
@@ -59,7 +69,7 @@ FILES = {
 
 
 def files_of(modules: bytes | None) -> EncoderFiles:
-    """The files of the encoder that this `modules.json` describes; of a folder without one if None.
+    """Return the files of the encoder that a `modules.json` describes; None means a folder without that file.
 
     Raises:  CheckpointError
     """
@@ -74,7 +84,7 @@ def files_of(modules: bytes | None) -> EncoderFiles:
 
 
 def encoder_files(folder: Path) -> list[str]:
-    """The files of an encoder, by their names in its folder; none where the folder holds no encoder."""
+    """Return the names of an encoder's files in its folder; none if the folder holds no encoder."""
     modules = folder / MODULES
     try:
         files = files_of(modules.read_bytes() if modules.exists() else None)
@@ -89,7 +99,7 @@ def encoder_files(folder: Path) -> list[str]:
 
 
 def parts_of(folder: Path) -> dict[Path, bool]:
-    """The folders of the parts that lie in folders of their own, and of each whether tallow reads weights in it."""
+    """Return the subfolders of modules, and for each whether tallow reads weights in it."""
     return {
         place: bool(FILES.get(kind, EncoderFiles(())).weights)
         for kind, place in modules_of(folder)
@@ -98,7 +108,7 @@ def parts_of(folder: Path) -> dict[Path, bool]:
 
 
 def modules_of(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The kind and the folder of each part, in order; none for a folder that does not name them."""
+    """Yield the kind and the folder of each module, in order; none for a folder without `modules.json`."""
     path = folder / MODULES
     if path.exists():
         for kind, place in _parse_modules(path.read_bytes(), str(path)):
@@ -106,11 +116,11 @@ def modules_of(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _parse_modules(text: bytes, source: str) -> Iterator[tuple[str, str]]:
-    """The kind and the place of each part of a `modules.json`."""
+    """Yield the kind and the subfolder of each module of a `modules.json`."""
     for module in parse_list(text, source, MAX_DEPTH):
         if not isinstance(module, dict):
             raise CheckpointError(f"{source} is not a list of modules")
         place = str(module.get("path", ""))
         if place in (".", "..") or not set("/\\:\0").isdisjoint(place):
-            raise CheckpointError(f"{source}: {place!r} is no name of a folder in it")
+            raise CheckpointError(f"{source}: {place!r} is not the name of a subfolder")
         yield str(module.get("type")).rpartition(".")[2], place

@@ -1,6 +1,7 @@
-"""Layers and models, as torch.nn: modules in files by family, their functions in `functional`.
+"""Layers and containers, as in torch.nn: one file per family of modules, and their functions in `functional`.
 
-What nearly every model uses is imported here; the other families when one of their names is first asked for.
+The modules that nearly every model uses are imported here; other families are imported on first access to one of their
+names.
 """
 
 # ruff: noqa: F403 - for type checkers, which cannot see through FAMILIES
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 from tallow.nn import functional, init
 from tallow.nn.container import ModuleDict, ModuleList, Sequential
 from tallow.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from tallow.nn.transformer import *
     from tallow.nn.upsampling import *
 
-FAMILIES = {  # imported when they are first needed: with all of them `import tallow.nn` would take twice as long
+FAMILIES = {  # imported on first access: importing all of them would double the time of `import tallow.nn`
     "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
     "PReLU ReLU ReLU6 RReLU SELU Sigmoid SiLU Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink "
     "Threshold",
@@ -79,8 +80,8 @@ CANDLE = {
     "var_builder": "VarBuilder",
     "var_map": "VarMap",
 }
-LATER = {name: f"tallow.nn.{family}:{name}" for family, names in FAMILIES.items() for name in names.split()}
-LATER |= {name: f"tallow.nn.candle.{file}:{name}" for file, names in CANDLE.items() for name in names.split()}
+LAZY = {name: f"tallow.nn.{family}:{name}" for family, names in FAMILIES.items() for name in names.split()}
+LAZY |= {name: f"tallow.nn.candle.{file}:{name}" for file, names in CANDLE.items() for name in names.split()}
 
 __all__ = [
     "AlphaDropout",
@@ -110,10 +111,10 @@ __all__ = [
     "quantization",
     "utils",
 ]
-__all__ += list(LATER)
-LATER |= {name: f"tallow.nn.{name}" for name in ("parallel", "quantization", "utils")}
+__all__ += list(LAZY)
+LAZY |= {name: f"tallow.nn.{name}" for name in ("parallel", "quantization", "utils")}
 
-# These two files were imported above, and Python put them here; the names are those of candle's functions.
+# Importing the files `embedding` and `linear` above bound these names to modules; they belong to candle's functions.
 del embedding, linear  # noqa: F821
 
-__getattr__, __dir__ = names_of(__name__, later=LATER)
+__getattr__, __dir__ = names_of(__name__, lazy=LAZY)

@@ -1,23 +1,23 @@
 """Activations as modules.
 
-Arguments and defaults are PyTorch's; the result has the shape of the input unless it says otherwise. `inplace` writes
-the result over the input.
+Arguments and defaults are PyTorch's. The result has the shape of the input unless stated otherwise. With `inplace`, the
+result overwrites the input.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
 from tallow.nn.parameter import empty_parameter
-from tallow.tensor import Tensor
 
 
 class _Inplace(Module):
-    """An activation with no argument but `inplace`."""
+    """Base of activations whose only argument is `inplace`."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -27,7 +27,8 @@ class _Inplace(Module):
         return "inplace=True" if self.inplace else ""
 
 
-def _shown(arguments: str, inplace: bool) -> str:
+def _with_inplace(arguments: str, inplace: bool) -> str:
+    """The text of `extra_repr`, with `inplace=True` appended where it is set."""
     return f"{arguments}, inplace=True" if inplace else arguments
 
 
@@ -42,7 +43,7 @@ class ReLU(_Inplace):
 
 
 class LeakyReLU(Module):
-    """x where it is positive, elsewhere negative_slope · x."""
+    """x where x > 0, elsewhere negative_slope · x."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__()
@@ -53,13 +54,13 @@ class LeakyReLU(Module):
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
-        return _shown(f"negative_slope={self.negative_slope}", self.inplace)
+        return _with_inplace(f"negative_slope={self.negative_slope}", self.inplace)
 
 
 class PReLU(Module):
-    """x where it is positive, elsewhere weight · x; the weight is learned.
+    """x where x > 0, elsewhere weight · x, with a learned weight.
 
-    Shapes:  input (N, C, ...), weight (num_parameters): one, or one for each of C channels
+    Shapes:  input (N, C, ...), weight (num_parameters), where num_parameters is 1 or C
     Source:  He et al. 2015, arXiv:1502.01852
     """
 
@@ -71,6 +72,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Set every slope to its initial value."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -81,7 +83,7 @@ class PReLU(Module):
 
 
 class RReLU(Module):
-    """x where it is positive, elsewhere a · x: a is drawn from [lower, upper] in training, and their mean after it.
+    """x where x > 0, elsewhere a · x: in training, a is drawn from [lower, upper]; in evaluation, it is their mean.
 
     Source:  Xu et al. 2015, arXiv:1505.00853
     """
@@ -96,13 +98,14 @@ class RReLU(Module):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return _shown(f"lower={self.lower}, upper={self.upper}", self.inplace)
+        return _with_inplace(f"lower={self.lower}, upper={self.upper}", self.inplace)
 
 
 class Hardtanh(Module):
-    """x, kept between min_val and max_val.
+    """Clamp x to [min_val, max_val].
 
     Args:    min_value, max_value: older names of min_val and max_val
+    Raises:  ArgumentError if max_val <= min_val
     """
 
     def __init__(
@@ -124,7 +127,7 @@ class Hardtanh(Module):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
-        return _shown(f"min_val={self.min_val}, max_val={self.max_val}", self.inplace)
+        return _with_inplace(f"min_val={self.min_val}, max_val={self.max_val}", self.inplace)
 
 
 class ReLU6(Hardtanh):
@@ -138,7 +141,7 @@ class ReLU6(Hardtanh):
 
 
 class Threshold(Module):
-    """x where it exceeds `threshold`, elsewhere `value`."""
+    """x where x > threshold, elsewhere `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
@@ -150,7 +153,7 @@ class Threshold(Module):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
-        return _shown(f"threshold={self.threshold}, value={self.value}", self.inplace)
+        return _with_inplace(f"threshold={self.threshold}, value={self.value}", self.inplace)
 
 
 class Hardsigmoid(_Inplace):
@@ -160,7 +163,7 @@ class Hardsigmoid(_Inplace):
         return F.hardsigmoid(input, self.inplace)
 
     def extra_repr(self) -> str:
-        return ""  # PyTorch's does not show `inplace` here
+        return ""  # PyTorch does not print `inplace` here
 
 
 class Hardswish(_Inplace):
@@ -170,7 +173,7 @@ class Hardswish(_Inplace):
         return F.hardswish(input, self.inplace)
 
     def extra_repr(self) -> str:
-        return ""  # as above
+        return ""  # PyTorch does not print `inplace` here either
 
 
 class Hardshrink(Module):
@@ -188,7 +191,7 @@ class Hardshrink(Module):
 
 
 class Softshrink(Module):
-    """x moved towards 0 by lambd, and 0 if that passes it."""
+    """Shrink x towards 0 by lambd: x - lambd, x + lambd, or 0 where |x| <= lambd."""
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -240,7 +243,7 @@ class Softsign(Module):
 
 
 class Softplus(Module):
-    """ln(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`."""
+    """ln(1 + exp(beta · x)) / beta; x itself where beta · x > threshold, for numerical stability."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -255,7 +258,7 @@ class Softplus(Module):
 
 
 class ELU(Module):
-    """x where it is positive, elsewhere alpha · (exp(x) - 1).  Source: Clevert et al. 2015, arXiv:1511.07289"""
+    """x where x > 0, elsewhere alpha · (exp(x) - 1).  Source: Clevert et al. 2015, arXiv:1511.07289"""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -266,7 +269,7 @@ class ELU(Module):
         return F.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
-        return _shown(f"alpha={self.alpha}", self.inplace)
+        return _with_inplace(f"alpha={self.alpha}", self.inplace)
 
 
 class CELU(Module):
@@ -281,20 +284,20 @@ class CELU(Module):
         return F.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
-        return _shown(f"alpha={self.alpha}", self.inplace)
+        return _with_inplace(f"alpha={self.alpha}", self.inplace)
 
 
 class SELU(_Inplace):
-    """ELU, scaled so that mean 0 and variance 1 stay.  Source: Klambauer et al. 2017, arXiv:1706.02515"""
+    """ELU, scaled to preserve mean 0 and variance 1.  Source: Klambauer et al. 2017, arXiv:1706.02515"""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class GELU(Module):
-    """x · Φ(x), Φ the normal distribution function.
+    """x · Φ(x), where Φ is the cumulative distribution function of the standard normal.
 
-    Args:    approximate: "none", or "tanh" for a formula with tanh
+    Args:    approximate: "none", or "tanh" for the tanh approximation
     Source:  Hendrycks & Gimpel 2016, arXiv:1606.08415
     """
 
@@ -327,7 +330,7 @@ class Mish(_Inplace):
 
 
 class GLU(Module):
-    """The first half along `dim`, times the sigmoid of the second.
+    """Multiply the first half of the input along `dim` by the sigmoid of the second half.
 
     Shapes:  (..., 2 N, ...) -> (..., N, ...)
     Source:  Dauphin et al. 2016, arXiv:1612.08083
@@ -344,8 +347,8 @@ class GLU(Module):
         return f"dim={self.dim}"
 
 
-class _Along(Module):
-    """A function along one dim."""
+class _AlongDim(Module):
+    """Base of functions along one dimension."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -355,21 +358,21 @@ class _Along(Module):
         return f"dim={self.dim}"
 
 
-class Softmax(_Along):
-    """exp(x), divided by its sum along `dim`."""
+class Softmax(_AlongDim):
+    """exp(x) divided by its sum along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim)
 
 
-class LogSoftmax(_Along):
+class LogSoftmax(_AlongDim):
     """ln softmax(x) along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim)
 
 
-class Softmin(_Along):
+class Softmin(_AlongDim):
     """softmax(-x) along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -377,7 +380,7 @@ class Softmin(_Along):
 
 
 class Softmax2d(Module):
-    """softmax over the channels of each place.  Shapes: (N, C, H, W) or (C, H, W) -> the same"""
+    """Softmax over the channels at each spatial location.  Shapes: (N, C, H, W) or (C, H, W) -> the same"""
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):

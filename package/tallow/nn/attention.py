@@ -1,4 +1,4 @@
-"""What decoder models share: heads and causal attention."""
+"""Causal attention for decoder models, and splitting into heads."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
+from tallow.core.tensor import Tensor, wrap
 from tallow.nn import functional as F
-from tallow.tensor import Tensor, wrap
 
 
 def split_heads(x_BTD: Tensor, heads: int) -> Tensor:
-    """(B, T, heads · K) -> (B, heads, T, K)"""
+    """Split the last dimension into attention heads: (B, T, heads · K) -> (B, heads, T, K)."""
     batch, length, width = x_BTD.shape
     return x_BTD.reshape(batch, length, heads, width // heads).transpose(1, 2)
 
 
 def merge_heads(x_BHTK: Tensor) -> Tensor:
-    """(B, H, T, K) -> (B, T, H · K)"""
+    """Concatenate attention heads: (B, H, T, K) -> (B, T, H · K)."""
     batch, heads, length, width = x_BHTK.shape
     return x_BHTK.transpose(1, 2).reshape(batch, length, heads * width)
 
 
 def key_mask(attention_mask_BS: Tensor) -> Tensor:
-    """What every query may see, from a mask of texts and their padding, True or not 0 where there is text.
+    """Turn a padding mask (nonzero at tokens, 0 at padding) into a mask of the keys that every query may attend to.
 
     Shapes:  (B, S) -> (B, 1, 1, S), bool
     """
@@ -44,40 +44,41 @@ def causal_attention(
     lengths: npt.NDArray[np.int64] | None = None,
     masks: dict[Any, Tensor] | None = None,
 ) -> Tensor:
-    """Each of the last T of S positions attends to itself and to all before it. G divides H; T may be less than S.
+    """Attend from each of the last T of S positions to itself and every earlier position.
 
-    softmax(soft_cap(scale q kᵀ), masked) v
+    softmax(soft_cap(scale q kᵀ), masked) v. The number of key heads, G, divides the number of query heads, H. T may be
+    less than S: the first S - T keys come from a cache.
 
     Args:
-        scale: None means 1 / √K.
-        softcap: what the scores stay within; None means that they are as they are.
-        window: how many positions a query sees at most, itself included; None means all.
-        lengths: how many of the last positions of each row are text, (B,); those before them are padding, which no
-            query sees. None means all.
-        masks: of calls with the same lengths, such as other layers': what they have made, and this one will.
+        scale: factor of the scores; None means 1 / √K.
+        softcap: bound of the scores, see `soft_cap`; None means unbounded.
+        window: sliding window: the number of positions a query attends to, itself included; None means all.
+        lengths: (B,), the number of tokens in each row. Rows are padded on the left, and padding is never attended to.
+            None means no padding.
+        masks: cache of masks, shared by calls with the same lengths (the layers of one model); this call reads and
+            fills it.
 
-    Shapes:  -> (B, H, T, K); zeros for the queries of paddings
+    Returns: (B, H, T, K); zeros for queries at padding
     """
     queries, keys = q_BHTK.shape[2], k_BGSK.shape[2]
-    if window is not None and keys > queries + window - 1:  # keys that no query sees
+    if window is not None and keys > queries + window - 1:  # the first keys are outside every query's window
         keys = queries + window - 1
         k_BGSK, v_BGSK = k_BGSK[:, :, -keys:], v_BGSK[:, :, -keys:]
     if window is not None and keys <= window:
         window = None
     allowed = None
     if window or lengths is not None or 1 < queries < keys or (softcap and queries > 1):
-        # PyTorch's is_causal counts from the first key; the queries are the last ones.
-        made = {} if masks is None else masks
-        added = (
-            softcap is None and q_BHTK.dtype is dtypes.float32
-        )  # a sum, which the kernels of attention take as it is
-        key = (queries, keys, window, added)
-        allowed = made.get(key)
+        # PyTorch's is_causal aligns the first query with the first key; here the last query aligns with the last key.
+        cached_masks = {} if masks is None else masks
+        # The attention kernels read an additive float32 mask without converting it.
+        additive = softcap is None and q_BHTK.dtype is dtypes.float32
+        key = (queries, keys, window, additive)
+        allowed = cached_masks.get(key)
         if allowed is None:
-            seen = _seen(queries, keys, window, lengths, q_BHTK.device)
-            xp = devices.array_module(seen)
-            mask = xp.where(seen, np.float32(0), np.float32(-np.inf)) if added else seen
-            allowed = made[key] = wrap(devices.move(mask, q_BHTK.device))
+            visible = _visible_keys(queries, keys, window, lengths, q_BHTK.device)
+            xp = devices.array_module(visible)
+            mask = xp.where(visible, np.float32(0), np.float32(-np.inf)) if additive else visible
+            allowed = cached_masks[key] = wrap(devices.move(mask, q_BHTK.device))
     if softcap is not None:
         return _capped_attention(q_BHTK, k_BGSK, v_BGSK, allowed, scale, softcap, dropout_p)
     return F.scaled_dot_product_attention(
@@ -93,7 +94,7 @@ def causal_attention(
 
 
 def soft_cap(x: Tensor, cap: float | None) -> Tensor:
-    """cap tanh(x / cap), which is about x where that is small, and never beyond ± cap; None means x.
+    """Return cap · tanh(x / cap): close to x for small x, and bounded by ± cap. `cap` None returns x.
 
     Source:  Bello et al. 2016, arXiv:1611.09940, section 4.1
     """
@@ -109,7 +110,7 @@ def _capped_attention(
     softcap: float,
     dropout_p: float,
 ) -> Tensor:
-    """As `causal_attention`, with the scores of all queries at once."""
+    """Compute `causal_attention` with soft-capped scores; holds the scores of all queries in memory at once."""
     scale = q_BHTK.shape[-1] ** -0.5 if scale is None else scale
     grouped_BGnTK = q_BHTK.unflatten(1, (k_BGSK.shape[1], -1))
     scores_BHTS = soft_cap((grouped_BGnTK @ k_BGSK.unsqueeze(2).mT).flatten(1, 2) * scale, softcap)
@@ -117,21 +118,21 @@ def _capped_attention(
         scores_BHTS = scores_BHTS.masked_fill(~allowed, dtypes.finfo(scores_BHTS.dtype).min)
     weights_BHTS = F.softmax(scores_BHTS, -1)
     if allowed is not None:
-        weights_BHTS = weights_BHTS.masked_fill(~allowed, 0.0)  # a padding's query sees nothing
+        weights_BHTS = weights_BHTS.masked_fill(~allowed, 0.0)  # softmax is uniform where every key is masked
     if dropout_p:
         weights_BHTS = F.dropout(weights_BHTS, dropout_p)
     weights_BGnTS = weights_BHTS.unflatten(1, (k_BGSK.shape[1], -1))
     return (weights_BGnTS @ v_BGSK.unsqueeze(2)).flatten(1, 2)
 
 
-def _seen(
+def _visible_keys(
     queries: int, keys: int, window: int | None, lengths: npt.NDArray[np.int64] | None, device: devices.device
 ) -> dtypes.Array:
-    """Which keys the last `queries` positions see, (T, S), or (B, 1, T, S) where rows have lengths of their own."""
+    """Return the bool mask of keys visible to the last `queries` positions: (T, S), or (B, 1, T, S) with `lengths`."""
     xp = devices.get_backend(device.type).module
-    seen = xp.tri(queries, keys, keys - queries, dtype=np.bool_)
+    visible = xp.tri(queries, keys, keys - queries, dtype=np.bool_)
     if window:
-        seen &= ~xp.tri(queries, keys, keys - queries - window, dtype=np.bool_)
+        visible &= ~xp.tri(queries, keys, keys - queries - window, dtype=np.bool_)
     if lengths is None:
-        return seen
-    return seen & (xp.arange(keys) >= keys - devices.move(lengths, device)[:, None])[:, None, None]
+        return visible
+    return visible & (xp.arange(keys) >= keys - devices.move(lengths, device)[:, None])[:, None, None]

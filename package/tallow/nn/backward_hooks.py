@@ -1,4 +1,4 @@
-"""Hooks that see the gradients of a module's inputs and outputs as they pass."""
+"""Full backward hooks of modules: hooks that see the gradients of a module's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.autograd.function import Function
-from tallow.tensor import Tensor
+from tallow.core.tensor import Tensor
 
 Grads = tuple[Tensor | None, ...]
 
 
 class BackwardHooks:
-    """One call of a module: gates before and after its forward, through which the gradients come back.
+    """Backward hooks for one call of a module, by identity functions ("gates") around its forward.
 
-    The gate behind the outputs is passed first, and the one before the inputs last; where no input has a gradient, the
-    hooks run at the first gate.
+    In backward, gradients pass the gate behind the outputs first (`_on_outputs`) and the gate before the inputs last
+    (`_on_inputs`). If no input requires a gradient there is no second gate, and the hooks run at the first.
     """
 
     def __init__(self, module: Any) -> None:
@@ -25,18 +25,20 @@ class BackwardHooks:
         self.inputs_have_gradients = False
 
     def before(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments of forward, passed through a gate."""
         self.number_of_inputs = len(args)
         self.inputs_have_gradients = any(isinstance(a, Tensor) and a.requires_grad for a in args)
-        return _Gate.apply(self._inputs_passed, True, *args) if self.inputs_have_gradients else args
+        return _Gate.apply(self._on_inputs, True, *args) if self.inputs_have_gradients else args
 
     def after(self, result: Any) -> Any:
+        """Return the result of forward, passed through a gate."""
         if isinstance(result, Tensor):
-            return _Gate.apply(self._outputs_passed, False, result)[0]
+            return _Gate.apply(self._on_outputs, False, result)[0]
         if type(result) in (tuple, list):
-            return type(result)(_Gate.apply(self._outputs_passed, False, *result))
-        return result  # what is in other containers has no place in grad_output
+            return type(result)(_Gate.apply(self._on_outputs, False, *result))
+        return result  # as in PyTorch, hooks do not see tensors in other containers
 
-    def _outputs_passed(self, grads: Grads) -> Grads:
+    def _on_outputs(self, grads: Grads) -> Grads:
         for hook in list(self.module._backward_pre_hooks.values()):
             grads = _replaced(grads, hook(self.module, grads))
         self.grad_output = grads
@@ -45,7 +47,7 @@ class BackwardHooks:
                 hook(self.module, (None,) * self.number_of_inputs, grads)
         return grads
 
-    def _inputs_passed(self, grads: Grads) -> Grads:
+    def _on_inputs(self, grads: Grads) -> Grads:
         for hook in list(self.module._backward_hooks.values()):
             grads = _replaced(grads, hook(self.module, grads, self.grad_output))
         return grads
@@ -58,13 +60,15 @@ def _replaced(grads: Grads, returned: Any) -> Grads:
 
 
 class _Gate(Function):
+    """The identity, which hands the gradients to a function as they pass."""
+
     @staticmethod
-    def forward(ctx: Any, passed: Callable[[Grads], Grads], zeros_for_none: bool, *tensors: Any) -> Any:
-        ctx.passed = passed
+    def forward(ctx: Any, on_gradients: Callable[[Grads], Grads], zeros_for_none: bool, *tensors: Any) -> Any:
+        ctx.on_gradients = on_gradients
         ctx.set_materialize_grads(zeros_for_none)
         ctx.mark_non_differentiable(*(t for t in tensors if isinstance(t, Tensor) and not t.requires_grad))
         return tensors
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
-        return None, None, *ctx.passed(grads)
+        return None, None, *ctx.on_gradients(grads)

@@ -1,4 +1,4 @@
-"""The keys and values that a language model has read, kept for the tokens to come."""
+"""Key/value caches: the keys and values of the tokens that a language model has read."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy.typing as npt
 
 from tallow import devices, dtypes
 from tallow.autograd.modes import mode
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, GraphError, ShapeError
-from tallow.tensor import Tensor, wrap
 
-FIRST_ROOM = 64  # positions that a growing cache begins with
+INITIAL_POSITIONS = 64  # the first allocation of a growing cache
 
 
 class KVCache:
-    """The keys and values of the positions seen so far, for all layers.
+    """The keys and values of the positions read so far, for all layers.
 
-    A forward appends each layer's keys and values, and then `advance`s past them.
+    A forward pass appends each layer's keys and values, then calls `advance`.
 
     Args:
         length: the most positions it can hold.
-        windows: how many positions each layer's queries see, None for all; a layer whose window is shorter than
-            `length` keeps about as many. None means that every layer keeps all.
-        padding: how many positions at the left of each row are no text; see `lengths`. None means that all are text.
-        growing: take memory as positions come, doubling it, not at once.
-        dtype: what to keep them in. On a CPU that is float32 whatever the model's dtype, because sixteen-bit floats are
-            widened there before each use.
+        windows: for each layer the number of positions that its queries see, None for all; a layer with a window
+            shorter than `length` keeps about that many positions. None means that every layer keeps all positions.
+        padding: the number of padding positions on the left of each row; see `lengths`. None means no padding.
+        growing: allocate memory as positions are added, doubling it, instead of all at once.
+        dtype: of keys and values in memory. Models use float32 on a CPU, whatever their dtype, because sixteen-bit
+            floats are widened there before each use.
 
     Shapes:  of each layer's keys and values (B, G, S, K)
     """
@@ -55,36 +55,38 @@ class KVCache:
         self.batch = batch
         self.capacity = length
         self.length = 0
-        self._masks: tuple[int, dict[Any, Tensor]] = (0, {})  # the length they are for, and they
+        self._reserved = 0  # every layer has memory for the positions before this one
+        self._masks: tuple[int, dict[Any, Tensor]] = (0, {})  # the length they are for, and the masks
         self.padding = np.array(padding, np.int64) if padding is not None and any(padding) else None
         shape = batch, kv_heads, length, head_dim
-        self.layers = [self._room(shape, window, growing) for window in windows or (None,) * layers]
+        self.layers = [self._allocate(shape, window, growing) for window in windows or (None,) * layers]
 
-    def _room(self, shape: tuple[int, int, int, int], window: int | None, growing: bool) -> Room:
+    def _allocate(self, shape: tuple[int, int, int, int], window: int | None, growing: bool) -> LayerMemory:
         if window is not None and window < self.capacity:
-            return SlidingRoom(shape, self.dtype, self.device, window)
-        return (GrowingRoom if growing else Room)(shape, self.dtype, self.device)
+            return SlidingMemory(shape, self.dtype, self.device, window)
+        return (GrowingMemory if growing else LayerMemory)(shape, self.dtype, self.device)
 
     def append(self, layer: int, k_BGTK: Tensor, v_BGTK: Tensor) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values after the positions seen; those so far, (B, G, S, K), in k's dtype.
+        """Append a layer's keys and values; return those of all positions so far, (B, G, S, K), in k's dtype.
 
-        Of a layer that keeps a window, they may be the last ones only.
+        A layer that keeps a window may return the last positions only.
 
-        Raises:  ArgumentError when the cache is full, ShapeError for another batch, GraphError while autograd records
+        Raises:  ArgumentError when the cache is full; ShapeError for another batch size; GraphError while autograd
+                 records
         """
         if mode.recording and k_BGTK.requires_grad:
             raise GraphError(
                 "a KVCache cannot be part of a graph: it is written in place",
-                mend="generate under no_grad(), or train without a cache",
+                hint="generate under no_grad(), or train without a cache",
             )
         self._check_fits(k_BGTK.shape[2])
         end = self.length + k_BGTK.shape[2]
         if k_BGTK.shape[0] != self.batch:
             raise ShapeError(f"a batch of {k_BGTK.shape[0]} does not fit a KVCache for a batch of {self.batch}")
-        room = self.layers[layer]
-        room.reserve(self.length, k_BGTK.shape[2])
-        room.write(self.length, *(dtypes.cast(new.array, self.dtype) for new in (k_BGTK, v_BGTK)))
-        keys, values = room.read(end)
+        memory = self.layers[layer]
+        memory.reserve(self.length, k_BGTK.shape[2])
+        memory.write(self.length, *(dtypes.cast(new.array, self.dtype) for new in (k_BGTK, v_BGTK)))
+        keys, values = memory.read(end)
         return wrap(dtypes.cast(keys, k_BGTK.dtype)), wrap(dtypes.cast(values, v_BGTK.dtype))
 
     def advance(self, positions: int) -> None:
@@ -92,45 +94,48 @@ class KVCache:
         self.length += positions
 
     def lengths(self, new: int) -> npt.NDArray[np.int64] | None:
-        """How many of each row's positions are text, (B,), when `new` ones are being appended; None for all of them."""
+        """Return how many positions of each row are text, (B,), with `new` ones being appended; None means all."""
         return None if self.padding is None else self.length + new - self.padding
 
     @property
     def masks(self) -> dict[Any, Tensor]:
-        """Where layers keep the masks of what is being appended, for those that come after: they are alike."""
+        """Masks of the positions being appended, which the first layer stores here for the layers after it."""
         if self._masks[0] != self.length:
             self._masks = self.length, {}
         return self._masks[1]
 
     def reserve(self, positions: int) -> None:
-        """Make room in every layer for so many positions more.  Raises:  ArgumentError when the cache is full"""
+        """Allocate memory for more positions in every layer.  Raises: ArgumentError when the cache is full"""
+        if self.length + positions <= self._reserved:
+            return
         self._check_fits(positions)
-        for room in self.layers:
-            room.reserve(self.length, positions)
+        for memory in self.layers:
+            memory.reserve(self.length, positions)
+        self._reserved = min((memory.first + memory.size for memory in self.layers), default=0)
 
     def _check_fits(self, positions: int) -> None:
         last = self.length + positions - 1
         if last >= self.capacity:
-            raise ArgumentError(f"position {last} does not fit a KVCache of {self.capacity}", mend="make a longer one")
+            raise ArgumentError(f"position {last} does not fit a KVCache of {self.capacity}", hint="make a longer one")
 
     def truncate(self, length: int) -> None:
-        """Forget all positions from `length` on.
+        """Remove all positions from `length` on.
 
-        Raises:  ArgumentError when there are not so many, or a layer no longer has the window before them
+        Raises:  ArgumentError when the cache holds fewer, or a layer no longer has the window before `length`
         """
         if not 0 <= length <= self.length:
             raise ArgumentError(f"truncate: {length} of {self.length} positions")
-        for room in self.layers:
-            room.check_back_to(length)
+        for memory in self.layers:
+            memory.check_back_to(length)
         self.length = length
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with these rows of the batch, in this order; one may be there several times, or not at all."""
+        """Keep these rows of the batch, in this order; a row may occur several times or not at all."""
         if list(rows) == list(range(self.batch)):
             return
         index = devices.move(np.array(rows, np.int64), self.device)
-        for room in self.layers:
-            room.keys, room.values = room.keys[index], room.values[index]
+        for memory in self.layers:
+            memory.keys, memory.values = memory.keys[index], memory.values[index]
         self.batch = len(rows)
         if self.padding is not None:
             self.padding = self.padding[list(rows)]
@@ -138,10 +143,10 @@ class KVCache:
 
 
 class Uncached(KVCache):
-    """The padding of texts that are read at once: layers ask it as they ask a KVCache, but it keeps nothing, so that
-    their keys and values can be part of a graph.
+    """The padding of texts that are read at once, with the interface of a KVCache. It stores nothing, so that keys and
+    values can be part of an autograd graph.
 
-    Args:    padding: how many positions at the left of each row are no text
+    Args:    padding: the number of padding positions on the left of each row
     """
 
     def __init__(self, batch: int, padding: Sequence[int]) -> None:
@@ -151,10 +156,10 @@ class Uncached(KVCache):
         return k_BGTK, v_BGTK
 
 
-class Room:
-    """Where one layer's keys and values are: all positions, in memory taken once.
+class LayerMemory:
+    """The memory of one layer's keys and values, allocated at once for all positions.
 
-    Shapes:  keys, values (B, G, S, K), S being the room that there is
+    Shapes:  keys, values (B, G, S, K), where S is the capacity
     """
 
     def __init__(self, shape: tuple[int, int, int, int], dtype: dtypes.dtype, device: devices.device) -> None:
@@ -165,26 +170,27 @@ class Room:
 
     @property
     def size(self) -> int:
-        """How many positions there is room for."""
+        """The number of positions that fit into the memory."""
         return self.keys.shape[2]
 
     def reserve(self, start: int, count: int) -> None:
-        """Make room for `count` positions from `start` on."""
+        """Allocate memory for `count` positions from `start` on."""
 
     def write(self, start: int, k_BGTK: Array, v_BGTK: Array) -> None:
-        places = slice(start - self.first, start - self.first + k_BGTK.shape[2])
-        self.keys[:, :, places], self.values[:, :, places] = k_BGTK, v_BGTK
+        """Store keys and values of the positions from `start` on."""
+        span = slice(start - self.first, start - self.first + k_BGTK.shape[2])
+        self.keys[:, :, span], self.values[:, :, span] = k_BGTK, v_BGTK
 
     def read(self, end: int) -> tuple[Array, Array]:
-        """What there is of the positions before `end`."""
+        """Return the stored keys and values of the positions before `end`."""
         return self.keys[:, :, : end - self.first], self.values[:, :, : end - self.first]
 
     def check_back_to(self, length: int) -> None:
-        """Raises:  ArgumentError when what the position `length` sees is no longer there"""
+        """Raise ArgumentError if positions that `length` sees are no longer stored."""
 
     def move(self, kept: slice, size: int) -> None:
-        """Into memory for `size` positions take those `kept` as the first."""
-        # Both at once: who presses Ctrl-C between the two goes on with the cache.
+        """Allocate memory for `size` positions, and copy the positions `kept` to its start."""
+        # Assigned together, so that a Ctrl-C between the two leaves the cache consistent.
         self.keys, self.values = (self._moved(old, kept, size) for old in (self.keys, self.values))
 
     @staticmethod
@@ -194,20 +200,20 @@ class Room:
         return new
 
 
-class GrowingRoom(Room):
-    """Memory doubles when it is full, up to that for all positions."""
+class GrowingMemory(LayerMemory):
+    """Memory that doubles when it is full, up to the capacity of the cache."""
 
     def __init__(self, shape: tuple[int, int, int, int], dtype: dtypes.dtype, device: devices.device) -> None:
         batch, kv_heads, self.limit, head_dim = shape
-        super().__init__((batch, kv_heads, min(FIRST_ROOM, self.limit), head_dim), dtype, device)
+        super().__init__((batch, kv_heads, min(INITIAL_POSITIONS, self.limit), head_dim), dtype, device)
 
     def reserve(self, start: int, count: int) -> None:
         if start + count > self.size:
             self.move(slice(0, start), min(self.limit, max(2 * self.size, start + count)))
 
 
-class SlidingRoom(Room):
-    """The last positions only: at least those that the next query sees, at most about twice as many."""
+class SlidingMemory(LayerMemory):
+    """Memory for the last positions only: at least those that the next query sees, at most about twice as many."""
 
     def __init__(
         self, shape: tuple[int, int, int, int], dtype: dtypes.dtype, device: devices.device, window: int
@@ -220,7 +226,7 @@ class SlidingRoom(Room):
         if start - self.first + count <= self.size:
             return
         kept = min(self.window - 1, start - self.first)
-        # Twice the window, so that the kept ones move once in as many tokens; or as many as come at once.
+        # Twice the window, so that a copy happens once per window of tokens; or more if more positions come at once.
         self.move(slice(start - self.first - kept, start - self.first), max(2 * self.window, kept + count))
         self.first = start - kept
 
@@ -228,5 +234,5 @@ class SlidingRoom(Room):
         if self.first and length - self.first < self.window - 1:
             raise ArgumentError(
                 f"truncate: the window of {self.window} before position {length} is gone",
-                mend="make the cache with sliding=False",
+                hint="make the cache with sliding=False",
             )

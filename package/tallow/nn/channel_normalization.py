@@ -1,4 +1,4 @@
-"""Layers that normalise channels: over a batch, over each sample, over groups, over neighbours.
+"""Layers that normalize channels: batch, instance, group and local response normalization.
 
 Letters: N batch, C channels.
 """
@@ -9,19 +9,19 @@ import warnings
 from typing import Any
 
 from tallow import dtypes
-from tallow.creation import ones, zeros
+from tallow.core.creation import ones, zeros
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter, empty_parameter
-from tallow.tensor import Tensor
 
 
 class _NormBase(Module):
-    """Weight and bias of each channel, and running statistics."""
+    """Base of batch and instance normalization: weight and bias per channel, and running statistics."""
 
-    dims: tuple[int, ...]  # that an input may have
+    dims: tuple[int, ...]  # accepted numbers of input dimensions
     weight: Parameter | None
     bias: Parameter | None
     running_mean: Tensor | None
@@ -55,12 +55,14 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
+        """Set the running mean to 0, the running variance to 1 and the batch count to 0."""
         if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:
+        """Reset the running statistics, weight and bias."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -96,17 +98,17 @@ class _BatchNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_dims(input)
-        moves = self.training and self.track_running_stats
-        if moves and self.num_batches_tracked is not None:
+        updates_stats = self.training and self.track_running_stats
+        if updates_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-        has_statistics = self.running_mean is not None or self.running_var is not None
-        uses_them = has_statistics and (moves or not self.training)
+        has_stats = self.running_mean is not None or self.running_var is not None
+        passes_stats = has_stats and (updates_stats or not self.training)
         return self._normalize(
             input,
-            self.running_mean if uses_them else None,
-            self.running_var if uses_them else None,
-            self.training or not has_statistics,
-            self._share_of_this_batch() if moves else 0.0,
+            self.running_mean if passes_stats else None,
+            self.running_var if passes_stats else None,
+            self.training or not has_stats,
+            self._momentum_of_this_batch() if updates_stats else 0.0,
         )
 
     def _normalize(
@@ -114,8 +116,8 @@ class _BatchNorm(_NormBase):
     ) -> Tensor:
         return F.batch_norm(input, running_mean, running_var, self.weight, self.bias, training, momentum, self.eps)
 
-    def _share_of_this_batch(self) -> float:
-        """`momentum`; without it all batches have the same share in the running statistics."""
+    def _momentum_of_this_batch(self) -> float:
+        """Return `momentum`, or 1 / number of batches if it is None, which makes the statistics a plain average."""
         if self.momentum is not None:
             return self.momentum
         return 0.0 if self.num_batches_tracked is None else 1.0 / self.num_batches_tracked.item()
@@ -124,8 +126,8 @@ class _BatchNorm(_NormBase):
 class BatchNorm1d(_BatchNorm):
     """(x - mean) / sqrt(var + eps) ⊙ weight + bias for each channel.
 
-    In training mean and var are those of the batch, and the running ones move towards them by `momentum` (None: they
-    are the mean over all batches); in evaluation they are the running ones, or those of the batch if none are tracked.
+    In training, mean and var are those of the batch, and update the running statistics by `momentum` (None averages
+    over all batches). In evaluation, they are the running statistics, or those of the batch if none are tracked.
 
     Args:    as torch.nn.BatchNorm1d
     Shapes:  x (N, C) or (N, C, L) -> the same
@@ -136,13 +138,13 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """As BatchNorm1d.  Shapes: x (N, C, H, W) -> the same"""
+    """BatchNorm1d for images.  Shapes: x (N, C, H, W) -> the same"""
 
     dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """As BatchNorm1d.  Shapes: x (N, C, D, H, W) -> the same"""
+    """BatchNorm1d for volumes.  Shapes: x (N, C, D, H, W) -> the same"""
 
     dims = (5,)
 
@@ -185,9 +187,9 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """As BatchNorm1d, with the statistics of each sample by itself, in training and evaluation.
+    """BatchNorm1d with separate statistics for each sample, in training and in evaluation.
 
-    Args:    as torch.nn.InstanceNorm1d; with track_running_stats evaluation takes the running statistics
+    Args:    as torch.nn.InstanceNorm1d; with track_running_stats, evaluation uses the running statistics
     Shapes:  x (N, C, L) or (C, L) -> the same
     Source:  Ulyanov et al. 2016, arXiv:1607.08022
     """
@@ -196,19 +198,19 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """As InstanceNorm1d.  Shapes: x (N, C, H, W) or (C, H, W) -> the same"""
+    """InstanceNorm1d for images.  Shapes: x (N, C, H, W) or (C, H, W) -> the same"""
 
     dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """As InstanceNorm1d.  Shapes: x (N, C, D, H, W) or (C, D, H, W) -> the same"""
+    """InstanceNorm1d for volumes.  Shapes: x (N, C, D, H, W) or (C, D, H, W) -> the same"""
 
     dims = (4, 5)
 
 
 class GroupNorm(Module):
-    """(x - mean) / sqrt(var + eps) ⊙ weight + bias, mean and var those of a group of channels of one sample.
+    """(x - mean) / sqrt(var + eps) ⊙ weight + bias, with mean and var over a group of channels of one sample.
 
     Args:    as torch.nn.GroupNorm
     Shapes:  x (N, C, ...) -> the same;  weight, bias (C)
@@ -238,6 +240,7 @@ class GroupNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Set weights to 1 and biases to 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -254,7 +257,7 @@ class GroupNorm(Module):
 
 
 class LocalResponseNorm(Module):
-    """x / (k + alpha · mean of x² over `size` neighbouring channels)^beta.
+    """x / (k + alpha · mean of x² over `size` neighboring channels)^beta.
 
     Args:    as torch.nn.LocalResponseNorm
     Shapes:  x (N, C, ...) -> the same

@@ -1,4 +1,4 @@
-"""Modules that hold modules: in a chain, in a list, under names."""
+"""Containers of modules: Sequential, ModuleList and ModuleDict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tallow.nn.module import Module
 
 
 class _Numbered(Module):
-    """Children named "0", "1", ... and reached by index."""
+    """Base of containers whose children are named "0", "1", ... and accessed by index."""
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -43,15 +43,18 @@ class _Numbered(Module):
         self._modules = {str(i): child for i, child in enumerate(kept)}
 
     def append(self, module: Module) -> Any:
+        """Add a module at the end and return the container."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Any:
+        """Add modules at the end and return the container."""
         for module in modules:
             self.append(module)
         return self
 
     def insert(self, index: int, module: Module) -> Any:
+        """Insert a module before `index`, renumber the modules after it, and return the container."""
         children = list(self)
         children.insert(index, module)
         self._modules.clear()
@@ -59,9 +62,9 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Each module is called with the result of the one before it.
+    """Call modules in order, each with the result of the previous one.
 
-    Args:    as torch.nn.Sequential: modules, or one ordered dict of them
+    Args:    as torch.nn.Sequential: modules, or one ordered dict of modules
     """
 
     def __init__(self, *modules: Any) -> None:
@@ -79,7 +82,7 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list whose modules are part of the model. It computes nothing itself.
+    """A list of modules, registered as children. It has no forward.
 
     Args:    as torch.nn.ModuleList
     """
@@ -89,14 +92,14 @@ class ModuleList(_Numbered):
         self.extend(() if modules is None else modules)
 
     def _children_to_show(self) -> list[tuple[str, str]]:
-        """Equal neighbours as one, as in PyTorch: `(0-11): 12 x Layer(...)`."""
-        shown, start = [], 0
+        """Collapse runs of equal children, as PyTorch does: `(0-11): 12 x Layer(...)`."""
+        lines, start = [], 0
         for text, run in groupby(super()._children_to_show(), key=lambda child: child[1]):
             count = len(list(run))
-            one = (str(start), text)
-            shown.append(one if count == 1 else (f"{start}-{start + count - 1}", f"{count} x {text}"))
+            single = (str(start), text)
+            lines.append(single if count == 1 else (f"{start}-{start + count - 1}", f"{count} x {text}"))
             start += count
-        return shown
+        return lines
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
@@ -111,7 +114,7 @@ def _arguments(container: _Numbered, children: list[Module]) -> list[Any]:
 
 
 class ModuleDict(Module):
-    """A dict whose modules are part of the model. It computes nothing itself.
+    """A dict of modules, registered as children. It has no forward.
 
     Args:    as torch.nn.ModuleDict
     """
@@ -140,22 +143,28 @@ class ModuleDict(Module):
         return key in self._modules
 
     def keys(self) -> Iterable[str]:
+        """Return a view of the names."""
         return self._modules.keys()
 
     def values(self) -> Iterable[Any]:
+        """Return a view of the modules."""
         return self._modules.values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
+        """Return a view of the (name, module) pairs."""
         return self._modules.items()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add or replace modules from a mapping or from (name, module) pairs."""
         if not isinstance(modules, Mapping | Iterable):
             raise ArgumentTypeError(f"ModuleDict.update takes a mapping or pairs, not {type(modules).__name__}")
         for key, module in OrderedDict(modules).items():
             self[key] = module
 
     def pop(self, key: str) -> Any:
+        """Remove a module and return it."""
         return self._modules.pop(key)
 
     def clear(self) -> None:
+        """Remove all modules."""
         self._modules.clear()

@@ -1,4 +1,4 @@
-"""Convolutions, and their transposes.
+"""Convolutions and transposed convolutions.
 
 Letters: N batch, C input channels, O output channels.
 """
@@ -9,20 +9,20 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter, empty_parameter
 from tallow.nn.sizes import per_dim
-from tallow.tensor import Tensor
 
 Sizes = int | Sequence[int]
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """The parameters and options that a convolution and its transpose share."""
+    """Base of convolutions and transposed convolutions: their parameters and options."""
 
     dims: int
     weight: Parameter
@@ -48,7 +48,7 @@ class _ConvNd(Module):
                 "channels"
             )
         if padding_mode not in PADDING_MODES:
-            raise ArgumentError(f"{name}: padding_mode={padding_mode!r}", mend=f"use one of {PADDING_MODES}")
+            raise ArgumentError(f"{name}: padding_mode={padding_mode!r}", hint=f"use one of {PADDING_MODES}")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = per_dim(kernel_size, self.dims)
@@ -65,7 +65,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw both from U(-1/√k, 1/√k), k the inputs that reach an output, as PyTorch does."""
+        """Draw weight and bias from U(-1/√k, 1/√k), where k is the fan-in, as PyTorch does."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in = init.fan_in_and_fan_out(self.weight)[0]
@@ -73,7 +73,7 @@ class _ConvNd(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        shown = [
+        parts = [
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}",
             f"padding={self.padding}" if self.padding != (0,) * self.dims else "",
             f"dilation={self.dilation}" if self.dilation != (1,) * self.dims else "",
@@ -82,7 +82,7 @@ class _ConvNd(Module):
             "bias=False" if self.bias is None else "",
             f"padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "",
         ]
-        return ", ".join(filter(None, shown))
+        return ", ".join(filter(None, parts))
 
 
 class _Convolution(_ConvNd):
@@ -104,7 +104,7 @@ class _Convolution(_ConvNd):
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, padding_mode)
         if isinstance(padding, str) and padding not in ("same", "valid"):
-            raise ArgumentError(f"{type(self).__name__}: padding={padding!r}", mend="use sizes, 'same' or 'valid'")
+            raise ArgumentError(f"{type(self).__name__}: padding={padding!r}", hint="use sizes, 'same' or 'valid'")
         if padding == "same" and any(s != 1 for s in self.stride):
             raise ArgumentError(
                 f"{type(self).__name__}: padding='same' is not supported for strided convolutions, got {self.stride}"
@@ -115,14 +115,14 @@ class _Convolution(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Convolve with these in place of the layer's own; PyTorch's name, which subclasses of programs override."""
+        """Convolve with the given weight and bias. Named as in PyTorch, because user subclasses override it."""
         if self.padding_mode == "zeros":
             return self._convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
-        padded = F.pad(input, self._ends(), self.padding_mode)
+        padded = F.pad(input, self._pad_widths(), self.padding_mode)
         return self._convolve(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
 
-    def _ends(self) -> list[int]:
-        """What F.pad takes: both ends of each dim, the last dim first."""
+    def _pad_widths(self) -> list[int]:
+        """Return the padding in the order of F.pad: both sides of each dimension, the last dimension first."""
         if not isinstance(self.padding, str):
             return [end for size in reversed(self.padding) for end in (size, size)]
         if self.padding == "valid":
@@ -186,7 +186,7 @@ class _ConvTransposeNd(_ConvNd):
         dtype: Any = None,
     ) -> None:
         if padding_mode != "zeros":
-            raise ArgumentError(f"{type(self).__name__}: padding_mode={padding_mode!r}", mend="only 'zeros' is known")
+            raise ArgumentError(f"{type(self).__name__}: padding_mode={padding_mode!r}", hint="use 'zeros'")
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, padding_mode
         )
@@ -199,21 +199,21 @@ class _ConvTransposeNd(_ConvNd):
         )
 
     def _padding_for(self, input: Tensor, output_size: Sequence[int]) -> list[int]:
-        """The output padding that leads to this size: of several that a strided convolution makes equal, one."""
-        name, wanted, dims = type(self).__name__, tuple(output_size), self.dims
-        if len(wanted) == input.ndim:
-            wanted = wanted[-dims:]
-        if len(wanted) != dims:
+        """Return the output padding that gives this output size: a strided convolution maps several sizes to one."""
+        name, target, dims = type(self).__name__, tuple(output_size), self.dims
+        if len(target) == input.ndim:
+            target = target[-dims:]
+        if len(target) != dims:
             raise ArgumentError(f"{name}: output_size must have {dims} or {input.ndim} elements, got {output_size}")
         sizes = zip(input.shape[-dims:], self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
-        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in sizes]
-        most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
-        if not all(a <= n <= b for a, n, b in zip(least, wanted, most, strict=True)):
+        smallest = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in sizes]
+        largest = [n + s - 1 for n, s in zip(smallest, self.stride, strict=True)]
+        if not all(a <= n <= b for a, n, b in zip(smallest, target, largest, strict=True)):
             raise ArgumentError(
-                f"{name}: output size {wanted} cannot be had from input {tuple(input.shape)}; "
-                f"it can be from {least} to {most}"
+                f"{name}: output size {target} is impossible for input {tuple(input.shape)}; "
+                f"sizes from {smallest} to {largest} are possible"
             )
-        return [n - a for n, a in zip(wanted, least, strict=True)]
+        return [n - a for n, a in zip(target, smallest, strict=True)]
 
 
 class ConvTranspose1d(_ConvTransposeNd):

@@ -1,14 +1,14 @@
-"""Distances and similarities of pairs of vectors, as modules."""
+"""Distance and similarity of pairs of vectors, as modules."""
 
 from __future__ import annotations
 
+from tallow.core.tensor import Tensor
 from tallow.nn import functional as F
 from tallow.nn.module import Module
-from tallow.tensor import Tensor
 
 
 class PairwiseDistance(Module):
-    """The p-norm of x1 - x2 + eps over the last dim.  Shapes: x1, x2 (N, D) or (D) -> (N) or ()"""
+    """The p-norm of x1 - x2 + eps over the last dimension.  Shapes: x1, x2 (N, D) or (D) -> (N) or ()"""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """x1 · x2 / (|x1| |x2|) along `dim`, the product of norms at least eps²."""
+    """x1 · x2 / (|x1| |x2|) along `dim`; the product of the norms is at least eps²."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()

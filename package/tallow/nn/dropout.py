@@ -1,18 +1,20 @@
-"""Layers that drop elements, or whole channels, at random while training; otherwise they are the identity."""
+"""Dropout of elements or whole channels in training; the identity in evaluation."""
 
 from __future__ import annotations
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn.module import Module
-from tallow.tensor import Tensor
 
 
 class _DropoutNd(Module):
+    """Base of dropout layers: the probability and `inplace`."""
+
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
-            raise ArgumentError(f"p={p}", mend="pass a probability between 0 and 1")
+            raise ArgumentError(f"p={p}", hint="pass a probability between 0 and 1")
         self.p = p
         self.inplace = inplace
 
@@ -21,7 +23,7 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """While training, zero each element with probability p and divide the others by 1 - p; otherwise the identity.
+    """In training, zero each element with probability p and divide the others by 1 - p; else the identity.
 
     Args:    as torch.nn.Dropout
     Source:  Hinton et al. 2012, arXiv:1207.0580
@@ -32,28 +34,28 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """As Dropout, by whole channels.  Shapes: (N, C, L) or (C, L) -> the same"""
+    """Dropout of whole channels.  Shapes: (N, C, L) or (C, L) -> the same"""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
-    """As Dropout, by whole channels.  Shapes: (N, C, H, W) -> the same; (N, C, L) is taken as in PyTorch"""
+    """Dropout of whole channels.  Shapes: (N, C, H, W) -> the same; (N, C, L) is accepted as in PyTorch"""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
-    """As Dropout, by whole channels.  Shapes: (N, C, D, H, W) or (C, D, H, W) -> the same"""
+    """Dropout of whole channels.  Shapes: (N, C, D, H, W) or (C, D, H, W) -> the same"""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
-    """Set elements to SELU's lowest value, and scale and shift all so that mean 0 and variance 1 stay.
+    """Set elements to SELU's lowest value, then scale and shift to preserve mean 0 and variance 1.
 
     Args:    as torch.nn.AlphaDropout, which does not use `inplace` either
     Source:  Klambauer et al. 2017, arXiv:1706.02515, section 3
@@ -64,7 +66,7 @@ class AlphaDropout(_DropoutNd):
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """As AlphaDropout, by whole channels.  Shapes: (N, C, ...) -> the same"""
+    """AlphaDropout of whole channels.  Shapes: (N, C, ...) -> the same"""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -1,21 +1,21 @@
-"""Layers that look up vectors by index."""
+"""Embedding layers: look up vectors by index."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tallow.autograd import no_grad
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
+from tallow.functions.embedding import refuse_sparse
 from tallow.nn import functional as F
 from tallow.nn import init
-from tallow.nn.functional.embedding import refuse_sparse
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter, empty_parameter
-from tallow.tensor import Tensor
 
 
-class _Table(Module):
-    """The vectors, and how they are kept."""
+class _EmbeddingTable(Module):
+    """Base of embedding layers: the table of vectors and its options."""
 
     weight: Parameter
 
@@ -36,7 +36,7 @@ class _Table(Module):
         super().__init__()
         refuse_sparse(type(self).__name__, sparse)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ArgumentError(f"padding_idx={padding_idx} lies outside the {num_embeddings} embeddings")
+            raise ArgumentError(f"padding_idx={padding_idx} is out of range for {num_embeddings} embeddings")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
@@ -49,25 +49,25 @@ class _Table(Module):
             self.weight.requires_grad_(not freeze)
             self.reset_parameters()
         elif tuple(weight.shape) != (num_embeddings, embedding_dim):
-            raise ShapeError(f"weight {tuple(weight.shape)} should be {(num_embeddings, embedding_dim)}")
+            raise ShapeError(f"weight has shape {tuple(weight.shape)}, expected {(num_embeddings, embedding_dim)}")
         else:
             self.weight = Parameter(weight, requires_grad=not freeze)
 
     def reset_parameters(self) -> None:
-        """Draw from N(0, 1), and set the padding row to zero."""
+        """Draw from N(0, 1) and set the padding row to zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None and self.weight.device.type != "meta":
             with no_grad():
                 self.weight[self.padding_idx] = 0.0
 
 
-class Embedding(_Table):
+class Embedding(_EmbeddingTable):
     """A table of vectors, looked up by index.
 
     Args:
-        padding_idx: a row that starts as zero and gets no gradient.
-        max_norm: rows that are looked up are first scaled down to this norm, in place.
-        scale_grad_by_freq: divide a row's gradient by how often it was looked up.
+        padding_idx: a row that starts at zero and gets no gradient.
+        max_norm: scale the rows of a lookup down to this norm first, in place.
+        scale_grad_by_freq: divide the gradient of a row by its count in the batch.
 
     Shapes:  input (*) of integers -> (*, embedding_dim);  weight (num_embeddings, embedding_dim)
     Raises:  UnsupportedError for sparse=True: gradients are dense
@@ -103,7 +103,7 @@ class Embedding(_Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A table of given vectors, sharing their memory; it does not learn unless freeze=False.
+        """Create an embedding that shares memory with `embeddings`; it is trained only with freeze=False.
 
         Shapes:  embeddings (num_embeddings, embedding_dim)
         """
@@ -113,7 +113,7 @@ class Embedding(_Table):
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.embedding(  # type: ignore[operator]  # mypy sees the module
+        return F.embedding(
             input,
             self.weight,
             self.padding_idx,
@@ -124,22 +124,22 @@ class Embedding(_Table):
         )
 
     def extra_repr(self) -> str:
-        shown = [
+        parts = [
             f"{self.num_embeddings}, {self.embedding_dim}",
             f"padding_idx={self.padding_idx}" if self.padding_idx is not None else "",
             f"max_norm={self.max_norm}" if self.max_norm is not None else "",
             f"norm_type={self.norm_type}" if self.norm_type != 2 else "",
             f"scale_grad_by_freq={self.scale_grad_by_freq}" if self.scale_grad_by_freq else "",
         ]
-        return ", ".join(filter(None, shown))
+        return ", ".join(filter(None, parts))
 
 
-class EmbeddingBag(_Table):
-    """The sum, mean or largest of the vectors of a bag of indices, without a tensor of them all.
+class EmbeddingBag(_EmbeddingTable):
+    """The sum, mean or maximum of the embeddings in each bag of indices, without materializing the embeddings.
 
-    Args:    as torch.nn.EmbeddingBag; mode: "sum", "mean" or "max"; otherwise as Embedding. Indices equal to
-             padding_idx are not part of their bag.
-    Shapes:  input (B, N), a bag each row; or (N) with offsets (B), where bags start -> (B, embedding_dim);
+    Args:    as torch.nn.EmbeddingBag; mode: "sum", "mean" or "max"; the rest as Embedding. Indices equal to
+             padding_idx are ignored.
+    Shapes:  input (B, N), one bag per row; or (N) with offsets (B), the start of each bag -> (B, embedding_dim);
              per_sample_weights as input, for mode "sum"
     """
 
@@ -178,7 +178,7 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """Bags of given vectors, sharing their memory; they do not learn unless freeze=False."""
+        """Create an embedding bag that shares memory with `embeddings`; it is trained only with freeze=False."""
         bag = cls(
             *_size_of(embeddings), max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
             include_last_offset, padding_idx,
@@ -202,7 +202,7 @@ class EmbeddingBag(_Table):
         )
 
     def extra_repr(self) -> str:
-        shown = [
+        parts = [
             f"{self.num_embeddings}, {self.embedding_dim}",
             f"max_norm={self.max_norm}" if self.max_norm is not None else "",
             f"norm_type={self.norm_type}" if self.norm_type != 2 else "",
@@ -210,7 +210,7 @@ class EmbeddingBag(_Table):
             f"mode={self.mode!r}",
             f"padding_idx={self.padding_idx}" if self.padding_idx is not None else "",
         ]
-        return ", ".join(filter(None, shown))
+        return ", ".join(filter(None, parts))
 
 
 def _size_of(embeddings: Tensor) -> tuple[int, int]:

@@ -1,13 +1,14 @@
-"""Layers that learn the size of their input from the first one: PyTorch's Lazy modules.
+"""Lazy modules: layers that infer the size of their input from the first input, as in PyTorch.
 
-Until then their parameters are `UninitializedParameter`s; with the first input they are made and drawn, and the layer
-becomes an ordinary one, `LazyLinear` a `Linear`.
+Before the first input, their parameters are `UninitializedParameter`s. The first input allocates and initializes them,
+and the layer changes its class to the ordinary one: a `LazyLinear` becomes a `Linear`.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn.channel_normalization import (
     BatchNorm1d,
@@ -32,26 +33,26 @@ from tallow.nn.convolution import (
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.parameter import UninitializedBuffer, UninitializedParameter
-from tallow.tensor import Tensor
 
 UNINITIALIZED = (UninitializedParameter, UninitializedBuffer)
 
 
 class _Lazy(Module):
-    """What lazy layers share. A class stands before the ordinary one among the bases, and names it."""
+    """Mixin of lazy layers. It precedes the ordinary class in the bases, and `cls_to_become` is that class."""
 
     cls_to_become: ClassVar[type[Module]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._initialize_hook = self.register_forward_pre_hook(_initialize)
-        self._load_hook = self._register_load_state_dict_pre_hook(_make_room, with_module=True)
+        self._load_hook = self._register_load_state_dict_pre_hook(_allocate, with_module=True)
 
     def has_uninitialized_params(self) -> bool:
+        """Return whether any parameter or buffer has no shape yet."""
         return any(isinstance(t, UNINITIALIZED) for _, t in self._own_state())
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Make the parameters for such an input, and draw their first values; those that are there stay."""
+        """Allocate and initialize the parameters for an input of this shape; loaded parameters keep their values."""
         raise NotImplementedError(f"{type(self).__name__} has no initialize_parameters")
 
     def reset_parameters(self) -> None:
@@ -71,8 +72,8 @@ def _initialize(module: _Lazy, args: tuple[Any, ...]) -> None:
     module.__class__ = module.cls_to_become  # type: ignore[assignment]
 
 
-def _make_room(module: _Lazy, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-    """Before a state dict is loaded: make what it has values for."""
+def _allocate(module: _Lazy, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+    """Allocate the parameters that a state dict has values for, before it is loaded."""
     for name, tensor in module._own_state():
         value = state_dict.get(prefix + name)
         if isinstance(tensor, UNINITIALIZED) and isinstance(value, Tensor) and not isinstance(value, UNINITIALIZED):
@@ -80,7 +81,7 @@ def _make_room(module: _Lazy, state_dict: dict[str, Any], prefix: str, *args: An
 
 
 class LazyLinear(_Lazy, Linear):
-    """Linear, with in_features from the first input.
+    """Linear with in_features inferred from the first input.
 
     Args:    as torch.nn.LazyLinear
     """
@@ -105,7 +106,7 @@ class LazyLinear(_Lazy, Linear):
 class _LazyConv(_Lazy, _ConvNd):
     transposed = False
 
-    def _make_later(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _set_uninitialized(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         if out_channels % self.groups:
             raise ArgumentError(f"{type(self).__name__}: groups={self.groups} must divide {out_channels} channels")
         self.out_channels = out_channels
@@ -145,7 +146,7 @@ class _LazyConvolution(_LazyConv):
         dtype: Any = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
-        self._make_later(out_channels, bias, device, dtype)
+        self._set_uninitialized(out_channels, bias, device, dtype)
 
 
 class _LazyTransposedConvolution(_LazyConv):
@@ -166,7 +167,7 @@ class _LazyTransposedConvolution(_LazyConv):
         dtype: Any = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
-        self._make_later(out_channels, bias, device, dtype)
+        self._set_uninitialized(out_channels, bias, device, dtype)
 
 
 class _LazyNorm(_Lazy, _NormBase):
@@ -182,12 +183,12 @@ class _LazyNorm(_Lazy, _NormBase):
         bias: bool = True,
     ) -> None:
         super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-        later = {"device": device, "dtype": dtype}
+        options = {"device": device, "dtype": dtype}
         if affine:
-            self.weight = UninitializedParameter(**later)
-            self.bias = UninitializedParameter(**later) if bias else None
+            self.weight = UninitializedParameter(**options)
+            self.bias = UninitializedParameter(**options) if bias else None
         if track_running_stats:
-            self.running_mean, self.running_var = UninitializedBuffer(**later), UninitializedBuffer(**later)
+            self.running_mean, self.running_var = UninitializedBuffer(**options), UninitializedBuffer(**options)
 
     def initialize_parameters(self, input: Tensor) -> None:
         self._check_dims(input)
@@ -201,72 +202,72 @@ class _LazyNorm(_Lazy, _NormBase):
 
 
 class LazyConv1d(_LazyConvolution, Conv1d):
-    """Conv1d, with in_channels from the first input."""
+    """Conv1d with in_channels inferred from the first input."""
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConvolution, Conv2d):
-    """Conv2d, with in_channels from the first input."""
+    """Conv2d with in_channels inferred from the first input."""
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConvolution, Conv3d):
-    """Conv3d, with in_channels from the first input."""
+    """Conv3d with in_channels inferred from the first input."""
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyTransposedConvolution, ConvTranspose1d):
-    """ConvTranspose1d, with in_channels from the first input."""
+    """ConvTranspose1d with in_channels inferred from the first input."""
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyTransposedConvolution, ConvTranspose2d):
-    """ConvTranspose2d, with in_channels from the first input."""
+    """ConvTranspose2d with in_channels inferred from the first input."""
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyTransposedConvolution, ConvTranspose3d):
-    """ConvTranspose3d, with in_channels from the first input."""
+    """ConvTranspose3d with in_channels inferred from the first input."""
 
     cls_to_become = ConvTranspose3d
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """BatchNorm1d, with num_features from the first input."""
+    """BatchNorm1d with num_features inferred from the first input."""
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """BatchNorm2d, with num_features from the first input."""
+    """BatchNorm2d with num_features inferred from the first input."""
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """BatchNorm3d, with num_features from the first input."""
+    """BatchNorm3d with num_features inferred from the first input."""
 
     cls_to_become = BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """InstanceNorm1d, with num_features from the first input."""
+    """InstanceNorm1d with num_features inferred from the first input."""
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """InstanceNorm2d, with num_features from the first input."""
+    """InstanceNorm2d with num_features inferred from the first input."""
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """InstanceNorm3d, with num_features from the first input."""
+    """InstanceNorm3d with num_features inferred from the first input."""
 
     cls_to_become = InstanceNorm3d

@@ -1,21 +1,21 @@
-"""Layers that multiply by a matrix."""
+"""Linear layers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
 from tallow.nn.parameter import empty_parameter
-from tallow.tensor import Tensor
 
 
 class Identity(Module):
-    """Returns its argument, whatever it was made with.
+    """Return the input unchanged.
 
-    Args:    as torch.nn.Identity
+    Args:    as torch.nn.Identity: any, all ignored
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -26,7 +26,7 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """An affine map of the last axis.
+    """An affine map of the last dimension.
 
     y = x · weightᵀ + bias
 
@@ -46,7 +46,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw both from U(-1/√in_features, 1/√in_features), as PyTorch does."""
+        """Draw weight and bias from U(-1/√in_features, 1/√in_features), as PyTorch does."""
         bound = self.in_features**-0.5 if self.in_features else 0.0
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -60,11 +60,11 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """Linear, under the name that PyTorch's MultiheadAttention shows for its output projection."""
+    """Linear, under the name that PyTorch's MultiheadAttention prints for its output projection."""
 
 
 class Bilinear(Module):
-    """A bilinear map of the last axes of two inputs.
+    """A bilinear map of the last dimensions of two inputs.
 
     y[o] = x1ᵀ · weight[o] · x2 + bias[o]
 
@@ -93,7 +93,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw both from U(-1/√in1_features, 1/√in1_features), as PyTorch does."""
+        """Draw weight and bias from U(-1/√in1_features, 1/√in1_features), as PyTorch does."""
         bound = self.in1_features**-0.5
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

@@ -1,31 +1,35 @@
-"""Losses as modules: they keep the options and call the function of the same name.
+"""Losses as modules: each stores its options and calls the function of the same name.
 
-All take `reduction`: "none" for one loss an element or sample, "sum", or "mean". `size_average` and `reduce` are what
-PyTorch had before it; if given, they decide. Weights are buffers, so that they move with the module and are in its
-`state_dict`, as in PyTorch.
+All take `reduction`: "none" for one loss per element or sample, "sum", or "mean". `size_average` and `reduce` are its
+deprecated forms in PyTorch, and override it if given. Weights are buffers, so they move with the module and are part of
+its `state_dict`, as in PyTorch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.functions.loss import reduction_of
 from tallow.nn import functional as F
 from tallow.nn.distance import PairwiseDistance
-from tallow.nn.functional.loss import reduction_of
 from tallow.nn.module import Module
-from tallow.tensor import Tensor
 
 Flag = bool | None
 
 
 class _Loss(Module):
+    """Base of losses: the reduction."""
+
     def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = reduction_of(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):
+    """Base of losses with a weight per class or element."""
+
     weight: Tensor | None
 
     def __init__(
@@ -53,7 +57,7 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """d² / (2 beta) where d = |input - target| is below beta, elsewhere d - beta / 2."""
+    """d² / (2 beta) where d = |input - target| < beta, elsewhere d - beta / 2."""
 
     def __init__(
         self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean", beta: float = 1.0
@@ -66,7 +70,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """d² / 2 where d = |input - target| is below delta, elsewhere delta · (d - delta / 2)."""
+    """d² / 2 where d = |input - target| < delta, elsewhere delta · (d - delta / 2)."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         if not isinstance(delta, int | float):
@@ -82,10 +86,11 @@ class HuberLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """-ln softmax(input) at the class `target`, or against the probabilities `target`.
+    """-ln softmax(input) at the class `target`, or averaged over the class probabilities `target`.
 
-    Args:    as torch.nn.CrossEntropyLoss; weight: one for each class
-    Shapes:  input (C), (N, C) or (N, C, ...); target the same without C, integers; or as input, probabilities
+    Args:    as torch.nn.CrossEntropyLoss; weight (C)
+    Shapes:  input (C), (N, C) or (N, C, ...); target of classes: integers, input's shape without C; target of
+             probabilities: input's shape
     """
 
     def __init__(
@@ -113,7 +118,7 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """-input at the class `target`; the input holds logarithms of probabilities.  Shapes: as CrossEntropyLoss"""
+    """-input at the class `target`; the input holds log-probabilities.  Shapes: as CrossEntropyLoss"""
 
     def __init__(
         self,
@@ -131,7 +136,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """-(target · ln input + (1 - target) · ln(1 - input)); both hold probabilities."""
+    """-(target · ln input + (1 - target) · ln(1 - input)) of probabilities."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
@@ -140,7 +145,7 @@ class BCELoss(_WeightedLoss):
 class BCEWithLogitsLoss(_WeightedLoss):
     """BCELoss of sigmoid(input), computed without overflow.
 
-    Args:    pos_weight: what the term of `target` is multiplied by
+    Args:    pos_weight: factor of the `target` term, the weight of positive examples
     """
 
     pos_weight: Tensor | None
@@ -163,7 +168,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """target · (ln target - input); the input holds logarithms, the target does if `log_target`."""
+    """target · (ln target - input); the input holds log-probabilities, and so does the target if `log_target`."""
 
     def __init__(
         self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean", log_target: bool = False
@@ -202,7 +207,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """(ln var + (input - target)² / var) / 2, var at least eps.
+    """(ln var + (input - target)² / var) / 2, with var clamped to at least eps.
 
     Args:    full: add ln(2 π) / 2
     """
@@ -217,10 +222,11 @@ class GaussianNLLLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """-ln of the probability of all alignments of `targets` with `log_probs`.
+    """Negative log-likelihood of `targets`, summed over their alignments with `log_probs`.
 
-    Args:    blank: the class that stands for no label; zero_infinity: 0 where no alignment exists
-    Shapes:  log_probs (T, N, C) or (T, C), targets (N, S) or all in one row, input_lengths (N), target_lengths (N)
+    Args:    blank: index of the blank class; zero_infinity: return 0 where no alignment exists
+    Shapes:  log_probs (T, N, C) or (T, C), targets (N, S) or concatenated in one dimension, input_lengths (N),
+             target_lengths (N)
     Source:  Graves et al. 2006, "Connectionist Temporal Classification"
     """
 
@@ -245,7 +251,7 @@ class CTCLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """ln(1 + exp(-target · input)), the target 1 or -1."""
+    """ln(1 + exp(-target · input)), with targets of 1 or -1."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -278,7 +284,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """max(0, margin - target · (input1 - input2)), the target 1 or -1."""
+    """max(0, margin - target · (input1 - input2)), with targets of 1 or -1."""
 
     def __init__(
         self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
@@ -291,7 +297,7 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Σ max(0, margin - input[target] + input[i])^p / C, over the classes i other than the target."""
+    """Σ max(0, margin - input[target] + input[i])^p / C over the classes i ≠ target."""
 
     def __init__(
         self,
@@ -306,7 +312,7 @@ class MultiMarginLoss(_WeightedLoss):
         if p not in (1, 2):
             raise ArgumentError(f"MultiMarginLoss: p must be 1 or 2, not {p}")
         if weight is not None and weight.ndim != 1:
-            raise ArgumentError(f"MultiMarginLoss: expected one weight for each class, got {tuple(weight.shape)}")
+            raise ArgumentError(f"MultiMarginLoss: expected a weight of shape (C), got {tuple(weight.shape)}")
         self.p = p
         self.margin = margin
 
@@ -317,9 +323,9 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Σ max(0, 1 - input[j] + input[i]) / C, over the target classes j and the others i.
+    """Σ max(0, 1 - input[j] + input[i]) / C over the target classes j and the other classes i.
 
-    Shapes:  input (N, C) or (C); target the same: classes, up to the first -1
+    Shapes:  input (N, C) or (C); target the same: class indices, of which those after the first -1 are ignored
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -327,16 +333,16 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of BCEWithLogitsLoss.  Shapes: input, target (N, C)"""
+    """BCEWithLogitsLoss averaged over classes.  Shapes: input, target (N, C)"""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm distance.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm distance.
 
-    Args:    swap: take d(positive, negative) for the negative distance where it is less
+    Args:    swap: use d(positive, negative) as the negative distance where it is smaller
     """
 
     def __init__(
@@ -370,7 +376,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """As TripletMarginLoss, with a distance of your own; PairwiseDistance if it is None."""
+    """TripletMarginLoss with a custom distance function; None means PairwiseDistance."""
 
     def __init__(
         self,

@@ -6,21 +6,34 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tallow import devices, dtypes
+from tallow.core.tensor import RemovableHandle, Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, MissingNameError
-from tallow.layout import CHANNELS_LAST_NDIM, memory_format, preserve_format
 from tallow.nn.backward_hooks import BackwardHooks
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from tallow.nn.stateful import Hooks, Stateful
-from tallow.tensor import RemovableHandle, Tensor, wrap
+from tallow.ops.memory_format import CHANNELS_LAST_NDIM, memory_format, preserve_format
 
 M = TypeVar("M", bound="Module")
 
 
-class Module(Stateful):
-    """A layer or a model: parameters, buffers and other modules under names, and a `forward`.
+class Structure:
+    """A count of changes to the attributes, parameters, children and hooks of all modules.
 
-    What is assigned to an attribute is filed by its kind, so that `parameters`, `state_dict`, `to` and `train` reach it
-    at any depth. A subclass calls `super().__init__()` before it assigns.
+    As long as it stays the same, whatever was derived from the structure of a module still fits it. Writes into
+    tensors, and new arrays in them, do not count.
+    """
+
+    changes = 0
+
+
+STRUCTURE = Structure()
+
+
+class Module(Stateful):
+    """Base of layers and models: named parameters, buffers and submodules, and a `forward`.
+
+    Assigning a parameter, buffer or module to an attribute registers it, so that `parameters`, `state_dict`, `to` and
+    `train` reach it at any depth. A subclass calls `super().__init__()` before the first assignment.
 
     Args:    as torch.nn.Module
     Example:
@@ -45,7 +58,7 @@ class Module(Stateful):
     _backward_hooks: Hooks = {}  # noqa: RUF012
 
     def __init__(self) -> None:
-        self.__dict__.update(  # __setattr__ needs these to be there
+        self.__dict__.update(  # bypasses __setattr__, which reads these
             training=True,
             _parameters={},
             _buffers={},
@@ -57,6 +70,7 @@ class Module(Stateful):
         )
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result of a call; every subclass that is called defines it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward; define it, or call one of its children")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -75,25 +89,26 @@ class Module(Stateful):
             args = gates.before(args)
         result = self.forward(*args, **kwargs)
         for key, hook in list(self._forward_hooks.items()):
-            seen = (args, kwargs) if key in self._hooks_with_kwargs else (args,)
-            changed = hook(self, *seen, result)
+            inputs = (args, kwargs) if key in self._hooks_with_kwargs else (args,)
+            changed = hook(self, *inputs, result)
             result = result if changed is None else changed
         return result if gates is None else gates.after(result)
 
     # ---------------------------------------------------------------------------------------------------- attributes
 
     def __setattr__(self, name: str, value: Any) -> None:
+        STRUCTURE.changes += 1
         if "_modules" not in self.__dict__:
             if isinstance(value, Parameter | Buffer | Module):
                 where = f"{type(self).__name__}.{name}"
                 raise ArgumentError(
-                    f"{where} was assigned before Module.__init__", mend="call super().__init__() first"
+                    f"{where} was assigned before Module.__init__", hint="call super().__init__() first"
                 )
             object.__setattr__(self, name, value)
         elif isinstance(value, Parameter):
-            self._file(self._parameters, name, value)
+            self._register(self._parameters, name, value)
         elif isinstance(value, Module):
-            self._file(self._modules, name, value)
+            self._register(self._modules, name, value)
         elif isinstance(value, Buffer):
             self.register_buffer(name, value, persistent=value.persistent)
         elif name in self._parameters:
@@ -107,29 +122,32 @@ class Module(Stateful):
         else:
             object.__setattr__(self, name, value)
 
-    def _file(self, kind: dict[str, Any], name: str, value: Any) -> None:
+    def _register(self, registry: dict[str, Any], name: str, value: Any) -> None:
+        """Store a value in one of the registries, and remove whatever had the name in the others."""
+        STRUCTURE.changes += 1
         for other in (self._parameters, self._buffers, self._modules, self.__dict__):
-            if other is not kind:
+            if other is not registry:
                 other.pop(name, None)
-        kind[name] = value
+        registry[name] = value
 
-    def _reassign(self, kind: dict[str, Any], name: str, value: Any, expected: str) -> None:
+    def _reassign(self, registry: dict[str, Any], name: str, value: Any, expected: str) -> None:
         if value is not None:
             what = f"cannot assign {type(value).__name__} as {name!r}; expected {expected} or None"
-            raise ArgumentTypeError(what, mend=f"del self.{name} first")
-        kind[name] = None
+            raise ArgumentTypeError(what, hint=f"del self.{name} first")
+        registry[name] = None
 
     def __getattr__(self, name: str) -> Any:
         for kind in ("_parameters", "_modules", "_buffers"):
-            found = self.__dict__.get(kind, ())
-            if name in found:
-                return found[name]
+            registry = self.__dict__.get(kind, ())
+            if name in registry:
+                return registry[name]
         raise MissingNameError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        for kind in (self._parameters, self._modules, self._buffers):
-            if name in kind:
-                del kind[name]
+        STRUCTURE.changes += 1
+        for registry in (self._parameters, self._modules, self._buffers):
+            if name in registry:
+                del registry[name]
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
@@ -138,39 +156,54 @@ class Module(Stateful):
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under a name; None reserves the name.
+
+        Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
+        """
         self._check_name(name)
         if not isinstance(param, Parameter | None):
             raise ArgumentTypeError(f"register_parameter {name!r}: {type(param).__name__} is not a Parameter or None")
-        self._file(self._parameters, name, param)
+        self._register(self._parameters, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a buffer under a name: a tensor that is part of the state but not trained. None reserves the name.
+
+        Args:    persistent: include it in `state_dict`
+        Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
+        """
         self._check_name(name)
         if not isinstance(tensor, Tensor | None):
             raise ArgumentTypeError(f"register_buffer {name!r}: {type(tensor).__name__} is not a Tensor or None")
-        self._file(self._buffers, name, tensor)
+        self._register(self._buffers, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule under a name; None reserves the name.
+
+        Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
+        """
         self._check_name(name)
         if not isinstance(module, Module | None):
             raise ArgumentTypeError(f"register_module {name!r}: {type(module).__name__} is not a Module or None")
-        self._file(self._modules, name, module)
+        self._register(self._modules, name, module)
 
     add_module = register_module
 
     def _check_name(self, name: str) -> None:
         if not isinstance(name, str) or not name or "." in name:
-            raise ArgumentError(f"{name!r} cannot name a part of a module", mend="use a string without a dot")
+            raise ArgumentError(f"invalid name {name!r} for a part of a module", hint="use a string without a dot")
         if hasattr(type(self), name) or (name in self.__dict__):
-            raise ArgumentError(f"{type(self).__name__} has an attribute {name!r} already", mend="choose another name")
+            raise ArgumentError(f"{type(self).__name__} already has an attribute {name!r}", hint="choose another name")
 
     # ------------------------------------------------------------------------------------------------------ traversal
 
     def children(self) -> Iterator[Module]:
+        """Iterate over the direct submodules, each once."""
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Iterate over (name, module) of the direct submodules, each once."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -178,13 +211,14 @@ class Module(Stateful):
                 yield name, module
 
     def modules(self) -> Iterator[Module]:
+        """Iterate over this module and all modules below it, each once, parents first."""
         for _, module in self.named_modules():
             yield module
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, each once, parents first."""
+        """Iterate over (path, module) of this module and all below it, parents first; each once by default."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -196,21 +230,25 @@ class Module(Stateful):
                 yield from module.named_modules(memo, _join(prefix, name), remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Iterate over the parameters, each once; with recurse=False over this module's own."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
+        """Iterate over (dotted name, parameter); each parameter once by default."""
         yield from self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Iterate over the buffers, each once; with recurse=False over this module's own."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
+        """Iterate over (dotted name, buffer); each buffer once by default."""
         yield from self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def _named_members(
@@ -225,58 +263,61 @@ class Module(Stateful):
                     yield _join(path, name), member
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a dotted path; "" is this one.
+        """Return the module at a dotted path; "" is this module.
 
-        Raises:  MissingNameError when a name on the way is absent, or no module
+        Raises:  MissingNameError if a name on the path is missing or not a module
         """
         module = self
         for name in target.split(".") if target else ():
-            found = module._modules.get(name)
-            if found is None:
-                raise MissingNameError(f"{type(module).__name__} has no submodule {name!r}, asked for as {target!r}")
-            module = found
+            child = module._modules.get(name)
+            if child is None:
+                raise MissingNameError(f"{type(module).__name__} has no submodule {name!r} (of path {target!r})")
+            module = child
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a dotted path, in the place of the one there; with `strict` there has to be one.
+        """Set or replace the module at a dotted path; with `strict`, only replace.
 
-        Raises:  ArgumentError for "", MissingNameError when the path leads nowhere
+        Raises:  ArgumentError for ""; MissingNameError if the parent, or with `strict` the module, does not exist
         """
         path, _, name = target.rpartition(".")
         if not name:
-            raise ArgumentError("set_submodule: the path is empty", mend="name a child, such as 'encoder.layers.0'")
+            raise ArgumentError("set_submodule: the path is empty", hint="name a child, such as 'encoder.layers.0'")
         if strict:
             self.get_submodule(target)
         setattr(self.get_submodule(path), name, module)
 
     def get_parameter(self, target: str) -> Parameter:
+        """Return the parameter at a dotted path.  Raises: MissingNameError"""
         return self._get_member("_parameters", target)
 
     def get_buffer(self, target: str) -> Tensor:
+        """Return the buffer at a dotted path.  Raises: MissingNameError"""
         return self._get_member("_buffers", target)
 
     def _get_member(self, kind: str, target: str) -> Any:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
         if getattr(owner, kind).get(name) is None:
-            where = f"{type(owner).__name__} has no {name!r} among its {kind[1:]}"
-            raise MissingNameError(f"{where}, asked for as {target!r}")
+            raise MissingNameError(f"{type(owner).__name__} has no {name!r} among its {kind[1:]} (path {target!r})")
         return getattr(owner, kind)[name]
 
     # ---------------------------------------------------------------------------------------------------------- modes
 
     def train(self: M, mode: bool = True) -> M:
+        """Set training mode on this module and all below it, and return it."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self: M) -> M:
+        """Set evaluation mode on this module and all below it, and return it."""
         return self.train(False)
 
     def forward_t(self, input: Any, train: bool) -> Any:
-        """Call this module in training or evaluation mode, whatever mode each part is in; they have that again after.
+        """Call this module in training or evaluation mode, then restore the mode of every submodule.
 
-        Source: candle's `ModuleT::forward_t`, which modules have there in place of a mode.
+        Source: candle's `ModuleT::forward_t`, which replaces the mode there.
         """
         modes = [(module, module.training) for module in self.modules()]
         self.train(train)
@@ -287,11 +328,13 @@ class Module(Stateful):
                 module.training = mode
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Set `requires_grad` of every parameter, and return the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
         for parameter in self.parameters():
             if set_to_none:
                 parameter.grad = None
@@ -301,14 +344,14 @@ class Module(Stateful):
     # ----------------------------------------------------------------------------------------------------- conversion
 
     def apply(self: M, fn: Callable[[Module], Any]) -> M:
-        """Call `fn` with every module below, children first, and at last with this one."""
+        """Call `fn` on every module below this one, children first, then on this one, and return it."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
     def _apply(self: M, fn: Callable[[Tensor], Tensor]) -> M:
-        """Replace the array of every parameter, its gradient, and every buffer; the objects stay the same."""
+        """Replace the arrays of all parameters, gradients and buffers; the tensor objects stay the same."""
         for tensor in (*self.parameters(), *self.buffers()):
             if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
                 continue
@@ -327,35 +370,37 @@ class Module(Stateful):
     ) -> M:
         """Move to a device and convert to a floating dtype, in place: `to("cuda")`, `to(tl.float16)`, `to(tensor)`.
 
-        Integer and boolean tensors move, but keep their dtype. With `memory_format` the tensors with as many dims as it
-        is for are laid out so.
+        Integer and boolean tensors move but keep their dtype. `memory_format` applies to tensors of the number of
+        dimensions that it is defined for.
         """
         for arg in args:
             if isinstance(arg, Tensor):
                 device, dtype = arg.device, arg.dtype
             elif isinstance(arg, dtypes.dtype):
                 dtype = arg
-            elif not isinstance(arg, bool):  # non_blocking, which changes no result
+            elif not isinstance(arg, bool):  # a bool is non_blocking, which does not affect the result
                 device = device if arg is None else arg
         if dtype is not None and not dtype.is_floating_point:
-            raise ArgumentTypeError(f"Module.to: {dtype} is no floating-point dtype", mend="convert single tensors")
+            raise ArgumentTypeError(
+                f"Module.to: {dtype} is not a floating-point dtype", hint="convert single tensors instead"
+            )
         target = None if device is None else devices.device(device)
 
         def convert(tensor: Tensor) -> Tensor:
             array = tensor.array if target is None else devices.move(tensor.array, target)
-            made = wrap(dtypes.cast(array, dtype) if dtype is not None and tensor.is_floating_point() else array)
+            result = wrap(dtypes.cast(array, dtype) if dtype is not None and tensor.is_floating_point() else array)
             if memory_format in (None, preserve_format):
-                return made
-            ordered = CHANNELS_LAST_NDIM.get(memory_format, made.ndim) == made.ndim
-            return made.contiguous(memory_format) if ordered else made
+                return result
+            applies = CHANNELS_LAST_NDIM.get(memory_format, result.ndim) == result.ndim
+            return result.contiguous(memory_format) if applies else result
 
         for tensor in (*self.parameters(), *self.buffers()):
             if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
-                tensor.becomes(target, dtype)
+                tensor.set_target(target, dtype)
         return self._apply(convert)
 
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
-        """Move to a device without the values: what the tensors hold there is undefined."""
+        """Move to a device without copying values: the tensors are uninitialized there."""
         target = devices.device(device)
         tensors = (*self.parameters(recurse), *self.buffers(recurse))
         for tensor in tensors:
@@ -363,27 +408,34 @@ class Module(Stateful):
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing: operations are computed as they come."""
+        """Do nothing: tallow runs eagerly. Accepts the arguments of torch.nn.Module.compile."""
 
     def type(self: M, dst_type: dtypes.dtype) -> M:
+        """Convert parameters and buffers to a floating dtype, in place."""
         return self.to(dst_type)
 
     def float(self: M) -> M:
+        """Convert to float32, in place."""
         return self.to(dtypes.float32)
 
     def double(self: M) -> M:
+        """Convert to float64, in place."""
         return self.to(dtypes.float64)
 
     def half(self: M) -> M:
+        """Convert to float16, in place."""
         return self.to(dtypes.float16)
 
     def bfloat16(self: M) -> M:
+        """Convert to bfloat16, in place."""
         return self.to(dtypes.bfloat16)
 
     def cpu(self: M) -> M:
+        """Move to the CPU, in place."""
         return self.to("cpu")
 
     def cuda(self: M, device: int | None = None) -> M:
+        """Move to a GPU, in place."""
         return self.to(devices.device("cuda", device))
 
     def _summary(self) -> str:
@@ -394,10 +446,10 @@ class Module(Stateful):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before each forward; what it returns, if anything, replaces the arguments.
+        """Call `hook(module, args)` before each forward; a result other than None replaces the arguments.
 
         Args:
-            prepend: call it before the hooks that are there.
+            prepend: call it before the existing hooks.
             with_kwargs: call `hook(module, args, kwargs)`, which returns None or both.
         """
         return self._add_hook(self._forward_pre_hooks, hook, prepend, with_kwargs)
@@ -405,42 +457,48 @@ class Module(Stateful):
     def _add_hook(
         self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool, with_kwargs: bool
     ) -> RemovableHandle:
+        STRUCTURE.changes += 1
         before = dict(hooks)
         handle = RemovableHandle(hooks, hook)
         if with_kwargs:
             self._hooks_with_kwargs.add(handle.id)
-        if prepend:  # the handle removes from this very dict, so it is put in order in place
+        if prepend:  # in place, because the handle removes the hook from this very dict
             for key in before:
                 hooks[key] = hooks.pop(key)
         return handle
 
+    def _read_in_backward(self) -> list[Any]:
+        """Return what a recomputed forward reads: not buffers, which forward itself may write, as BatchNorm does."""
+        unread = {"_buffers", "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"}
+        return [value for name, value in vars(self).items() if name not in unread]
+
     def has_hooks(self) -> bool:
-        """Whether calling this module does more than its `forward`."""
+        """Return whether a call of this module does more than its `forward`."""
         return bool(self._forward_pre_hooks or self._forward_hooks or self._backward_pre_hooks or self._backward_hooks)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args, result)` after each forward; what it returns, if anything, replaces the result.
+        """Call `hook(module, args, result)` after each forward; a result other than None replaces `result`.
 
         Args:
-            prepend: call it before the hooks that are there.
+            prepend: call it before the existing hooks.
             with_kwargs: call `hook(module, args, kwargs, result)`.
         """
         return self._add_hook(self._forward_hooks, hook, prepend, with_kwargs)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are there.
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are computed.
 
-        Both are tuples, None for what is no tensor or has no gradient; keyword arguments are not among them. What it
-        returns, if anything, takes the place of `grad_input`.
+        Both are tuples with None for arguments that are not tensors or have no gradient; keyword arguments are not
+        included. A result other than None replaces `grad_input`.
         """
         return self._add_hook(self.__dict__.setdefault("_backward_hooks", {}), hook, prepend, False)
 
     register_backward_hook = register_full_backward_hook
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before that; what it returns, if anything, takes the place of these."""
+        """Call `hook(module, grad_output)` before the module's backward; a result other than None replaces them."""
         return self._add_hook(self.__dict__.setdefault("_backward_pre_hooks", {}), hook, prepend, False)
 
     # ------------------------------------------------------------------------------------------------------- printing
@@ -449,7 +507,7 @@ class Module(Stateful):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """The arguments to show between the parentheses of `repr`."""
+        """Return the text between the parentheses of `repr`."""
         return ""
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Multi-head attention as a layer.
+"""The multi-head attention layer.
 
 Letters: T query positions, S key positions, N batch, D width, H heads.
 """
@@ -7,29 +7,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.linear import NonDynamicallyQuantizableLinear
 from tallow.nn.module import Module
 from tallow.nn.parameter import empty_parameter
-from tallow.tensor import Tensor
 
 
 class MultiheadAttention(Module):
-    """softmax(q kᵀ / √(D / H)) v in each of H heads, of projections of query, key and value; and a last projection.
+    """Project query, key and value, compute softmax(q kᵀ / √(D / H)) v in each of H heads, and project the result.
 
     Args:
-        dropout: drop weights with this probability while training.
-        add_bias_kv: a further key and value, learned.
-        add_zero_attn: a further key and value of zeros.
-        kdim, vdim: features of key and value; D if None.
+        dropout: dropout probability of the attention weights in training.
+        add_bias_kv: append a learned key and value.
+        add_zero_attn: append a key and value of zeros.
+        kdim, vdim: features of key and value; None means D.
         batch_first: query, key and value are (N, T, D) rather than (T, N, D).
 
     Shapes:  query (T, N, D), key (S, N, kdim), value (S, N, vdim), or all without N; key_padding_mask (N, S), True
-             where a key is not to be seen, or numbers to add; attn_mask (T, S) or (N · H, T, S), likewise
+             where a key is masked out, or a float mask to add; attn_mask (T, S) or (N · H, T, S), likewise
              -> (T, N, D), and weights (N, T, S), or (N, H, T, S) with average_attn_weights=False, or None with
-             need_weights=False, which takes less memory
+             need_weights=False, which uses less memory
     Source:  Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2
     """
 
@@ -49,7 +49,9 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
-            raise ArgumentError(f"MultiheadAttention: embed_dim={embed_dim} should be a multiple of {num_heads} heads")
+            raise ArgumentError(
+                f"MultiheadAttention: embed_dim={embed_dim} must be a positive multiple of num_heads={num_heads}"
+            )
         self.embed_dim = embed_dim
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
@@ -78,9 +80,9 @@ class MultiheadAttention(Module):
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
                 init.zeros_(bias)
-        for further in (self.bias_k, self.bias_v):
-            if further is not None:
-                init.xavier_normal_(further)
+        for bias in (self.bias_k, self.bias_v):
+            if bias is not None:
+                init.xavier_normal_(bias)
 
     def forward(
         self,
@@ -93,9 +95,9 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        swaps = self.batch_first and query.ndim == 3
-        if swaps:
-            query, key, value = _transposed(query, key, value)
+        transposes = self.batch_first and query.ndim == 3
+        if transposes:
+            query, key, value = _length_first(query, key, value)
         output, weights = F.multi_head_attention_forward(
             query,
             key,
@@ -121,11 +123,11 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return output.transpose(0, 1) if swaps else output, weights
+        return output.transpose(0, 1) if transposes else output, weights
 
 
-def _transposed(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(T, N, D) of (N, T, D). What was one tensor stays one: its projections are then one product."""
+def _length_first(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Transpose (N, T, D) to (T, N, D). Arguments that are one object stay one object: see `in_projection`."""
     q = query.transpose(0, 1)
     k = q if key is query else key.transpose(0, 1)
     return q, k, k if value is key else value.transpose(0, 1)

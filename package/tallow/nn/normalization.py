@@ -1,21 +1,21 @@
-"""Layers that normalise over the last axes."""
+"""Layers that normalize over the last dimensions: LayerNorm and RMSNorm."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
 from tallow.nn.parameter import empty_parameter
-from tallow.tensor import Tensor
 
 
 class LayerNorm(Module):
-    """Shift and scale to mean 0 and variance 1 over the last axes, then apply weight and bias.
+    """Shift and scale to mean 0 and variance 1 over the last dimensions, then apply weight and bias.
 
-    y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias,  var without Bessel's correction
+    y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias, with the biased variance
 
     Args:    as torch.nn.LayerNorm
     Shapes:  x (..., *normalized_shape) -> the same;  weight, bias normalized_shape
@@ -41,6 +41,7 @@ class LayerNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Set weights to 1 and biases to 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -55,13 +56,13 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divide by the root mean square over the last axes, then scale.
+    """Divide by the root mean square over the last dimensions, then scale.
 
     y = x / sqrt(mean(x²) + eps) ⊙ weight
 
     Args:    as torch.nn.RMSNorm; eps None means the machine epsilon of x.dtype
     Shapes:  x (..., *normalized_shape) -> the same;  weight normalized_shape
-    Dtypes:  any float; the mean is taken in float32, y has the dtype of x
+    Dtypes:  any float; the mean is computed in float32, y has the dtype of x
     Source:  Zhang & Sennrich 2019, arXiv:1910.07467, eq. 4
     """
 
@@ -82,6 +83,7 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Set weights to 1 and biases to 0."""
         if self.weight is not None:
             init.ones_(self.weight)
 

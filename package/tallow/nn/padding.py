@@ -1,25 +1,27 @@
-"""Layers that lengthen the spatial dims at both ends.
+"""Layers that pad the spatial dimensions.
 
-`padding` is one number for all ends, or (left, right, top, bottom, front, back): two numbers for each dim, the last dim
-first. Negative numbers cut off.
+`padding` is one number for all sides, or (left, right, top, bottom, front, back): two numbers per dimension, the last
+dimension first. Negative numbers crop.
 
-Shapes:  1d (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H, W), or without N -> the same with other sizes
+Shapes:  1d (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H, W), or without N -> the same with padded sizes
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn.module import Module
 from tallow.nn.sizes import per_dim
-from tallow.tensor import Tensor
 
 Ends = int | Sequence[int]
 
 
 class _Pad(Module):
+    """Base of padding layers: the padding of `dims` spatial dimensions."""
+
     dims: int
 
     def __init__(self, padding: Ends) -> None:
@@ -69,90 +71,90 @@ class _CircularPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """`value` at both ends."""
+    """Pad with `value`."""
 
     dims = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """`value` at both ends."""
+    """Pad with `value`."""
 
     dims = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """`value` at both ends."""
+    """Pad with `value`."""
 
     dims = 3
 
 
 class ZeroPad1d(_ZeroPad):
-    """Zeros at both ends."""
+    """Pad with zeros."""
 
     dims = 1
 
 
 class ZeroPad2d(_ZeroPad):
-    """Zeros at both ends."""
+    """Pad with zeros."""
 
     dims = 2
 
 
 class ZeroPad3d(_ZeroPad):
-    """Zeros at both ends."""
+    """Pad with zeros."""
 
     dims = 3
 
 
 class ReflectionPad1d(_ReflectionPad):
-    """The elements next to each end, reflected; the end itself is not repeated."""
+    """Pad by reflection, without repeating the edge."""
 
     dims = 1
 
 
 class ReflectionPad2d(_ReflectionPad):
-    """The elements next to each end, reflected; the end itself is not repeated."""
+    """Pad by reflection, without repeating the edge."""
 
     dims = 2
 
 
 class ReflectionPad3d(_ReflectionPad):
-    """The elements next to each end, reflected; the end itself is not repeated."""
+    """Pad by reflection, without repeating the edge."""
 
     dims = 3
 
 
 class ReplicationPad1d(_ReplicationPad):
-    """The element at each end, repeated."""
+    """Pad by repeating the edge."""
 
     dims = 1
 
 
 class ReplicationPad2d(_ReplicationPad):
-    """The element at each end, repeated."""
+    """Pad by repeating the edge."""
 
     dims = 2
 
 
 class ReplicationPad3d(_ReplicationPad):
-    """The element at each end, repeated."""
+    """Pad by repeating the edge."""
 
     dims = 3
 
 
 class CircularPad1d(_CircularPad):
-    """The elements of the other end."""
+    """Pad circularly, with the elements of the opposite side."""
 
     dims = 1
 
 
 class CircularPad2d(_CircularPad):
-    """The elements of the other end."""
+    """Pad circularly, with the elements of the opposite side."""
 
     dims = 2
 
 
 class CircularPad3d(_CircularPad):
-    """The elements of the other end."""
+    """Pad circularly, with the elements of the opposite side."""
 
     dims = 3

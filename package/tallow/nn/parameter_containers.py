@@ -1,4 +1,4 @@
-"""Modules that hold parameters: in a list, under names."""
+"""Containers of parameters: ParameterList and ParameterDict."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import Any, NoReturn
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
-from tallow.tensor import Tensor
 
 
 def _as_parameter(value: Any) -> Any:
-    """Tensors become parameters; anything else is kept as it is, as in PyTorch."""
+    """Convert a tensor to a parameter; return other values unchanged, as PyTorch does."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _shown(key: Any, value: Any, described: str) -> str:
+def _entry_repr(key: Any, value: Any, dtype: str) -> str:
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     where = f" ({value.device})" if value.device.type == "cuda" else ""
-    return f"  ({key}): {kind} containing: [{described} of size {'x'.join(map(str, value.shape))}{where}]"
+    return f"  ({key}): {kind} containing: [{dtype} of size {'x'.join(map(str, value.shape))}{where}]"
 
 
 class ParameterList(Module):
-    """A list whose tensors are parameters of the model. It computes nothing itself.
+    """A list of parameters, registered with the module. It has no forward.
 
     Args:    as torch.nn.ParameterList
     """
@@ -65,11 +65,13 @@ class ParameterList(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def append(self, value: Any) -> ParameterList:
+        """Add a value at the end and return the list."""
         self._size += 1
         self[-1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add values at the end and return the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise ArgumentTypeError(f"ParameterList.extend takes an iterable, not {type(values).__name__}")
         for value in values:
@@ -77,14 +79,14 @@ class ParameterList(Module):
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise ArgumentError("a ParameterList cannot be called", mend="use its parameters in a module's forward")
+        raise ArgumentError("a ParameterList cannot be called", hint="use its parameters in a module's forward")
 
     def extra_repr(self) -> str:
-        return "\n".join(_shown(i, v, str(v.dtype) if isinstance(v, Tensor) else "") for i, v in enumerate(self))
+        return "\n".join(_entry_repr(i, v, str(v.dtype) if isinstance(v, Tensor) else "") for i, v in enumerate(self))
 
 
 class ParameterDict(Module):
-    """A dict whose tensors are parameters of the model. It computes nothing itself.
+    """A dict of parameters, registered with the module. It has no forward.
 
     Args:    as torch.nn.ParameterDict
     """
@@ -96,10 +98,10 @@ class ParameterDict(Module):
             self.update(parameters)
 
     def __getitem__(self, key: str) -> Any:
-        return getattr(self, _checked(key))
+        return getattr(self, _check_key(key))
 
     def __setitem__(self, key: str, value: Any) -> None:
-        setattr(self, _checked(key), _as_parameter(value))
+        setattr(self, _check_key(key), _as_parameter(value))
         self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
@@ -119,45 +121,53 @@ class ParameterDict(Module):
         return key in self._keys
 
     def keys(self) -> KeysView[str]:
+        """Return a view of the names."""
         return self._keys.keys()
 
     def values(self) -> Iterator[Any]:
+        """Iterate over the parameters."""
         return (self[key] for key in self._keys)
 
     def items(self) -> Iterator[tuple[str, Any]]:
+        """Iterate over (name, parameter) pairs."""
         return ((key, self[key]) for key in self._keys)
 
     def get(self, key: str, default: Any = None) -> Any:
+        """Return the parameter of a name, or `default`."""
         return getattr(self, key) if key in self else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return the parameter of a name, after setting it to `default` if the name is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def pop(self, key: str) -> Any:
+        """Remove a parameter and return it."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """The entry put in last."""
+        """Remove the last entry and return it."""
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
     def clear(self) -> None:
+        """Remove all entries."""
         for key in list(self._keys):
             del self[key]
 
     def copy(self) -> ParameterDict:
-        """A dict of the same parameters."""
+        """Return a new dict of the same parameters."""
         return ParameterDict(OrderedDict(self.items()))
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Return a new dict with `default` under every key."""
         return ParameterDict([(key, default) for key in keys])
 
     def update(self, parameters: Any) -> None:
-        """Take the entries of a mapping, or pairs. Keys of a plain dict are sorted, as in PyTorch."""
+        """Add or replace entries from a mapping or from pairs. Keys of a plain dict are sorted, as in PyTorch."""
         if isinstance(parameters, OrderedDict | ParameterDict):
             pairs: Iterable[Any] = parameters.items()
         elif isinstance(parameters, Mapping):
@@ -168,8 +178,10 @@ class ParameterDict(Module):
             raise ArgumentTypeError(f"ParameterDict.update takes a mapping or pairs, not {type(parameters).__name__}")
         for position, pair in enumerate(pairs):
             if not isinstance(pair, Iterable):
-                raise ArgumentTypeError(f"ParameterDict.update: element {position} is {type(pair).__name__}, no pair")
-            key, value = _two(position, pair)
+                raise ArgumentTypeError(
+                    f"ParameterDict.update: element {position} is {type(pair).__name__}, not a pair"
+                )
+            key, value = _as_pair(position, pair)
             self[key] = value
 
     def __or__(self, other: ParameterDict) -> ParameterDict:
@@ -187,19 +199,19 @@ class ParameterDict(Module):
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise ArgumentError("a ParameterDict cannot be called", mend="use its parameters in a module's forward")
+        raise ArgumentError("a ParameterDict cannot be called", hint="use its parameters in a module's forward")
 
     def extra_repr(self) -> str:
-        return "\n".join(_shown(k, v, v.type() if isinstance(v, Tensor) else "") for k, v in self.items())
+        return "\n".join(_entry_repr(k, v, v.type() if isinstance(v, Tensor) else "") for k, v in self.items())
 
 
-def _checked(key: Any) -> str:
+def _check_key(key: Any) -> str:
     if not isinstance(key, str):
         raise ArgumentTypeError(f"ParameterDict: keys must be strings, not {type(key).__name__}")
     return key
 
 
-def _two(position: int, pair: Iterable[Any]) -> list[Any]:
+def _as_pair(position: int, pair: Iterable[Any]) -> list[Any]:
     items = list(pair)
     if len(items) != 2:
         raise ArgumentError(f"ParameterDict.update: element {position} has length {len(items)}; 2 is required")

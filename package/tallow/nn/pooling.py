@@ -1,9 +1,9 @@
-"""Layers that take the largest or the mean of windows.
+"""Pooling layers: maximum, mean and p-norm over windows.
 
-Sizes are one number for all spatial dims, or one for each; `stride` None is the kernel's size. Arguments and defaults
-are PyTorch's.
+Sizes are one number for all spatial dimensions, or one each; `stride` None means the kernel size. Arguments and
+defaults are PyTorch's.
 
-Shapes:  1d (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H, W), or without N -> the same with fewer places
+Shapes:  1d (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H, W), or without N -> the same with smaller spatial sizes
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.nn import functional as F
 from tallow.nn.module import Module
 from tallow.nn.sizes import per_dim
-from tallow.tensor import Tensor
 
 Sizes = int | Sequence[int]
 OptionalSizes = int | Sequence[int | None] | None
 
 
 class _MaxPool(Module):
+    """Base of max pooling: its options."""
+
     def __init__(
         self,
         kernel_size: Sizes,
@@ -57,27 +59,29 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest of each window; with `return_indices` also where it was, for MaxUnpool1d."""
+    """The maximum of each window; `return_indices` also returns its index, for MaxUnpool1d."""
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool1d, input)
 
 
 class MaxPool2d(_MaxPool):
-    """The largest of each window; with `return_indices` also where it was, for MaxUnpool2d."""
+    """The maximum of each window; `return_indices` also returns its index, for MaxUnpool2d."""
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool2d, input)
 
 
 class MaxPool3d(_MaxPool):
-    """The largest of each window; with `return_indices` also where it was, for MaxUnpool3d."""
+    """The maximum of each window; `return_indices` also returns its index, for MaxUnpool3d."""
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool3d, input)
 
 
 class _MaxUnpool(Module):
+    """Base of max unpooling: its options."""
+
     dims: int
 
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
@@ -91,7 +95,7 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Zeros, but for the values that MaxPool1d found, at the places it found them."""
+    """Invert MaxPool1d: put each value back at its index, and zeros elsewhere."""
 
     dims = 1
 
@@ -100,7 +104,7 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Zeros, but for the values that MaxPool2d found, at the places it found them."""
+    """Invert MaxPool2d: put each value back at its index, and zeros elsewhere."""
 
     dims = 2
 
@@ -109,7 +113,7 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Zeros, but for the values that MaxPool3d found, at the places it found them."""
+    """Invert MaxPool3d: put each value back at its index, and zeros elsewhere."""
 
     dims = 3
 
@@ -143,7 +147,7 @@ class AvgPool1d(Module):
 
 
 class _AvgPool(Module):
-    """The mean of each window of two or three dims."""
+    """Base of average pooling over two or three dimensions."""
 
     def __init__(
         self,
@@ -178,20 +182,22 @@ class _AvgPool(Module):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window; `divisor_override` is what to divide its sum by instead of its size."""
+    """The mean of each window; `divisor_override` replaces the window size as the divisor of the sum."""
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.avg_pool2d, input)
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window; `divisor_override` is what to divide its sum by instead of its size."""
+    """The mean of each window; `divisor_override` replaces the window size as the divisor of the sum."""
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.avg_pool3d, input)
 
 
 class _LPPool(Module):
+    """Base of p-norm pooling: its options."""
+
     def __init__(
         self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
     ) -> None:
@@ -209,27 +215,29 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """(Σ x^p)^(1 / p) over each window, p = norm_type."""
+    """(Σ x^p)^(1 / p) over each window, with p = norm_type."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
-    """(Σ x^p)^(1 / p) over each window, p = norm_type."""
+    """(Σ x^p)^(1 / p) over each window, with p = norm_type."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPool):
-    """(Σ x^p)^(1 / p) over each window, p = norm_type."""
+    """(Σ x^p)^(1 / p) over each window, with p = norm_type."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class _AdaptiveMaxPool(Module):
+    """Base of adaptive max pooling: its options."""
+
     def __init__(self, output_size: OptionalSizes, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size = output_size
@@ -240,27 +248,29 @@ class _AdaptiveMaxPool(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest of each of output_size windows that cover the input; None keeps a dim."""
+    """The maximum of windows chosen to give `output_size`; None keeps the size of a dimension."""
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The largest of each of output_size windows that cover the input; None keeps a dim."""
+    """The maximum of windows chosen to give `output_size`; None keeps the size of a dimension."""
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The largest of each of output_size windows that cover the input; None keeps a dim."""
+    """The maximum of windows chosen to give `output_size`; None keeps the size of a dimension."""
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
 class _AdaptiveAvgPool(Module):
+    """Base of adaptive average pooling: its option."""
+
     def __init__(self, output_size: OptionalSizes) -> None:
         super().__init__()
         self.output_size = output_size
@@ -270,21 +280,21 @@ class _AdaptiveAvgPool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The mean of each of output_size windows that cover the input; None keeps a dim."""
+    """The mean of windows chosen to give `output_size`; None keeps the size of a dimension."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The mean of each of output_size windows that cover the input; None keeps a dim."""
+    """The mean of windows chosen to give `output_size`; None keeps the size of a dimension."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The mean of each of output_size windows that cover the input; None keeps a dim."""
+    """The mean of windows chosen to give `output_size`; None keeps the size of a dimension."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)

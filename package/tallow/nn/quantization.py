@@ -1,11 +1,13 @@
-"""Linear layers with weights of eight or four bits: a quarter or an eighth of the memory, and of what a token reads.
+"""Linear layers with eight- or four-bit weights: a quarter or an eighth of the memory, and of the reads per token.
 
     model = AutoModel.from_pretrained("Qwen/Qwen3-0.6B", dtype=tl.bfloat16, device="cuda")
     quantize_(model, Int4WeightOnlyConfig(group_size=64))
     for piece in model.generate_text("Once upon a time", max_tokens=100): ...
 
-Inputs, sums and results stay floats. On cuda a kernel reads the codes as they are, for up to eight rows, which is what
-decoding has; elsewhere the matrix is widened for each product, which saves memory and no time.
+On the CPU use BlockConfig: compiled kernels multiply the blocks by rows of the input rounded to int8.
+
+With the WeightOnly configs inputs, sums and outputs stay floats. On CUDA a kernel reads the codes directly for up to
+eight rows, as in decoding. Elsewhere each product widens the matrix first, which saves memory but no time.
 
 Source:  names as in torchao.quantization
 """
@@ -16,34 +18,80 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tallow.apply import apply
+from tallow.core.apply import apply
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, ShapeError
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.gguf_quantize import QUANTIZERS
 from tallow.kernels.quantized import QuantizedMatrix, quantize_int4, quantize_int8
+from tallow.nn.block_layers import BlockLinear
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.parameter import Buffer, Parameter
 from tallow.ops.weight_only_linear import weight_only_linear
-from tallow.tensor import Tensor, wrap
 
-__all__ = ["Int4WeightOnlyConfig", "Int8WeightOnlyConfig", "WeightOnlyConfig", "WeightOnlyLinear", "quantize_"]
+__all__ = [
+    "BlockConfig",
+    "Int4WeightOnlyConfig",
+    "Int8WeightOnlyConfig",
+    "QuantizationConfig",
+    "WeightOnlyConfig",
+    "WeightOnlyLinear",
+    "quantize_",
+]
 
 GROUP_SIZES = (32, 64, 128, 256)
 
 
-class WeightOnlyConfig(ABC):
-    """How a weight is quantized."""
+class QuantizationConfig(ABC):
+    """A method of quantizing layers."""
+
+    @abstractmethod
+    def layer(self, linear: Linear) -> Module:
+        """Return a quantized layer with the bias of `linear`.
+
+        Raises:  ArgumentError, ShapeError when groups or blocks do not divide the rows of the weight
+        """
+
+
+@dataclass(frozen=True)
+class BlockConfig(QuantizationConfig):
+    """Blocks of a GGUF format, for the CPU: layers become BlockLinear.
+
+    Args:    format: one that tallow writes, such as "Q8_0": integers from -127 to 127, with a float16 scale for each 32
+                     elements of a row
+    Raises:  ArgumentError for another format
+    """
+
+    format: str = "Q8_0"
+
+    def __post_init__(self) -> None:
+        if self.format not in QUANTIZERS:
+            raise ArgumentError(
+                f"BlockConfig: format={self.format!r}", hint=f"use one of {', '.join(map(repr, QUANTIZERS))}"
+            )
+
+    def layer(self, linear: Linear) -> BlockLinear:
+        return BlockLinear(BlockMatrix.quantized(linear.weight.array, self.format), linear.bias)
+
+
+class WeightOnlyConfig(QuantizationConfig):
+    """A method of quantizing weights to integers with scales."""
 
     @abstractmethod
     def quantized(self, weight: Array) -> QuantizedMatrix:
-        """Raises:  ArgumentError where the groups do not divide its rows"""
+        """Return a quantized weight.  Raises: ArgumentError when the groups do not divide its rows"""
+
+    def layer(self, linear: Linear) -> WeightOnlyLinear:
+        return WeightOnlyLinear(self.quantized(linear.weight.array), linear.bias)
 
 
 @dataclass(frozen=True)
 class Int8WeightOnlyConfig(WeightOnlyConfig):
-    """Integers from -127 to 127, and a scale for each row of the weight, or for `group_size` neighbours in it.
+    """Integers from -127 to 127, with a scale for each row of the weight, or for each `group_size` elements of a row.
 
-    An element is off by half a scale at most: 1/254 of the largest magnitude in its group.
+    The error of an element is at most half a scale: 1/254 of the largest magnitude in its group.
     """
 
     group_size: int | None = None
@@ -58,10 +106,10 @@ class Int8WeightOnlyConfig(WeightOnlyConfig):
 
 @dataclass(frozen=True)
 class Int4WeightOnlyConfig(WeightOnlyConfig):
-    """Integers from -8 to 7, two in a byte, and a scale for `group_size` neighbours in a row of the weight.
+    """Integers from -8 to 7, two in a byte, with a scale for each `group_size` elements of a row of the weight.
 
-    An element is off by half a scale, 1/16 of the largest magnitude in its group; by up to a whole one where it is as
-    large as that and of the other sign.
+    The error of an element is at most half a scale, 1/16 of the largest magnitude in its group; up to a whole scale for
+    an element of that magnitude with the opposite sign.
     """
 
     group_size: int = 128
@@ -75,11 +123,11 @@ class Int4WeightOnlyConfig(WeightOnlyConfig):
 
 def _check_group(size: int) -> None:
     if size not in GROUP_SIZES:
-        raise ArgumentError(f"group_size={size}", mend=f"choose one of {', '.join(map(str, GROUP_SIZES))}")
+        raise ArgumentError(f"group_size={size}", hint=f"use one of {', '.join(map(str, GROUP_SIZES))}")
 
 
 class WeightOnlyLinear(Module):
-    """A Linear with a quantized weight, for inference. The input and the bias can still be differentiated.
+    """A Linear with a quantized weight, for inference. Gradients reach only the input and the bias.
 
     y = x · weightᵀ + bias
 
@@ -95,11 +143,12 @@ class WeightOnlyLinear(Module):
 
     @property
     def matrix(self) -> QuantizedMatrix:
+        """The codes and scales as kernels take them."""
         return QuantizedMatrix(self.codes.array, self.scales.array)
 
     @property
     def weight(self) -> Tensor:
-        """The weight that the codes stand for, in float32: new memory at each use."""
+        """The dequantized weight in float32; each access allocates new memory."""
         return wrap(self.matrix.widen())
 
     def forward(self, input: Tensor) -> Tensor:
@@ -118,22 +167,23 @@ def _is_inner_linear(module: Module, name: str) -> bool:
     return type(module) is Linear and name.split(".")[-1] != "lm_head"
 
 
-def quantize_(model: Module, config: WeightOnlyConfig, filter_fn: Callable[[Module, str], bool] | None = None) -> None:
-    """Put a WeightOnlyLinear in the place of every Linear of a model, one after the other.
+def quantize_(
+    model: Module, config: QuantizationConfig, filter_fn: Callable[[Module, str], bool] | None = None
+) -> None:
+    """Replace every Linear of a model by a quantized layer, one at a time.
 
-    Args:    filter_fn: of a Linear and its dotted name, whether it is quantized; by default all are but an `lm_head`,
-                        whose errors go straight into the logits.
-    Raises:  ArgumentError where groups do not divide in_features, with the layer's name
+    Args:    filter_fn: returns whether to quantize a Linear, from the layer and its dotted name. By default all are
+                        quantized except an `lm_head`, whose errors go straight into the logits.
+    Raises:  ArgumentError, with the layer's name, when groups or blocks do not divide in_features
     """
-    chosen = _is_inner_linear if filter_fn is None else filter_fn
+    is_quantized = _is_inner_linear if filter_fn is None else filter_fn
     layers = [(name, module) for name, module in model.named_modules() if isinstance(module, Linear)]
     for name, linear in layers:
-        if not name or not chosen(linear, name):
+        if not name or not is_quantized(linear, name):
             continue
         try:
-            matrix = config.quantized(linear.weight.array)
-        except ArgumentError as error:
+            quantized = config.layer(linear)
+        except (ArgumentError, ShapeError) as error:
             raise ArgumentError(f"quantize_: {name}: {error}") from error
         parent, _, attribute = name.rpartition(".")
-        quantized = WeightOnlyLinear(matrix, linear.bias)
         setattr(model.get_submodule(parent), attribute, quantized.train(linear.training))

@@ -1,4 +1,4 @@
-"""Recurrent layers and their cells.
+"""Recurrent layers and cells: RNN, LSTM and GRU.
 
 Letters: T steps, N sequences, I input features, H hidden features, P features of the state: H, or `proj_size`.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
-from tallow.apply import apply
-from tallow.creation import zeros
+from tallow.core.apply import apply
+from tallow.core.creation import zeros
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.nn import functional as F
 from tallow.nn import init
@@ -18,7 +19,6 @@ from tallow.nn.parameter import Parameter, empty_parameter
 from tallow.nn.utils.rnn import PackedSequence
 from tallow.ops.joining import cat, stack
 from tallow.ops.recurrent import gru_steps, lstm_steps, rnn_steps
-from tallow.tensor import Tensor
 
 States = tuple[Tensor, ...]
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
@@ -37,7 +37,10 @@ class _Weights(NamedTuple):
 def _recur(
     mode: str, x: Tensor, states: States, weights: _Weights, batch_sizes: tuple[int, ...], reverse: bool
 ) -> States:
-    """The outputs of all rows, and the last states.  Shapes: x (R, I) -> (R, P), (N, P) and for LSTM (N, H)"""
+    """Run one direction of one layer over packed rows, and return the outputs and the last states.
+
+    Shapes:  x (R, I) -> outputs (R, P), states (N, P) and, for LSTM, (N, H)
+    """
     if mode == "GRU":
         gates = F.linear(x, weights.ih, weights.bias_ih)
         return apply(gru_steps, gates, *states, weights.hh, weights.bias_hh, batch_sizes, reverse)
@@ -48,7 +51,7 @@ def _recur(
     return apply(rnn_steps, gates, *states, weights.hh, "relu" if mode == "RNN_RELU" else "tanh", batch_sizes, reverse)
 
 
-def _draw(module: Module, hidden_size: int) -> None:
+def _initialize(module: Module, hidden_size: int) -> None:
     bound = hidden_size**-0.5 if hidden_size else 0.0
     for parameter in module.parameters():
         init.uniform_(parameter, -bound, bound)
@@ -58,7 +61,7 @@ def _draw(module: Module, hidden_size: int) -> None:
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: layers, directions, and states."""
+    """Base of RNN, LSTM and GRU: layers, directions and states."""
 
     def __init__(
         self,
@@ -77,9 +80,11 @@ class RNNBase(Module):
         super().__init__()
         _check_sizes(mode, input_size, hidden_size, num_layers, proj_size)
         if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
-            raise ArgumentError(f"{mode}: dropout={dropout!r}", mend="pass a probability between 0 and 1")
+            raise ArgumentError(f"{mode}: dropout={dropout!r}", hint="pass a probability between 0 and 1")
         if dropout > 0 and num_layers == 1:
-            warnings.warn(f"{mode}: dropout={dropout} acts between layers, and there is one only", stacklevel=3)
+            warnings.warn(
+                f"{mode}: dropout={dropout} has no effect: it acts between layers, and num_layers=1", stacklevel=3
+            )
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -108,24 +113,24 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
-        found = [self._weights(layer, d) for layer in range(self.num_layers) for d in range(self._directions)]
-        return [[weight for weight in weights if isinstance(weight, Parameter)] for weights in found]
+        per_direction = [self._weights(layer, d) for layer in range(self.num_layers) for d in range(self._directions)]
+        return [[weight for weight in weights if isinstance(weight, Parameter)] for weights in per_direction]
 
     def reset_parameters(self) -> None:
-        """Draw all from U(-1/√H, 1/√H), as PyTorch does."""
-        _draw(self, self.hidden_size)
+        """Draw all parameters from U(-1/√H, 1/√H), as PyTorch does."""
+        _initialize(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """PyTorch lays out the weights for cuDNN here; there is nothing to be laid out."""
+        """Do nothing: PyTorch arranges the weights for cuDNN here."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """The outputs of the last layer, packed if the input is, and the last states of all layers."""
+        """Return the outputs of the last layer, packed if the input is, and the last states of all layers."""
         if isinstance(input, PackedSequence):
             x, batch_sizes = input.data, tuple(input.batch_sizes.tolist())
             states = self._states(x, hx, batch_sizes[0], input.sorted_indices)
             y, last = self._layers(x, states, batch_sizes)
             output = PackedSequence(y, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
-            return output, self._result(_in_order(last, input.unsorted_indices))
+            return output, self._result(_reorder(last, input.unsorted_indices))
         if input.ndim not in (2, 3):
             raise ArgumentError(f"{type(self).__name__}: expected 2D or 3D input, got {tuple(input.shape)}")
         is_batch = input.ndim == 3
@@ -143,12 +148,12 @@ class RNNBase(Module):
         return y.transpose(0, 1) if self.batch_first else y, self._result(last)
 
     def _batched(self, hx: Any) -> Any:
-        """States without a batch dim, with one."""
+        """Add a batch dimension to the states."""
         states = hx if isinstance(hx, tuple | list) else (hx,)
         for state in states:
             if state.ndim != 2:
                 raise ShapeError(
-                    f"{type(self).__name__}: for unbatched 2D input the states should be 2D, got {tuple(state.shape)}"
+                    f"{type(self).__name__}: for unbatched 2D input the states must be 2D, got {tuple(state.shape)}"
                 )
         return self._result(tuple(state[:, None] for state in states))
 
@@ -156,7 +161,7 @@ class RNNBase(Module):
         return states if self.mode == "LSTM" else states[0]
 
     def _states(self, x: Tensor, hx: Any, batch: int, order: Tensor | None) -> States:
-        """The initial states of all layers, checked; zeros unless given."""
+        """Return the checked initial states of all layers; zeros if `hx` is None."""
         name = type(self).__name__
         if x.shape[-1] != self.input_size:
             raise ShapeError(f"{name}: expected input_size {self.input_size} features, got {tuple(x.shape)}")
@@ -164,7 +169,7 @@ class RNNBase(Module):
         if x.dtype != weight.dtype:
             raise ArgumentError(
                 f"{name}: input is {x.dtype}, the weights are {weight.dtype}",
-                mend=f"input.to({weight.dtype}), or model.to({x.dtype})",
+                hint=f"input.to({weight.dtype}), or model.to({x.dtype})",
             )
         sizes = [self.proj_size or self.hidden_size] + ([self.hidden_size] if self.mode == "LSTM" else [])
         shapes = [(self.num_layers * self._directions, batch, size) for size in sizes]
@@ -174,32 +179,35 @@ class RNNBase(Module):
         for state, shape in zip(states, shapes, strict=True):
             if tuple(state.shape) != shape:
                 raise ShapeError(f"{name}: expected hidden size {shape}, got {tuple(state.shape)}")
-        return _in_order(states, order)
+        return _reorder(states, order)
 
     def _layers(self, x: Tensor, states: States, batch_sizes: tuple[int, ...]) -> tuple[Tensor, States]:
-        """Shapes: x (R, I) -> (R, directions · P)"""
+        """Run all layers, and return the outputs of the last and the states of all.
+
+        Shapes:  x (R, I) -> (R, directions · P)
+        """
         last: list[States] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
                 x = F.dropout(x, self.dropout, self.training)
             outputs = []
             for direction in range(self._directions):
-                own = tuple(state[len(last)] for state in states)
+                initial = tuple(state[len(last)] for state in states)
                 weights = self._weights(layer, direction)
-                y, *ends = _recur(self.mode, x, own, weights, batch_sizes, reverse=direction == 1)
+                y, *final = _recur(self.mode, x, initial, weights, batch_sizes, reverse=direction == 1)
                 outputs.append(y)
-                last.append(tuple(ends))
+                last.append(tuple(final))
             x = outputs[0] if len(outputs) == 1 else apply(cat, outputs, -1)
         return x, tuple(apply(stack, kind) for kind in zip(*last, strict=True))
 
     def _weights(self, layer: int, direction: int) -> _Weights:
-        # through getattr: what replaces a parameter, such as weight_norm's product, is no parameter
+        # getattr, not `_parameters`: weight_norm and other parametrizations replace a parameter by a plain tensor.
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-        found: list[Any] = [getattr(self, _parameter_name(kind, layer, direction), None) for kind in kinds]
-        return _Weights(*found)
+        weights: list[Any] = [getattr(self, _parameter_name(kind, layer, direction), None) for kind in kinds]
+        return _Weights(*weights)
 
     def extra_repr(self) -> str:
-        shown = [
+        parts = [
             f"{self.input_size}, {self.hidden_size}",
             f"proj_size={self.proj_size}" if self.proj_size else "",
             f"num_layers={self.num_layers}" if self.num_layers != 1 else "",
@@ -208,32 +216,32 @@ class RNNBase(Module):
             f"dropout={self.dropout}" if self.dropout else "",
             f"bidirectional={self.bidirectional}" if self.bidirectional else "",
         ]
-        return ", ".join(filter(None, shown))
+        return ", ".join(filter(None, parts))
 
 
 def _parameter_name(kind: str, layer: int, direction: int) -> str:
     return f"{kind}_l{layer}{'_reverse' if direction else ''}"
 
 
-def _in_order(states: States, order: Tensor | None) -> States:
+def _reorder(states: States, order: Tensor | None) -> States:
     return states if order is None else tuple(state.index_select(1, order) for state in states)
 
 
 def _check_sizes(mode: str, input_size: int, hidden_size: int, num_layers: int, proj_size: int) -> None:
     if mode not in GATES:
-        raise ArgumentError(f"unrecognized RNN mode {mode!r}", mend=f"use one of {', '.join(GATES)}")
+        raise ArgumentError(f"unrecognized RNN mode {mode!r}", hint=f"use one of {', '.join(GATES)}")
     if not isinstance(input_size, int) or not isinstance(hidden_size, int):
-        raise ArgumentTypeError(f"{mode}: input_size={input_size!r} and hidden_size={hidden_size!r} should be ints")
+        raise ArgumentTypeError(f"{mode}: input_size={input_size!r} and hidden_size={hidden_size!r} must be ints")
     if min(input_size, hidden_size, num_layers) < 1:
         raise ArgumentError(
             f"{mode}: input_size={input_size}, hidden_size={hidden_size} and num_layers={num_layers} must be positive"
         )
     if not 0 <= proj_size < hidden_size:
-        raise ArgumentError(f"{mode}: proj_size={proj_size} must be 0, or less than hidden_size={hidden_size}")
+        raise ArgumentError(f"{mode}: proj_size={proj_size} must be 0 or less than hidden_size={hidden_size}")
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh), or relu of it, in layers one above the other.
+    """h_t = tanh(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh), or relu instead of tanh, in stacked layers.
 
     Args:    as torch.nn.RNN
     Shapes:  input (T, N, I), (N, T, I) with batch_first, (T, I), or a PackedSequence; hx (layers · directions, N, H)
@@ -255,7 +263,7 @@ class RNN(RNNBase):
         dtype: Any = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise ArgumentError(f"RNN: nonlinearity={nonlinearity!r}", mend="use 'tanh' or 'relu'")
+            raise ArgumentError(f"RNN: nonlinearity={nonlinearity!r}", hint="use 'tanh' or 'relu'")
         super().__init__(
             f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
             bidirectional, 0, device, dtype,
@@ -264,12 +272,12 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """i, f, o = σ(a), g = tanh(a) of a = W_ih x + b_ih + W_hh h + b_hh;  c' = f c + i g,  h' = o tanh(c').
+    """a = W_ih x + b_ih + W_hh h + b_hh;  i, f, o = σ(a),  g = tanh(a);  c' = f c + i g,  h' = o tanh(c').
 
-    Args:    as torch.nn.LSTM; proj_size: the features that W_hr projects h_t to
+    Args:    as torch.nn.LSTM; proj_size: number of features that W_hr projects h_t to
     Shapes:  input as RNN; hx is (h, c): (layers · directions, N, P) and (layers · directions, N, H)
              -> the same with directions · P features, and the last states as hx
-    Source:  Hochreiter & Schmidhuber 1997; projections Sak et al. 2014, arXiv:1402.1128
+    Source:  Hochreiter & Schmidhuber 1997; projections: Sak et al. 2014, arXiv:1402.1128
     """
 
     def __init__(
@@ -320,7 +328,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """The parameters of one step, and how it is made from the layers' one."""
+    """Base of the cells: the parameters, and one step computed by the layers' code."""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
@@ -337,20 +345,20 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all from U(-1/√H, 1/√H), as PyTorch does."""
-        _draw(self, self.hidden_size)
+        """Draw all parameters from U(-1/√H, 1/√H), as PyTorch does."""
+        _initialize(self, self.hidden_size)
 
     def _step(self, mode: str, input: Tensor, states: States | None) -> States:
         name = type(self).__name__
-        for what in (input, *(states or ())):
-            if what.ndim not in (1, 2):
-                raise ArgumentError(f"{name}: expected 1D or 2D input and states, got {tuple(what.shape)}")
+        for tensor in (input, *(states or ())):
+            if tensor.ndim not in (1, 2):
+                raise ArgumentError(f"{name}: expected 1D or 2D input and states, got {tuple(tensor.shape)}")
         x = input if input.ndim == 2 else input[None]
         if x.shape[1] != self.input_size:
             raise ShapeError(f"{name}: expected input_size {self.input_size} features, got {tuple(input.shape)}")
         if states is None:
-            none = zeros(len(x), self.hidden_size, dtype=x.dtype, device=x.device)
-            states = (none, none) if mode == "LSTM" else (none,)
+            initial = zeros(len(x), self.hidden_size, dtype=x.dtype, device=x.device)
+            states = (initial, initial) if mode == "LSTM" else (initial,)
         elif input.ndim == 1:
             states = tuple(state[None] for state in states)
         weights = _Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
@@ -374,7 +382,7 @@ class RNNCell(RNNCellBase):
         dtype: Any = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise ArgumentError(f"RNNCell: nonlinearity={nonlinearity!r}", mend="use 'tanh' or 'relu'")
+            raise ArgumentError(f"RNNCell: nonlinearity={nonlinearity!r}", hint="use 'tanh' or 'relu'")
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 

@@ -1,19 +1,19 @@
-"""Layers that move elements: flattening, patches, channels to pixels, and back."""
+"""Layers that rearrange elements: flatten, extract patches, shuffle pixels and channels, and their inverses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError
 from tallow.nn import functional as F
 from tallow.nn.module import Module
-from tallow.tensor import Tensor
 
 Sizes = int | Sequence[int]
 
 
 class Flatten(Module):
-    """Make one dim of start_dim to end_dim.  Shapes: (N, ...) -> (N, product of the others), by default"""
+    """Flatten dimensions start_dim to end_dim into one.  Shapes: (N, ...) -> (N, product of the rest) by default"""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Make several dims of one."""
+    """Split a dimension into several.  Shapes: (..., product of sizes, ...) -> (..., *unflattened_size, ...)"""
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
@@ -45,10 +45,10 @@ class Unflatten(Module):
 
 
 class Unfold(Module):
-    """The patches of a picture, as columns.
+    """Extract sliding patches of an image as columns.
 
     Args:    as torch.nn.Unfold; sizes are one number, or one each for height and width
-    Shapes:  (N, C, H, W) -> (N, C · kernel places, patches), or both without N
+    Shapes:  (N, C, H, W) -> (N, C · kernel size, patches), or both without N
     """
 
     def __init__(self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> None:
@@ -66,10 +66,10 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """The sum of patches, each at its place in a picture; the opposite of Unfold where they do not overlap.
+    """Sum patches into an image, each at its position; the inverse of Unfold where patches do not overlap.
 
-    Args:    as torch.nn.Fold; output_size: height and width of the picture
-    Shapes:  (N, C · kernel places, patches) -> (N, C, *output_size), or both without N
+    Args:    as torch.nn.Fold; output_size: height and width of the image
+    Shapes:  (N, C · kernel size, patches) -> (N, C, *output_size), or both without N
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Fold(Module):
 
 
 class PixelShuffle(Module):
-    """Make pixels of channels.  Shapes: (..., C · r², H, W) -> (..., C, H · r, W · r)
+    """Rearrange channels into pixels.  Shapes: (..., C · r², H, W) -> (..., C, H · r, W · r)
 
     Source:  Shi et al. 2016, arXiv:1609.05158
     """
@@ -110,7 +110,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Make channels of pixels.  Shapes: (..., C, H · r, W · r) -> (..., C · r², H, W)"""
+    """Rearrange pixels into channels.  Shapes: (..., C, H · r, W · r) -> (..., C · r², H, W)"""
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Take channels from each group in turn.  Shapes: (N, C, ...) -> the same
+    """Interleave the channels of groups.  Shapes: (N, C, ...) -> the same
 
     Source:  Zhang et al. 2017, arXiv:1707.01083
     """

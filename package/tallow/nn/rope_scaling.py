@@ -1,4 +1,4 @@
-"""How a config's `rope_scaling` changes the angles of rotary positions, for texts longer than those of the training."""
+"""The `rope_scaling` of configs: rotary angles for texts longer than those of the training."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tallow.errors import ArgumentError
 
 Scaling: TypeAlias = Mapping[str, Any]
 ORIGINAL = "original_max_position_embeddings"
-MAX_WIDTH = 2**16  # of a head; models have up to 512
+MAX_WIDTH = 2**16  # of a head, to bound memory; models have up to 512
 
 
 class Call(NamedTuple):
-    """What a type of scaling is asked for.
+    """The arguments of a type of scaling.
 
     Attributes:
         plain: base^(-2i/K), (K/2,).
-        scaling: its entries, without those that are None.
-        original: positions of the texts of the first training; None for types that do without.
-        length: of the text at hand; 0 for one that is no longer than those.
+        scaling: the entries of the scaling that are not None.
+        original: the context of the original training; None for types that do not use it.
+        length: the length of the text; 0 if it is within the original context.
     """
 
     plain: npt.NDArray[np.float64]
@@ -36,26 +36,29 @@ class Call(NamedTuple):
 def frequencies(
     head_dim: int, base: float, scaling: Scaling | None = None, context: int | None = None, length: int = 0
 ) -> npt.NDArray[np.float32]:
-    """Radians per position of each pair, (K/2,).
+    """Return the radians per position of each pair, (K/2,).
 
-    "linear" divides all by `factor`, "divisors" each by its own, as GGUF files have them. "dynamic" takes a larger base
-    for a `length` beyond the `context`. "llama3" divides those whose wave is longer than the original context over
-    `low_freq_factor`, keeps those shorter than over `high_freq_factor`, and goes from one to the other in between;
-    "yarn" does so from `beta_slow` to `beta_fast` turns within the original context, evenly in the number of the pair.
-    "proportional" divides by `factor` the first `partial_rotary_factor` of the pairs, and the rest does not turn.
-    "longrope" divides each by its own of `short_factor`, or of `long_factor` for a `length` beyond the original
-    context.
+    linear        divides all frequencies by `factor`
+    divisors      divides each by its own divisor, as in GGUF files
+    dynamic       uses a larger base for a `length` beyond the `context`
+    llama3        divides by `factor` frequencies with a wavelength above original context / `low_freq_factor`, keeps
+                  those below original context / `high_freq_factor`, and interpolates between
+    yarn          likewise, from `beta_slow` to `beta_fast` turns within the original context, linearly in the pair's
+                  number
+    proportional  divides the first `partial_rotary_factor` of the pairs by `factor`; the others do not rotate
+    longrope      divides each by its own `short_factor`, or by its `long_factor` for a `length` beyond the original
+                  context
 
-    Raises:  ArgumentError for another type of scaling, or one with an entry that is missing or not known
+    Raises:  ArgumentError for an unknown type of scaling, or for a missing or unknown entry
     Source:  "llama3": https://github.com/meta-llama/llama-models, `models/llama3/model.py`, apply_scaling; "yarn": Peng
              et al. 2023, arXiv:2309.00071, section 3; "longrope": Ding et al. 2024, arXiv:2402.13753; "dynamic" and the
              names of the entries: `modeling_rope_utils.py` of transformers
     """
     if head_dim > MAX_WIDTH:
-        raise ArgumentError(f"rotary positions for heads of width {head_dim}; {MAX_WIDTH} is the most")
-    kind, given = _checked(scaling or {}, head_dim)
+        raise ArgumentError(f"rotary positions for heads of width {head_dim}; the limit is {MAX_WIDTH}")
+    kind, entries = _checked(scaling or {}, head_dim)
     plain = base ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
-    call = Call(plain, base, given, _original(kind, given, context), length)
+    call = Call(plain, base, entries, _original(kind, entries, context), length)
     try:
         return SCALINGS[kind].scale(call).astype(np.float32)
     except ArithmeticError as error:
@@ -63,7 +66,7 @@ def frequencies(
 
 
 def amplitude(scaling: Scaling | None, context: int | None = None) -> float:
-    """What cosines and sines are multiplied by: 1, or for "yarn" and "longrope" the attention factor, given or derived.
+    """Return the factor of cosines and sines: the attention factor of "yarn" and "longrope", set or derived; else 1.
 
     Source:  "yarn": arXiv:2309.00071, section 3.4; "longrope" and `mscale`: `modeling_rope_utils.py` of transformers
     """
@@ -79,20 +82,20 @@ def amplitude(scaling: Scaling | None, context: int | None = None) -> float:
         return 1.0
     if kind == "longrope":
         return math.sqrt(1 + math.log(factor) / math.log(original))
-    whole, part = scaling.get("mscale"), scaling.get("mscale_all_dim")
-    if whole and part:
-        return (0.1 * whole * math.log(factor) + 1) / (0.1 * part * math.log(factor) + 1)
+    mscale, mscale_all_dim = scaling.get("mscale"), scaling.get("mscale_all_dim")
+    if mscale and mscale_all_dim:
+        return (0.1 * mscale * math.log(factor) + 1) / (0.1 * mscale_all_dim * math.log(factor) + 1)
     return 0.1 * math.log(factor) + 1
 
 
 def unscaled_length(scaling: Scaling | None, context: int | None) -> int | None:
-    """The longest text whose angles are those of every shorter one; None where all texts have the same."""
+    """Return the length up to which all texts have the same angles; None if that holds for every length."""
     kind = _kind(scaling or {})
     return _original(kind, scaling or {}, context) if kind in ("dynamic", "longrope") else None
 
 
 def scaled_length(scaling: Scaling | None, context: int | None, length: int) -> int:
-    """Of all lengths that have the angles of `length`, one: 0 for those up to `unscaled_length`."""
+    """Return one length for all texts with the angles of `length`; 0 for texts up to `unscaled_length`."""
     limit = unscaled_length(scaling, context)
     if limit is None or length <= limit:
         return 0
@@ -100,10 +103,10 @@ def scaled_length(scaling: Scaling | None, context: int | None, length: int) -> 
 
 
 def longest_text(scaling: Scaling | None, context: int) -> int:
-    """How many positions there are with the scaling, where a config says `context` of its `max_position_embeddings`.
+    """Return the number of positions with the scaling, for a config with `max_position_embeddings` of `context`.
 
-    "dynamic" reaches `factor` times as far. So does "yarn" from the original context, which is what configs say of
-    models that were trained without it.
+    "dynamic" extends the context `factor` times. "yarn" extends the original context `factor` times; configs of models
+    trained without it give the original context as `context`.
     """
     scaling = scaling or {}
     kind = _kind(scaling)
@@ -119,32 +122,34 @@ def _kind(scaling: Scaling) -> Any:
 
 
 def _original(kind: str, scaling: Scaling, context: int | None) -> Any:
-    """Positions of the texts of the first training: `context`, unless the scaling says otherwise."""
-    counts = ORIGINAL in SCALINGS[kind].optional
-    original = scaling.get(ORIGINAL) or context if counts else context
-    if counts and original is None:
+    """Return the context of the original training: `context`, unless the scaling sets it."""
+    is_used = ORIGINAL in SCALINGS[kind].optional
+    original = scaling.get(ORIGINAL) or context if is_used else context
+    if is_used and original is None:
         raise ArgumentError(f"rope_scaling of type {kind!r} lacks {ORIGINAL!r}")
     return original
 
 
 def _checked(scaling: Scaling, head_dim: int) -> tuple[str, dict[str, Any]]:
-    """The type, and the entries that are not None.  Raises: ArgumentError"""
+    """Return the type and the entries that are not None.  Raises: ArgumentError for an invalid scaling"""
     kind = _kind(scaling)
     if not isinstance(kind, str) or kind not in SCALINGS:
-        raise ArgumentError(f"rope_scaling of type {kind!r}", mend=f"tallow has {', '.join(map(repr, SCALINGS))}")
+        raise ArgumentError(f"rope_scaling of type {kind!r}", hint=f"use one of {', '.join(map(repr, SCALINGS))}")
     known = (*SCALINGS[kind].entries, *SCALINGS[kind].optional)
-    given = {name: value for name, value in scaling.items() if value is not None and name not in UNSCALED}
-    unknown = [name for name in given if name not in known]
+    entries = {name: value for name, value in scaling.items() if value is not None and name not in UNSCALED}
+    unknown = [name for name in entries if name not in known]
     if unknown:
-        raise ArgumentError(f"rope_scaling of type {kind!r} has {', '.join(unknown)}", mend=f"it knows {known}")
+        raise ArgumentError(
+            f"rope_scaling of type {kind!r} has {', '.join(unknown)}", hint=f"supported entries: {', '.join(known)}"
+        )
     for name in SCALINGS[kind].entries:
-        if name not in given:
+        if name not in entries:
             raise ArgumentError(f"rope_scaling of type {kind!r} lacks {name!r}")
-    for name, value in given.items():
+    for name, value in entries.items():
         expected, holds = _expected(kind, name, head_dim // 2)
         if not holds(value):
-            raise ArgumentError(f"rope_scaling of type {kind!r}: {name}={value!r}", mend=f"it is {expected}")
-    return kind, given
+            raise ArgumentError(f"rope_scaling of type {kind!r}: {name}={value!r}", hint=f"pass {expected}")
+    return kind, entries
 
 
 def _expected(kind: str, name: str, pairs: int) -> tuple[str, Callable[[Any], bool]]:
@@ -185,22 +190,22 @@ def _llama3(call: Call) -> npt.NDArray[np.float64]:
     if low == high:
         raise ArgumentError(f"rope_scaling of type 'llama3': low_freq_factor and high_freq_factor are both {low}")
     turns = call.original * call.plain / (2 * math.pi)  # within the original context
-    kept = np.clip((turns - low) / (high - low), 0, 1)
-    return (1 - kept) * call.plain / call.scaling["factor"] + kept * call.plain
+    share = np.clip((turns - low) / (high - low), 0, 1)  # of the unscaled frequency
+    return (1 - share) * call.plain / call.scaling["factor"] + share * call.plain
 
 
 def _yarn(call: Call) -> npt.NDArray[np.float64]:
     def pair(turns: float) -> float:
-        """Which of the pairs turns so often within the original context."""
+        """Return the number, not rounded, of the pair with so many turns within the original context."""
         return len(call.plain) * math.log(call.original / (turns * 2 * math.pi)) / math.log(call.base)
 
     first, last = pair(call.scaling.get("beta_fast", 32)), pair(call.scaling.get("beta_slow", 1))
     if call.scaling.get("truncate", True):
         first, last = math.floor(first), math.ceil(last)
     first, last = max(first, 0), min(last, 2 * len(call.plain) - 1)
-    width = last - first or 0.001  # a step, where the two are one
-    divided = np.clip((np.arange(len(call.plain)) - first) / width, 0, 1)
-    return (1 - divided) * call.plain + divided * call.plain / call.scaling["factor"]
+    width = last - first or 0.001  # a step if the two are equal
+    share = np.clip((np.arange(len(call.plain)) - first) / width, 0, 1)  # of the divided frequency
+    return (1 - share) * call.plain + share * call.plain / call.scaling["factor"]
 
 
 def _longrope(call: Call) -> npt.NDArray[np.float64]:
@@ -208,12 +213,12 @@ def _longrope(call: Call) -> npt.NDArray[np.float64]:
 
 
 def _proportional(call: Call) -> npt.NDArray[np.float64]:
-    turned = int(call.scaling.get("partial_rotary_factor", 1.0) * 2 * len(call.plain) // 2)
-    return np.where(np.arange(len(call.plain)) < turned, call.plain / call.scaling.get("factor", 1.0), 0.0)
+    count = int(call.scaling.get("partial_rotary_factor", 1.0) * 2 * len(call.plain) // 2)
+    return np.where(np.arange(len(call.plain)) < count, call.plain / call.scaling.get("factor", 1.0), 0.0)
 
 
 class Type(NamedTuple):
-    """What makes the frequencies, and the entries it reads: those it needs, and those it can do without."""
+    """The function of a type of scaling, and the entries it reads: required ones, and optional ones."""
 
     scale: Callable[[Call], npt.NDArray[np.float64]]
     entries: tuple[str, ...] = ()
@@ -234,5 +239,5 @@ SCALINGS: dict[str, Type] = {
     ),
     "longrope": Type(_longrope, ("short_factor", "long_factor"), (ORIGINAL, "attention_factor", "factor")),
 }
-# Entries of any scaling that are its type, or are read as the config's own.
+# Entries that name the type, or that configs read themselves.
 UNSCALED = ("rope_type", "type", "rope_theta")

@@ -1,4 +1,4 @@
-"""Sizes as layers keep them: one number for all dims, or one for each."""
+"""Sizes of spatial dimensions as layers store them."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any
 
 
 def per_dim(value: Any, dims: int) -> tuple[Any, ...]:
-    """`value` for each of `dims` dims, unless it is several values already."""
+    """Return a tuple of one size per dimension: `value` repeated, or its elements if it is iterable."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * dims

@@ -1,4 +1,4 @@
-"""Taking values over by name, everything or nothing: what `VarMap.load` does, and the copy at its end."""
+"""Load named values into tensors, all or nothing: the work of `VarMap.load` and of `Module.load_state_dict`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from tallow import devices, dtypes
 from tallow.autograd.graph import note_write
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, CheckpointError, DeviceError
-from tallow.tensor import Tensor
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict(strict=False)` did not find in the state dict, and what it had no use for."""
+    """Names missing from a state dict, and names in it that the module does not have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -28,17 +28,19 @@ def load_state(
     state: Mapping[str, Tensor],
     *,
     strict: bool = True,
+    assign: bool = False,
     source: str,
     target: str,
 ) -> IncompatibleKeys:
-    """Give the tensors of `own` the values of `state`.
+    """Copy the values of `state` into the tensors of `own`.
 
     Args:
-        strict: missing and unexpected names are errors; if not, they are returned.
-        source: where the values come from, for error messages.
-        target: what they are to fit.
+        strict: raise for missing and unexpected names instead of returning them.
+        assign: let the tensors share the memory of the values instead.
+        source: name of the origin of the values, for error messages.
+        target: name of the owner of the tensors, for error messages.
 
-    Raises:  CheckpointError with every name that is missing, unexpected or of another shape; nothing has changed then
+    Raises:  CheckpointError with every name that is missing, unexpected or of another shape; nothing is changed then
     """
     for name, value in state.items():
         if not isinstance(value, Tensor):
@@ -53,32 +55,34 @@ def load_state(
         raise misfit(source, target, keys if strict else None, problems)
     for name, tensor in own.items():
         if name in state:
-            take(tensor, state[name], assign=False)
+            assign_value(tensor, state[name], share_memory=assign)
     return keys
 
 
 def wrong_shape(name: str, theirs: Tensor, ours: Tensor) -> str:
-    """A line of `misfit`."""
+    """Return the line of `misfit` for a tensor of the wrong shape."""
     return f"  wrong shape  {name}: file {tuple(theirs.shape)}, model {tuple(ours.shape)}"
 
 
 def misfit(source: str, target: str, keys: IncompatibleKeys | None, problems: Sequence[str]) -> CheckpointError:
-    """The error that lists all that does not fit: the keys, where they matter, and lines about other problems."""
+    """Return an error that lists every problem at once: names that differ (unless `keys` is None), and `problems`."""
     lines = [f"{source} does not fit {target}"]
     if keys is not None:
         lines += [f"  missing      {name}" for name in keys.missing_keys]
         lines += [f"  unexpected   {name}" for name in keys.unexpected_keys]
     return CheckpointError(
-        "\n".join([*lines, *problems]), mend="make the model with the sizes the weights were saved with"
+        "\n".join([*lines, *problems]), hint="create the model with the sizes that the weights were saved with"
     )
 
 
-def take(tensor: Tensor, value: Tensor, assign: bool) -> None:
-    """Give a tensor the value of another: its elements, or with `assign` its very memory."""
-    if assign:
+def assign_value(tensor: Tensor, value: Tensor, share_memory: bool) -> None:
+    """Copy the elements of `value` into a tensor, or make the tensor share its memory."""
+    if share_memory:
         tensor.array = value.array
         return
     if tensor.device.type == "meta":
-        raise DeviceError("load_state_dict: the module is on device 'meta', without memory", mend="pass assign=True")
+        raise DeviceError(
+            "load_state_dict: the module is on device 'meta' and has no memory to copy into", hint="pass assign=True"
+        )
     tensor.array[...] = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
     note_write(tensor)

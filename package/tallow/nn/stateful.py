@@ -1,7 +1,7 @@
-"""What a Module holds as a dict of tensors by dotted name, and back: PyTorch's protocol, which models take part in.
+"""Saving a Module to a state dict and loading it back, by PyTorch's protocol.
 
-A class may override `_save_to_state_dict` and `_load_from_state_dict` for what it holds itself, and hooks may rename
-and add entries on the way.
+A subclass may override `_save_to_state_dict` and `_load_from_state_dict` for its own entries; hooks may rename and add
+entries.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tallow.core.tensor import RemovableHandle, Tensor
 from tallow.errors import ArgumentTypeError, CheckpointError
-from tallow.nn.state import IncompatibleKeys, misfit, take, wrong_shape
-from tallow.tensor import RemovableHandle, Tensor
+from tallow.nn.state import IncompatibleKeys, assign_value, misfit, wrong_shape
 
 Hooks = dict[int, Callable[..., Any]]
 EXTRA_STATE = "_extra_state"
 
 
 class Stateful:
-    """The part of Module that saves and loads."""
+    """Mixin of Module with `state_dict` and `load_state_dict`."""
 
-    _version = 1  # PyTorch's: for `_load_from_state_dict` of a class that once saved something else
+    _version = 1  # as in PyTorch: lets `_load_from_state_dict` of a class read the format of its earlier versions
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
-    # What few modules have stays on the class.
+    # Few modules have these hooks: an instance gets a dict of its own with its first hook.
     _state_dict_pre_hooks: Hooks = {}  # noqa: RUF012 - replaced, never changed
     _state_dict_hooks: Hooks = {}  # noqa: RUF012
     _load_pre_hooks: Hooks = {}  # noqa: RUF012
@@ -37,12 +37,12 @@ class Stateful:
     def state_dict(
         self, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> OrderedDict[str, Tensor]:
-        """Parameters and persistent buffers by dotted name, sharing memory with the module.
+        """Return parameters and persistent buffers by dotted name, sharing memory with the module.
 
         Args:
-            destination: the dict to add to, which is returned; a new one unless given.
-            prefix: what all names begin with, such as "encoder.".
-            keep_vars: give the parameters themselves, instead of detached tensors.
+            destination: the dict to add to and return; None creates one.
+            prefix: prefix of all names, such as "encoder.".
+            keep_vars: return the parameters themselves instead of detached tensors.
         """
         state: Any = OrderedDict() if destination is None else destination
         for hook in list(self._state_dict_pre_hooks.values()):
@@ -57,7 +57,7 @@ class Stateful:
         return state
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """Add what this module holds itself, without its children."""
+        """Add the entries of this module, without its children."""
         for name, tensor in self._own_state():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if self._has_extra_state():
@@ -72,10 +72,11 @@ class Stateful:
         return type(self).get_extra_state is not Stateful.get_extra_state
 
     def get_extra_state(self) -> Any:
-        """What else `state_dict` should hold of this module; a class that overrides it overrides the next, too."""
+        """Return extra state to save in `state_dict`; a subclass that overrides it overrides `set_extra_state` too."""
         raise NotImplementedError(f"{type(self).__name__} has no extra state")
 
     def set_extra_state(self, state: Any) -> None:
+        """Restore the result of `get_extra_state` from a state dict."""
         raise NotImplementedError(f"{type(self).__name__} has no extra state")
 
     # --------------------------------------------------------------------------------------------------------- loading
@@ -83,13 +84,13 @@ class Stateful:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False, *, source: str = "state dict"
     ) -> IncompatibleKeys:
-        """Take the values of `state_dict`: everything or, on an error, nothing.
+        """Load the values of a state dict; on an error, nothing is changed.
 
         Args:
-            strict: missing and unexpected names are errors; if not, they are returned.
-            assign: use the tensors' own memory instead of copying into the module's; dtype and device become theirs.
-                Needed for a module on device "meta", which has no memory to copy into.
-            source: where the state comes from, for the error message.
+            strict: raise for missing and unexpected names instead of returning them.
+            assign: share the memory of the given tensors instead of copying, and take their dtype and device. Required
+                for a module on device "meta", which has no memory to copy into.
+            source: name of the origin of the values, for error messages.
 
         Raises:  CheckpointError with every name that is missing, unexpected or of another shape
         """
@@ -98,8 +99,8 @@ class Stateful:
         if loading.problems or (strict and loading.keys_differ and not loading.post_hooks):
             raise loading.error(self, strict)
         for tensor, value in loading.plan:
-            take(tensor, value, assign)
-        for module, hook in loading.post_hooks:  # they may tie weights, and strike keys off that are missing on purpose
+            assign_value(tensor, value, assign)
+        for module, hook in loading.post_hooks:  # may tie weights, and remove keys that are missing on purpose
             hook(module, loading.keys)
         if strict and loading.keys_differ:
             raise loading.error(self, strict)
@@ -115,9 +116,10 @@ class Stateful:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Note what this module itself takes of `state_dict`, whose names begin with `prefix`; it is copied at the end.
+        """Plan what to load into this module, without its children: the entries that start with `prefix`.
 
-        An override may change `state_dict` before it calls this, or take values itself.
+        Nothing is copied until the whole model has been checked. An override may change `state_dict` before it calls
+        this, or load values itself.
         """
         for hook in list(self._load_pre_hooks.values()):
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -140,7 +142,7 @@ class Stateful:
                 self.set_extra_state(state_dict[prefix + EXTRA_STATE])
             else:
                 missing_keys.append(prefix + EXTRA_STATE)
-            own[EXTRA_STATE] = None  # type: ignore[assignment]  # known by name
+            own[EXTRA_STATE] = None  # type: ignore[assignment]  # only the name matters from here on
         for key in state_dict:
             if key.startswith(prefix):
                 first, dot, _ = key[len(prefix) :].partition(".")
@@ -148,7 +150,7 @@ class Stateful:
                     unexpected_keys.append(key)
 
     def _summary(self) -> str:
-        """One line that names this module in an error."""
+        """Return one line that names this module in an error."""
         return type(self).__name__
 
     # ----------------------------------------------------------------------------------------------------------- hooks
@@ -159,38 +161,41 @@ class Stateful:
         return RemovableHandle(self.__dict__[kind], hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before `state_dict` collects what the module holds."""
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` collects the entries of the module."""
         return self._add_state_hook("_state_dict_pre_hooks", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after it, to change the dict in place."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`, to change the dict in place."""
         return self._add_state_hook("_state_dict_hooks", hook)
 
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
-        before values are taken, to change the dict in place."""
+        """Call a hook before values are loaded, to change the state dict in place.
+
+        It is called as `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        error_msgs)`.
+        """
         return self._register_load_state_dict_pre_hook(lambda *args: hook(self, *args))
 
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., None], with_module: bool = False
     ) -> RemovableHandle:
-        """As above, without the module unless `with_module`."""
+        """Register a load pre-hook that is called without the module, unless `with_module`; PyTorch's private name."""
         return self._add_state_hook("_load_pre_hooks", (lambda *args: hook(self, *args)) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after the values are taken; it may change the two lists."""
+        """Call `hook(module, incompatible_keys)` after the values are loaded; it may change the two lists."""
         return self._add_state_hook("_load_post_hooks", hook)
 
 
 class _Loading:
-    """One call of `load_state_dict`, from the questions to the copies.
+    """The state of one call of `load_state_dict`: it visits all modules before anything is copied.
 
     Attributes:
-        plan: which tensor is to take which value.
+        plan: pairs of a tensor and the value to load into it.
         problems: lines of the error message.
-        post_hooks: with their modules, children first.
+        post_hooks: pairs of a module and its hook, children first.
     """
 
     def __init__(self, source: str) -> None:
@@ -205,8 +210,9 @@ class _Loading:
         module._load_from_state_dict(state, prefix, metadata, True, *self.keys, self.problems)
         for name, child in module._modules.items():
             if child is not None:
-                below = f"{prefix}{name}."
-                self.visit(child, {key: value for key, value in state.items() if key.startswith(below)}, below)
+                child_prefix = f"{prefix}{name}."
+                entries = {key: value for key, value in state.items() if key.startswith(child_prefix)}
+                self.visit(child, entries, child_prefix)
         self.post_hooks += [(module, hook) for hook in module._load_post_hooks.values()]
 
     @property

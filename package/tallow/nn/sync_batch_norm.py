@@ -1,4 +1,4 @@
-"""Batch normalisation over the batches of several processes.
+"""Batch normalization over the batches of several processes.
 
 Letters: N batch, C channels.
 """
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tallow import dtypes
 from tallow.autograd.function import Function
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.distributed import (
     ProcessGroup,
@@ -21,26 +22,25 @@ from tallow.distributed import (
 from tallow.distributed.groups import member
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
+from tallow.functions.normalization import move_statistic
 from tallow.nn.channel_normalization import _BatchNorm
-from tallow.nn.functional.normalization import move_statistic
 from tallow.nn.module import Module
 from tallow.nn.parameter import UninitializedParameter
 from tallow.ops.channel_normalization import check_channels, over_channels, per_channel
-from tallow.tensor import Tensor, wrap
 
 
 class SyncBatchNorm(_BatchNorm):
-    """As BatchNorm1d; in training mean and var are those of the batches of all processes of a group.
+    """BatchNorm1d with mean and var over the batches of all processes of a group, in training.
 
-    All processes of the group call their layers, and backward, in one order. Their batches may differ in size, and some
-    may be empty. The gradients of weight and bias are those of the process's own batch; DistributedDataParallel
-    averages them. The layer is a BatchNorm1d in evaluation, in a group of one process, and without a process group.
+    All processes of the group call their layers, and backward, in the same order. Their batches may differ in size, and
+    some may be empty. The gradients of weight and bias are those of the process's own batch; DistributedDataParallel
+    averages them. In evaluation, in a group of one process, and without a process group, the layer is a BatchNorm1d.
 
     Args:
-        process_group: whose batches count; None means all processes. The others are as for torch.nn.SyncBatchNorm.
+        process_group: group of the batches; None means all processes. The others are as for torch.nn.SyncBatchNorm.
 
     Shapes:  x (N, C, ...) -> the same
-    Raises:  ArgumentError where all batches together have fewer than two values for each channel
+    Raises:  ArgumentError if all batches together have fewer than two values per channel
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167; the statistics are combined as in Chan et al. 1979, "Updating
              Formulae and a Pairwise Algorithm for Computing Sample Variances", eq. 2.1
     """
@@ -65,18 +65,18 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """Return the module with a SyncBatchNorm in the place of every BatchNorm, with its parameters and statistics.
+        """Replace every BatchNorm of a module by a SyncBatchNorm with its parameters and statistics; return the module.
 
         Raises:  ArgumentError for a lazy BatchNorm that has not seen an input
         """
-        made = module
+        converted = module
         if isinstance(module, _BatchNorm):
             if isinstance(module.weight, UninitializedParameter) or not module.num_features:
                 raise ArgumentError(
-                    f"convert_sync_batchnorm: {type(module).__name__} does not know its channels yet",
-                    mend="call the model once before",
+                    f"convert_sync_batchnorm: {type(module).__name__} has no number of channels yet",
+                    hint="call the model once before converting it",
                 )
-            made = cls(
+            converted = cls(
                 module.num_features,
                 module.eps,
                 module.momentum,
@@ -85,12 +85,12 @@ class SyncBatchNorm(_BatchNorm):
                 process_group,
                 bias=module.bias is not None,
             )
-            made._parameters.update(module._parameters)
-            made._buffers.update(module._buffers)
-            made.train(module.training)
+            converted._parameters.update(module._parameters)
+            converted._buffers.update(module._buffers)
+            converted.train(module.training)
         for name, child in module.named_children():
-            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
-        return made
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted
 
     def _normalize(
         self, input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float
@@ -108,11 +108,11 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class _Statistics(NamedTuple):
-    """Of each channel, over the batches of a group.
+    """Mean and variance of each channel over the batches of a group.
 
     Attributes:
-        var: without Bessel's correction.
-        values: how many a channel has.
+        mean, var: (C); the variance is biased.
+        values: number of values per channel.
     """
 
     mean: Array
@@ -124,26 +124,26 @@ class _Statistics(NamedTuple):
     def of_group(cls, x: Array, group: ProcessGroup) -> _Statistics:
         """Combine the mean and the sum of squared deviations of each rank, in float64.
 
-        A sum of squares would lose the digits of a variance that is small beside the mean.
+        Sums of squares would lose the digits of a variance that is small compared with the mean.
         """
         xp = array_module(x)
         axes, channels = over_channels(x.ndim), x.shape[1]
         values = math.prod(x.shape) // max(channels, 1)
-        mine = xp.zeros(2 * channels + 1, "float64")
+        local = xp.zeros(2 * channels + 1, "float64")
         if values:
-            local = x.mean(axis=axes)
-            mine[:channels] = local
-            mine[channels:-1] = xp.square(x - per_channel(local, x.ndim)).sum(axis=axes)
-            mine[-1] = values
-        everybodys = xp.empty((group.size(), mine.size), "float64")
-        all_gather_into_tensor(wrap(everybodys), wrap(mine), group)
-        means, deviations, counts = everybodys[:, :channels], everybodys[:, channels:-1], everybodys[:, -1:]
+            mean = x.mean(axis=axes)
+            local[:channels] = mean
+            local[channels:-1] = xp.square(x - per_channel(mean, x.ndim)).sum(axis=axes)
+            local[-1] = values
+        gathered = xp.empty((group.size(), local.size), "float64")
+        all_gather_into_tensor(wrap(gathered), wrap(local), group)
+        means, deviations, counts = gathered[:, :channels], gathered[:, channels:-1], gathered[:, -1:]
         count = int(counts.sum())
         if count < 2:
             raise ArgumentError(
                 f"SyncBatchNorm: expected more than 1 value per channel in all {group.size()} processes together, "
                 f"got {count}",
-                mend="use larger batches, or eval()",
+                hint="use larger batches, or eval()",
             )
         mean = (means * counts).sum(axis=0) / count
         var = (deviations + counts * xp.square(means - mean)).sum(axis=0) / count
@@ -151,11 +151,11 @@ class _Statistics(NamedTuple):
 
 
 class _Normalize(Function):
-    """(x - mean) / sqrt(var + eps) ⊙ weight + bias, by the statistics of a group.
+    """(x - mean) / sqrt(var + eps) ⊙ weight + bias, with the statistics of a group.
 
     dx = r (h - mean(h) - n mean(h n)),  h = g ⊙ weight,  n = (x - mean) r,  r = 1 / sqrt(var + eps)
 
-    The means are those over the values of all ranks.
+    The means in dx are over the values of all ranks.
     """
 
     @staticmethod
@@ -179,12 +179,12 @@ class _Normalize(Function):
         axes, channels = over_channels(x.ndim), x.shape[1]
         normal = (x - per_channel(statistics.mean, x.ndim)) * per_channel(ctx.r, x.ndim)
         sums = array_module(x).concatenate([(g * normal).sum(axis=axes), g.sum(axis=axes)])
-        of_weight, of_bias = wrap(sums[:channels]), wrap(sums[channels:])
+        d_weight, d_bias = wrap(sums[:channels]), wrap(sums[channels:])
         if not ctx.needs_input_grad[0]:
-            return None, of_weight, of_bias, None, None
-        everybodys = wrap(sums.copy())
-        all_reduce(everybodys, group=statistics.group)
-        means = everybodys.array / statistics.values
+            return None, d_weight, d_bias, None, None
+        total = wrap(sums.copy())
+        all_reduce(total, group=statistics.group)
+        means = total.array / statistics.values
         dx = g - per_channel(means[channels:], x.ndim) - normal * per_channel(means[:channels], x.ndim)
         dx *= per_channel(ctx.scale, x.ndim)
-        return wrap(dx), of_weight, of_bias, None, None
+        return wrap(dx), d_weight, d_bias, None, None

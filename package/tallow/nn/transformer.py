@@ -1,7 +1,7 @@
-"""The transformer of "Attention Is All You Need": its layers, their stacks, and both together.
+"""The transformer of "Attention Is All You Need": encoder and decoder layers, stacks of them, and the whole model.
 
-Everything but the masks is (T, N, D), or (N, T, D) with batch_first, or without N. Boolean masks are True where a
-position is not to be seen; masks of numbers are added to the scores.
+Tensors are (T, N, D), or (N, T, D) with batch_first, or without N. Boolean masks are True where attention is not
+allowed; float masks are added to the scores.
 
 Letters: T target positions, S source positions, N batch, D width.
 Source:  Vaswani et al. 2017, arXiv:1706.03762; norm_first is Xiong et al. 2020, arXiv:2002.04745
@@ -13,7 +13,8 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from tallow.creation import full
+from tallow.core.creation import full
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.nn import functional as F
 from tallow.nn import init
@@ -23,15 +24,14 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.multihead_attention import MultiheadAttention
 from tallow.nn.normalization import LayerNorm
-from tallow.tensor import Tensor
 
 Activation = str | Callable[[Tensor], Tensor]
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: their parts, and how a part is made a residual block."""
+    """Base of encoder and decoder layers: their modules, and the residual blocks around them."""
 
-    attentions: tuple[str, ...]  # names of the attention parts; each has a norm and a dropout, and so has the last part
+    attentions: tuple[str, ...]  # names of the attention modules; each of them and the feed-forward block has a norm
     activation: Callable[[Tensor], Tensor]
 
     def __init__(
@@ -64,7 +64,7 @@ class _Layer(Module):
         self.activation = _activation(activation)
 
     def _block(self, x: Tensor, norm: Module, block: Callable[[Tensor], Tensor]) -> Tensor:
-        """A residual block, normalised before or after."""
+        """Apply a residual block, with normalization before or after."""
         return x + block(norm(x)) if self.norm_first else norm(x + block(x))
 
     def _feed_forward(self, x: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention, then a feed-forward part; each with dropout, a residual connection and LayerNorm.
+    """Self-attention, then a feed-forward block; each with dropout, a residual connection and LayerNorm.
 
     Args:    as torch.nn.TransformerEncoderLayer; activation: "relu", "gelu" or a function
     Shapes:  src (S, N, D), src_mask (S, S) or (N · heads, S, S), src_key_padding_mask (N, S) -> (S, N, D)
@@ -88,15 +88,15 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            seen, _ = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)
-            return self.dropout1(seen)
+            output, _ = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)
+            return self.dropout1(output)
 
         x = self._block(src, self.norm1, attend)
         return self._block(x, self.norm2, lambda x: self.dropout2(self._feed_forward(x)))
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's memory, then a feed-forward part; each as in TransformerEncoderLayer.
+    """Self-attention, cross-attention to the encoder's output, and a feed-forward block; see TransformerEncoderLayer.
 
     Args:    as torch.nn.TransformerDecoderLayer
     Shapes:  tgt (T, N, D), memory (S, N, D), tgt_mask (T, T), memory_mask (T, S), tgt_key_padding_mask (N, T),
@@ -117,14 +117,14 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            seen, _ = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)
-            return self.dropout1(seen)
+            output, _ = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)
+            return self.dropout1(output)
 
         def attend_to_memory(x: Tensor) -> Tensor:
-            seen, _ = self.multihead_attn(
+            output, _ = self.multihead_attn(
                 x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
             )
-            return self.dropout2(seen)
+            return self.dropout2(output)
 
         x = self._block(tgt, self.norm1, attend)
         x = self._block(x, self.norm2, attend_to_memory)
@@ -132,11 +132,11 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """Copies of an encoder layer, one after the other, and a last norm.
+    """A stack of copies of an encoder layer, and a final norm.
 
-    Args:    as torch.nn.TransformerEncoder; enable_nested_tensor and mask_check are accepted: there are no nested
-             tensors, every position is computed, padded ones too (where PyTorch's fast path gives zeros)
-    Shapes:  as TransformerEncoderLayer; is_causal None finds out by looking at the mask
+    Args:    as torch.nn.TransformerEncoder; enable_nested_tensor and mask_check have no effect: every position is
+             computed, including padding, where PyTorch's fast path returns zeros
+    Shapes:  as TransformerEncoderLayer; is_causal None detects a causal mask
     """
 
     def __init__(
@@ -166,10 +166,10 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Copies of a decoder layer, one after the other, and a last norm.
+    """A stack of copies of a decoder layer, and a final norm.
 
     Args:    as torch.nn.TransformerDecoder
-    Shapes:  as TransformerDecoderLayer; tgt_is_causal None finds out by looking at the mask
+    Shapes:  as TransformerDecoderLayer; tgt_is_causal None detects a causal mask
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
@@ -205,9 +205,9 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder that attends to what it makes.
+    """An encoder, and a decoder that attends to its output.
 
-    Args:    as torch.nn.Transformer; custom_encoder, custom_decoder: to take in place of the stacks
+    Args:    as torch.nn.Transformer; custom_encoder, custom_decoder: modules that replace the stacks
     Shapes:  src (S, N, D), tgt (T, N, D) -> (T, N, D); masks as in the layers
     """
 
@@ -267,12 +267,14 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        at = 0 if self.batch_first else 1
-        if src.ndim == 3 and src.shape[at] != tgt.shape[at]:
-            raise ShapeError(f"Transformer: src {tuple(src.shape)} and tgt {tuple(tgt.shape)} have different batches")
+        batch_dim = 0 if self.batch_first else 1
+        if src.ndim == 3 and src.shape[batch_dim] != tgt.shape[batch_dim]:
+            raise ShapeError(
+                f"Transformer: src {tuple(src.shape)} and tgt {tuple(tgt.shape)} have different batch sizes"
+            )
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ShapeError(
-                f"Transformer: src {tuple(src.shape)} and tgt {tuple(tgt.shape)} should have d_model={self.d_model} "
+                f"Transformer: src {tuple(src.shape)} and tgt {tuple(tgt.shape)} must have d_model={self.d_model} "
                 "features"
             )
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
@@ -289,7 +291,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """Numbers to add so that no position sees a later one: -inf above the diagonal.  Shapes: (sz, sz)"""
+        """Return the additive causal mask: -inf above the diagonal, else 0.  Shapes: (sz, sz)"""
         return full((sz, sz), float("-inf"), dtype=dtype, device=device).triu(1)
 
 
@@ -301,12 +303,12 @@ def _activation(activation: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
-        raise ArgumentError(f"activation={activation!r}", mend="use 'relu', 'gelu' or a function")
+        raise ArgumentError(f"activation={activation!r}", hint="use 'relu', 'gelu' or a function")
     return F.relu if activation == "relu" else F.gelu
 
 
 def _is_causal(mask: Tensor | None) -> bool:
-    """Whether a mask is that of `generate_square_subsequent_mask`; the attention is then quicker without it."""
+    """Return whether a mask is that of `generate_square_subsequent_mask`: attention is faster without the mask."""
     if mask is None or mask.ndim != 2 or mask.shape[0] != mask.shape[1] or not mask.is_floating_point():
         return False
     causal = Transformer.generate_square_subsequent_mask(mask.shape[0], mask.device, mask.dtype)

@@ -1,12 +1,12 @@
-"""Layers that resize signals, pictures and volumes."""
+"""Layers that resize signals, images and volumes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tallow.core.tensor import Tensor
 from tallow.nn import functional as F
 from tallow.nn.module import Module
-from tallow.tensor import Tensor
 
 
 class Upsample(Module):
@@ -14,7 +14,7 @@ class Upsample(Module):
 
     Args:    as torch.nn.Upsample; mode: "nearest", "linear", "bilinear", "bicubic", "trilinear" and others of
              F.interpolate
-    Shapes:  (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> the same with other sizes
+    Shapes:  (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> the same with resized spatial dimensions
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Adding values at places that may repeat: what the gradients of gathering ops come down to."""
+"""Add values at positions that may repeat, as the gradients of gathering ops do."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tallow.errors import DimensionError
 
 
 def add_at(target: Array, index: tuple[Any, ...], values: Array) -> None:
-    """target[index] += values, in place and broadcast, repeated places adding up.
+    """Add `values` to target[index], in place and broadcast; repeated positions accumulate.
 
     Args:
-        index: arrays of places or masks; `slice(None)` for axes that are taken whole.
+        index: arrays of positions or masks; `slice(None)` for axes that are taken in full.
     """
     xp = array_module(target)
     if xp is np:
@@ -35,22 +35,22 @@ def add_at(target: Array, index: tuple[Any, ...], values: Array) -> None:
 
 
 def _only_axis(index: tuple[Any, ...]) -> int | None:
-    """The axis that an array of places stands at, if all others are taken whole."""
+    """Return the axis that the only array of positions indexes, or None if there are several arrays."""
     arrays = [axis for axis, item in enumerate(index) if not isinstance(item, slice)]
     return arrays[0] if len(arrays) == 1 and index[arrays[0]].dtype != bool else None
 
 
-CHUNK = 2**18  # elements whose places are written out at once: 2 MiB
+CHUNK = 2**18  # positions processed at once: 2 MiB
 
 
 def _add_slices(target: Array, axis: int, places: Array, values: Array) -> None:
-    """target[:, places, :] += values, element by element: np.add.at is three to eight times as fast on flat arrays."""
+    """Add `values` to target[:, places, :]: np.add.at is three to eight times as fast on flat arrays."""
     shape, n = target.shape, target.shape[axis]
     outer, width = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     values = np.broadcast_to(values, (*shape[:axis], *places.shape, *shape[axis + 1 :]))
     rows = values.reshape(outer * places.size, width)
     places = np.where(places < 0, places + n, places).astype(np.int64).reshape(-1)
-    if places.size and not 0 <= int(places.min()) <= int(places.max()) < n:  # flat, that would be another slice's place
+    if places.size and not 0 <= int(places.min()) <= int(places.max()) < n:  # else in another slice
         raise DimensionError(f"index out of bounds for dimension {axis} with size {n}")
     places = (np.arange(outer, dtype=np.int64)[:, None] * n + places).reshape(-1)
     columns = np.arange(width, dtype=np.int64)
@@ -65,7 +65,7 @@ def _sign_bit(keys: Array) -> Any:
 
 
 def _as_keys(values: Array, greatest: bool) -> Array:
-    """Unsigned integers in the order of floats, NaN the greatest of all or the least."""
+    """Map floats to unsigned integers of the same order; NaN is the greatest or the least."""
     xp = array_module(values)
     bits = values.view(f"u{values.itemsize}")
     sign = _sign_bit(bits)
@@ -82,7 +82,7 @@ SIGN_BIT = np.uint64(1 << 63)
 
 
 def combine_at(reduction: str, target: Array, places: Array, values: Array) -> None:
-    """target[places] combined with `values` by "sum", "prod", "amax" or "amin", in place, for flat `target`."""
+    """Combine `values` into target[places] by "sum", "prod", "amax" or "amin", in place, for a flat `target`."""
     if reduction == "sum":
         add_at(target, (places,), values)
         return
@@ -92,22 +92,22 @@ def combine_at(reduction: str, target: Array, places: Array, values: Array) -> N
         getattr(xp, combine).at(target, places, values)
         return
     if reduction != "prod" and target.dtype.kind == "f":
-        # Of floats CuPy's atomic extremes drop NaN, and round doubles to float.
+        # For floats, CuPy's atomic extremes drop NaN and round doubles to float.
         keys, of_values = (_as_keys(x, greatest=reduction == "amax") for x in (target, values))
         getattr(xp, combine).at(keys, places, of_values)
         target[...] = _of_keys(keys, target.dtype)
         return
     if reduction != "prod":
-        # CUDA compares few integers atomically, uint64 among them; with the sign bit flipped it has the order of int64.
+        # CUDA compares few integer types atomically. With the sign bit flipped, uint64 has the order of int64.
         keys = target.astype(np.int64).view(np.uint64) ^ SIGN_BIT
         getattr(xp, combine).at(keys, places, values.astype(np.int64).view(np.uint64) ^ SIGN_BIT)
         target[...] = (keys ^ SIGN_BIT).view(np.int64).astype(target.dtype)
         return
-    # CuPy has no multiply.at: multiply once for the first visit of each place, once for the second, ...
+    # CuPy has no multiply.at: multiply the first occurrence of each position, then the second, and so on.
     flat, factors = places.reshape(-1), values.reshape(-1)
     order = xp.argsort(flat)
     ordered = flat[order]
     visit = xp.arange(flat.size, dtype=np.int64) - xp.searchsorted(ordered, ordered, side="left")
     for nth in range(int(visit.max()) + 1 if flat.size else 0):
-        chosen = order[visit == nth]
-        target[flat[chosen]] *= factors[chosen]
+        positions = order[visit == nth]
+        target[flat[positions]] *= factors[positions]

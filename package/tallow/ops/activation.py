@@ -1,37 +1,38 @@
-"""Activations: elementwise functions that networks put between their layers."""
+"""Activation functions, elementwise."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from tallow import dtypes, kernels
+from tallow import dtypes
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
-from tallow.ops.along import part
+from tallow.kernels import kernel, run
 from tallow.ops.approximation import erfc
+from tallow.ops.axis_index import part
+from tallow.ops.checks import expect_float, kind, refuse_bool
 from tallow.ops.dims import normalize_dim
-from tallow.ops.expect import expect_float, kind, refuse_bool
 from tallow.ops.filling import constant, placed
 from tallow.ops.table import Result, op
 
 
 def logistic(x: Array) -> Array:
-    """1 / (1 + exp(-x))"""
+    """Return 1 / (1 + exp(-x))."""
     return 1 / (1 + array_module(x).exp(-x))
 
 
 @op("tl tl_ Tensor Tensor_ F", dtypes="float")
 def sigmoid(input: Array) -> Result:
-    """1 / (1 + exp(-x))"""
+    """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
     value = logistic(input)
     return value, lambda g: (g * value * (1 - value),)
 
 
 @op("F")
 def logsigmoid(input: Array) -> Result:
-    """ln sigmoid(x) = min(x, 0) - ln(1 + exp(-|x|))"""
+    """Return ln(sigmoid(x)) of each element, computed as min(x, 0) - ln(1 + exp(-|x|))."""
     expect_float("logsigmoid", input)
     xp = array_module(input)
     value = xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.abs(input)))
@@ -43,7 +44,7 @@ def logsigmoid(input: Array) -> Result:
 
 @op("tl tl_ Tensor Tensor_ F_")
 def relu(input: Array) -> Result:
-    """max(x, 0)"""
+    """Return max(x, 0) of each element."""
     refuse_bool("relu", input)
     value = array_module(input).maximum(input, 0)
     return value, lambda g: (g * (value > 0),)
@@ -51,13 +52,13 @@ def relu(input: Array) -> Result:
 
 @op("F_")
 def relu6(input: Array) -> Result:
-    """min(max(x, 0), 6)"""
+    """Return min(max(x, 0), 6) of each element."""
     return hardtanh.function(input, 0, 6)
 
 
 @op("F_")
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
-    """x where it is positive, elsewhere negative_slope · x."""
+    """Return x where it is positive and negative_slope · x elsewhere."""
     expect_float("leaky_relu", input)
     xp = array_module(input)
     value = xp.maximum(input, 0) + xp.minimum(input, 0) * negative_slope  # `where` costs twelve times as much
@@ -66,7 +67,7 @@ def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
 
 @op("tl Tensor F")
 def prelu(input: Array, weight: Array) -> Result:
-    """x where it is positive, elsewhere weight · x, with one weight for all channels or one for each.
+    """Return x where it is positive and weight · x elsewhere, with one weight for all channels or one per channel.
 
     Shapes: input (B, C, ...) or any, weight (1), () or (C) -> as input
     Source: He et al. 2015, arXiv:1502.01852
@@ -84,8 +85,8 @@ def prelu(input: Array, weight: Array) -> Result:
 
     def by_weight(g: Array) -> Array:
         slope = xp.where(positive, 0, g * input)
-        kept = 1 if weight.size > 1 else None
-        return slope.sum(axis=tuple(d for d in range(input.ndim) if d != kept)).reshape(weight.shape)
+        channel_axis = 1 if weight.size > 1 else None
+        return slope.sum(axis=tuple(d for d in range(input.ndim) if d != channel_axis)).reshape(weight.shape)
 
     def backward(g: Array) -> tuple[Any, ...]:
         return lambda: xp.where(positive, g, g * by_channel), lambda: by_weight(g)
@@ -95,7 +96,7 @@ def prelu(input: Array, weight: Array) -> Result:
 
 @op("F_")
 def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Result:
-    """min(max(x, min_val), max_val)"""
+    """Clamp each element to [min_val, max_val]."""
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val cannot be greater than max_val, got {min_val} and {max_val}")
     refuse_bool("hardtanh", input)
@@ -107,7 +108,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Resul
 
 @op("F_")
 def hardsigmoid(input: Array) -> Result:
-    """min(max(x + 3, 0), 6) / 6
+    """Return min(max(x + 3, 0), 6) / 6 of each element.
 
     Source: Courbariaux et al. 2015, arXiv:1511.00363; this slope: Howard et al. 2019, arXiv:1905.02244
     """
@@ -118,7 +119,7 @@ def hardsigmoid(input: Array) -> Result:
 
 @op("F_")
 def hardswish(input: Array) -> Result:
-    """x · min(max(x + 3, 0), 6) / 6
+    """Return x · min(max(x + 3, 0), 6) / 6 of each element.
 
     Source: Howard et al. 2019, arXiv:1905.02244
     """
@@ -133,7 +134,7 @@ def hardswish(input: Array) -> Result:
 
 @op("F")
 def softshrink(input: Array, lambd: float = 0.5) -> Result:
-    """x moved towards 0 by lambd, and 0 within."""
+    """Move each element towards 0 by `lambd`; elements with |x| ≤ lambd become 0."""
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambda must not be negative, got {lambd}")
     expect_float("softshrink", input)
@@ -143,7 +144,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Result:
 
 @op("tl Tensor F")
 def hardshrink(input: Array, lambd: float = 0.5) -> Result:
-    """x, and 0 where |x| ≤ lambd."""
+    """Set elements with |x| ≤ lambd to 0."""
     expect_float("hardshrink", input)
     xp = array_module(input)
     within = xp.abs(input) <= lambd
@@ -152,7 +153,7 @@ def hardshrink(input: Array, lambd: float = 0.5) -> Result:
 
 @op("tl tl_ F_")
 def threshold(input: Array, threshold: float, value: float) -> Result:
-    """x where it is above the threshold, elsewhere `value`."""
+    """Return x where it is greater than `threshold` and `value` elsewhere."""
     refuse_bool("threshold", input)
     xp = array_module(input)
     below = input <= threshold
@@ -165,7 +166,7 @@ def threshold(input: Array, threshold: float, value: float) -> Result:
 
 @op("F_")
 def elu(input: Array, alpha: float = 1.0) -> Result:
-    """x where it is positive, elsewhere alpha · (exp(x) - 1).
+    """Return x where it is positive and alpha · (exp(x) - 1) elsewhere.
 
     Source: Clevert et al. 2015, arXiv:1511.07289
     """
@@ -175,7 +176,7 @@ def elu(input: Array, alpha: float = 1.0) -> Result:
 
 @op("tl tl_ F_")
 def celu(input: Array, alpha: float = 1.0) -> Result:
-    """x where it is positive, elsewhere alpha · (exp(x / alpha) - 1).
+    """Return x where it is positive and alpha · (exp(x / alpha) - 1) elsewhere.
 
     Source: Barron 2017, arXiv:1704.07483
     """
@@ -187,7 +188,7 @@ def celu(input: Array, alpha: float = 1.0) -> Result:
 
 @op("tl tl_ F_")
 def selu(input: Array) -> Result:
-    """elu with the scales that keep mean 0 and variance 1 from layer to layer.
+    """Apply `elu` with the scales that keep mean 0 and variance 1 from layer to layer.
 
     Source: Klambauer et al. 2017, arXiv:1706.02515, eq. 2
     """
@@ -196,7 +197,7 @@ def selu(input: Array) -> Result:
 
 
 def _elu(x: Array, alpha: float, scale: float, rate: float) -> Result:
-    """scale · x where x is positive, elsewhere scale · alpha · (exp(rate · x) - 1)."""
+    """Return scale · x where x is positive and scale · alpha · (exp(rate · x) - 1) elsewhere."""
     xp = array_module(x)
     bend = xp.expm1(xp.minimum(x, 0) * rate) * (alpha * scale)  # 0 where x is positive
     value = xp.maximum(x, 0) * scale + bend
@@ -205,7 +206,7 @@ def _elu(x: Array, alpha: float, scale: float, rate: float) -> Result:
 
 @op("F")
 def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result:
-    """ln(1 + exp(beta · x)) / beta, and x itself where beta · x is above the threshold."""
+    """Return ln(1 + exp(beta · x)) / beta, or x itself where beta · x is greater than `threshold`."""
     expect_float("softplus", input)
     xp = array_module(input)
     scaled = input * beta
@@ -216,47 +217,47 @@ def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result
 
 @op("F", dtypes="float")
 def softsign(input: Array) -> Result:
-    """x / (1 + |x|)"""
+    """Return x / (1 + |x|) of each element."""
     width = 1 + array_module(input).abs(input)
     return input / width, lambda g: (g / (width * width),)
 
 
 @op("F", dtypes="float")
 def tanhshrink(input: Array) -> Result:
-    """x - tanh(x)"""
+    """Return x - tanh(x) of each element."""
     tanh = array_module(input).tanh(input)
     return input - tanh, lambda g: (g * tanh * tanh,)
 
 
 @op("F_", halves=True)
 def silu(input: Array) -> Result:
-    """x · sigmoid(x)
+    """Return x · sigmoid(x) of each element (SiLU, swish).
 
     Source: Hendrycks & Gimpel 2016, arXiv:1606.08415; Elfwing et al. 2017, arXiv:1702.03118
     """
     expect_float("silu", input)
 
-    return kernels.run("silu", input), lambda g: (kernels.run("silu_backward", input, g),)
+    return run("silu", input), lambda g: (run("silu_backward", input, g),)
 
 
 def silu_slope(x: Array, s: Array) -> Array:
-    """The derivative of silu at x, where s = sigmoid(x)."""
+    """Return the derivative of silu at x, where s = sigmoid(x)."""
     return s * (1 + x * (1 - s))
 
 
-@kernels.reference("silu")
+@kernel("silu", "array", round_like=0)
 def _silu(x: Array) -> Array:
     return x / (1 + array_module(x).exp(-x))
 
 
-@kernels.reference("silu_backward", like=1)
+@kernel("silu_backward", "array", round_like=1)
 def _silu_backward(x: Array, g: Array) -> Array:
     return g * silu_slope(x, logistic(x))
 
 
 @op("F_")
 def mish(input: Array) -> Result:
-    """x · tanh(ln(1 + exp(x)))
+    """Return x · tanh(ln(1 + exp(x))) of each element.
 
     Source: Misra 2019, arXiv:1908.08681
     """
@@ -272,26 +273,28 @@ def mish(input: Array) -> Result:
 
 @op("F", halves=True)
 def gelu(input: Array, *, approximate: str = "none") -> Result:
-    """x · Φ(x), with the normal distribution function Φ; or its approximation by tanh.
+    """Return x · Φ(x), where Φ is the cumulative distribution function of the normal distribution.
 
-    none: x/2 · erfc(-x / √2);  tanh: x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))
+    Args:
+        approximate: "none" computes x/2 · erfc(-x / √2); "tanh" approximates it by
+            x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))).
 
     Source: Hendrycks & Gimpel 2016, arXiv:1606.08415
     """
     if approximate not in ("none", "tanh"):
-        raise ArgumentError(f"gelu: approximate={approximate!r}", mend="use 'none' or 'tanh'")
+        raise ArgumentError(f"gelu: approximate={approximate!r}", hint="use 'none' or 'tanh'")
     expect_float("gelu", input)
-    return kernels.run("gelu", input, approximate), lambda g: (kernels.run("gelu_backward", input, g, approximate),)
+    return run("gelu", input, approximate), lambda g: (run("gelu_backward", input, g, approximate),)
 
 
-@kernels.reference("gelu")
+@kernel("gelu", "array", round_like=0)
 def _gelu(x: Array, approximate: str) -> Array:
     if approximate == "none":
         return x * _normal_cdf(x)
     return x * (1 + array_module(x).tanh(_gelu_angle(x))) / 2
 
 
-@kernels.reference("gelu_backward", like=1)
+@kernel("gelu_backward", "array", round_like=1)
 def _gelu_backward(x: Array, g: Array, approximate: str) -> Array:
     return g * (_gelu_slope(x) if approximate == "none" else _gelu_tanh_slope(x))
 
@@ -305,7 +308,7 @@ def _gelu_angle(x: Array) -> Array:
 
 
 def _gelu_slope(x: Array) -> Array:
-    """Φ(x) + x φ(x)"""
+    """Return Φ(x) + x φ(x), the derivative of gelu."""
     return _normal_cdf(x) + x * array_module(x).exp(x * x / -2) / math.sqrt(2 * math.pi)
 
 
@@ -317,7 +320,7 @@ def _gelu_tanh_slope(x: Array) -> Array:
 
 @op("F")
 def glu(input: Array, dim: int = -1) -> Result:
-    """The first half along `dim` times the sigmoid of the second.
+    """Multiply the first half of `input` along `dim` by the sigmoid of the second half.
 
     Shapes: (..., 2N, ...) -> (..., N, ...)
     Source: Dauphin et al. 2016, arXiv:1612.08083

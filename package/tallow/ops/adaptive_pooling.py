@@ -1,6 +1,6 @@
-"""Adaptive pooling: windows that divide each dim into a given number of parts, as evenly as they can.
+"""Adaptive pooling: windows that divide each dim into a given number of parts, as evenly as possible.
 
-As in `tallow.ops.pooling`, one dim after the other.
+Dims are pooled one after the other, as in `tallow.ops.pooling`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ShapeError
-from tallow.ops.along import part
-from tallow.ops.expect import expect_float
+from tallow.ops.axis_index import part
+from tallow.ops.checks import expect_float
 from tallow.ops.pooling import maxima_and_places
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.table import Array, Result, op
@@ -25,18 +25,18 @@ def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize)
     expect_spatial(name, input.shape, dims)
     expect_float(name, input)
     spatial = input.shape[-dims:]
-    wanted = [output_size] * dims if isinstance(output_size, int) or output_size is None else list(output_size)
-    found = [n if w is None else w for n, w in zip(spatial, wanted, strict=False)]
-    if len(wanted) != dims or min(found) < 0:
+    requested = [output_size] * dims if isinstance(output_size, int) or output_size is None else list(output_size)
+    result = [n if w is None else w for n, w in zip(spatial, requested, strict=False)]
+    if len(requested) != dims or min(result) < 0:
         raise ShapeError(f"{name}: output_size must be an int or {dims} ints or None, none negative, got {output_size}")
     if 0 in spatial:
         raise ShapeError(f"{name}: input {tuple(input.shape)} has an empty spatial dim")
-    return found
+    return result
 
 
 @op("")
 def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
-    """Means over windows that divide each of the last `dims` dims as evenly as they can."""
+    """Average over windows that divide each of the last `dims` dims as evenly as possible."""
     out = _adaptive_sizes(f"adaptive_avg_pool{dims}d", input, dims, output_size)
     spatial = input.shape[-dims:]
     y = input
@@ -77,7 +77,7 @@ def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:
 
 @op("")
 def adaptive_max_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
-    """Maxima over such windows, and where they lie in the flattened last `dims` dims of the input."""
+    """Return the maxima of adaptive windows, and their indices in the flattened last `dims` dims of the input."""
     name = f"adaptive_max_pool{dims}d"
     out = _adaptive_sizes(name, input, dims, output_size)
     expect_filled(name, input.shape, dims)
@@ -94,7 +94,7 @@ def _axis_even_argmax(x: Array, axis: int, out: int) -> tuple[Array, Array]:
 
 
 def argmax_of_windows(x: Array, axis: int, start: Array, stop: Array) -> tuple[Array, Array]:
-    """The first maximum of each window along a negative axis, and its place; of an empty one, whatever is there."""
+    """Return the first maximum of each window along a negative axis, and its index; undefined for empty windows."""
     xp = array_module(x)
     tail = [1] * (-1 - axis)
     y = xp.take(x, start, axis=axis)

@@ -1,4 +1,4 @@
-"""Products added to something: beta · input + alpha · (a product)."""
+"""Matrix products added to a tensor: beta · input + alpha · (product)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tallow.ops.matmul import (
 from tallow.ops.table import Array, Result, Scalar, op
 
 
-def _added(name: str, input: Array, beta: Scalar, alpha: Scalar, value: Array, backward: Products) -> Result:
-    """beta · input + alpha · value. With beta = 0 the input is ignored, NaN and all, as in BLAS."""
+def _add_product(name: str, input: Array, beta: Scalar, alpha: Scalar, value: Array, backward: Products) -> Result:
+    """Return beta · input + alpha · value. With beta = 0 the input is ignored, including its NaN, as in BLAS."""
     shape = value.shape
     if alpha != 1:
         value = value * factor(alpha, value, name)
@@ -33,62 +33,62 @@ def _added(name: str, input: Array, beta: Scalar, alpha: Scalar, value: Array, b
 
 @op("tl Tensor Tensor_")
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
-    """beta · input + alpha · (mat1 @ mat2)
+    """Return beta · input + alpha · (mat1 @ mat2).
 
     Shapes:  input broadcast to (M, N); (M, K), (K, N) -> (M, N)
     Raises:  ShapeError
     """
     matrix_operands("addmm", mat1=mat1, mat2=mat2)
-    return _added("addmm", input, beta, alpha, *matmul_result(mat1, mat2, "addmm"))
+    return _add_product("addmm", input, beta, alpha, *matmul_result(mat1, mat2, "addmm"))
 
 
 @op("tl Tensor Tensor_")
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
-    """beta · input + alpha · (mat @ vec)
+    """Return beta · input + alpha · (mat @ vec).
 
     Shapes:  input broadcast to (M); (M, K), (K) -> (M)
     Raises:  ShapeError
     """
     matrix_operands("addmv", mat=mat)
     vector_operands("addmv", vec=vec)
-    return _added("addmv", input, beta, alpha, *matmul_result(mat, vec, "addmv"))
+    return _add_product("addmv", input, beta, alpha, *matmul_result(mat, vec, "addmv"))
 
 
 @op("tl Tensor Tensor_")
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
-    """beta · input + alpha · (vec1 vec2ᵀ)
+    """Return beta · input + alpha · (vec1 vec2ᵀ).
 
     Shapes:  input broadcast to (M, N); (M), (N) -> (M, N)
     Raises:  ShapeError
     """
     vector_operands("addr", vec1=vec1, vec2=vec2)
-    return _added("addr", input, beta, alpha, *outer_result(vec1, vec2))
+    return _add_product("addr", input, beta, alpha, *outer_result(vec1, vec2))
 
 
 @op("tl Tensor Tensor_")
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
-    """beta · input + alpha · (batch1 @ batch2)
+    """Return beta · input + alpha · (batch1 @ batch2).
 
     Shapes:  input broadcast to (B, M, N); (B, M, K), (B, K, N) -> (B, M, N)
     Raises:  ShapeError
     """
     batched_operands("baddbmm", batch1=batch1, batch2=batch2)
-    return _added("baddbmm", input, beta, alpha, *matmul_result(batch1, batch2, "baddbmm"))
+    return _add_product("baddbmm", input, beta, alpha, *matmul_result(batch1, batch2, "baddbmm"))
 
 
 @op("tl Tensor Tensor_")
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
-    """beta · input + alpha · Σ_b batch1_b @ batch2_b
+    """Return beta · input + alpha · Σ_b batch1_b @ batch2_b.
 
     Shapes:  input broadcast to (M, N); (B, M, K), (B, K, N) -> (M, N)
     Raises:  ShapeError
     """
     batched_operands("addbmm", batch1=batch1, batch2=batch2)
     b, m, k = batch1.shape
-    # The sum over the batch is part of one long inner dimension.
+    # The sum over the batch becomes part of one long inner dimension.
     long = product(batch1.swapaxes(0, 1).reshape(m, b * k), batch2.reshape(b * k, batch2.shape[2]), "addbmm")
 
     def backward(g: Array) -> tuple[Any, Any]:
         return lambda: product(g, batch2.swapaxes(1, 2), "addbmm"), lambda: product(batch1.swapaxes(1, 2), g, "addbmm")
 
-    return _added("addbmm", input, beta, alpha, long, backward)
+    return _add_product("addbmm", input, beta, alpha, long, backward)

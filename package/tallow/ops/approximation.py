@@ -1,7 +1,7 @@
-"""The special functions that NumPy lacks, elementwise on arrays, computed in float64.
+"""Special functions that NumPy lacks, elementwise on arrays, computed in float64.
 
-Their error is a few units in the last place of float64, so float32 results are rounded correctly but for rare ties. The
-coefficients interpolate the functions at Chebyshev points, worked out with fifty digits; each table says its error.
+The error is a few units in the last place of float64, so float32 results are correctly rounded except for rare ties.
+The coefficients interpolate the functions at Chebyshev points, computed with fifty digits; each table states its error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tallow.dtypes import Array
 
 
 def _in_float64(function: Callable[[Any, Array], Array]) -> Callable[[Array], Array]:
-    """Widen the argument, pass it on with its array module, and round the value back."""
+    """Widen the argument to float64, call `function` with its array module, and round the result back."""
 
     @wraps(function)
     def widened(x: Array) -> Array:
@@ -28,7 +28,7 @@ def _in_float64(function: Callable[[Any, Array], Array]) -> Callable[[Array], Ar
 
 
 def polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
-    """Horner's rule; the coefficient of the highest power comes first."""
+    """Evaluate a polynomial by Horner's rule; the coefficient of the highest power comes first."""
     value = x * coefficients[0]
     for c in coefficients[1:-1]:
         value += c
@@ -108,7 +108,7 @@ def _erf_near_zero(x: Array) -> Array:
 
 
 def _erfc_beyond(x: Array, xp: Any) -> Array:
-    """erfc for x ≥ 0.5. The square is split, since its rounding error would be multiplied by x²."""
+    """Return erfc(x) for x ≥ 0.5. The square is split, because its rounding error would be multiplied by x²."""
     x = xp.minimum(x, 28)  # erfc(28) is 0
     high = x.astype(np.float32).astype(np.float64)
     decay = xp.exp(-high * high) * xp.exp((high - x) * (high + x))
@@ -117,14 +117,14 @@ def _erfc_beyond(x: Array, xp: Any) -> Array:
 
 @_in_float64
 def erf(xp: Any, x: Array) -> Array:
-    """2/√π · ∫ exp(-t²) dt from 0 to x."""
+    """Return 2/√π · ∫ exp(-t²) dt from 0 to x."""
     size = xp.abs(x)
     return xp.where(size < 0.5, _erf_near_zero(x), xp.copysign(1 - _erfc_beyond(xp.maximum(size, 0.5), xp), x))
 
 
 @_in_float64
 def erfc(xp: Any, x: Array) -> Array:
-    """1 - erf(x), without the cancellation."""
+    """Return 1 - erf(x), without cancellation."""
     size = xp.abs(x)
     beyond = _erfc_beyond(xp.maximum(size, 0.5), xp)
     return xp.where(size < 0.5, 1 - _erf_near_zero(x), xp.where(x < 0, 2 - beyond, beyond))
@@ -132,12 +132,12 @@ def erfc(xp: Any, x: Array) -> Array:
 
 @_in_float64
 def erfinv(xp: Any, y: Array) -> Array:
-    """The x with erf(x) = y: Winitzki's closed form, good to 0.4%, and three of Halley's steps, which cube the error.
+    """Return the x with erf(x) = y; NaN outside of [-1, 1].
 
-    NaN outside of [-1, 1].
+    Starts from Winitzki's closed form, accurate to 0.4 %, and takes three Halley steps, which cube the error.
     """
     size = xp.abs(y)
-    left = 1 - size  # exact where it matters, above a half
+    left = 1 - size  # exact for sizes above one half, where it matters
     log = xp.log1p(-size * size)
     a = 0.147
     b = 2 / (math.pi * a) + log / 2
@@ -156,7 +156,7 @@ _STIRLING = (-3617 / 122400, 1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 12
 
 @_in_float64
 def lgamma(xp: Any, x: Array) -> Array:
-    """ln |Γ(x)|; infinite at 0, -1, -2, ..."""
+    """Return ln |Γ(x)|; infinite at 0, -1, -2, ..."""
     size = xp.where(x < 0, -x, x)
     by_reflection = math.log(math.pi) - xp.log(size * xp.abs(sin_pi(xp, x))) - _lgamma_positive(xp, size)
     return xp.where(xp.isinf(x) | (x == 0), np.inf, xp.where(x < 0, by_reflection, _lgamma_positive(xp, size)))
@@ -170,7 +170,7 @@ def _lgamma_positive(xp: Any, x: Array) -> Array:
         above = z > 2.5
         z = xp.where(above, z - 1, z)
         factors = xp.where(above, factors * z, factors)
-    # The factors that are 0 at 1 and 2 are taken from x itself where it is small: x + 1 would be rounded.
+    # For small x, the factors that are 0 at 1 and 2 are computed from x itself: x + 1 would be rounded.
     zeros = xp.where(below, x * (x - 1), (z - 1) * (z - 2))
     near = zeros * polynomial(xp.minimum(xp.where(below, x + 1, z), 2.5) - 1.75, _LGAMMA)
     near = near + xp.where(below, -xp.log(x), xp.log(factors))
@@ -180,7 +180,7 @@ def _lgamma_positive(xp: Any, x: Array) -> Array:
 
 
 def sin_pi(xp: Any, x: Array) -> Array:
-    """sin(πx), exact at the integers."""
+    """Return sin(πx), exact at the integers."""
     nearest = xp.rint(x)
     odd = xp.abs(xp.fmod(nearest, 2)) == 1
     sine = xp.sin(math.pi * (x - nearest))
@@ -194,10 +194,10 @@ _TRIGAMMA = (7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6)
 
 @_in_float64
 def digamma(xp: Any, x: Array) -> Array:
-    """The derivative of lgamma: ∓∞ at ±0, NaN at -1, -2, ..."""
+    """Return the derivative of lgamma: ∓∞ at ±0, NaN at -1, -2, ..."""
     z = xp.where(x <= 0, 1 - x, x)
     value = xp.zeros_like(x)
-    for _ in range(10):  # ψ(z) = ψ(z + 1) - 1 / z, up to where the series is exact
+    for _ in range(10):  # ψ(z) = ψ(z + 1) - 1 / z, until z is large enough for the series
         value = xp.where(z < 10, value - 1 / z, value)
         z = xp.where(z < 10, z + 1, z)
     square = 1 / (z * z)
@@ -213,7 +213,7 @@ _EULER_MACLAURIN = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -69
 
 
 def zeta(q: Array, s: int) -> Array:
-    """Hurwitz' Σ_k (q + k)^-s for an integer s of at least 2; ∞ at q = 0, -1, -2, ...
+    """Return the Hurwitz zeta function Σ_k (q + k)^-s for an integer s ≥ 2; ∞ at q = 0, -1, -2, ...
 
     Source:  Abramowitz & Stegun 23.2.9 and 23.1.30
     """
@@ -237,7 +237,7 @@ def _zeta(xp: Any, q: Array, s: int) -> Array:
 
 @_in_float64
 def trigamma(xp: Any, x: Array) -> Array:
-    """The derivative of digamma: ∞ at 0, -1, -2, ..."""
+    """Return the derivative of digamma: ∞ at 0, -1, -2, ..."""
     z = xp.where(x <= 0, 1 - x, x)
     value = xp.zeros_like(x)
     for _ in range(10):

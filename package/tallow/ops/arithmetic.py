@@ -1,4 +1,4 @@
-"""Sums, products, quotients and powers: the operators of Python, and their variants with a factor or a rounding."""
+"""Sums, products, quotients and powers: Python's operators and their PyTorch variants."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError, DtypeError, NumericError
-from tallow.ops.expect import kind, no_floats, refuse_bool
+from tallow.ops.checks import kind, no_floats, refuse_bool
 from tallow.ops.filling import factor
 from tallow.ops.quotients import floor_quotient, modulus, truncated_rest
 from tallow.ops.table import Result, op
 
 
 def log(x: Any) -> Any:
-    """The natural logarithm of an array or a Python number, which stays one: it does not widen what it meets."""
+    """Return ln(x) of an array or a Python number; a number stays a number, and does not widen arrays."""
     return array_module(x).log(x) if hasattr(x, "dtype") else float(np.log(x))
 
 
 def _refuse_zero(name: str, divisor: Any) -> None:
-    """Integers have no infinity to answer with. Looked for where looking costs no transfer: on the host."""
+    """Raise NumericError for a zero divisor of integers. Checked only on the host, where it needs no transfer."""
     if array_module(divisor) is np and not np.all(divisor):
-        raise NumericError(f"{name}: integer division by zero", mend="mask the zeros first, or divide as floats")
+        raise NumericError(f"{name}: integer division by zero", hint="mask the zeros first, or divide as floats")
 
 
 def _check_factor(name: str, factor: Scalar, *operands: Any) -> None:
     if isinstance(factor, float) and no_floats(*operands):
         raise DtypeError(f"{name}: for integral input tensors, the factor must not be a floating point number")
     if isinstance(factor, bool) and any(kind(x) != "b" for x in operands):
-        raise DtypeError(f"{name}: a boolean factor goes with booleans alone", mend="use 1 or 0")
+        raise DtypeError(f"{name}: a boolean factor requires boolean operands", hint="use 1 or 0")
 
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
-    """input + alpha · other, broadcast."""
+    """Return input + alpha · other, broadcast."""
     if alpha == 1 and alpha is not True:
         return input + other, lambda g: (g, g)
     _check_factor("add", alpha, input, other)
@@ -44,12 +44,12 @@ def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("subtract",))
 def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
-    """input - alpha · other, broadcast."""
+    """Return input - alpha · other, broadcast."""
     try:
         if alpha == 1 and alpha is not True:
             return input - other, lambda g: (g, lambda: -g)
     except TypeError as error:
-        raise DtypeError(f"sub: {error}", mend="use ^ or logical_xor for two booleans, ~ for one") from error
+        raise DtypeError(f"sub: {error}", hint="use ^ or logical_xor for two booleans, ~ for one") from error
     refuse_bool("sub", input, other)
     _check_factor("sub", alpha, input, other)
     return input - other * factor(alpha, other, "sub"), lambda g: (g, lambda: g * -alpha)
@@ -57,56 +57,60 @@ def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
 
 @op("tl Tensor", dtypes="promote")
 def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
-    """other - alpha · input, broadcast."""
+    """Return other - alpha · input, broadcast."""
     value, _ = sub.function(other, input, alpha=alpha)
     return value, lambda g: (lambda: g * -alpha, g)
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",))
 def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
-    """input · other, broadcast."""
+    """Return input · other, broadcast."""
     return input * other, lambda g: (lambda: g * other, lambda: g * input)
 
 
 @op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",))
 def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | None = None) -> Result:
-    """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor").
+    """Return input / other, broadcast.
 
-    Dtypes: without rounding, integers divide as floats of the default dtype. With it they stay integers.
+    Args:
+        rounding_mode: "trunc" rounds towards zero, "floor" rounds down, None does not round.
+
+    Dtypes: without rounding, integers divide as floats of the default dtype. With rounding they stay integers.
 
     Raises: NumericError for integers divided by zero with rounding.
     """
     if rounding_mode is not None:
-        zeros = array_module(input, other).zeros_like  # rounding makes steps, which are flat
+        zeros = array_module(input, other).zeros_like  # rounding is piecewise constant
         return _rounded_quotient(input, other, rounding_mode), lambda g: (lambda: zeros(g), lambda: zeros(g))
     if no_floats(input, other):
         input, other = _as_float(input), _as_float(other)
     value: Any = input / other
-    return value, lambda g: (lambda: g / other, lambda: -g * value / other)
+    # From the operands, so that the quotient may be overwritten.
+    return value, lambda g: (lambda: g / other, lambda: -g * (input / other / other))
 
 
 @op("tl Tensor Tensor_", dtypes="float")
 def true_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
-    """input / other, broadcast."""
+    """Return input / other, broadcast."""
     return div.function(input, other)
 
 
 def _as_float(x: Any) -> Any:
-    """Integers in the default dtype, which a Python number need not be told."""
+    """Convert integer arrays to the default dtype; Python numbers need no conversion."""
     return x.astype(get_default_dtype().storage) if hasattr(x, "dtype") else float(x)
 
 
-def _wrapped(x: Any, like: Any) -> Any:
-    """A Python integer in the dtype of the integers it meets, wrapped around as C does."""
+def _wrap(x: Any, like: Any) -> Any:
+    """Convert a Python integer to the dtype of `like`, if that is an integer array; overflow wraps around as in C."""
     return x if hasattr(x, "dtype") else np.asarray(int(x)).astype(like.dtype)[()]
 
 
 def _rounded_quotient(input: Any, other: Any, rounding_mode: str) -> Any:
     if rounding_mode not in ("trunc", "floor"):
-        raise ArgumentError(f"div: rounding_mode={rounding_mode!r}", mend="use None, 'trunc' or 'floor'")
+        raise ArgumentError(f"div: rounding_mode={rounding_mode!r}", hint="use None, 'trunc' or 'floor'")
     integers = no_floats(input, other)
     if integers:
-        input, other = _wrapped(input, other), _wrapped(other, input)
+        input, other = _wrap(input, other), _wrap(other, input)
         refuse_bool("div", input, other)
         _refuse_zero("div", other)
     if rounding_mode == "floor":
@@ -120,7 +124,7 @@ def _rounded_quotient(input: Any, other: Any, rounding_mode: str) -> Any:
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def floor_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
-    """floor(input / other), broadcast.
+    """Return floor(input / other), broadcast.
 
     Raises: NumericError for integers divided by zero.
     """
@@ -129,7 +133,7 @@ def floor_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def remainder(input: Array | Scalar, other: Array | Scalar) -> Result:
-    """input - other · floor(input / other): Python's `%`, which has the sign of `other`.
+    """Return input - other · floor(input / other), broadcast: Python's `%`, with the sign of `other`.
 
     Raises: NumericError for integers divided by zero.
     """
@@ -141,7 +145,7 @@ def remainder(input: Array | Scalar, other: Array | Scalar) -> Result:
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
-    """input - other · trunc(input / other): C's remainder, which has the sign of `input`.
+    """Return input - other · trunc(input / other), broadcast: C's `fmod`, with the sign of `input`.
 
     Raises: NumericError for integers divided by zero.
     """
@@ -154,18 +158,16 @@ def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
 
 @op("tl Tensor Tensor_", dtypes="divide")
 def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
-    """input to the power of `exponent`, broadcast.
+    """Return `input` raised to the power of `exponent`, broadcast.
 
     dinput    = g · exponent · input^(exponent - 1), 0 where the exponent is 0
     dexponent = g · input^exponent · ln(input), 0 where the input is 0 and the exponent is not negative
 
-    Raises: NumericError for integers to a negative number.
+    Raises: NumericError for integers raised to a negative number.
     """
     xp = array_module(input, exponent)
-    if no_floats(input, exponent):
-        value = _integer_power(_wrapped(input, exponent), exponent)
-    else:
-        value = _power(input, exponent)
+    integral = no_floats(input, exponent)
+    value = _integer_power(_wrap(input, exponent), exponent) if integral else _power(input, exponent)
 
     def backward(g: Array) -> tuple[Any, ...]:
         def by_input() -> Any:
@@ -182,7 +184,7 @@ def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
 
 
 def _power(input: Any, exponent: Any) -> Any:
-    """Powers of floats. Beside those for which NumPy does so itself, some exponents need no call of C's `pow`."""
+    """Raise floats to a power. A few exponents beyond those that NumPy handles itself avoid C's slow `pow`."""
     if type(exponent) in (int, float):
         if exponent == 3:
             return input * input * input
@@ -194,13 +196,13 @@ def _power(input: Any, exponent: Any) -> Any:
 
 
 def _integer_power(input: Any, exponent: Any) -> Any:
-    """Powers of integers; those with negative exponents are 0, but for the powers of 1 and -1."""
+    """Raise integers to a power; negative exponents give 0, except for the bases 1 and -1."""
     refuse_bool("pow", input, exponent)
     if not hasattr(exponent, "dtype"):
         if exponent >= 0:
             return input**exponent
         raise NumericError(
-            "pow: integers to negative integer powers are not allowed", mend="convert the input to float"
+            "pow: integers to negative integer powers are not allowed", hint="convert the input to float"
         )
     xp = array_module(exponent)
     power = input ** abs(exponent)
@@ -209,7 +211,7 @@ def _integer_power(input: Any, exponent: Any) -> Any:
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def float_power(input: Array | Scalar, exponent: Array | Scalar) -> Result:
-    """input to the power of `exponent`, computed in float64 whatever the operands are."""
+    """Return `input` raised to the power of `exponent`, computed in float64 for operands of any dtype."""
     xp = array_module(input, exponent)
     value, backward = pow.function(xp.asarray(input, np.float64), xp.asarray(exponent, np.float64))
     return value, backward
@@ -217,7 +219,7 @@ def float_power(input: Array | Scalar, exponent: Array | Scalar) -> Result:
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Result:
-    """input + value · tensor1 · tensor2, broadcast."""
+    """Return input + value · tensor1 · tensor2, broadcast."""
     _check_factor("addcmul", value, input, tensor1, tensor2)
     scaled = tensor1 if value == 1 else tensor1 * factor(value, tensor1, "addcmul")
     return input + scaled * tensor2, lambda g: (g, lambda: g * tensor2 * value, lambda: g * scaled)
@@ -225,21 +227,21 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Result:
-    """input + value · tensor1 / tensor2, broadcast.
+    """Return input + value · tensor1 / tensor2, broadcast.
 
     Raises: DtypeError for integers.
     """
     if no_floats(input, tensor1, tensor2):
-        raise DtypeError("addcdiv: integer division is not supported", mend="convert to float, or use div and add")
+        raise DtypeError("addcdiv: integer division is not supported", hint="convert to float, or use div and add")
     ratio = tensor1 / tensor2
     return input + value * ratio, lambda g: (g, lambda: g * value / tensor2, lambda: g * -value * ratio / tensor2)
 
 
 @op("tl Tensor Tensor_")
 def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
-    """input + weight · (end - input), broadcast.
+    """Return input + weight · (end - input), broadcast.
 
-    Computed from `end` where the weight is a half or more, so that both ends are met exactly.
+    Computed from `end` where the weight is at least one half, so that both ends are exact.
     """
     xp = array_module(input)
     span = end - input

@@ -1,10 +1,10 @@
 """Scaled dot-product attention, in blocks of query positions.
 
-The scores of all queries against all keys are never there at once: forward goes through blocks of query positions, and
-backward computes each block's weights again instead of keeping them. Memory is that of the operands plus a few blocks.
+The scores of all queries against all keys never exist at once: forward iterates over blocks of query positions, and
+backward recomputes each block's weights instead of keeping them. Memory is that of the operands plus a few blocks.
 
-Letters: H query heads, G key/value heads, T query positions, S key positions, K head width, E value width. What stands
-before (T, K) is called `lead`: (B, H), (B), or nothing.
+Letters: H query heads, G key/value heads, T query positions, S key positions, K head width, E value width. `lead`
+stands for the dims before (T, K): (B, H), (B), or none.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, widen
 from tallow.errors import ShapeError
-from tallow.kernels import reference, run
-from tallow.ops.expect import expect_float
+from tallow.kernels import kernel, run
+from tallow.ops.checks import expect_float
 from tallow.ops.table import Array, Index, Result, op
 
 BLOCK_SCORES = 2**22  # elements of a block of scores: 16 MiB in float32
-CAUSAL_ROWS = 256  # rows of a causal block at most, so that most of what the mask hides is not computed
+CAUSAL_ROWS = 256  # maximum rows of a causal block, so that few masked scores are computed
 
 
 @dataclass(slots=True)
 class _Attention:
-    """One call: the operands, and how they fall into blocks.
+    """One call: the operands, and how they are divided into blocks.
 
     Attributes:
         groups: query heads that share a key/value head.
-        bias: added to the scores, (..., T or 1, S or 1) as broadcasting has it.
+        bias: added to the scores; broadcasts as (..., T or 1, S or 1).
         allowed: booleans of such a shape; where False, the score is -∞.
-        keep: booleans (*lead, T, S) of the weights that dropout leaves, which are multiplied by `boost`.
+        keep: booleans (*lead, T, S) of the weights that dropout keeps, which are multiplied by `boost`.
     """
 
     q: Array
@@ -54,7 +54,7 @@ class _Attention:
         return _lead(self.q, self.k, self.v, self.groups)
 
     def blocks(self) -> Iterator[tuple[slice, int]]:
-        """Query positions of each block, and how many keys they see at most."""
+        """Yield the query positions of each block, and the number of keys they see at most."""
         queries, keys = self.q.shape[-2], self.k.shape[-2]
         rows = max(1, BLOCK_SCORES // max(1, math.prod(self.lead) * keys))
         if self.is_causal:
@@ -64,21 +64,21 @@ class _Attention:
             yield slice(start, stop), min(stop, keys) if self.is_causal else keys
 
     def fold(self, x: Array) -> Array:
-        """(..., H, T, K) -> (..., G, H/G · T, K): the query heads that share keys become one matrix."""
+        """Merge the query heads that share keys into one matrix: (..., H, T, K) -> (..., G, H/G · T, K)."""
         if self.groups == 1:
             return x
         *lead, heads, length, width = x.shape
         return x.reshape(*lead, heads // self.groups, self.groups * length, width)
 
     def unfold(self, x: Array) -> Array:
-        """The inverse of `fold`."""
+        """Invert `fold`."""
         if self.groups == 1:
             return x
         *lead, heads, rows, width = x.shape
         return x.reshape(*lead, heads * self.groups, rows // self.groups, width)
 
     def weights(self, rows: slice, keys: int) -> Array:
-        """softmax(q kᵀ · scale + bias) of a block, folded; a row that sees no key is all zero."""
+        """Return softmax(q kᵀ · scale + bias) of a block, folded; a row that sees no key is all zero."""
         xp = array_module(self.q)
         q = self.fold(self.q[..., rows, :]) * self.q.dtype.type(self.scale)
         scores = run("matmul", q, self.k[..., :keys, :].swapaxes(-1, -2))
@@ -93,7 +93,7 @@ class _Attention:
         if self.bias is None and self.allowed is None:
             return run("softmax", scores)
         blind = scores.max(axis=-1, keepdims=True) == -math.inf
-        if xp is np and not blind.any():  # elsewhere, looking would wait for the device
+        if xp is np and not blind.any():  # on a GPU, the check would wait
             return run("softmax", scores)
         xp.copyto(scores, 0, where=blind)
         weights = run("softmax", scores)
@@ -101,7 +101,7 @@ class _Attention:
         return weights
 
     def drop(self, folded: Array, rows: slice, keys: int) -> Array:
-        """What dropout makes of a block of weights, or of their gradients."""
+        """Apply dropout to a block of weights or of their gradients."""
         if self.keep is None:
             return folded
         return folded * self.fold(self.keep[..., rows, :keys]) * folded.dtype.type(self.boost)
@@ -115,7 +115,7 @@ class _Attention:
         return out
 
     def score_gradients(self, g: Array) -> Iterator[tuple[slice, int, Array, Array, Array]]:
-        """For each block: its rows and keys, the gradient of its output, its weights as used, that of its scores."""
+        """Yield the rows, keys, output gradient, dropped weights and score gradients of each block."""
         for rows, keys in self.blocks():
             if keys:
                 weights = self.weights(rows, keys)
@@ -126,7 +126,7 @@ class _Attention:
                 yield rows, keys, g_rows, self.drop(weights, rows, keys), d_scores
 
     def gradients(self, g: Array) -> tuple[Array, Array, Array]:
-        """Those of q, k and v, before broadcasting is undone."""
+        """Return the gradients of q, k and v, before broadcasting is undone."""
         xp = array_module(g)
         lead = self.lead
         shared = lead if self.groups == 1 else (*lead[:-1], lead[-1] // self.groups)
@@ -143,14 +143,14 @@ class _Attention:
         return d_q, d_k, d_v
 
     def bias_gradient(self, g: Array) -> Array:
-        """That of the bias, which may be broadcast along any of its dims."""
+        """Return the gradient of the bias, which may be broadcast along any of its dims."""
         assert self.bias is not None
         xp = array_module(g)
-        whole = xp.zeros(self.bias.shape, g.dtype)
+        d_bias = xp.zeros(self.bias.shape, g.dtype)
         for rows, keys, _, _, d_scores in self.score_gradients(g):
-            part = _part(whole, rows, keys)
+            part = _part(d_bias, rows, keys)
             part += _sum_to(self.unfold(d_scores), part.shape)
-        return whole
+        return d_bias
 
 
 def _lead(q: Array, k: Array, v: Array, groups: int) -> tuple[int, ...]:
@@ -161,20 +161,20 @@ def _lead(q: Array, k: Array, v: Array, groups: int) -> tuple[int, ...]:
 
 
 def scores_shape(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[int, ...]:
-    """(..., H, T, S)"""
+    """Return the shape of the scores, (..., H, T, S)."""
     groups = _check(query, key, value, enable_gqa)
     return *_lead(query, key, value, groups), query.shape[-2], key.shape[-2]
 
 
 def _part(mask: Array, rows: slice, keys: int) -> Array:
-    """The part of something broadcast over scores that belongs to a block."""
+    """Return the part of an array that broadcasts to the scores that belongs to a block."""
     if mask.ndim >= 2 and mask.shape[-2] != 1:
         mask = mask[..., rows, :]
     return mask[..., :keys] if mask.ndim and mask.shape[-1] != 1 else mask
 
 
 def _row_products(a: Array, b: Array) -> Array:
-    """Σ_s a_s b_s along the last axis. CuPy's einsum is by cuBLAS, which it does not let a CUDA graph capture."""
+    """Return Σ_s a_s b_s along the last axis. CuPy's einsum uses cuBLAS, which a CUDA graph cannot capture."""
     xp = array_module(a)
     return np.einsum("...s,...s->...", a, b) if xp is np else (a * b).sum(axis=-1)
 
@@ -199,7 +199,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Result:
-    """softmax(q kᵀ · scale + bias) v, with dropout of the weights.
+    """Return softmax(q kᵀ · scale + bias) v, with dropout of the weights.
 
     Shapes:  query (..., H, T, K), key (..., G, S, K), value (..., G, S, E) -> (..., H, T, E); G = H, or with
              `enable_gqa` a divisor of H; bias, allowed and keep broadcast to (..., H, T, S)
@@ -215,11 +215,11 @@ def scaled_dot_product_attention(
 
     def in_blocks() -> _Attention:
         q, k, v = widen(query), widen(key), widen(value)
-        added = None if bias is None else widen(bias)
-        return _Attention(q, k, v, added, allowed, keep, boost, is_causal, scale, groups)
+        additive_mask = None if bias is None else widen(bias)
+        return _Attention(q, k, v, additive_mask, allowed, keep, boost, is_causal, scale, groups)
 
     if keep is None:
-        mask = _added(bias, allowed, query)
+        mask = _combine_masks(bias, allowed, query)
         y, gradients = _without_dropout(query, key, value, mask, scale, is_causal, groups)
     else:
         y, gradients = in_blocks().value(), lambda g: in_blocks().gradients(g)
@@ -233,7 +233,7 @@ def scaled_dot_product_attention(
 def _without_dropout(
     q: Array, k: Array, v: Array, mask: Array | None, scale: float, is_causal: bool, groups: int
 ) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
-    """What the kernels know: the value, and how to get the gradients of q, k and v."""
+    """Compute attention without dropout by the kernels: the value, and a function for the gradients of q, k and v."""
     settings = (scale, is_causal, groups)
     is_decoding = mask is None and q.ndim == 4 and q.shape[-2] == 1 and not is_causal
     if is_decoding and _is_one_batch(q, k, v, groups):
@@ -243,9 +243,11 @@ def _without_dropout(
     return y, lambda g: run("attention_backward", g, q, k, v, mask, stats, *settings)
 
 
-def _added(bias: Array | None, allowed: Array | None, like: Array) -> Array | None:
-    """Both masks as one that is added to the scores; as small as these, before broadcasting. Beside halves it is in
-    float32, unless it is the bias itself."""
+def _combine_masks(bias: Array | None, allowed: Array | None, like: Array) -> Array | None:
+    """Combine both masks into one that is added to the scores, no larger than they are before broadcasting.
+
+    With half-precision operands the result is float32, unless it is the bias itself.
+    """
     if allowed is None:
         return bias
     dtype = np.float32 if like.dtype in HALVES else like.dtype.type
@@ -253,20 +255,20 @@ def _added(bias: Array | None, allowed: Array | None, like: Array) -> Array | No
 
 
 def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
-    """How many query heads share a key/value head."""
+    """Return the number of query heads per key/value head. Raises ShapeError if the operands do not fit each other."""
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(f"scaled_dot_product_attention: expected at least two dims of each, got {shapes}")
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
-            f"scaled_dot_product_attention: {shapes}; query and key must have one width, key and value one length"
+            f"scaled_dot_product_attention: {shapes}; query and key must have equal widths, key and value equal lengths"
         )
     if not enable_gqa:
         return 1
     heads, kv_heads = (x.shape[-3] if x.ndim > 2 else 0 for x in (query, key))
     if not kv_heads or heads % kv_heads or value.shape[:-2] != key.shape[:-2]:
         raise ShapeError(
-            f"scaled_dot_product_attention: enable_gqa with {shapes}; key and value must have one number of heads, "
+            f"scaled_dot_product_attention: enable_gqa with {shapes}; key and value must have equal numbers of heads, "
             "which divides that of query"
         )
     return heads // kv_heads
@@ -281,34 +283,37 @@ def _check_mask(mask: Array, scores: tuple[int, ...]) -> None:
 
 
 def _is_one_batch(query: Array, key: Array, value: Array, groups: int) -> bool:
-    """Whether nothing is broadcast, and values are as wide as keys: what the kernel of one query position takes."""
+    """Return whether nothing is broadcast and values are as wide as keys, as attention_decode requires."""
     batch, heads = query.shape[:2]
     return key.size > 0 and key.shape == value.shape and key.shape[:-2] == (batch, heads // groups)
 
 
-@reference("attention")
+@kernel("attention", "array", round_like=0)
 def attention_array(
     q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
 ) -> tuple[Array, None]:
-    """The output, and nothing for backward, which computes the weights again.
+    """Return the output, and None for the statistics: backward recomputes the weights.
 
     Shapes: q (..., H, T, K), k (..., G, S, K), v (..., G, S, E) -> (..., H, T, E); H = G · groups, or broadcast
     """
     return _Attention(q, k, v, bias, None, None, 1.0, is_causal, scale, groups).value(), None
 
 
-@reference("attention_backward")
+@kernel("attention_backward", "array", round_like=0)
 def attention_backward_array(
     g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Array | None, scale: float, is_causal: bool,
     groups: int,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """The gradients of q, k and v; `stats` is for kernels."""
+    """Return the gradients of q, k and v; `stats` is for compiled kernels."""
     return _Attention(q, k, v, bias, None, None, 1.0, is_causal, scale, groups).gradients(g)
 
 
-@reference("attention_decode")
+@kernel("attention_decode", "array", round_like=0)
 def attention_decode_array(q: Array, k: Array, v: Array, scale: float) -> Array:
-    """Shapes: q (B, H, 1, K), k and v (B, G, S, K) -> (B, H, 1, K)"""
+    """Return softmax(q kᵀ · scale) v for one query position.
+
+    Shapes: q (B, H, 1, K), k and v (B, G, S, K) -> (B, H, 1, K)
+    """
     batch, heads, _, width = q.shape
     kv_heads = k.shape[1]
     grouped = (q * q.dtype.type(scale)).reshape(batch, kv_heads, heads // kv_heads, width)

@@ -1,17 +1,17 @@
-"""The bilinear form of two vectors."""
+"""Bilinear form of two vectors."""
 
 from __future__ import annotations
 
 from tallow.errors import ShapeError
 from tallow.kernels import run
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 
 @op("tl F")
 def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Result:
-    """y_o = Σ_ij input1_i weight_oij input2_j + bias_o.
+    """Return y_o = Σ_ij input1_i weight_oij input2_j + bias_o.
 
     Shapes:  input1 (..., I), input2 (..., J), weight (O, I, J), bias (O) -> (..., O)
     """
@@ -28,7 +28,7 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
     has_bias = bias is not None
 
     def half_way() -> Array:
-        """Σ_i input1_i weight_oij, (N, O, J)"""
+        """Return Σ_i input1_i weight_oij, (N, O, J)."""
         return run("matmul", left, weight.transpose(1, 0, 2).reshape(i, o * j)).reshape(len(left), o, j)
 
     y = run("matmul", half_way(), right[:, :, None])[:, :, 0]

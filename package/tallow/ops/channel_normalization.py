@@ -1,4 +1,4 @@
-"""Normalisation of channels: over a batch, over groups of channels of one sample, or by fixed statistics.
+"""Normalization of channels: over a batch, over groups of channels of one sample, or by fixed statistics.
 
 Letters: N batch, C channels.
 """
@@ -12,17 +12,18 @@ from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import kernel, run
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.normalization import standardize_backward
 from tallow.ops.table import Array, Index, Ints, Result, op
 
 
 def per_channel(parameter: Array, ndim: int) -> Array:
-    """(C) -> (C, 1, ...), to go with (N, C, ...)."""
+    """Reshape (C) to (C, 1, ...), to broadcast with (N, C, ...)."""
     return parameter.reshape(-1, *[1] * (ndim - 2))
 
 
 def check_channels(name: str, input: Array, *parameters: Array | None) -> None:
+    """Raise ShapeError unless the input has channels and each parameter has one element per channel."""
     if input.ndim < 2:
         raise ShapeError(f"{name}: expected an input (N, C, ...), got {tuple(input.shape)}")
     for parameter in parameters:
@@ -34,6 +35,7 @@ def check_channels(name: str, input: Array, *parameters: Array | None) -> None:
 
 
 def over_channels(ndim: int) -> tuple[int, ...]:
+    """Return the axes other than that of the channels."""
     return (0, *range(2, ndim))
 
 
@@ -41,11 +43,11 @@ def over_channels(ndim: int) -> tuple[int, ...]:
 def batch_norm_in_training(
     input: Array, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:
-    """(x - mean) / sqrt(var + eps) ⊙ weight + bias, mean and var those of each channel over batch and positions.
+    """Return (x - mean) / sqrt(var + eps) ⊙ weight + bias, with mean and var of each channel over batch and positions.
 
     dx = r (h - mean(h) - n mean(h n)),  h = g ⊙ weight,  n = (x - mean) r,  r = 1 / sqrt(var + eps)
 
-    Returns: also mean and var (without Bessel's correction), (C) each, through which no gradient goes.
+    Returns: also mean and var (without Bessel's correction), (C) each, through which no gradient flows.
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
     expect_float("batch_norm", input)
@@ -53,16 +55,16 @@ def batch_norm_in_training(
     if math.prod(input.shape) == input.shape[1]:
         raise ArgumentError(
             f"batch_norm: expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
-            mend="use a larger batch, or eval()",
+            hint="use a larger batch, or eval()",
         )
-    y, mean, var, backward = _normalized(input, input.shape[:2], 0, weight, bias, eps)
+    y, mean, var, backward = _normalize(input, input.shape[:2], 0, weight, bias, eps)
     return (y, mean.reshape(-1), var.reshape(-1)), lambda g, *_: backward(g)
 
 
-def _normalized(
+def _normalize(
     input: Array, channels: Ints, shared: int, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Callable[[Array], tuple[object, ...]]]:
-    """The value, mean, var and backward of a norm whose statistics are `shared`; see `channel_norm_array`."""
+    """Return the value, mean, var and backward of a norm with `shared` statistics; see `channel_norm_array`."""
     y, mean, var = run("channel_norm", input, channels, shared, weight, bias, eps)
     has_bias = bias is not None
 
@@ -74,12 +76,12 @@ def _normalized(
 
 
 def _by_position(x: Array, channels: Ints) -> Array:
-    """(N, C, ...) -> (*channels, positions)"""
+    """Reshape (N, C, ...) to (*channels, positions)."""
     return x.reshape(*channels, math.prod(x.shape[2:]))
 
 
 def _of_channels(parameter: Array, channels: Ints) -> Array:
-    """(C) -> (1, ..., 1), to go with (*channels, positions)."""
+    """Reshape (C) to (1, ..., 1), to broadcast with (*channels, positions)."""
     return parameter.reshape(1, *channels[1:], 1)
 
 
@@ -87,10 +89,10 @@ def _of_channels(parameter: Array, channels: Ints) -> Array:
 def channel_norm_array(
     x: Array, channels: Ints, shared: int, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
-    """Standardise channels over their positions and over one axis more, then scale and shift each.
+    """Standardize channels over their positions and over one more axis, then scale and shift each channel.
 
     Args:    channels: how N and C, the first two dims of x, are split; `shared` is the axis of these along which
-             channels have their statistics together: 0 of (N, C), or 2 of (N, groups, C / groups)
+             channels share statistics: 0 of (N, C), or 2 of (N, groups, C / groups)
     Shapes:  x (N, C, ...); weight, bias (C) -> as x; mean and var without correction, `channels` with 1 for `shared`
     """
     rows = _by_position(x, channels)
@@ -110,7 +112,7 @@ def channel_norm_array(
 def channel_norm_backward_array(
     g: Array, x: Array, channels: Ints, shared: int, mean: Array, var: Array, weight: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
-    """The gradients of x, weight and bias; mean and var as `channel_norm_array` returns them."""
+    """Return the gradients of x, weight and bias, with mean and var as `channel_norm_array` returns them."""
     shape = x.shape
     g, x = _by_position(g, channels), _by_position(x, channels)
     r = (1 / array_module(x).sqrt(var + x.dtype.type(eps)))[..., None]
@@ -124,7 +126,7 @@ def channel_norm_backward_array(
 def batch_norm_in_evaluation(
     input: Array, mean: Index, var: Index, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:
-    """(x - mean) / sqrt(var + eps) ⊙ weight + bias, by the statistics given, which get no gradient."""
+    """Return (x - mean) / sqrt(var + eps) ⊙ weight + bias with the given statistics, which get no gradient."""
     expect_float("batch_norm", input)
     mean, var = (widen(s).astype(input.dtype, copy=False) for s in (mean, var))
     check_channels("batch_norm", input, weight, bias, mean, var)
@@ -150,7 +152,7 @@ def batch_norm_in_evaluation(
 def group_norm(
     input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:
-    """As batch_norm, mean and var those of a group of channels of one sample, over its positions.
+    """Normalize each group of channels of one sample over its positions, then scale and shift each channel.
 
     Shapes:  input (N, C, ...) -> the same; num_groups divides C; weight, bias (C)
     Source:  Wu & He 2018, arXiv:1803.08494
@@ -160,5 +162,5 @@ def group_norm(
     if num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: {num_groups} groups do not divide the {input.shape[1]} channels of the input")
     channels = (input.shape[0], num_groups, input.shape[1] // num_groups)
-    y, _, _, backward = _normalized(input, channels, 2, weight, bias, eps)
+    y, _, _, backward = _normalize(input, channels, 2, weight, bias, eps)
     return y, backward

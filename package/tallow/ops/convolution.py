@@ -1,11 +1,11 @@
-"""Convolutions, which are cross-correlations here as everywhere in the field, over any number of dims.
+"""Convolutions (cross-correlations, as in all deep learning libraries) over any number of dims.
 
-Everything comes from one bilinear map, y = Σ w ⊙ windows(x), and its two adjoints. A transposed convolution is the
-adjoint in x as a forward pass. Windows are gathered into the columns of a matrix, a tile of the output at a time, so
-that the matrix stays small, and multiplied by the weight; where each channel has a weight of its own (depthwise) there
-is no matrix, but one product for each place of the kernel.
+All are built from one bilinear map, y = Σ w ⊙ windows(x), and its two adjoints. A transposed convolution uses the
+adjoint in x as its forward pass. Windows are gathered into the columns of a matrix, one tile of the output at a time
+so that the matrix stays small, and multiplied by the weight. In a depthwise convolution, where each channel has its own
+weight, there is no matrix but one product for each kernel position.
 
-Letters: N batch, C channels in, O channels out, `kernel`, `out`, ... sizes of the spatial dims.
+Letters: N batch, C channels in, O channels out; `kernel`, `out`, ... sizes of the spatial dims.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels import reference, run
-from tallow.ops.expect import expect_float
-from tallow.ops.table import Array, Op, Result, op
+from tallow.kernels import kernel, run
+from tallow.ops.checks import expect_float
+from tallow.ops.table import Array, Result, op
 from tallow.ops.windows import (
     IntOrInts,
     Sizes,
@@ -38,7 +38,7 @@ TILE = 2**22  # elements of a matrix of columns: 16 MiB in float32
 
 
 class _Map(NamedTuple):
-    """y = Σ w ⊙ windows(x) with zero padding left out: x is padded already, by `pad`.
+    """y = Σ w ⊙ windows(x) without zero padding: x is already padded, by `pad`.
 
     Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), y (N, O, *out)
     """
@@ -50,7 +50,7 @@ class _Map(NamedTuple):
     out: Sizes
 
     def padded(self, spatial: Sizes, before: Sizes) -> Sizes:
-        """The spatial dims with `before` zeros, and as many after as the last window reaches."""
+        """Return the spatial dims with `before` zeros in front, and as many behind as the last window reaches."""
         reach = spans(self.kernel, self.dilation)
         return tuple(
             max(n + b, (o - 1) * s + r)
@@ -58,14 +58,14 @@ class _Map(NamedTuple):
         )
 
     def pad(self, x: Array, before: Sizes) -> Array:
-        whole = self.padded(x.shape[2:], before)
-        return pad_zeros(x, before, tuple(w - n - b for w, n, b in zip(whole, x.shape[2:], before, strict=True)))
+        padded_shape = self.padded(x.shape[2:], before)
+        return pad_zeros(x, before, tuple(w - n - b for w, n, b in zip(padded_shape, x.shape[2:], before, strict=True)))
 
     def is_depthwise(self, w: Array) -> bool:
         return self.groups > 1 and w.shape[1] == 1
 
     def tiles(self, batch: int, channels: int) -> Iterator[tuple[slice, slice]]:
-        """Samples, and rows of the first spatial dim of y, whose columns fit into a tile; the whole if it fits."""
+        """Yield the samples and rows of the first spatial dim of y whose columns fit into a tile; all if they fit."""
         row = channels * math.prod(self.kernel) * math.prod(self.out[1:])
         rows = max(1, min(self.out[0], TILE // max(1, row)))
         samples = max(1, TILE // max(1, row * rows)) if rows == self.out[0] else 1
@@ -74,7 +74,7 @@ class _Map(NamedTuple):
                 yield slice(n, min(n + samples, batch)), slice(r, min(r + rows, self.out[0]))
 
     def columns(self, x: Array, samples: slice, rows: slice) -> Array:
-        """(groups, C / groups · kernel, n · out) of a tile."""
+        """Return the columns of a tile, (groups, C / groups · kernel, n · out)."""
         view = windows(x, self.kernel, self.stride, self.dilation, self.out)[samples]
         view = view[(..., rows, *[slice(None)] * (len(self.out) - 1))]
         channels = view.shape[1]
@@ -84,7 +84,7 @@ class _Map(NamedTuple):
         return view.reshape(self.groups, rows_of_matrix, math.prod(view.shape[1 + dims :]))
 
     def matrix(self, w: Array) -> Array:
-        """(groups, O / groups, C / groups · kernel)"""
+        """Reshape a weight to (groups, O / groups, C / groups · kernel)."""
         return w.reshape(self.groups, w.shape[0] // self.groups, math.prod(w.shape[1:]))
 
     def value(self, x: Array, w: Array) -> Array:
@@ -98,7 +98,7 @@ class _Map(NamedTuple):
         return y
 
     def d_x(self, g: Array, w: Array, spatial: Sizes) -> Array:
-        """The adjoint in x, whose spatial dims are given."""
+        """Apply the adjoint in x, whose spatial dims are given."""
         if self.is_depthwise(w):
             return self._depthwise_d_x(g, w, spatial)
         channels = w.shape[1] * self.groups
@@ -114,7 +114,7 @@ class _Map(NamedTuple):
         return d
 
     def d_w(self, x: Array, g: Array, shape: Sizes) -> Array:
-        """The adjoint in w, whose shape is given."""
+        """Apply the adjoint in w, whose shape is given."""
         if self.groups > 1 and shape[1] == 1:
             return self._depthwise_d_w(x, g, shape)
         d = array_module(g).zeros((self.groups, shape[0] // self.groups, math.prod(shape[1:])), g.dtype)
@@ -124,7 +124,7 @@ class _Map(NamedTuple):
         return d.reshape(shape)
 
     def _as_columns(self, g: Array) -> Array:
-        """(n, O, *out) -> (groups, O / groups, n · out)"""
+        """Reshape (n, O, *out) to (groups, O / groups, n · out)."""
         columns = len(g) * math.prod(g.shape[2:])
         return g.swapaxes(0, 1).reshape(self.groups, g.shape[1] // self.groups, columns)
 
@@ -156,16 +156,16 @@ class _Map(NamedTuple):
             part = x[(..., *slices)]
             if xp is np:
                 d[(..., *place)] = np.einsum(f"nc{spatial},ncm{spatial}->cm", part, g)
-            else:  # CuPy's einsum is by cuBLAS, which it does not let a CUDA graph capture
+            else:  # CuPy's einsum uses cuBLAS, which a CUDA graph cannot capture
                 d[(..., *place)] = (part[:, :, None] * g).sum(axis=(0, *range(3, g.ndim)))
         return d.reshape(shape)
 
     def _by_channel(self, g: Array) -> Array:
-        """(N, O, *out) -> (N, C, O / C, *out)"""
+        """Reshape (N, O, *out) to (N, C, O / C, *out)."""
         return g.reshape(len(g), self.groups, g.shape[1] // self.groups, *self.out)
 
     def _at(self, w: Array, place: tuple[int, ...]) -> Array:
-        """A depthwise weight at one place of the kernel, (C, O / C, 1, ...)."""
+        """Return a depthwise weight at one kernel position, (C, O / C, 1, ...)."""
         return w[(slice(None), 0, *place)].reshape(self.groups, -1, *[1] * len(self.out))
 
 
@@ -187,15 +187,17 @@ def _convolution(
     reach = spans(kernel, dilation)
     before, after = _padding(name, padding, dims, stride, reach)
     channels = input.shape[1 if is_batch else 0]
-    if channels != weight.shape[1] * groups or weight.shape[0] % groups:
+    if channels != weight.shape[1] * groups:
         raise ShapeError(
             f"{name}: given groups={groups} and weight {tuple(weight.shape)}, expected input {tuple(input.shape)} "
-            f"to have {weight.shape[1] * groups} channels, and groups to divide {weight.shape[0]} output channels"
+            f"to have {weight.shape[1] * groups} channels, but got {channels}"
         )
+    if weight.shape[0] % groups:
+        raise ShapeError(f"{name}: expected groups to divide {weight.shape[0]} output channels, got {groups}")
     spatial = tuple(n + a + b for n, a, b in zip(input.shape[-dims:], before, after, strict=True))
     if any(n < r for n, r in zip(spatial, reach, strict=True)):
         raise ShapeError(
-            f"{name}: kernel size can't be greater than the padded input: the kernel reaches over {reach}, "
+            f"{name}: kernel size can't be greater than the padded input: the dilated kernel covers {reach}, "
             f"the padded input is {spatial}"
         )
     out = tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))
@@ -213,7 +215,7 @@ def _convolution(
 def _result(
     y: Array, has_bias: bool, is_batch: bool, d_input: Callable[[Array], Array], d_weight: Callable[[Array], Array]
 ) -> Result:
-    """y and its backward; without the batch dim that a single sample was given."""
+    """Return y and its backward, without the batch dim if the input was a single sample."""
 
     def backward(g: Array) -> tuple[object, ...]:
         if not is_batch:
@@ -227,43 +229,46 @@ def _result(
     return y if is_batch else y[0], backward
 
 
-@reference("convolution")
+@kernel("convolution", "array", round_like=0)
 def convolution_array(
     x: Array, w: Array, bias: Array | None, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, out: Sizes
 ) -> Array:
-    """Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), bias (O) -> (N, O, *out)"""
+    """Convolve padded windows of x with w and add the bias.
+
+    Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), bias (O) -> (N, O, *out)
+    """
     bilinear = _Map(w.shape[2:], stride, dilation, groups, out)
     return _add_bias(bilinear.value(bilinear.pad(x, before), w), bias)
 
 
-@reference("convolution_dx")
+@kernel("convolution_dx", "array", round_like=0)
 def convolution_dx_array(
     g: Array, w: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, spatial: Sizes
 ) -> Array:
-    """The adjoint in x.  Shapes:  g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *spatial)"""
+    """Apply the adjoint in x.  Shapes:  g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *spatial)"""
     bilinear = _Map(w.shape[2:], stride, dilation, groups, g.shape[2:])
     d = bilinear.d_x(g, w, bilinear.padded(spatial, before))[inner(before, spatial)]
     return array_module(d).ascontiguousarray(d)
 
 
-@reference("convolution_dw", like=1)
+@kernel("convolution_dw", "array", round_like=1)
 def convolution_dw_array(
     x: Array, g: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, shape: Sizes
 ) -> Array:
-    """The adjoint in w.  Shapes:  x (N, C, *spatial), g (N, O, *out) -> `shape`, (O, C / groups, *kernel)"""
+    """Apply the adjoint in w.  Shapes:  x (N, C, *spatial), g (N, O, *out) -> `shape`, (O, C / groups, *kernel)"""
     bilinear = _Map(shape[2:], stride, dilation, groups, g.shape[2:])
     return bilinear.d_w(bilinear.pad(x, before), g, shape)
 
 
 def _add_bias(y: Array, bias: Array | None) -> Array:
-    """y + bias, in the memory of y."""
+    """Add the bias to y in place."""
     if bias is not None:
         y += bias.reshape(-1, *[1] * (y.ndim - 2))
     return y
 
 
 def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Array | None, groups: int) -> bool:
-    """Whether the input has a batch dim."""
+    """Return whether the input has a batch dim. Raises ShapeError if the operands do not fit each other."""
     expect_spatial(name, input.shape, dims)
     if 0 in input.shape[-dims:]:
         raise ShapeError(f"{name}: the spatial dims must not be empty, got input {tuple(input.shape)}")
@@ -281,13 +286,13 @@ def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Arr
 
 
 def _padding(name: str, padding: IntOrInts | str, dims: int, stride: Sizes, reach: Sizes) -> tuple[Sizes, Sizes]:
-    """Zeros before and after each spatial dim."""
+    """Return the number of zeros before and after each spatial dim."""
     if padding == "valid":
         return (0,) * dims, (0,) * dims
     if padding == "same":
         if max(stride) > 1:
             raise ShapeError(f"{name}: padding='same' is not supported for strided convolutions, got stride {stride}")
-        return tuple((r - 1) // 2 for r in reach), tuple(r // 2 for r in reach)  # an odd one goes after
+        return tuple((r - 1) // 2 for r in reach), tuple(r // 2 for r in reach)  # odd: one more after
     if isinstance(padding, str):
         raise ShapeError(f"{name}: invalid padding string {padding!r}; expected 'valid' or 'same'")
     both = sizes(name, "padding", padding, dims, 0)
@@ -320,12 +325,12 @@ def _transposed(
         )
     reach = spans(weight.shape[2:], dilation)
     spatial = input.shape[-dims:]
-    whole = tuple((n - 1) * s + r + e for n, s, r, e in zip(spatial, stride, reach, extra, strict=True))
-    out = tuple(n - 2 * p for n, p in zip(whole, padding, strict=True))
+    full_shape = tuple((n - 1) * s + r + e for n, s, r, e in zip(spatial, stride, reach, extra, strict=True))
+    out = tuple(n - 2 * p for n, p in zip(full_shape, padding, strict=True))
     if min(out) < 1:
         raise ShapeError(f"{name}: calculated output size {out} is too small, for input {tuple(input.shape)}")
     x = input if is_batch else input[None]
-    settings = (stride, padding, dilation, groups)  # of the map of which this is the adjoint
+    settings = (stride, padding, dilation, groups)  # of the map whose adjoint this is
     return _result(
         _add_bias(run("convolution_dx", x, weight, *settings, out), bias),
         bias is not None,
@@ -335,55 +340,136 @@ def _transposed(
     )
 
 
-def _file_convolution(dims: int) -> Op:
-    name = f"conv{dims}d"
+@op("tl F", halves=True)
+def conv1d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1,
+    groups: int = 1,
+) -> Result:
+    """Convolve `input` with `weight` over one spatial dim.
 
-    def conv(
-        input: Array,
-        weight: Array,
-        bias: Array | None = None,
-        stride: IntOrInts = 1,
-        padding: IntOrInts | str = 0,
-        dilation: IntOrInts = 1,
-        groups: int = 1,
-    ) -> Result:
-        """y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k.
+    y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k.
 
-        Here i and k stand for one index for each spatial dim; stride, padding and dilation are one number, or one each.
+    Here i and k stand for one index per spatial dim; stride, padding and dilation are one number, or one per spatial
+    dim.
 
-        Args:    padding: zeros at both ends, "same" (output as large as input) or "valid" (none)
-        Shapes:  input (N, C, *spatial) or (C, *spatial), weight (O, C / groups, *kernel), bias (O) -> (N, O, *out) or
-                 (O, *out), out = (spatial + 2 · padding - dilation · (kernel - 1) - 1) // stride + 1
-        Raises:  ShapeError for channels that do not fit, or a kernel larger than the padded input
-        """
-        return _convolution(name, dims, input, weight, bias, stride, padding, dilation, groups)
-
-    return op("tl F", name=name, halves=True)(conv)
-
-
-def _file_transposed_convolution(dims: int) -> Op:
-    name = f"conv_transpose{dims}d"
-
-    def conv_transpose(
-        input: Array,
-        weight: Array,
-        bias: Array | None = None,
-        stride: IntOrInts = 1,
-        padding: IntOrInts = 0,
-        output_padding: IntOrInts = 0,
-        groups: int = 1,
-        dilation: IntOrInts = 1,
-    ) -> Result:
-        """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel.
-
-        Args:    padding: this much is cut off at both ends; output_padding: this much is added at the end
-        Shapes:  input (N, C, *spatial) or (C, *spatial), weight (C, O / groups, *kernel), bias (O) -> (N, O, *out) or
-                 (O, *out), out = (spatial - 1) · stride - 2 · padding + dilation · (kernel - 1) + output_padding + 1
-        """
-        return _transposed(name, dims, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-    return op("tl F", name=name)(conv_transpose)
+    Args:    padding: zeros at both ends, "same" (output as large as input) or "valid" (none)
+    Shapes:  input (N, C, L) or (C, L), weight (O, C / groups, K), bias (O) -> (N, O, *out) or
+             (O, *out), out = (spatial + 2 · padding - dilation · (kernel - 1) - 1) // stride + 1
+    Raises:  ShapeError for channels that do not fit, or a kernel larger than the padded input
+    """
+    return _convolution("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-conv1d, conv2d, conv3d = map(_file_convolution, (1, 2, 3))
-conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_file_transposed_convolution, (1, 2, 3))
+@op("tl F", halves=True)
+def conv2d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1,
+    groups: int = 1,
+) -> Result:
+    """Convolve `input` with `weight` over two spatial dims.
+
+    y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k.
+
+    Here i and k stand for one index per spatial dim; stride, padding and dilation are one number, or one per spatial
+    dim.
+
+    Args:    padding: zeros at both ends, "same" (output as large as input) or "valid" (none)
+    Shapes:  input (N, C, H, W) or (C, H, W), weight (O, C / groups, KH, KW), bias (O) -> (N, O, *out) or
+             (O, *out), out = (spatial + 2 · padding - dilation · (kernel - 1) - 1) // stride + 1
+    Raises:  ShapeError for channels that do not fit, or a kernel larger than the padded input
+    """
+    return _convolution("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@op("tl F", halves=True)
+def conv3d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1,
+    groups: int = 1,
+) -> Result:
+    """Convolve `input` with `weight` over three spatial dims.
+
+    y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k.
+
+    Here i and k stand for one index per spatial dim; stride, padding and dilation are one number, or one per spatial
+    dim.
+
+    Args:    padding: zeros at both ends, "same" (output as large as input) or "valid" (none)
+    Shapes:  input (N, C, D, H, W) or (C, D, H, W), weight (O, C / groups, KD, KH, KW), bias (O) -> (N, O, *out) or
+             (O, *out), out = (spatial + 2 · padding - dilation · (kernel - 1) - 1) // stride + 1
+    Raises:  ShapeError for channels that do not fit, or a kernel larger than the padded input
+    """
+    return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@op("tl F")
+def conv_transpose1d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
+    groups: int = 1,
+    dilation: IntOrInts = 1,
+) -> Result:
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input.
+
+    Args:    padding: elements removed at both ends; output_padding: elements added at the end
+    Shapes:  input (N, C, L) or (C, L), weight (C, O / groups, K), bias (O) -> (N, O, *out) or
+             (O, *out), out = (spatial - 1) · stride - 2 · padding + dilation · (kernel - 1) + output_padding + 1
+    """
+    return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@op("tl F")
+def conv_transpose2d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
+    groups: int = 1,
+    dilation: IntOrInts = 1,
+) -> Result:
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input.
+
+    Args:    padding: elements removed at both ends; output_padding: elements added at the end
+    Shapes:  input (N, C, H, W) or (C, H, W), weight (C, O / groups, KH, KW), bias (O) -> (N, O, *out) or
+             (O, *out), out = (spatial - 1) · stride - 2 · padding + dilation · (kernel - 1) + output_padding + 1
+    """
+    return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@op("tl F")
+def conv_transpose3d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: IntOrInts = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
+    groups: int = 1,
+    dilation: IntOrInts = 1,
+) -> Result:
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input.
+
+    Args:    padding: elements removed at both ends; output_padding: elements added at the end
+    Shapes:  input (N, C, D, H, W) or (C, D, H, W), weight (C, O / groups, KD, KH, KW), bias (O) -> (N, O, *out) or
+             (O, *out), out = (spatial - 1) · stride - 2 · padding + dilation · (kernel - 1) + output_padding + 1
+    """
+    return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)

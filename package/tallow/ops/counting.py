@@ -1,4 +1,4 @@
-"""Counting: how often each value occurs, and which values there are."""
+"""Counts of values, and unique values."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, NumericError, ShapeError
 from tallow.ops import sorting
+from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dim
-from tallow.ops.expect import expect_float
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
 
 
 @op(dtypes="keep")
 def bincount(input: Array, weights: Index = None, minlength: int = 0) -> Result:
-    """How often each number occurs, or the sum of its weights.
+    """Count the occurrences of each number, or sum their weights.
 
     Shapes:  input (N) of integers ≥ 0, weights (N) -> (max(minlength, max(input) + 1))
     Dtypes:  int64; with weights float32 for float32, float64 for any other
@@ -32,11 +32,11 @@ def bincount(input: Array, weights: Index = None, minlength: int = 0) -> Result:
     xp = array_module(input)
     if input.size and int(input.min()) < 0:
         raise ShapeError("bincount: the numbers must not be negative")
-    if not input.size:  # PyTorch looks at no weights then
+    if not input.size:  # PyTorch ignores the weights of an empty input
         return xp.zeros(minlength, np.int64), None
     if weights is not None and weights.shape != input.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} for numbers of shape {input.shape}")
-    places = input.astype(np.intp)  # NumPy on a 32-bit machine takes no int64 here
+    places = input.astype(np.intp)  # NumPy on a 32-bit machine rejects int64 here
     if weights is None:
         return xp.bincount(places, minlength=minlength).astype(np.int64, copy=False), None
     sums = xp.bincount(places, widen(weights), minlength)
@@ -45,7 +45,7 @@ def bincount(input: Array, weights: Index = None, minlength: int = 0) -> Result:
 
 @op("tl Tensor")
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Result:
-    """How many elements fall into each of `bins` equal parts of [min, max]; of the elements' own range if both are 0.
+    """Count the elements in each of `bins` equal parts of [min, max]; of the elements' own range if both are 0.
 
     Shapes:  any -> (bins)
     Dtypes:  any float, kept
@@ -62,7 +62,7 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Resu
     if low == high:
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise NumericError(f"histc: the range [{low}, {high}] is not finite", mend="give min and max")
+        raise NumericError(f"histc: the range [{low}, {high}] is not finite", hint="give min and max")
     if low > high:
         raise ArgumentError(f"histc: max={high} must be larger than min={low}")
     x = x[(x >= low) & (x <= high)]
@@ -71,7 +71,7 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Resu
 
 
 def _runs(begins: Array, inverse: bool, counts: bool) -> tuple[Array | None, Array | None]:
-    """For items in order, given which of them begin a run: the number of each one's run, and the runs' lengths."""
+    """Return the run number of each item, and the lengths of the runs, given which items begin a run."""
     xp = array_module(begins)
     number = begins.cumsum(dtype=np.int64) - 1 if inverse else None
     if not counts:
@@ -81,7 +81,7 @@ def _runs(begins: Array, inverse: bool, counts: bool) -> tuple[Array | None, Arr
 
 
 def _begins(x: Array) -> Array:
-    """Which rows of x differ from the one before."""
+    """Return which rows of x differ from the previous one."""
     begins = array_module(x).ones(len(x), bool)
     if len(x):
         begins[1:] = as_rows(x[1:] != x[:-1], x.ndim - 1).any(axis=1)
@@ -89,7 +89,7 @@ def _begins(x: Array) -> Array:
 
 
 def _items(input: Array, dim: int | None, name: str) -> Array:
-    """The things to compare, as rows: all elements, or the slices along `dim`."""
+    """Return the items to compare as rows: all elements, or the slices along `dim`."""
     if dim is None:
         return input.reshape(-1)
     axis = normalize_dim(dim, input.ndim, name)
@@ -100,7 +100,7 @@ def _items(input: Array, dim: int | None, name: str) -> Array:
 
 
 def _lexical_order(rows: Array) -> Array:
-    """The indices that sort rows, the first column counting most."""
+    """Return the indices that sort rows lexicographically, the first column first."""
     flat = as_rows(rows, rows.ndim - 1)
     xp = array_module(rows)
     if flat.shape[1] == 0:
@@ -109,7 +109,7 @@ def _lexical_order(rows: Array) -> Array:
 
 
 def _answer(items: Array, order: Array | None, input: Array, dim: int | None, inverse: bool, counts: bool) -> Result:
-    """The unique items (in `order`, if given), each item's number among them, and how often each occurs."""
+    """Return the unique items (in `order`, if given), each item's index among them, and the counts."""
     xp = array_module(items)
     ordered = items if order is None else items[order]
     begins = _begins(ordered)
@@ -131,9 +131,10 @@ def _answer(items: Array, order: Array | None, input: Array, dim: int | None, in
 def unique(
     input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Result:
-    """The elements, or the slices along `dim`, each once and in order; NaN are all different.
+    """Return the unique elements, or slices along `dim`, sorted; NaN are all different.
 
-    With `return_inverse` also the place of each one among them, with `return_counts` how often each occurs.
+    With `return_inverse` also the index of each input element among them, with `return_counts` the number of
+    occurrences.
     """
     items = _items(input, dim, "unique")
     order = _lexical_order(items) if items.ndim > 1 else sorting.order(items, 0, descending=False)
@@ -144,5 +145,5 @@ def unique(
 def unique_consecutive(
     input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Result:
-    """As `unique`, without sorting: of equal neighbours one is left."""
+    """Remove repeated neighbors; otherwise as `unique`, without sorting."""
     return _answer(_items(input, dim, "unique_consecutive"), None, input, dim, return_inverse, return_counts)

@@ -1,4 +1,4 @@
-"""The cross product of vectors in space."""
+"""Cross product of three-dimensional vectors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tallow.ops.table import Array, Result, op
 
 
 def _cross(a: Array, b: Array, axis: int) -> Array:
-    """a_{i+1} b_{i+2} - a_{i+2} b_{i+1}, indices modulo 3. `axis` counts from the end."""
+    """Return a_{i+1} b_{i+2} - a_{i+2} b_{i+1}, indices modulo 3. `axis` counts from the end."""
     xp = array_module(a)
     return xp.roll(a, -1, axis) * xp.roll(b, -2, axis) - xp.roll(a, -2, axis) * xp.roll(b, -1, axis)
 
 
 @op("linalg", dtypes="promote")
 def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Result:
-    """The cross product along `dim`.
+    """Return the cross product along `dim`.
 
     da = b × g,  db = g × a
 

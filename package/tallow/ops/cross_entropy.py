@@ -11,7 +11,7 @@ from tallow.devices import array_module
 from tallow.dtypes import BY_STORAGE, HALVES, cast, widen
 from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
-from tallow.ops.along import places, take
+from tallow.ops.axis_index import places, take
 from tallow.ops.half_gradients import Roundable
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
@@ -20,9 +20,9 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def _axis_of_classes(name: str, input: Array, target: Array, weight: Array | None) -> int:
-    """The axis of the classes, for input (C), (N, C) or (N, C, d1, ...) and target the same without C.
+    """Return the axis of the classes, for input (C), (N, C) or (N, C, d1, ...) and target the same without C.
 
-    Raises:  ShapeError, DtypeError, ArgumentError for what does not fit
+    Raises:  ShapeError, DtypeError, ArgumentError for operands that do not fit
     """
     axis = 0 if input.ndim == 1 else 1
     if input.ndim > 1 and target.ndim and len(input) != len(target):
@@ -31,10 +31,10 @@ def _axis_of_classes(name: str, input: Array, target: Array, weight: Array | Non
         raise ShapeError(
             f"{name}: input {tuple(input.shape)} and target {tuple(target.shape)}; expected input (N, C) and "
             "target (N), or input (N, C, d1, ...) and target (N, d1, ...)",
-            mend="bring the classes to dim 1, and give target as class indices",
+            hint="bring the classes to dim 1, and give target as class indices",
         )
-    if target.dtype not in (np.int64, np.int32, np.uint8):  # NumPy's own integers are int32 in a browser
-        raise DtypeError(f"{name}: class indices must be int64, not {target.dtype}", mend="convert with .long()")
+    if target.dtype not in (np.int64, np.int32, np.uint8):  # NumPy's default integers are int32 in a browser
+        raise DtypeError(f"{name}: class indices must be int64, not {target.dtype}", hint="convert with .long()")
     classes = input.shape[axis]
     if weight is not None and weight.shape != (classes,):
         raise ShapeError(f"{name}: weight must have one element for each of {classes} classes, not {weight.shape}")
@@ -42,16 +42,16 @@ def _axis_of_classes(name: str, input: Array, target: Array, weight: Array | Non
 
 
 class _Targets:
-    """The class of each row, and the row's share in the loss; rows to be ignored have class 0 and no share.
+    """The class of each row, and the row's weight in the loss; ignored rows have class 0 and weight 0.
 
-    Raises:  on the CPU, DimensionError for a class that is not there. Elsewhere to look for one would be to wait for
-        the device: there the share of its row is NaN.
+    Raises:  on the CPU, DimensionError for a class out of range. On other devices that check would wait for the device:
+        there the weight of the row is NaN.
     """
 
     def __init__(
         self, name: str | None, x: Array, target: Array, weight: Array | None, ignore_index: int, axis: int = -1
     ) -> None:
-        """Without a name the classes are known to be there."""
+        """Without a name, the classes are already checked."""
         xp = array_module(x)
         classes = x.shape[axis]
         self.valid = target != ignore_index
@@ -61,28 +61,28 @@ class _Targets:
         self.axis = axis
         self.share = self.valid.astype(x.dtype)
         if xp is not np:
-            there = (index >= 0) & (index < classes)
-            index = xp.where(there, index, 0)
-            self.share = xp.where(there, self.share, np.nan).astype(x.dtype)
+            is_valid = (index >= 0) & (index < classes)
+            index = xp.where(is_valid, index, 0)
+            self.share = xp.where(is_valid, self.share, np.nan).astype(x.dtype)
         if weight is not None:
             self.share = self.share * weight[index]
         self._index = xp.expand_dims(index, axis)
 
     def pick(self, x: Array) -> Array:
-        """x at the class of each row."""
+        """Return x at the class of each row."""
         return take(x, self._index, self.axis).squeeze(self.axis)
 
     def add(self, x: Array, values: Array) -> None:
-        """x at the class of each row += values."""
+        """Add `values` to x at the class of each row, in place."""
         axis = self.axis % x.ndim
         x[places(self._index, axis)] += array_module(x).expand_dims(values, axis)
 
 
 def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Array, Array | float]:
-    """The loss, and what one of `losses` weighs in it."""
+    """Return the reduced loss, and the factor of each of `losses` in it."""
     if reduction not in REDUCTIONS:
         raise ArgumentError(
-            f"{name}: {reduction!r} is not a valid value for reduction", mend="use 'none', 'mean' or 'sum'"
+            f"{name}: {reduction!r} is not a valid value for reduction", hint="use 'none', 'mean' or 'sum'"
         )
     if reduction == "none":
         return losses, 1.0
@@ -93,7 +93,7 @@ def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Arr
 
 
 def _class_weight(weight: Array | None, input: Array) -> Array | None:
-    """In the dtype that is computed in."""
+    """Return the weight in the dtype of the computation."""
     if weight is None:
         return None
     return widen(weight).astype(np.float32 if input.dtype in HALVES else input.dtype, copy=False)
@@ -109,27 +109,29 @@ def cross_entropy_of_classes(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Result:
-    """loss_n = w_y (L - x_y) (1 - ε) + Σ_c w_c (L - x_c) ε / C,  L = log Σ_c exp(x_c),  y the class of position n.
+    """Return the cross entropy of logits and class indices, with label smoothing ε.
 
-    Beside the input there is one array of its size, and only while it computes: backward takes the exponentials again.
+    loss_n = w_y (L - x_y) (1 - ε) + Σ_c w_c (L - x_c) ε / C,  L = log Σ_c exp(x_c),  y the class of position n.
+
+    Allocates one array of the input's size, and only during the computation: backward recomputes the exponentials.
 
     Shapes:  input (C), (N, C) or (N, C, d1, ...), target the same without C, weight (C)
-    Raises:  on the CPU, DimensionError for a class that is not there; on other devices its loss is NaN
+    Raises:  on the CPU, DimensionError for a class out of range; on other devices its loss is NaN
     """
     xp = array_module(input)
     weight = _class_weight(weight, input)
     axis = _axis_of_classes("cross_entropy", input, target, weight)
     if not input.shape[axis]:
-        return _of_no_classes(input, axis, reduction)
+        return _loss_without_classes(input, axis, reduction)
     is_last = axis == input.ndim - 1
     rows = input if is_last else xp.moveaxis(input, axis, -1)
-    given = (rows, target, weight, ignore_index, label_smoothing)
-    losses, share, highest, total = run("cross_entropy", *given)
+    arguments = (rows, target, weight, ignore_index, label_smoothing)
+    losses, share, highest, total = run("cross_entropy", *arguments)
     loss, unit = reduced(losses, share, reduction, "cross_entropy")
 
     def backward(g: Array) -> tuple[Any]:
         def in_dtype(dtype: np.dtype[Any]) -> Array:
-            d = run("cross_entropy_backward", xp.asarray(g * unit), *given, highest, total, dtype)
+            d = run("cross_entropy_backward", xp.asarray(g * unit), *arguments, highest, total, dtype)
             return d if is_last else xp.moveaxis(d, -1, axis)
 
         return (Roundable(in_dtype) if input.dtype in HALVES else in_dtype(g.dtype),)
@@ -137,13 +139,13 @@ def cross_entropy_of_classes(
     return loss, backward
 
 
-def _of_no_classes(input: Array, axis: int, reduction: str) -> Result:
-    """Without classes there can be no rows either: the sum of no losses, or their mean."""
+def _loss_without_classes(input: Array, axis: int, reduction: str) -> Result:
+    """Return the loss for no classes, and so no rows: the sum or mean of no losses."""
     xp = array_module(input)
-    left = (*input.shape[:axis], *input.shape[axis + 1 :])
-    if math.prod(left):
-        raise DimensionError(f"cross_entropy: no class is there for the targets, got input {tuple(input.shape)}")
-    losses = xp.zeros(left, input.dtype)
+    loss_shape = (*input.shape[:axis], *input.shape[axis + 1 :])
+    if math.prod(loss_shape):
+        raise DimensionError(f"cross_entropy: there are targets but no classes, got input {tuple(input.shape)}")
+    losses = xp.zeros(loss_shape, input.dtype)
     loss, _ = reduced(losses, losses, reduction, "cross_entropy")
     return loss, lambda g: (xp.zeros(input.shape, g.dtype),)
 
@@ -152,10 +154,10 @@ def _of_no_classes(input: Array, axis: int, reduction: str) -> Result:
 def cross_entropy_array(
     x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
 ) -> tuple[Array, Array, Array, Array]:
-    """The loss of each row, its share in a mean, its highest element m, and Σ exp(x - m).
+    """Return the loss of each row, its weight in a mean, its maximum m, and Σ exp(x - m).
 
     Shapes:  x (..., C), target (...) of integers, weight (C) -> four of (...)
-    Dtypes:  results are float32 for halves, with weight in float32, else in the dtype of x
+    Dtypes:  results are float32 for halves, with weight in float32, otherwise the dtype of x
     """
     x = widen(x)
     xp = array_module(x)
@@ -176,16 +178,16 @@ def cross_entropy_backward_array(
     g: Array, x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float, highest: Array,
     total: Array, dtype: np.dtype[Any],
 ) -> Array:  # fmt: skip
-    """What cross_entropy passes back to x, for the gradients of its losses, or one of all of them.
+    """Return the gradient of x, for the gradients of its losses or one gradient for all of them.
 
-    Shapes:  g (...) or (), and highest and total as forward gave them -> the shape of x
+    Shapes:  g (...) or (), and highest and total as returned by forward -> the shape of x
     Dtypes:  as forward; the result is rounded to `dtype`
     """
     x = widen(x)
     xp = array_module(x)
     targets = _Targets(None, x, target, weight, ignore_index)
-    hit = targets.share * (1 - smoothing) if smoothing else targets.share
-    g_hit = factor = xp.where(targets.valid, g * hit, 0).astype(x.dtype, copy=False)
+    target_weight = targets.share * (1 - smoothing) if smoothing else targets.share
+    g_hit = factor = xp.where(targets.valid, g * target_weight, 0).astype(x.dtype, copy=False)
     if smoothing:
         g_spread = xp.where(targets.valid, g * (smoothing / x.shape[-1]), 0).astype(x.dtype, copy=False)
         factor = g_hit + g_spread * _total_weight(x, weight)
@@ -202,7 +204,7 @@ def _total_weight(x: Array, weight: Array | None) -> Array | int:
 
 @kernel("sum_exp", "array")
 def sum_exp_array(x: Array) -> tuple[Array, Array]:
-    """The maximum m of each row, and Σ exp(x - m).  Shapes: x (..., N) -> (...), (...)"""
+    """Return the maximum m of each row, and Σ exp(x - m).  Shapes: x (..., N) -> (...), (...)"""
     xp = array_module(x)
     highest = x.max(axis=-1)
     shifted = x - highest[..., None]
@@ -212,7 +214,10 @@ def sum_exp_array(x: Array) -> tuple[Array, Array]:
 
 @kernel("scaled_exp", "array")
 def scaled_exp_array(x: Array, shift: Array, factor: Array) -> Array:
-    """exp(x - shift) · factor, each for a row; x ≤ shift.  Shapes: x (..., N), shift and factor (...) -> (..., N)"""
+    """Return exp(x - shift) · factor, with one of each per row; x ≤ shift.
+
+    Shapes: x (..., N), shift and factor (...) -> (..., N)
+    """
     y = x - shift[..., None]
     array_module(x).exp(y, out=y)
     y *= factor[..., None]
@@ -223,7 +228,7 @@ def scaled_exp_array(x: Array, shift: Array, factor: Array) -> Array:
 def nll_loss_of_classes(
     input: Array, target: Index, weight: Index = None, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Result:
-    """loss_n = -w_y x_y, where x holds log-probabilities.
+    """Return loss_n = -w_y x_y, where x holds log-probabilities.
 
     Shapes:  as cross_entropy_of_classes
     """

@@ -12,7 +12,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -25,10 +25,10 @@ def ctc(
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> Result:
-    """-log of the probability of all alignments of each target with its input.
+    """Return -log of the probability of all alignments of each target with its input.
 
-    Like PyTorch's, the gradient is that of the logits: exp(log_probs) less the posterior of each class. It is the
-    derivative only together with the log_softmax that `log_probs` are taken to come from.
+    Like PyTorch's, the gradient is that of the logits: exp(log_probs) minus the posterior of each class. It is the
+    derivative only if `log_probs` is the output of log_softmax, together with its backward.
 
     Shapes:  log_probs (T, N, C), targets (N, S), input_lengths and target_lengths (N) -> (N)
     Raises:  ShapeError for lengths or labels out of range
@@ -78,7 +78,7 @@ class _Trellis:
         labels: (N, L), the label of each state.
         emit: (T, N, L), log_probs of these labels.
         skips: (N, L), whether a path may come from two states before: over a blank, between different labels.
-        ends: (N, 2), the last two states of each target; the same one twice if there is no label.
+        ends: (N, 2), the last two states of each target; the same state twice if there is no label.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class _Trellis:
         self.has_label = target_lengths > 0
 
     def forward(self) -> Array:
-        """(T, N, L): the log-probability of all paths that emit up to t and are in that state at t."""
+        """Return (T, N, L): the log-probability of all paths that emit up to t and are in that state at t."""
         xp = self.xp
         alpha = xp.full(self.emit.shape, -np.inf, self.emit.dtype)
         alpha[:1, :, :2] = self.emit[:1, :, :2]
@@ -113,7 +113,7 @@ class _Trellis:
         return self.xp.where(self.skips, x, -np.inf)
 
     def end(self, alpha: Array) -> Array:
-        """(N): the log-probability of all paths, which end in one of two states."""
+        """Return (N): the log-probability of all paths, which end in one of two states."""
         xp = self.xp
         if not len(alpha):
             return xp.where(self.has_label, -np.inf, 0).astype(alpha.dtype)
@@ -124,18 +124,18 @@ class _Trellis:
         return xp.where(self.lengths > 0, total, xp.where(self.has_label, -np.inf, 0).astype(alpha.dtype))
 
     def posterior(self, alpha: Array, log_total: Array) -> Array:
-        """(T, N, C): the probability, given the target, that a class is emitted at t."""
+        """Return (T, N, C): the probability, given the target, that a class is emitted at t."""
         xp = self.xp
         beta = self._backward()
         state = xp.exp(alpha + beta - log_total[None, :, None])
-        found = xp.zeros(self.log_probs.shape, alpha.dtype)
-        steps, batch, classes = found.shape
+        by_class = xp.zeros(self.log_probs.shape, alpha.dtype)
+        steps, batch, classes = by_class.shape
         place = (xp.arange(steps * batch, dtype=np.int64) * classes).reshape(steps, batch, 1) + self.labels
-        add_at(found.reshape(-1), (place.reshape(-1),), state.reshape(-1))
-        return found
+        add_at(by_class.reshape(-1), (place.reshape(-1),), state.reshape(-1))
+        return by_class
 
     def _backward(self) -> Array:
-        """(T, N, L): the log-probability of all paths that go on from that state at t to the end."""
+        """Return (T, N, L): the log-probability of all paths that continue from that state at t to the end."""
         xp = self.xp
         beta = xp.full(self.emit.shape, -np.inf, self.emit.dtype)
         rows = xp.arange(beta.shape[1], dtype=np.int64)
@@ -152,7 +152,7 @@ class _Trellis:
 
 
 def _shift(xp: Any, x: Array, by: int) -> Array:
-    """x moved along the states, -∞ moving in."""
+    """Move x along the states; -∞ fills the gap."""
     moved = xp.full(x.shape, -np.inf, x.dtype)
     if by > 0:
         moved[:, by:] = x[:, :-by]
@@ -162,7 +162,7 @@ def _shift(xp: Any, x: Array, by: int) -> Array:
 
 
 def _log_sum(xp: Any, *terms: Array) -> Array:
-    """log Σ exp, -∞ where all are."""
+    """Return log Σ exp of the terms; -∞ where all terms are -∞."""
     highest = terms[0]
     for term in terms[1:]:
         highest = xp.maximum(highest, term)

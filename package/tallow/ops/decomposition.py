@@ -1,4 +1,4 @@
-"""Factors of matrices: Cholesky, QR, singular values, eigenvalues.
+"""Matrix decompositions: Cholesky, QR, singular values, eigenvalues.
 
 Gradients follow Giles 2008, "Collected matrix derivative results", and Walter & Lehmann 2013, arXiv:1009.6112 (QR).
 Those of vectors exist only where the values differ from each other.
@@ -14,7 +14,7 @@ from tallow.ops.table import Array, Result, op
 
 
 def _diagonal(values: Array) -> Array:
-    """Matrices with `values` (..., N) on the diagonal."""
+    """Return matrices with `values` (..., N) on the diagonal."""
     return values[..., None] * array_module(values).eye(values.shape[-1], dtype=values.dtype)
 
 
@@ -23,18 +23,18 @@ def _half_diagonal(a: Array) -> Array:
 
 
 def _differences(values: Array) -> Array:
-    """E_ij = v_j - v_i, and ones on the diagonal, where nobody may divide by it."""
+    """Return E_ij = v_j - v_i, with ones on the diagonal, so that dividing by it is safe."""
     return values[..., None, :] - values[..., :, None] + array_module(values).eye(values.shape[-1], dtype=values.dtype)
 
 
 @op("linalg")
 def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
-    """The lower triangular L in A = L Lᵀ, or its transpose; one triangle of A is read.
+    """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read.
 
     dA = sym(L⁻ᵀ Φ(Lᵀ g) L⁻¹), where Φ takes the lower triangle and halves the diagonal
 
     Shapes:  (..., N, N) -> the same
-    Raises:  LinAlgError for an A that is not positive definite
+    Raises:  LinAlgError if A is not positive definite
     """
     name = "linalg.cholesky"
     expect_square(name, A)
@@ -53,18 +53,18 @@ def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
 
 @op("linalg", result=return_types.linalg_qr)
 def linalg_qr(A: Array, mode: str = "reduced") -> Result:
-    """Q with orthonormal columns and the upper triangular R in A = Q R.
+    """Return Q with orthonormal columns and the upper triangular R in A = Q R.
 
     Args:
         mode: "reduced", "complete" (a square Q), or "r" (R alone, Q is empty).
 
     Shapes:  (..., M, N) -> (..., M, K), (..., K, N) with K = min(M, N), or M if complete
-    Raises:  ArgumentError; GraphError in backward, where the factors are not determined by A
+    Raises:  ArgumentError; GraphError in backward, where A does not determine the factors
     """
     name = "linalg.qr"
     expect_matrices(name, A)
     if mode not in ("reduced", "complete", "r"):
-        raise ArgumentError(f"{name}: mode={mode!r}", mend="use 'reduced', 'complete' or 'r'")
+        raise ArgumentError(f"{name}: mode={mode!r}", hint="use 'reduced', 'complete' or 'r'")
     xp = array_module(A)
     m, n = A.shape[-2:]
     if mode == "r":
@@ -74,10 +74,10 @@ def linalg_qr(A: Array, mode: str = "reduced") -> Result:
 
     def backward(gq: Array, gr: Array) -> tuple[Array]:
         if mode == "r" or (mode == "complete" and m > n):
-            raise GraphError(f"{name}: mode={mode!r} has no gradient for shape {A.shape}", mend="use mode='reduced'")
+            raise GraphError(f"{name}: mode={mode!r} has no gradient for shape {A.shape}", hint="use mode='reduced'")
         if m >= n:
             return (_qr_backward(q, r, gq, gr),)
-        # The first m columns decide Q; the others are Q times what is right of R's triangle.
+        # The first m columns determine Q; the others are Q times the part to the right of R's triangle.
         right, gr_right = A[..., m:], gr[..., m:]
         of_left = _qr_backward(q, r[..., :m], gq + times(name, right, transposed(gr_right)), gr[..., :m])
         return (xp.concatenate([of_left, times(name, q, gr_right)], axis=-1),)
@@ -86,20 +86,20 @@ def linalg_qr(A: Array, mode: str = "reduced") -> Result:
 
 
 def _qr_backward(q: Array, r: Array, gq: Array, gr: Array) -> Array:
-    """dA = (gQ + Q sym(triu(gR Rᵀ - Qᵀ gQ))) R⁻ᵀ of tall or square matrices, where sym(X) = X + Xᵀ - diag X."""
+    """Return dA = (gQ + Q sym(triu(gR Rᵀ - Qᵀ gQ))) R⁻ᵀ of tall or square matrices, where sym(X) = X + Xᵀ - diag X."""
     xp = array_module(q)
     half = _half_diagonal(xp.triu(times("linalg.qr", gr, transposed(r)) - times("linalg.qr", transposed(q), gq)))
-    whole = gq + times("linalg.qr", q, half + transposed(half))
-    return transposed(xp.linalg.solve(r, transposed(whole)))
+    total = gq + times("linalg.qr", q, half + transposed(half))
+    return transposed(xp.linalg.solve(r, transposed(total)))
 
 
 @op("linalg", result=return_types.linalg_svd)
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> Result:
-    """Orthonormal U and V and the singular values S, the greatest first, in A = U diag(S) Vᵀ; returns U, S, Vᵀ.
+    """Return orthonormal U, the singular values S in descending order, and Vᵀ, in A = U diag(S) Vᵀ.
 
     Args:
-        full_matrices: complete U and V to square matrices. The columns added have no gradient.
-        driver: accepted as in PyTorch, where it chooses among algorithms of CUDA's; nothing depends on it.
+        full_matrices: complete U and V to square matrices. The added columns have no gradient.
+        driver: accepted for PyTorch compatibility, where it selects a CUDA algorithm; has no effect.
 
     Shapes:  (..., M, N) -> (..., M, K), (..., K), (..., K, N), K = min(M, N); (M, M) and (N, N) if full
     """
@@ -129,7 +129,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
 
 @op("linalg")
 def linalg_svdvals(A: Array, *, driver: str | None = None) -> Result:
-    """The singular values, the greatest first. `driver` as in `linalg.svd`.
+    """Return the singular values in descending order. `driver` as in `linalg.svd`.
 
     dA = U diag(g) Vᵀ
 
@@ -148,13 +148,13 @@ def linalg_svdvals(A: Array, *, driver: str | None = None) -> Result:
 
 def _triangle(name: str, UPLO: str) -> str:
     if UPLO.upper() not in ("L", "U"):
-        raise ArgumentError(f"{name}: UPLO={UPLO!r}", mend="use 'L' or 'U', the triangle to read")
+        raise ArgumentError(f"{name}: UPLO={UPLO!r}", hint="use 'L' or 'U', the triangle to read")
     return UPLO.upper()
 
 
 @op("linalg", result=return_types.linalg_eigh)
 def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
-    """The eigenvalues of symmetric matrices, the least first, and orthonormal eigenvectors, as columns.
+    """Return the eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns.
 
     Args:
         UPLO: the triangle of A that is read, "L" or "U".
@@ -177,7 +177,7 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
 
 @op("linalg")
 def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
-    """The eigenvalues of symmetric matrices, the least first; see `linalg.eigh`.
+    """Return the eigenvalues of symmetric matrices in ascending order; see `linalg.eigh`.
 
     Shapes:  (..., N, N) -> (..., N)
     """
@@ -194,10 +194,9 @@ def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
 
 
 def _real_eig(name: str, a: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors, as numbers of the dtype of `a`. NumPy's are complex if they have to be, CuPy's
-    always.
+    """Return eigenvalues and eigenvectors in the dtype of `a`; NumPy's are complex if necessary, CuPy's always.
 
-    Raises: DtypeError where some eigenvalue is not real
+    Raises: DtypeError if an eigenvalue is not real
     """
     values, vectors = lapack(name, array_module(a).linalg.eig, a)
     if values.dtype.kind != "c":
@@ -205,19 +204,19 @@ def _real_eig(name: str, a: Array) -> tuple[Array, Array]:
     if bool((values.imag != 0).any()):
         raise DtypeError(
             f"{name}: some eigenvalues are not real, and tallow has no complex dtypes",
-            mend="use linalg.eigh for symmetric matrices, or numpy.linalg.eig on x.numpy()",
+            hint="use linalg.eigh for symmetric matrices, or numpy.linalg.eig on x.numpy()",
         )
     return values.real.copy(), vectors.real.copy()
 
 
 @op("linalg", result=return_types.linalg_eig)
 def linalg_eig(A: Array) -> Result:
-    """The eigenvalues of square matrices and eigenvectors of unit length, as columns, where all of them are real.
+    """Return the eigenvalues of square matrices and eigenvectors of unit length as columns, if all of them are real.
 
     Unlike PyTorch's, the results are real, because tallow has no complex dtypes.
 
     Shapes:  (..., N, N) -> (..., N), (..., N, N)
-    Raises:  DtypeError where some eigenvalue is not real
+    Raises:  DtypeError if an eigenvalue is not real
     """
     name = "linalg.eig"
     expect_square(name, A)
@@ -228,7 +227,7 @@ def linalg_eig(A: Array) -> Result:
         vt = transposed(vectors)
         v_gv = times(name, vt, gv)
         eye = xp.eye(values.shape[-1], dtype=values.dtype)
-        lengthening = (v_gv * eye).sum(axis=-2, keepdims=True)  # what the unit length of the vectors takes away
+        lengthening = (v_gv * eye).sum(axis=-2, keepdims=True)  # removed by the unit length of the vectors
         turn = (v_gv - times(name, vt, vectors) * lengthening) / _differences(values)
         inner = turn * (1 - eye) + _diagonal(g)
         return (xp.linalg.solve(vt, times(name, inner, vt)),)
@@ -238,10 +237,10 @@ def linalg_eig(A: Array) -> Result:
 
 @op("linalg")
 def linalg_eigvals(A: Array) -> Result:
-    """The eigenvalues of square matrices, where all of them are real; see `linalg.eig`.
+    """Return the eigenvalues of square matrices, if all of them are real; see `linalg.eig`.
 
     Shapes:  (..., N, N) -> (..., N)
-    Raises:  DtypeError where some eigenvalue is not real
+    Raises:  DtypeError if an eigenvalue is not real
     """
     name = "linalg.eigvals"
     expect_square(name, A)

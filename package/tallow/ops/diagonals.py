@@ -1,4 +1,4 @@
-"""Diagonals of matrices, and what lies on one side of them."""
+"""Diagonals and triangles of matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _plane(ndim: int, dim1: int, dim2: int, name: str) -> tuple[int, int]:
 
 
 def diagonal_view(input: Array, offset: int, dim1: int, dim2: int) -> Array:
-    """NumPy's diagonal, which shares memory but says it cannot be written."""
+    """Return NumPy's diagonal, which shares memory but is marked as not writeable."""
     view = input.diagonal(offset, dim1, dim2)
     if getattr(input.flags, "writeable", False):
         view.flags.writeable = True
@@ -25,7 +25,7 @@ def diagonal_view(input: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 @op(dtypes="keep", view=True)
 def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Result:
-    """A view of the elements whose places along `dim2` and `dim1` differ by `offset`; it becomes the last dim.
+    """Return a view of the elements whose indices along `dim2` and `dim1` differ by `offset`; it becomes the last dim.
 
     Shapes:  input (..., N, M) for dim1=-2, dim2=-1 -> (..., length of the diagonal)
     """
@@ -33,16 +33,16 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Res
     shape = input.shape
 
     def backward(g: Array) -> tuple[Array]:
-        whole = array_module(g).zeros(shape, g.dtype)
-        diagonal_view(whole, offset, dim1, dim2)[...] = g
-        return (whole,)
+        dx = array_module(g).zeros(shape, g.dtype)
+        diagonal_view(dx, offset, dim1, dim2)[...] = g
+        return (dx,)
 
     return diagonal_view(input, offset, dim1, dim2), backward
 
 
 @op(dtypes="keep")
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Result:
-    """Zeros, with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`.
+    """Return zeros with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`.
 
     Shapes:  input (..., N) -> (..., N + |offset|, N + |offset|) for dim1=-2, dim2=-1
     """
@@ -50,9 +50,9 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     shape = list(input.shape[:-1])
     for d in sorted((dim1, dim2)):
         shape.insert(d, input.shape[-1] + abs(offset))
-    whole = array_module(input).zeros(shape, input.dtype)
-    diagonal_view(whole, offset, dim1, dim2)[...] = input
-    return whole, lambda g: (diagonal_view(g, offset, dim1, dim2)[...],)
+    value = array_module(input).zeros(shape, input.dtype)
+    diagonal_view(value, offset, dim1, dim2)[...] = input
+    return value, lambda g: (diagonal_view(g, offset, dim1, dim2)[...],)
 
 
 def _check_matrix(input: Array, name: str) -> None:
@@ -62,7 +62,7 @@ def _check_matrix(input: Array, name: str) -> None:
 
 @op("tl Tensor Tensor_", dtypes="keep")
 def tril(input: Array, diagonal: int = 0) -> Result:
-    """The elements on and below a diagonal, zero above; of each matrix in the last two dims."""
+    """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "tril")
     xp = array_module(input)
     return xp.tril(input, diagonal), lambda g: (xp.tril(g, diagonal),)
@@ -70,7 +70,7 @@ def tril(input: Array, diagonal: int = 0) -> Result:
 
 @op("tl Tensor Tensor_", dtypes="keep")
 def triu(input: Array, diagonal: int = 0) -> Result:
-    """The elements on and above a diagonal, zero below; of each matrix in the last two dims."""
+    """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "triu")
     xp = array_module(input)
     return xp.triu(input, diagonal), lambda g: (xp.triu(g, diagonal),)

@@ -1,4 +1,4 @@
-"""Checking and completing dims."""
+"""Checks and normalization of dims."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tallow.errors import DimensionError, ShapeError
 
 
 def normalize_dim(dim: int, ndim: int, name: str) -> int:
-    """A dim in 0 .. ndim - 1. A zero-dim tensor takes 0 and -1, as in PyTorch.
+    """Return a dim in 0 .. ndim - 1. A zero-dim tensor accepts 0 and -1, as in PyTorch.
 
     Raises: DimensionError.
     """
@@ -21,9 +21,9 @@ def normalize_dim(dim: int, ndim: int, name: str) -> int:
 
 
 def normalize_dims(dim: int | Iterable[int] | None, ndim: int, name: str) -> tuple[int, ...]:
-    """Several dims, each once; None and an empty list mean all.
+    """Return several dims, each once; None and an empty list mean all.
 
-    Raises: DimensionError, and ShapeError for a dim given twice.
+    Raises: DimensionError, and ShapeError for a repeated dim.
     """
     if dim is None:
         return tuple(range(ndim))

@@ -6,7 +6,7 @@ from typing import Any
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.matmul import product
 from tallow.ops.norm import linalg_vector_norm
 from tallow.ops.table import Array, Result, Scalar, op
@@ -14,17 +14,17 @@ from tallow.ops.table import Array, Result, Scalar, op
 BY_PRODUCT = "use_mm_for_euclid_dist"
 BY_DIFFERENCES = "donot_use_mm_for_euclid_dist"
 BY_SIZE = "use_mm_for_euclid_dist_if_necessary"
-FEW = 25  # rows up to which PyTorch, and so tallow, takes differences: exact where points are close
+FEW = 25  # maximum rows for which PyTorch, and so tallow, takes differences: exact where points are close
 
 
 @op("tl")
 def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) -> Result:
-    """y_ij = ‖x1_i - x2_j‖_p
+    """Return y_ij = ‖x1_i - x2_j‖_p for each pair of vectors.
 
     Args:
-        compute_mode: whether the Euclidean distance comes from |a|² + |b|² - 2ab, which is one matrix product but
+        compute_mode: whether the Euclidean distance is computed as |a|² + |b|² - 2ab, which is one matrix product but
             inexact for points that are close together: "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist", or
-            "use_mm_for_euclid_dist_if_necessary", which is for more than 25 vectors in a set.
+            "use_mm_for_euclid_dist_if_necessary", which does so for more than 25 vectors in a set.
 
     Shapes:  (..., P, M), (..., R, M) -> (..., P, R), batch dimensions broadcast
     Dtypes:  any float
@@ -34,9 +34,9 @@ def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) ->
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist: expected (..., P, M) and (..., R, M), got {x1.shape} and {x2.shape}")
     if p < 0 or compute_mode not in (BY_PRODUCT, BY_DIFFERENCES, BY_SIZE):
-        raise ArgumentError(f"cdist: p={p} must not be negative; compute_mode={compute_mode!r}")
+        raise ArgumentError(f"cdist: p={p} is negative, or compute_mode={compute_mode!r} is unknown")
     if not x1.shape[-1]:
-        p = 1.0  # all distances in no dimension are 0; the greatest of nothing would be an error
+        p = 1.0  # distances between vectors of length 0 are 0; the maximum of no elements would raise
     many = max(x1.shape[-2], x2.shape[-2]) > FEW
     if p == 2 and compute_mode != BY_DIFFERENCES and (many or compute_mode == BY_PRODUCT):
         return _euclidean_by_product(x1, x2)

@@ -1,4 +1,4 @@
-"""What dropout does once it is known what to keep, and where it is drawn on a device."""
+"""Scaling by a dropout mask, and drawing the mask on a device."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import math
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.kernels import kernel, reference, run
+from tallow.kernels import kernel, run
 from tallow.ops.philox import philox
 from tallow.ops.table import Array, Index, Result, op
 
 
 @op("", halves=True)
 def scaled_mask(input: Array, keep: Index, scale: float) -> Result:
-    """input ⊙ keep · scale, where `keep` are booleans that broadcast to input.
+    """Return input ⊙ keep · scale, where `keep` are booleans that broadcast to input.
 
-    Only the booleans are kept for backward: a byte an element.
+    Only the booleans are saved for backward: one byte per element.
     """
     xp = array_module(input)
     value = run("scaled_mask", input, keep, scale)
     return value, lambda g: (run("scaled_mask", xp.asarray(g), keep, scale),)
 
 
-@reference("scaled_mask")
+@kernel("scaled_mask", "array", round_like=0)
 def _scaled_mask(x: Array, keep: Array, scale: float) -> Array:
     return x * keep * scale
 
 
 @kernel("random_keep", "array")
 def random_keep(like: Array, shape: tuple[int, ...], p: float, key: int, first: int) -> Array:
-    """Booleans on the device of `like`, each False with probability p: where a word of Philox is below p · 2³².
+    """Return booleans on the device of `like`, each False with probability p: where a Philox word is below p · 2³².
 
-    Args:  key, first: of the counter that tallow.random.Generator.reserve set aside, a value for four elements
+    Args:  key, first: from the counter that tallow.random.Generator.reserve set aside, one value for four elements
     """
     xp, size = array_module(like), math.prod(shape)
     counter = xp.arange(-(-size // 4), dtype=np.uint64) + np.uint64(first)

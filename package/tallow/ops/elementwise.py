@@ -9,80 +9,80 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import DtypeError
-from tallow.ops.expect import kind
+from tallow.ops.checks import kind
 from tallow.ops.table import Result, op
 
 
 @op("tl tl_ Tensor Tensor_", aliases=("negative",))
 def neg(input: Array) -> Result:
-    """-input"""
+    """Return -input."""
     if kind(input) == "b":
-        raise DtypeError("neg: negation of a bool tensor is not supported", mend="use ~ or logical_not")
+        raise DtypeError("neg: negation of a bool tensor is not supported", hint="use ~ or logical_not")
     return -input, lambda g: (-g,)
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def exp(input: Array) -> Result:
-    """e to the power of input."""
+    """Return e to the power of each element."""
     value = array_module(input).exp(input)
     return value, lambda g: (g * value,)
 
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def exp2(input: Array) -> Result:
-    """2 to the power of input."""
+    """Return 2 to the power of each element."""
     value = array_module(input).exp2(input)
     return value, lambda g: (g * value * math.log(2),)
 
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def expm1(input: Array) -> Result:
-    """exp(input) - 1, exact near 0."""
+    """Return exp(input) - 1, accurate near 0."""
     value = array_module(input).expm1(input)
     return value, lambda g: (g * (value + 1),)
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def log(input: Array) -> Result:
-    """Natural logarithm."""
+    """Return the natural logarithm of each element."""
     return array_module(input).log(input), lambda g: (g / input,)
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def log2(input: Array) -> Result:
-    """Logarithm to base 2."""
+    """Return the base-2 logarithm of each element."""
     return array_module(input).log2(input), lambda g: (g / (input * math.log(2)),)
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def log10(input: Array) -> Result:
-    """Logarithm to base 10."""
+    """Return the base-10 logarithm of each element."""
     return array_module(input).log10(input), lambda g: (g / (input * math.log(10)),)
 
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def log1p(input: Array) -> Result:
-    """log(1 + input), exact near 0."""
+    """Return log(1 + input), accurate near 0."""
     return array_module(input).log1p(input), lambda g: (g / (input + 1),)
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def sqrt(input: Array) -> Result:
-    """Square root."""
+    """Return the square root of each element."""
     value = array_module(input).sqrt(input)
     return value, lambda g: (g / (2 * value),)
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def rsqrt(input: Array) -> Result:
-    """1 / sqrt(input)"""
+    """Return 1 / sqrt(input)."""
     value = 1 / array_module(input).sqrt(input)
     return value, lambda g: (g * value * value * value * -0.5,)
 
 
 @op("tl tl_ Tensor Tensor_")
 def square(input: Array) -> Result:
-    """input · input, as an integer for booleans."""
+    """Return the square of each element; booleans become integers."""
     if kind(input) == "b":
         input = input.astype(np.int64)
     return input * input, lambda g: (g * 2 * input,)
@@ -90,6 +90,6 @@ def square(input: Array) -> Result:
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def reciprocal(input: Array) -> Result:
-    """1 / input"""
+    """Return 1 / input."""
     value = 1 / input
     return value, lambda g: (-g * value * value,)

@@ -1,4 +1,4 @@
-"""Looking up rows of a table by index."""
+"""Lookup of table rows by index."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tallow.ops.table import Array, Index, Result, op
 
 
 def check_indices(name: str, indices: Array, rows: int) -> None:
-    """Raises: DtypeError, and on the CPU DimensionError for an index outside of 0 .. rows - 1."""
+    """Raise DtypeError, and on the CPU DimensionError for an index outside of 0 .. rows - 1."""
     check_index_dtype(indices, name)
     check_places(indices, rows, 0, name, lowest=0)
 
 
 def check_padding_idx(name: str, padding_idx: int | None, rows: int) -> int | None:
-    """`padding_idx` in 0 .. rows - 1, or None."""
+    """Return `padding_idx` in 0 .. rows - 1, or None."""
     if padding_idx is None:
         return None
     if not -rows <= padding_idx < rows:
@@ -32,11 +32,11 @@ def check_padding_idx(name: str, padding_idx: int | None, rows: int) -> int | No
 def embedding(
     input: Index, weight: Array, padding_idx: int | None = None, *, scale_grad_by_freq: bool = False
 ) -> Result:
-    """y = weight[input]. The row `padding_idx` gets no gradient.
+    """Return y = weight[input]. The row `padding_idx` gets no gradient.
 
-    Args:    scale_grad_by_freq: divide the gradient of each row by the number of its uses
+    Args:    scale_grad_by_freq: divide the gradient of each row by the number of its occurrences in input
     Shapes:  input (*) of integers, weight (V, D) -> (*, D)
-    Raises:  on the CPU, DimensionError for an index outside the table; elsewhere what it gives is not defined
+    Raises:  on the CPU, DimensionError for an index outside the table; undefined on other devices
     """
     if weight.ndim != 2:
         raise ShapeError(f"embedding: weight must be (num_embeddings, embedding_dim), not {tuple(weight.shape)}")
@@ -58,7 +58,7 @@ def embedding(
 
 @kernel("add_rows", "array")
 def add_rows_array(g: Array, index: Array, rows: int, padding_idx: int | None) -> Array:
-    """Zeros (rows, D), and added to the row index[n] the row n of g, except to the row `padding_idx`.
+    """Return zeros (rows, D) with row n of g added to row index[n], except for the row `padding_idx`.
 
     Shapes:  g (N, D), index (N,) -> (rows, D)
     """

@@ -1,4 +1,4 @@
-"""Looking up several rows of a table at once, and summing them, or taking their mean or maximum."""
+"""Lookup of several table rows at once, reduced to their sum, mean or maximum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def embedding_bag(
     padding_idx: int | None = None,
     scale_grad_by_freq: bool = False,
 ) -> Result:
-    """The rows weight[input[n]], gathered into `count` bags by their numbers, which do not decrease.
+    """Gather the rows weight[input[n]] into `count` bags, and reduce each bag. Bag numbers do not decrease.
 
     Args:    mode: "sum", with per_sample_weights as factors if given; "mean"; "max"
     Shapes:  weight (V, D), input, bags, per_sample_weights (n) -> (count, D); an empty bag gives zeros
@@ -33,10 +33,10 @@ def embedding_bag(
     padding_idx = check_padding_idx("embedding_bag", padding_idx, table_rows)
     xp = array_module(weight)
     if padding_idx is not None:
-        kept = input != padding_idx
-        input, bags = input[kept], bags[kept]
+        selected = input != padding_idx
+        input, bags = input[selected], bags[selected]
     else:
-        kept = slice(None)
+        selected = slice(None)
     sizes = xp.bincount(bags.astype(np.intp), minlength=count)
     rows = weight[input]
 
@@ -51,6 +51,7 @@ def embedding_bag(
         y, first = _segment_max(rows, sizes)
 
         def max_backward(g: Array) -> tuple[object, ...]:
+            """Pass the gradient of each maximum to the row that has it."""
             d_rows = xp.zeros((len(input), width), g.dtype)
             bag, column = xp.nonzero(xp.broadcast_to((sizes > 0)[:, None], g.shape))
             d_rows[first[bag, column], column] = g[bag, column]
@@ -58,25 +59,25 @@ def embedding_bag(
 
         return y, max_backward
 
-    factors = xp.ones(len(input), weight.dtype) if per_sample_weights is None else per_sample_weights[kept]
+    factors = xp.ones(len(input), weight.dtype) if per_sample_weights is None else per_sample_weights[selected]
     if mode == "mean":
         factors = factors / sizes[bags].astype(weight.dtype)
     y = run("add_rows", rows * factors[:, None], bags, count, None)
-    given = None if per_sample_weights is None else len(per_sample_weights)
+    weight_count = None if per_sample_weights is None else len(per_sample_weights)
 
     def backward(g: Array) -> tuple[object, ...]:
         def d_factors() -> Array:
-            d = xp.zeros(given, g.dtype)
-            d[kept] = (g[bags] * weight[input]).sum(axis=1)
+            d = xp.zeros(weight_count, g.dtype)
+            d[selected] = (g[bags] * weight[input]).sum(axis=1)
             return d
 
-        return lambda: into_table(g[bags] * factors[:, None]), None if given is None else d_factors
+        return lambda: into_table(g[bags] * factors[:, None]), None if weight_count is None else d_factors
 
     return y, backward
 
 
 def _segment_max(rows: Array, sizes: Array) -> tuple[Array, Array]:
-    """The maxima of each bag, zero for an empty one; and the first row that has each, (count, D)."""
+    """Return the maxima of each bag, zero for an empty bag, and the first row that has each maximum, (count, D)."""
     xp = array_module(rows)
     stop = xp.cumsum(sizes)
     if not len(rows):

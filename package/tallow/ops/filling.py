@@ -15,28 +15,29 @@ from tallow.ops.table import Array, Result, op
 
 @op("", dtypes="keep")
 def copy(input: Array, src: Array) -> Result:
-    """`src`, broadcast to the input's shape."""
+    """Return `src` broadcast to the input's shape."""
     value = broadcast_source(src, input.shape, "copy_")
     return value, lambda g: (lambda: array_module(g).zeros(g.shape, g.dtype), g[...])
 
 
 @op("tl", dtypes="keep")
 def fill(input: Array, value: Scalar) -> Result:
-    """The same value everywhere.
+    """Return the value broadcast to the input's shape.
 
     Raises: NumericError for a number that the dtype cannot hold.
     """
     xp = array_module(input)
     d = dtypes.dtype_of(input)
-    if input.dtype in dtypes.HALVES:  # here, unlike in `full`, PyTorch lets a number beyond their range become infinite
+    if input.dtype in dtypes.HALVES:  # out of range becomes infinity, unlike in `full`
         number = dtypes.cast(np.asarray(value, np.float32), d)
     else:
         number = constant(value, d, "fill")
-    filled = xp.broadcast_to(placed(number, xp), input.shape)
-    return filled, lambda g: (xp.zeros(g.shape, g.dtype),)
+    value_array = xp.broadcast_to(placed(number, xp), input.shape)
+    return value_array, lambda g: (xp.zeros(g.shape, g.dtype),)
 
 
 def broadcast_source(src: Array, shape: tuple[int, ...], name: str) -> Array:
+    """Return `src` broadcast to `shape`. Raises ShapeError if that fails."""
     try:
         return array_module(src).broadcast_to(src, shape)
     except ValueError:
@@ -44,12 +45,12 @@ def broadcast_source(src: Array, shape: tuple[int, ...], name: str) -> Array:
 
 
 def placed(number: np.ndarray[Any, Any], xp: Any) -> Array:
-    """A zero-dim array of NumPy's as one of `xp`: written there, as copying it would wait."""
+    """Return a zero-dim NumPy array as an array of `xp`: filled there, because copying it would wait."""
     return number if xp is np else xp.full((), number[()], number.dtype)
 
 
 def factor(number: Any, like: Any, name: str) -> Any:
-    """A Python number that multiplies integers, in their dtype, where -1 is the highest unsigned one.
+    """Return a Python number in the dtype of the integers that it multiplies; -1 is the highest unsigned number.
 
     Raises: NumericError for a number that the dtype cannot hold.
     """
@@ -59,8 +60,10 @@ def factor(number: Any, like: Any, name: str) -> Any:
 
 
 def put_number(target: Array, index: Any, number: Any) -> None:
-    """target[index] = number, where arrays are in the index: CuPy would copy the number from the host, and wait to hear
-    how many elements a mask has."""
+    """Assign target[index] = number for an index that contains arrays.
+
+    CuPy would copy the number from the host, and wait for the number of elements in a mask.
+    """
     xp = array_module(target)
     if xp is np:
         target[index] = number
@@ -75,13 +78,13 @@ def put_number(target: Array, index: Any, number: Any) -> None:
 
 
 def constant(value: Any, dtype: dtypes.dtype, name: str) -> np.ndarray[Any, Any]:
-    """A Python number as a zero-dim array of a dtype's storage; floats lose their fraction in integer dtypes.
+    """Return a Python number as a zero-dim array of a dtype's storage; floats are truncated for integer dtypes.
 
     Raises: NumericError for a number that the dtype cannot hold.
     """
     if dtype.category == 1:
         limits = np.iinfo(dtype.storage)
-        low = -int(limits.max) if limits.min == 0 else int(limits.min)  # PyTorch lets -1 stand for the highest unsigned
+        low = -int(limits.max) if limits.min == 0 else int(limits.min)  # -1 stands for the highest unsigned number
         if value != value or not low <= value <= limits.max:
             raise NumericError(f"{name}: value {value} cannot be converted to {dtype.name} without overflow")
         return np.asarray(int(value) & (2 ** (8 * dtype.itemsize) - 1), np.uint64).astype(dtype.storage)

@@ -1,4 +1,4 @@
-"""The parts of floating-point numbers, and their neighbours."""
+"""Decomposition of floating-point numbers, and their neighbors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.table import Result, op
 
 
 @op("tl Tensor", result=return_types.frexp)
 def frexp(input: Array) -> Result:
-    """input = mantissa · 2^exponent with 0.5 <= |mantissa| < 1; the exponent is int32."""
+    """Split input into mantissa · 2^exponent with 0.5 <= |mantissa| < 1; the exponent is int32."""
     expect_float("frexp", input)
     xp = array_module(input)
     mantissa, exponent = xp.frexp(input)
@@ -26,6 +26,6 @@ def frexp(input: Array) -> Result:
 
 @op("tl Tensor Tensor_", dtypes="promote")
 def nextafter(input: Array, other: Array) -> Result:
-    """The next number after the input towards `other`."""
+    """Return the next number after `input` towards `other`."""
     expect_float("nextafter", input, other)
     return array_module(input, other).nextafter(input, other), None

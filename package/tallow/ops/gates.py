@@ -1,4 +1,4 @@
-"""The gates of feed-forward layers: an activation of one half times the other, without an array in between.
+"""Gates of feed-forward layers: the activation of one operand times the other, without an intermediate array.
 
 Source:  Shazeer 2020, arXiv:2002.05202
 """
@@ -6,12 +6,12 @@ Source:  Shazeer 2020, arXiv:2002.05202
 from __future__ import annotations
 
 from tallow.errors import ShapeError
-from tallow.kernels import reference, run
+from tallow.kernels import kernel, run
 from tallow.ops.activation import logistic, silu_slope
 from tallow.ops.table import Array, Result, op
 
 
-def _gated(name: str, input: Array, other: Array) -> Result:
+def _gate(name: str, input: Array, other: Array) -> Result:
     if input.shape != other.shape:
         raise ShapeError(f"{name}: {tuple(input.shape)} and {tuple(other.shape)} differ")
     return run(name, input, other), lambda g: run(f"{name}_backward", input, other, g)
@@ -19,44 +19,48 @@ def _gated(name: str, input: Array, other: Array) -> Result:
 
 @op("", halves=True)
 def silu_mul(input: Array, other: Array) -> Result:
-    """y = silu(input) ⊙ other, SwiGLU: the gate of Llama.
+    """Return y = silu(input) ⊙ other: SwiGLU, the gate of Llama.
 
     d input = g ⊙ other ⊙ σ (1 + input (1 - σ)),  d other = g ⊙ input ⊙ σ,  σ = sigmoid(input)
 
     Shapes:  input, other the same -> the same
     """
-    return _gated("silu_mul", input, other)
+    return _gate("silu_mul", input, other)
 
 
-@reference("silu_mul")
+@kernel("silu_mul", "array", round_like=0)
 def silu_mul_array(a: Array, b: Array) -> Array:
+    """Return silu(a) ⊙ b."""
     return a * logistic(a) * b
 
 
-@reference("silu_mul_backward", like=2)
+@kernel("silu_mul_backward", "array", round_like=2)
 def silu_mul_backward_array(a: Array, b: Array, g: Array) -> tuple[Array, Array]:
+    """Return the gradients of a and b."""
     s = logistic(a)
     return g * b * silu_slope(a, s), g * a * s
 
 
 @op("", halves=True)
 def gelu_mul(input: Array, other: Array) -> Result:
-    """y = gelu(input) ⊙ other, GEGLU: the gate of Gemma; gelu in its approximation by tanh, see ops.activation.
+    """Return y = gelu(input) ⊙ other: GEGLU, the gate of Gemma, with the tanh approximation of gelu.
 
     d input = g ⊙ other ⊙ gelu'(input),  d other = g ⊙ gelu(input)
 
     Shapes:  input, other the same -> the same
     """
-    return _gated("gelu_mul", input, other)
+    return _gate("gelu_mul", input, other)
 
 
-@reference("gelu_mul")
+@kernel("gelu_mul", "array", round_like=0)
 def gelu_mul_array(a: Array, b: Array) -> Array:
+    """Return gelu(a) ⊙ b, with the tanh approximation."""
     y = run("gelu", a, "tanh")
     y *= b
     return y
 
 
-@reference("gelu_mul_backward", like=2)
+@kernel("gelu_mul_backward", "array", round_like=2)
 def gelu_mul_backward_array(a: Array, b: Array, g: Array) -> tuple[Array, Array]:
+    """Return the gradients of a and b."""
     return run("gelu_backward", a, g * b, "tanh"), g * run("gelu", a, "tanh")

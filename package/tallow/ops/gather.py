@@ -1,4 +1,4 @@
-"""Reading the places that an index names."""
+"""Reading elements by index."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from tallow.devices import array_module
 from tallow.errors import DimensionError, DtypeError, ShapeError, TallowError, UnsupportedError
 from tallow.kernels import run
 from tallow.ops.accumulate import add_at
-from tallow.ops.along import on_axis, position
+from tallow.ops.axis_index import on_axis, position
 from tallow.ops.dims import normalize_dim
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
 
 
 def check_index_dtype(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:
+    """Raise `error` unless the index has integers of an accepted dtype."""
     if index.dtype not in (np.int64, np.int32):
-        raise error(f"{name}: expected an index of int64 or int32, got {index.dtype}", mend="convert it with .long()")
+        raise error(f"{name}: expected an index of int64 or int32, got {index.dtype}", hint="convert it with .long()")
 
 
 def check_index(index: Array, size: int, dim: int, name: str, lowest: int | None = 0) -> Array:
-    """An index of slices along one dim: a vector of places within it. Returned as a vector.
+    """Check an index of slices along one dim, and return it as a vector.
 
     Raises: DtypeError, DimensionError.
     """
@@ -35,7 +36,7 @@ def check_index(index: Array, size: int, dim: int, name: str, lowest: int | None
 
 @op(dtypes="keep")
 def index_select(input: Array, dim: int, index: Index) -> Result:
-    """The slices along `dim` that `index` names, in its order.
+    """Return the slices of `input` along `dim` at the positions in `index`, in that order.
 
     Shapes:  input (..., N, ...), index (M,) -> (..., M, ...)
     """
@@ -49,19 +50,19 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
         if dim == 0 and g.ndim > 1 and g.size:
             rows = g.reshape(len(places), -1)
             return (run("add_rows", rows, places, shape[0], None).reshape(shape),)
-        whole = array_module(g).zeros(shape, g.dtype)
-        add_at(whole, on_axis(dim, places), g)
-        return (whole,)
+        dx = array_module(g).zeros(shape, g.dtype)
+        add_at(dx, on_axis(dim, places), g)
+        return (dx,)
 
     return input[on_axis(dim, places)], backward
 
 
 def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
-    """Where input[j0, ..., index[j0, ..., jn], ..., jn] lies in the flattened input, `index` standing at `dim`.
+    """Return the flat position of input[j0, ..., index[j0, ..., jn], ..., jn], with `index` at `dim`.
 
     The index may be shorter than the input along the other dims. Zero-dim arrays count as vectors of one element.
 
-    Raises: DtypeError, DimensionError for `dim`, ShapeError for an index that does not fit, or points outside.
+    Raises: DtypeError, DimensionError for `dim`, ShapeError for an index that does not fit or is out of range.
     """
     dim = normalize_dim(dim, input.ndim, name)
     check_index_dtype(index, name)
@@ -84,26 +85,26 @@ def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
 
 @op(dtypes="keep")
 def gather(input: Array, dim: int, index: Index, *, sparse_grad: bool = False) -> Result:
-    """y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims.
+    """Return y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims.
 
     Shapes:  index with the dims of the input, no larger apart from `dim` -> index.shape
     Raises:  UnsupportedError for `sparse_grad`: gradients are dense
     """
     if sparse_grad:
-        raise UnsupportedError("gather: sparse_grad=True, and gradients are dense", mend="leave it out")
+        raise UnsupportedError("gather: sparse_grad=True is not supported, gradients are dense", hint="omit it")
     places, shape = flat_places(input, dim, index, "gather"), input.shape
 
     def backward(g: Array) -> tuple[Array]:
-        whole = array_module(g).zeros(math.prod(shape), g.dtype)
-        add_at(whole, (places,), g.reshape(places.shape))
-        return (whole.reshape(shape),)
+        dx = array_module(g).zeros(math.prod(shape), g.dtype)
+        add_at(dx, (places,), g.reshape(places.shape))
+        return (dx.reshape(shape),)
 
     return input.reshape(-1)[places].reshape(index.shape), backward
 
 
 @op(dtypes="keep")
 def take(input: Array, index: Index) -> Result:
-    """The elements of the flattened input at these places; negative ones count from the end.
+    """Return the elements of the flattened input at these positions; negative positions count from the end.
 
     Shapes:  input any, index any -> index.shape
     """
@@ -112,23 +113,24 @@ def take(input: Array, index: Index) -> Result:
     shape = input.shape
 
     def backward(g: Array) -> tuple[Array]:
-        whole = array_module(g).zeros(math.prod(shape), g.dtype)
-        add_at(whole, (index,), g)
-        return (whole.reshape(shape),)
+        dx = array_module(g).zeros(math.prod(shape), g.dtype)
+        add_at(dx, (index,), g)
+        return (dx.reshape(shape),)
 
     return input.reshape(-1)[index], backward
 
 
 def check_long(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:
+    """Raise `error` unless the index is int64."""
     if index.dtype != np.int64:
-        raise error(f"{name}: expected an index of int64, got {index.dtype}", mend="convert it with .long()")
+        raise error(f"{name}: expected an index of int64, got {index.dtype}", hint="convert it with .long()")
 
 
 @op(dtypes="keep")
 def argwhere(input: Array) -> Result:
-    """The places of all elements that are not zero, one a row, in row-major order.
+    """Return the indices of all nonzero elements, one element per row, in row-major order.
 
-    Shapes:  any with n dims -> (number of them, n), int64
+    Shapes:  any with n dims -> (number of nonzero elements, n), int64
     """
     xp = array_module(input)
     if not input.ndim:
@@ -138,6 +140,6 @@ def argwhere(input: Array) -> Result:
 
 @op("", dtypes="keep")
 def nonzero_tuple(input: Array) -> Result:
-    """The places of all elements that are not zero, one vector for each dim: the input is indexed with it."""
-    found = array_module(input).nonzero(input.reshape(input.shape or (1,)))
-    return tuple(places.astype(np.int64) for places in found), None
+    """Return the indices of all nonzero elements as one vector per dim, usable as an index of the input."""
+    indices = array_module(input).nonzero(input.reshape(input.shape or (1,)))
+    return tuple(places.astype(np.int64) for places in indices), None

@@ -1,7 +1,7 @@
 """Sampling an image at given points.
 
-Every mode takes a few elements around a point, along each spatial dim by itself, with weights that multiply: one for
-nearest, two for linear, four for cubic interpolation.
+Every mode reads a few elements around a point along each spatial dim independently, with weights that multiply: one
+element for nearest, two for linear, four for cubic interpolation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.interpolation import CUBIC, cubic_filter
 from tallow.ops.table import Array, Result, op
 
@@ -25,8 +25,11 @@ PADDING_MODES = ("zeros", "border", "reflection")
 
 
 class _Tap(NamedTuple):
-    """An element beside each point, along one dim: its index (inside the image), whether that is where it lies, its
-    weight, and the derivative of the weight by the grid's coordinate."""
+    """An element next to each point, along one dim.
+
+    Its index (clamped to the image), whether the index is inside the image, its weight, and the derivative of the
+    weight with respect to the grid's coordinate.
+    """
 
     index: Array
     inside: Array
@@ -36,7 +39,7 @@ class _Tap(NamedTuple):
 
 @op("")
 def grid_sample(input: Array, grid: Array, mode: str, padding_mode: str, align_corners: bool) -> Result:
-    """input at the points of grid; nn.functional.grid_sample.
+    """Sample `input` at the points of `grid`; see nn.functional.grid_sample.
 
     Shapes:  input (N, C, *spatial), grid (N, *out, d), d the number of spatial dims, x first -> (N, C, *out)
     """
@@ -53,14 +56,14 @@ def grid_sample(input: Array, grid: Array, mode: str, padding_mode: str, align_c
         ]
 
     def rows_of(x: Array) -> Array:
-        """(N, C, *dims) -> (N · all, C)"""
+        """Reshape (N, C, *dims) to (N · all, C)."""
         return x.reshape(batch, channels, -1).swapaxes(1, 2).reshape(-1, channels)
 
     def image_of(rows: Array, dims: Any) -> Array:
         return rows.reshape(batch, -1, channels).swapaxes(1, 2).reshape(batch, channels, *dims)
 
     def corners(chosen: list[list[_Tap]]) -> Iterator[tuple[Array, Array, tuple[_Tap, ...]]]:
-        """For each combination of taps: the row of the input, and whether the point is inside."""
+        """Yield for each combination of taps the row of the input, and whether the point is inside."""
         first = xp.repeat(xp.arange(batch, dtype=np.int64) * math.prod(spatial), points)
         for combination in product(*chosen):
             place, inside = 0, True
@@ -121,15 +124,15 @@ def _taps(coordinate: Array, size: int, mode: str, padding_mode: str, align_corn
     xp = array_module(coordinate)
     unit = (size - 1) / 2 if align_corners else size / 2  # elements per unit of the grid's coordinate
     position = (coordinate + 1) * unit - (0 if align_corners else 0.5)
-    if mode == "bicubic":  # what lies outside is decided for each element it takes
+    if mode == "bicubic":  # each tap checks for itself whether it is outside
         low = xp.floor(position)
         part = position - low
-        found = []
+        taps = []
         for offset in range(-1, 3):
             weight, slope = _cubic(part - offset)
             place, _ = _into(low + offset, size, padding_mode, align_corners)
-            found.append(_tap(place, size, weight, slope * unit))
-        return found
+            taps.append(_tap(place, size, weight, slope * unit))
+        return taps
     position, sign = _into(position, size, padding_mode, align_corners)
     if mode == "nearest":
         return [_tap(xp.rint(position), size, xp.ones_like(position), xp.zeros_like(position))]
@@ -146,7 +149,7 @@ def _tap(place: Array, size: int, weight: Array, slope: Array) -> _Tap:
 
 
 def _into(position: Array, size: int, padding_mode: str, align_corners: bool) -> tuple[Array, Array]:
-    """The position within the image that stands for one outside, and its derivative by the latter."""
+    """Return the position inside the image for one that may be outside, and its derivative by the latter."""
     xp = array_module(position)
     sign = xp.ones_like(position)
     if padding_mode == "reflection":
@@ -167,7 +170,7 @@ def _into(position: Array, size: int, padding_mode: str, align_corners: bool) ->
 
 
 def _cubic(x: Array) -> tuple[Array, Array]:
-    """Keys' kernel and its derivative at x, |x| ≤ 2."""
+    """Return Keys' kernel and its derivative at x, |x| ≤ 2."""
     xp = array_module(x)
     a = CUBIC
     size = xp.abs(x)

@@ -1,8 +1,8 @@
-"""Gradients of halves that are written in the half, without a copy in float32.
+"""Gradients of halves that are written in half precision directly, without a float32 copy.
 
-Gradients of halves travel in float32 and are rounded where they arrive. The engine leaves out the float32 array where
-the only reader of a `Roundable` gradient rounds it before any other use, as `reads_rounded` declares. The result has
-the same bits.
+Gradients of halves are float32 and are rounded by the op that receives them. If the only reader of a `Roundable`
+gradient rounds it before any other use, as `reads_rounded` declares, the engine skips the float32 array. The result
+has the same bits.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tallow.dtypes import Array, dtype
 
 
 class Roundable:
-    """A gradient that is yet to be computed, in float32 or rounded to a half.
+    """A gradient that is computed on demand, in float32 or rounded to half precision.
 
-    An op's backward returns one in place of an array. `compute(dtype)` returns the array in a NumPy dtype.
+    An op's backward returns it in place of an array. `compute(dtype)` returns the array in a NumPy dtype.
     """
 
     __slots__ = ("compute",)
@@ -27,15 +27,15 @@ class Roundable:
         self.compute = compute
 
     def __call__(self) -> Array:
-        """In float32, for callers that treat it as a function without arguments."""
+        """Return the gradient in float32, for callers that treat it as a function without arguments."""
         return self.compute(np.dtype(np.float32))
 
 
 def reads_rounded(backward: Any, to: dtype) -> None:
-    """Declare that `backward` converts its gradient to the dtype first, and takes one that is in that dtype already."""
+    """Declare that `backward` first converts its gradient to `to`, and accepts a gradient already in that dtype."""
     backward.reads = to.storage
 
 
 def dtype_read(backward: Any) -> np.dtype[Any] | None:
-    """The storage of what `reads_rounded` has declared; None without a declaration."""
+    """Return the storage dtype that `reads_rounded` declared, or None."""
     return getattr(backward, "reads", None)

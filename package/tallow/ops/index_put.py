@@ -1,4 +1,4 @@
-"""Writing to the places that arrays of indices name."""
+"""Writing to the positions given by arrays of indices."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tallow.ops.table import Array, Index, Result, op
 
 @op(dtypes="keep")
 def index_put(input: Array, indices: Index, values: Array, accumulate: bool = False) -> Result:
-    """A copy of the input where input[indices] is `values`, broadcast; or has `values` added to it.
+    """Return a copy of `input` with `values`, broadcast, written to input[indices], or added to it if `accumulate`.
 
-    With repeated places and no `accumulate`, the last of their values stays; on a GPU, any of them.
+    For repeated positions without `accumulate` the last value is kept; on a GPU, any of them.
 
     Shapes:  indices: one array or None for each dim from the first; values: broadcasts to input[indices]
     """
@@ -26,16 +26,16 @@ def index_put(input: Array, indices: Index, values: Array, accumulate: bool = Fa
     put_into(result, index, values, accumulate)
 
     def backward(g: Array) -> tuple[Any, Any]:
-        return g[...] if accumulate else lambda: _zeroed(g, index), lambda: g[index]
+        return g[...] if accumulate else lambda: _zero_at(g, index), lambda: g[index]
 
     return result, backward
 
 
 def put_into(target: Array, index: tuple[Any, ...], values: Array, accumulate: bool) -> None:
-    """target[index] = values, or += with repeated places adding up, in place."""
+    """Set target[index] to `values`, or add them, accumulating at repeated positions, in place."""
     if not accumulate:
         (put_number if not values.ndim else setitem)(target, index, values)
-    elif target.dtype in HALVES:  # sums in float32, rounded once
+    elif target.dtype in HALVES:  # sum in float32, round once
         sums = widen(target)
         add_at(sums, index, widen(values))
         target[...] = cast(sums, dtype_of(target))
@@ -43,7 +43,7 @@ def put_into(target: Array, index: tuple[Any, ...], values: Array, accumulate: b
         add_at(target, index, values)
 
 
-def _zeroed(g: Array, index: tuple[Any, ...]) -> Array:
-    kept = array_module(g).array(g)  # g may be a number of NumPy's
-    put_number(kept, index, 0)
-    return kept
+def _zero_at(g: Array, index: tuple[Any, ...]) -> Array:
+    d_input = array_module(g).array(g)  # g may be a NumPy scalar
+    put_number(d_input, index, 0)
+    return d_input

@@ -1,4 +1,4 @@
-"""Indexing: the basic kind, which makes views, and the advanced kind, which gathers by arrays of places."""
+"""Indexing: basic, which returns views, and advanced, which gathers by arrays of indices."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from tallow.ops.table import Array, Index, Result, op
 
 @op("", dtypes="keep", view=True)
 def getitem(input: Array, index: object) -> Result:
-    """input[index] for a tuple of integers, slices with positive steps, None and at most one Ellipsis: a view."""
+    """Return the view input[index], for integers, slices with positive steps, None and at most one Ellipsis."""
     shape = input.shape
 
     def backward(g: Array) -> tuple[Array]:
-        whole = array_module(g).zeros(shape, g.dtype)
-        whole[index] = g
-        return (whole,)
+        dx = array_module(g).zeros(shape, g.dtype)
+        dx[index] = g
+        return (dx,)
 
     return input[index], backward
 
 
 @op("", dtypes="keep")
 def take_at(input: Array, indices: Index) -> Result:
-    """input[indices] for a tuple of arrays of integers or booleans, and None for dims that are taken whole: a copy.
+    """Return input[indices] for a tuple of integer or boolean arrays, and None for dims taken in full: a copy.
 
-    Where the arrays stand side by side, their broadcast shape takes their place; else it comes first.
+    If the arrays are adjacent, their broadcast shape replaces their dims; otherwise it comes first.
     """
     index = full_index(indices)
     shape = input.shape
 
     def backward(g: Array) -> tuple[Array]:
-        whole = array_module(g).zeros(shape, g.dtype)
+        dx = array_module(g).zeros(shape, g.dtype)
         if all(isinstance(i, slice) or i.dtype == bool for i in index):
-            whole[index] = g  # no place is true twice
+            dx[index] = g  # a mask selects no position twice
         else:
-            add_at(whole, index, g)
-        return (whole,)
+            add_at(dx, index, g)
+        return (dx,)
 
     return input[index], backward
 
 
 def full_index(indices: Index) -> tuple[Any, ...]:
-    """The index as NumPy takes it, and checks it. CuPy does not: places that are out of range wrap around."""
+    """Return the index as NumPy takes and checks it. CuPy does not check it: positions out of range wrap around."""
     return tuple(slice(None) if i is None else i for i in indices)
 
 
@@ -58,7 +58,7 @@ def check_places(
     lowest: int | None = None,
     error: type[TallowError] = DimensionError,
 ) -> None:
-    """Raise for a place out of range. Only on the CPU: elsewhere, looking would wait for the device."""
+    """Raise `error` for a position out of range. Only on the CPU: elsewhere, the check would wait for the device."""
     if type(places) is not np.ndarray or not places.size:
         return
     low = -size if lowest is None else lowest

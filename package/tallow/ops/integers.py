@@ -1,29 +1,29 @@
-"""What integers have in common: divisors and multiples."""
+"""Divisors and multiples of integers."""
 
 from __future__ import annotations
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import DtypeError
-from tallow.ops.expect import kind
+from tallow.ops.checks import kind
 from tallow.ops.table import Result, op
 
 
 def _check(name: str, *operands: Array) -> None:
     for x in operands:
         if kind(x) not in "iu":
-            raise DtypeError(f"{name}: not implemented for {x.dtype}", mend="use integers")
+            raise DtypeError(f"{name}: not implemented for {x.dtype}", hint="use integers")
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="promote")
 def gcd(input: Array, other: Array) -> Result:
-    """The greatest common divisor, broadcast; that of 0 and n is |n|."""
+    """Return the greatest common divisor, broadcast; that of 0 and n is |n|."""
     _check("gcd", input, other)
     return array_module(input, other).gcd(input, other), None
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="promote")
 def lcm(input: Array, other: Array) -> Result:
-    """The least common multiple, broadcast; that of 0 and n is 0."""
+    """Return the least common multiple, broadcast; that of 0 and n is 0."""
     _check("lcm", input, other)
     return array_module(input, other).lcm(input, other), None

@@ -1,4 +1,4 @@
-"""Resizing images: which elements make up each element of the result, and in what proportion."""
+"""Resizing of images: the input elements that make up each output element, and their weights."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.resampling import Taps
 from tallow.ops.table import Array, Result, op
 
 Coordinates = np.ndarray[Any, np.dtype[np.float64]]
 
-CUBIC = -0.75  # Keys' a for bicubic; the anti-aliased filter takes -0.5. Both as in PyTorch
+CUBIC = -0.75  # Keys' a for bicubic; the anti-aliased filter uses -0.5. Both as in PyTorch
 
 
 @op("")
 def resample(input: Array, taps: Sequence[Taps]) -> Result:
-    """Weighted sums along each of the last dims, one entry of `taps` for each of them."""
+    """Compute weighted sums along each of the last dims, one entry of `taps` per dim."""
     if any((t.weight != 1).any() for t in taps):
         expect_float("interpolate", input)
     axes = range(-len(taps), 0)
@@ -36,14 +36,15 @@ def resample(input: Array, taps: Sequence[Taps]) -> Result:
 
 
 def nearest(size: int, out: int, step: float, exact: bool) -> Taps:
-    """One element each, ⌊i · step⌋ or, if `exact`, the one whose centre is nearest."""
+    """Return one tap per output: element ⌊i · step⌋ or, if `exact`, the one with the nearest center."""
     i = np.arange(out, dtype=np.float32)
-    # float32, as in PyTorch: where the product is nearly an integer, its rounding decides
+    # float32, as in PyTorch: where the product is nearly an integer, its rounding decides the index
     index = np.floor((i + np.float32(0.5 if exact else 0)) * np.float32(step)).astype(np.int64)
     return Taps(np.minimum(index, size - 1)[None], np.ones((1, out)), size)
 
 
 def linear(size: int, out: int, step: float, align_corners: bool) -> Taps:
+    """Return two taps per output, for linear interpolation."""
     position = np.maximum(_positions(out, step, align_corners), 0)
     low = np.minimum(np.floor(position).astype(np.int64), size - 1)
     part = position - low
@@ -51,6 +52,7 @@ def linear(size: int, out: int, step: float, align_corners: bool) -> Taps:
 
 
 def cubic(size: int, out: int, step: float, align_corners: bool) -> Taps:
+    """Return four taps per output, for cubic interpolation."""
     position = _positions(out, step, align_corners)
     low = np.floor(position)
     offsets = np.arange(-1, 3)[:, None]
@@ -59,7 +61,7 @@ def cubic(size: int, out: int, step: float, align_corners: bool) -> Taps:
 
 
 def smooth(size: int, out: int, step: float, radius: int, filter: Callable[[Coordinates], Coordinates]) -> Taps:
-    """Anti-aliased: the filter is as wide as the step between outputs, so that no input is skipped.
+    """Return anti-aliased taps: the filter is as wide as the step between outputs, so that no input is skipped.
 
     Source:  Pillow's resampling, `src/libImaging/Resample.c`, precompute_coeffs
     """
@@ -78,11 +80,15 @@ def _positions(out: int, step: float, align_corners: bool) -> Coordinates:
 
 
 def triangle_filter(x: Coordinates) -> Coordinates:
+    """Return max(1 - |x|, 0)."""
     return np.maximum(1 - np.abs(x), 0)
 
 
 def cubic_filter(x: Array, a: float = -0.5) -> Array:
-    """Source:  Keys 1981, "Cubic Convolution Interpolation for Digital Image Processing", eq. 4"""
+    """Return Keys' cubic kernel.
+
+    Source:  Keys 1981, "Cubic Convolution Interpolation for Digital Image Processing", eq. 4
+    """
     xp = array_module(x)
     x = xp.abs(x)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
@@ -91,4 +97,5 @@ def cubic_filter(x: Array, a: float = -0.5) -> Array:
 
 
 def lanczos_filter(x: Coordinates) -> Coordinates:
+    """Return the Lanczos kernel with three lobes."""
     return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)

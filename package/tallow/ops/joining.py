@@ -1,4 +1,4 @@
-"""Joining tensors along a dim, and cutting them into pieces."""
+"""Joining tensors along a dim, and splitting them into pieces."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from itertools import accumulate
 
 from tallow.devices import array_module, is_capturing
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
-from tallow.ops.along import on_axis, part
+from tallow.ops.axis_index import on_axis, part
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Array, Ints, Result, op
 
-AT_ONCE = 8  # arrays that CuPy copies one by one; of more the host writes a table of addresses
+AT_ONCE = 8  # arrays up to which CuPy copies one by one; for more, the host writes a table of addresses
 
 
-def joined(arrays: Sequence[Array], axis: int) -> Array:
-    """numpy.concatenate, which a CUDA graph can hold."""
+def concatenate(arrays: Sequence[Array], axis: int) -> Array:
+    """Concatenate as numpy.concatenate does, in a way that a CUDA graph can capture."""
     xp = array_module(*arrays)
     if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
         groups = range(0, len(arrays), AT_ONCE)
-        return joined([xp.concatenate(arrays[i : i + AT_ONCE], axis=axis) for i in groups], axis)
+        return concatenate([xp.concatenate(arrays[i : i + AT_ONCE], axis=axis) for i in groups], axis)
     return xp.concatenate(arrays, axis=axis)
 
 
-def stacked(arrays: Sequence[Array], axis: int) -> Array:
-    """numpy.stack, which a CUDA graph can hold."""
+def stack_arrays(arrays: Sequence[Array], axis: int) -> Array:
+    """Stack as numpy.stack does, in a way that a CUDA graph can capture."""
     xp = array_module(*arrays)
     if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
-        return joined([xp.expand_dims(a, axis) for a in arrays], axis)
+        return concatenate([xp.expand_dims(a, axis) for a in arrays], axis)
     return xp.stack(arrays, axis=axis)
 
 
 @op("tl", dtypes="promote", aliases=("concat", "concatenate"))
 def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
-    """Join along an existing dim. One-dim tensors without elements are skipped, whatever the others' shape.
+    """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others.
 
     Raises: ShapeError if sizes differ along another dim.
     """
@@ -41,37 +41,40 @@ def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
         raise ArgumentError("cat: expected a non-empty list of tensors")
     xp = array_module(tensors[0])
     try:
-        whole = joined(tensors, dim)
-    except ValueError:  # NumPy's reasons, or one-dim tensors that PyTorch skips
-        whole = joined(_that_fit(tensors, dim), dim)
-    axis = dim % whole.ndim
-    sizes = [a.shape[axis] if a.ndim == whole.ndim else None for a in tensors]
+        value = concatenate(tensors, dim)
+    except ValueError:  # a shape error, or empty one-dim tensors that PyTorch skips
+        value = concatenate(_joinable(tensors, dim), dim)
+    axis = dim % value.ndim
+    sizes = [a.shape[axis] if a.ndim == value.ndim else None for a in tensors]
 
     def backward(g: Array) -> tuple[Array, ...]:
         ends = list(accumulate(n or 0 for n in sizes))
         parts = zip(sizes, ends, strict=True)
         return tuple(xp.zeros(0, g.dtype) if n is None else g[part(axis, end - n, end)] for n, end in parts)
 
-    return whole, backward
+    return value, backward
 
 
-def _that_fit(tensors: Sequence[Array], dim: int) -> list[Array]:
-    """The tensors to join, without the empty ones that PyTorch skips; or the error that says why they do not fit."""
+def _joinable(tensors: Sequence[Array], dim: int) -> list[Array]:
+    """Return the tensors to join, without the empty ones that PyTorch skips.
+
+    Raises: ShapeError that names the tensors that do not fit.
+    """
     if any(not a.ndim for a in tensors):
-        raise ShapeError("cat: zero-dimensional tensors cannot be concatenated", mend="use stack, or unsqueeze them")
-    filled = [a for a in tensors if a.shape != (0,)] or [tensors[0]]
-    first = filled[0]
+        raise ShapeError("cat: zero-dimensional tensors cannot be concatenated", hint="use stack, or unsqueeze them")
+    candidates = [a for a in tensors if a.shape != (0,)] or [tensors[0]]
+    first = candidates[0]
     dim = normalize_dim(dim, first.ndim, "cat")
-    for a in filled:
+    for a in candidates:
         if a.ndim != first.ndim or a.shape[:dim] != first.shape[:dim] or a.shape[dim + 1 :] != first.shape[dim + 1 :]:
             shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
             raise ShapeError(f"cat: sizes must match except in dimension {dim}; got {shapes}")
-    return filled
+    return candidates
 
 
 @op("tl", dtypes="promote")
 def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
-    """Join along a new dim.
+    """Join tensors along a new dim.
 
     Raises: ShapeError if the shapes differ.
     """
@@ -82,18 +85,18 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
         raise ShapeError(f"stack: expected tensors of equal size, got {shapes}")
     dim = normalize_dim(dim, tensors[0].ndim + 1, "stack")
     count = len(tensors)
-    return stacked(tensors, dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
+    return stack_arrays(tensors, dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
 
 
 def _cut(input: Array, dim: int, sizes: Sequence[int]) -> Result:
     ends = list(accumulate(sizes))
     parts = tuple(input[part(dim, end - n, end)] for n, end in zip(sizes, ends, strict=True))
-    return parts, lambda *gs: (joined(gs, dim),)
+    return parts, lambda *gs: (concatenate(gs, dim),)
 
 
 @op(dtypes="keep", view=True)
 def split(tensor: Array, split_size_or_sections: int | Ints, dim: int = 0) -> Result:
-    """Views of `split_size` places each, the last perhaps fewer; or of the given sizes."""
+    """Split into views of `split_size_or_sections` slices each, the last perhaps smaller; or of the given sizes."""
     dim = _splittable(tensor, dim, "split")
     n = tensor.shape[dim]
     if isinstance(split_size_or_sections, int):
@@ -110,13 +113,13 @@ def split(tensor: Array, split_size_or_sections: int | Ints, dim: int = 0) -> Re
 
 @op("tl Tensor", dtypes="keep", view=True)
 def split_with_sizes(tensor: Array, split_sizes: Ints, dim: int = 0) -> Result:
-    """Views of the given sizes along a dim."""
+    """Split into views of the given sizes along a dim."""
     return split.function(tensor, tuple(split_sizes), dim)
 
 
 @op(dtypes="keep", view=True)
 def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
-    """At most `chunks` views, all of one size but perhaps the last."""
+    """Split into at most `chunks` views of equal size, the last perhaps smaller."""
     dim = _splittable(input, dim, "chunk")
     if chunks <= 0:
         raise ShapeError(f"chunk: expects chunks to be greater than 0, got {chunks}")
@@ -129,7 +132,7 @@ def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
 
 @op(dtypes="keep", view=True)
 def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) -> Result:
-    """Views of nearly equal sizes, the larger first; or cut before the given indices, as Python slices are."""
+    """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
     dim = _splittable(input, dim, "tensor_split")
     n = input.shape[dim]
     if isinstance(indices_or_sections, int):
@@ -143,10 +146,10 @@ def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) ->
     parts = tuple(input[part(dim, r.start, r.stop)] for r in ranges)
 
     def backward(*gs: Array) -> tuple[Array]:
-        whole = array_module(*gs).zeros(input_shape, gs[0].dtype)  # ranges may overlap or leave gaps
+        dx = array_module(*gs).zeros(input_shape, gs[0].dtype)  # ranges may overlap or leave gaps
         for r, g in zip(ranges, gs, strict=True):
-            whole[part(dim, r.start, r.stop)] += g
-        return (whole,)
+            dx[part(dim, r.start, r.stop)] += g
+        return (dx,)
 
     input_shape = input.shape
     return parts, backward
@@ -154,12 +157,12 @@ def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) ->
 
 @op(dtypes="keep", view=True)
 def unbind(input: Array, dim: int = 0) -> Result:
-    """The slices along a dim, each without it."""
+    """Return the slices along a dim, each without that dim."""
     if not input.ndim:
-        raise DimensionError("unbind: a 0-dim tensor has no dim to take apart")
+        raise DimensionError("unbind: a 0-dim tensor has no dim to unbind")
     dim = normalize_dim(dim, input.ndim, "unbind")
     parts = tuple(input[(*on_axis(dim, i), ...)] for i in range(input.shape[dim]))
-    return parts, lambda *gs: (stacked(gs, dim),)
+    return parts, lambda *gs: (stack_arrays(gs, dim),)
 
 
 def _splittable(input: Array, dim: int, name: str) -> int:

@@ -1,6 +1,6 @@
-"""Inverses, determinants and linear systems.
+"""Matrix inverses, determinants and linear systems.
 
-A matrix that has no answer raises LinAlgError. On a GPU, asking whether it has one waits for the device, as in PyTorch.
+A singular matrix raises LinAlgError. On a GPU that check waits for the device, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module, linalg_errors
 from tallow.errors import LinAlgError, ShapeError
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.matmul import product
 from tallow.ops.reduction import products_of_others
 from tallow.ops.table import Array, Result, op
 
 
 def transposed(a: Array) -> Array:
+    """Return a view with the last two axes swapped."""
     return a.swapaxes(-1, -2)
 
 
 def times(name: str, *factors: Array) -> Array:
-    """The matrix product of several factors, from the left."""
+    """Return the matrix product of several factors, from the left."""
     value, *rest = factors
     for factor in rest:
         value = product(value, factor, name)
@@ -33,7 +34,7 @@ def times(name: str, *factors: Array) -> Array:
 
 
 def expect_matrices(name: str, *operands: Array) -> None:
-    """Raises: DtypeError, ShapeError for what is no floating point matrix, or batch of them."""
+    """Raise DtypeError or ShapeError unless all operands are floating-point matrices, or batches of them."""
     expect_float(name, *operands)
     for a in operands:
         if a.ndim < 2:
@@ -41,14 +42,14 @@ def expect_matrices(name: str, *operands: Array) -> None:
 
 
 def expect_square(name: str, a: Array) -> None:
-    """Raises: DtypeError, ShapeError for what is no square matrix, or batch of them."""
+    """Raise DtypeError or ShapeError unless the operand is a square floating-point matrix, or a batch of them."""
     expect_matrices(name, a)
     if a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"{name}: expected square matrices, got {a.shape[-2]} by {a.shape[-1]} in shape {a.shape}")
 
 
 def lapack(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of numpy.linalg, its failures told in tallow's words.
+    """Call a numpy.linalg function, and translate its errors.
 
     Raises: LinAlgError.
     """
@@ -65,8 +66,8 @@ def lapack(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -
 def _failure(name: str, a: Array) -> LinAlgError:
     words = name.removeprefix("linalg.").split("_")[0]
     reason = FAILURES.get(words, "the iteration did not converge")
-    mend = "add a small multiple of the identity, or use linalg.pinv or linalg.lstsq"
-    return LinAlgError(f"{name}: {reason}; shape {a.shape}", mend=mend)
+    hint = "add a small multiple of the identity, or use linalg.pinv or linalg.lstsq"
+    return LinAlgError(f"{name}: {reason}; shape {a.shape}", hint=hint)
 
 
 FAILURES = {
@@ -77,8 +78,8 @@ FAILURES = {
 }
 
 
-# NumPy hears of LAPACK's failures by the floating-point status, and WebAssembly has none. There the NaN that it fills
-# the result with is all that tells.
+# NumPy detects LAPACK's failures by the floating-point status, which WebAssembly lacks. There only the NaN in the
+# result shows a failure.
 FAILS_SILENTLY = sys.platform == "emscripten"
 
 
@@ -88,7 +89,7 @@ def _is_nan(x: Array) -> bool:
 
 @op("linalg")
 def linalg_inv(A: Array) -> Result:
-    """The inverse B of square matrices.
+    """Return the inverse B of square matrices.
 
     dA = -Bᵀ g Bᵀ
 
@@ -101,7 +102,7 @@ def linalg_inv(A: Array) -> Result:
 
 
 def _cofactors(a: Array) -> Array:
-    """d det(A) / dA, for singular matrices too.
+    """Return d det(A) / dA, for singular matrices too.
 
     With A = U S Vᵀ it is det(U) det(V) · U diag(Π_{j ≠ i} s_j) Vᵀ.
     """
@@ -113,7 +114,7 @@ def _cofactors(a: Array) -> Array:
 
 @op("linalg")
 def linalg_det(A: Array) -> Result:
-    """The determinant of square matrices.
+    """Return the determinant of square matrices.
 
     Shapes:  (..., N, N) -> (...)
     """
@@ -123,7 +124,7 @@ def linalg_det(A: Array) -> Result:
 
 @op("linalg", result=return_types.linalg_slogdet)
 def linalg_slogdet(A: Array) -> Result:
-    """The sign and the logarithm of the size of the determinant of square matrices: (0, -inf) for a singular one.
+    """Return the sign and ln |det A| of square matrices: (0, -inf) for a singular matrix.
 
     dA = g A⁻ᵀ
 
@@ -140,7 +141,7 @@ Reform = Callable[[Array], Array]
 
 
 def _form(name: str, a: Array, b: Array, left: bool) -> tuple[Reform, Reform]:
-    """How to bring b to the form A X = B, and X back from it."""
+    """Return functions that convert b to the form A X = B, and X back from it."""
     expect_square(name, a)
     is_vector = b.ndim == 1 or (a.ndim == b.ndim + 1 and a.shape[:-1] == b.shape)
     if is_vector and not left:
@@ -158,7 +159,7 @@ def _same(x: Array) -> Array:
 
 @op("linalg")
 def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Result:
-    """X in A X = B, or in X A = B if not `left`.
+    """Return X in A X = B, or in X A = B if not `left`.
 
     dB = A⁻ᵀ g,  dA = -dB Xᵀ
 
@@ -167,17 +168,17 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Result:
     """
     name = "linalg.solve"
     form = _form(name, A, B, left)
-    return _solved(name, A, B, form) if left else _solved(name, transposed(A), B, form, transposed)
+    return _solve(name, A, B, form) if left else _solve(name, transposed(A), B, form, transposed)
 
 
-def _solved(name: str, a: Array, b: Array, form: tuple[Reform, Reform], of_a: Reform = _same) -> Result:
-    """X in a X = b, given how to bring b to this form and X back from it, and likewise the gradient of a."""
+def _solve(name: str, a: Array, b: Array, form: tuple[Reform, Reform], of_a: Reform = _same) -> Result:
+    """Return X in a X = b, given functions that convert b to this form, X back, and the gradient of a."""
     enter, leave = form
     xp = array_module(a)
     b = enter(b)
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, b = (xp.broadcast_to(m, (*shape, *m.shape[-2:])) for m in (a, b))  # CuPy solves what has the same batch dims
-    if not b.size:  # and not what has no columns
+    a, b = (xp.broadcast_to(m, (*shape, *m.shape[-2:])) for m in (a, b))  # CuPy requires equal batch dims
+    if not b.size:  # CuPy does not accept zero columns
         return leave(xp.zeros(b.shape, b.dtype)), lambda g: (xp.zeros(of_a(a).shape, b.dtype), xp.zeros_like(g))
     x = lapack(name, xp.linalg.solve, a, b)
 
@@ -192,10 +193,10 @@ def _solved(name: str, a: Array, b: Array, form: tuple[Reform, Reform], of_a: Re
 def linalg_solve_triangular(
     A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Result:
-    """X in A X = B, or in X A = B if not `left`, of a triangular A; its other triangle is not read.
+    """Return X in A X = B, or in X A = B if not `left`, for a triangular A; its other triangle is not read.
 
     Args:
-        unitriangular: the diagonal counts as ones, and is not read either.
+        unitriangular: the diagonal is taken as ones, and is not read either.
 
     Shapes:  A (..., N, N), B (..., N, K), or (..., K, N) if not `left` -> as B; batch dimensions broadcast
     Raises:  ShapeError, LinAlgError for a zero on the diagonal
@@ -212,17 +213,17 @@ def linalg_solve_triangular(
     if unitriangular:
         a = a + xp.eye(A.shape[-1], dtype=A.dtype)
     if left:
-        return _solved(name, a, B, (_same, _same), lambda da: triangle(da, offset))
-    return _solved(name, transposed(a), B, (transposed, transposed), lambda da: triangle(transposed(da), offset))
+        return _solve(name, a, B, (_same, _same), lambda da: triangle(da, offset))
+    return _solve(name, transposed(a), B, (transposed, transposed), lambda da: triangle(transposed(da), offset))
 
 
 @op("linalg")
 def linalg_pinv(A: Array, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Result:
-    """The pseudo-inverse P: A with its singular values inverted, those below max(atol, rtol · the greatest) dropped.
+    """Return the pseudo-inverse: A with its singular values inverted, those below max(atol, rtol · maximum) dropped.
 
     Args:
         rtol: max(M, N) · eps unless atol is given.
-        hermitian: whether A is symmetric; its lower triangle is read then.
+        hermitian: whether A is symmetric; only its lower triangle is read then.
 
     Shapes:  (..., M, N) -> (..., N, M)
     Source:  the gradient is that of Golub & Pereyra 1973, eq. 4.12
@@ -236,8 +237,8 @@ def linalg_pinv(A: Array, *, atol: object = None, rtol: object = None, hermitian
         u, s, vt = vectors, values, transposed(vectors)
     else:
         u, s, vt = lapack(name, xp.linalg.svd, A, full_matrices=False)
-    kept = xp.abs(s) > cutoff(xp.abs(s), A.shape, atol, rtol)[..., None]
-    inverse = xp.where(kept, 1 / s, s.dtype.type(0))
+    is_nonzero = xp.abs(s) > cutoff(xp.abs(s), A.shape, atol, rtol)[..., None]
+    inverse = xp.where(is_nonzero, 1 / s, s.dtype.type(0))
     p = times(name, transposed(vt) * inverse[..., None, :], transposed(u))
 
     def backward(g: Array) -> tuple[Array]:
@@ -251,7 +252,7 @@ def linalg_pinv(A: Array, *, atol: object = None, rtol: object = None, hermitian
 
 
 def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:
-    """The size up to which a singular value counts as zero, for each matrix.
+    """Return the size up to which a singular value counts as zero, for each matrix.
 
     Shapes:  sizes (..., K) -> (...)
     """
@@ -264,7 +265,7 @@ def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:
 
 @op("")
 def matrix_rank(A: Array, atol: object = None, rtol: object = None, hermitian: bool = False) -> Result:
-    """How many singular values of each matrix exceed the cutoff.
+    """Return the number of singular values of each matrix above the cutoff.
 
     Shapes:  (..., M, N) -> (...)
     Dtypes:  int64

@@ -11,9 +11,9 @@ from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 
-@op("F", dtypes="keep")  # kernels read half-precision weights as they are; widening them would be most of the work
+@op("F", dtypes="keep")  # kernels read half-precision weights directly; widening them would be most of the work
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
-    """y = input · weightᵀ + bias.
+    """Return y = input · weightᵀ + bias.
 
     Shapes:  input (..., K), weight (N, K), bias (N,) -> (..., N); weight (K,), no bias or () -> (...)
     Dtypes:  any but bool, one for all operands; halves are computed in float32
@@ -29,14 +29,14 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
 
     def backward(g: Array) -> tuple[object, ...]:
         factor = g if rounded is None else cast(g, rounded)  # once for both products
-        # Neither needs its own operand, which may be overwritten: a weight is, by an optimizer.
+        # Neither gradient needs its own operand, which may be overwritten, as an optimizer does with a weight.
         return (
             lambda: run(product, factor, weight),
             lambda: run(product, as_rows(factor).T, as_rows(input)),
             (lambda: as_rows(g).sum(axis=0)) if has_bias else None,
         )
 
-    if rounded is not None and not has_bias:  # the gradient of a bias is a sum in float32
+    if rounded is not None and not has_bias:  # the gradient of a bias is a float32 sum
         reads_rounded(backward, rounded)
     return y, backward
 
@@ -46,17 +46,17 @@ def _check(input: Array, weight: Array, bias: Array | None) -> None:
         raise ShapeError(
             f"linear: input {tuple(input.shape)} does not fit weight {tuple(weight.shape)}; "
             "expected input (..., in_features) and weight (out_features, in_features)",
-            mend="check the layer's in_features against the width of what is passed to it",
+            hint="compare in_features of the layer with the last dim of the input",
         )
     if input.dtype == bool:
-        raise DtypeError("linear: bool tensors cannot be multiplied", mend="convert with .float()")
+        raise DtypeError("linear: bool tensors cannot be multiplied", hint="convert with .float()")
     out = weight.shape[:-1]
     if bias is not None and bias.shape not in ((out, (1,), ()) if out else (out,)):
         raise ShapeError(f"linear: bias {tuple(bias.shape)} does not fit weight {tuple(weight.shape)}; expected {out}")
 
 
 def _dot(input: Array, weight: Array, bias: Array | None) -> Result:
-    """`linear` with one output feature whose dim is left out."""
+    """Compute `linear` with one output feature whose dim is omitted."""
     x, w = widen(input), widen(weight)
     y = x @ w
     has_bias = bias is not None
@@ -69,10 +69,13 @@ def _dot(input: Array, weight: Array, bias: Array | None) -> Result:
 
 @kernel("linear", "array")
 def linear_array(x: Array, weight: Array, bias: Array | None) -> Array:
-    """In the dtype of x.  Shapes: x (..., K), weight (N, K), bias (N,) or one element -> (..., N)"""
-    if x.dtype in HALVES:  # the kernels of a CPU take rows in float32, beside a weight in half
+    """Return x · weightᵀ + bias, in the dtype of x.
+
+    Shapes: x (..., K), weight (N, K), bias (N,) or one element -> (..., N)
+    """
+    if x.dtype in HALVES:  # CPU kernels take float32 rows with a half-precision weight
         return cast(run("linear", widen(x), weight, None if bias is None else widen(bias)), dtype_of(x))
-    y = as_rows(x) @ widen(weight).T  # of a batch NumPy would multiply one matrix after the other
+    y = as_rows(x) @ widen(weight).T  # for a batch, NumPy would multiply one matrix after the other
     if bias is not None:
         y += bias
     return y.reshape(*x.shape[:-1], weight.shape[0])

@@ -1,4 +1,4 @@
-"""Losses of single elements. What is summed or averaged over, and with what weights, nn.functional decides."""
+"""Elementwise losses. nn.functional applies reductions and weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.filling import put_number
 from tallow.ops.table import Array, Index, Result, op
 
@@ -20,7 +20,7 @@ def _difference(name: str, input: Array, target: Array) -> Array:
 
 @op("", dtypes="promote")
 def squared_error(input: Array, target: Array) -> Result:
-    """(input - target)², broadcast."""
+    """Return (input - target)², broadcast."""
     d = _difference("mse_loss", input, target)
 
     def backward(g: Array) -> tuple[object, ...]:
@@ -32,7 +32,7 @@ def squared_error(input: Array, target: Array) -> Result:
 
 @op("", dtypes="promote")
 def absolute_error(input: Array, target: Array) -> Result:
-    """|input - target|, broadcast."""
+    """Return |input - target|, broadcast."""
     d = _difference("l1_loss", input, target)
     xp = array_module(d)
 
@@ -45,7 +45,7 @@ def absolute_error(input: Array, target: Array) -> Result:
 
 @op("", dtypes="promote")
 def smooth_absolute_error(input: Array, target: Array, beta: float = 1.0) -> Result:
-    """d² / (2 beta) where |d| < beta, else |d| - beta / 2,  d = input - target, broadcast.
+    """Return d² / (2 beta) where |d| < beta, else |d| - beta / 2,  d = input - target, broadcast.
 
     Source:  Girshick 2015, arXiv:1504.08083, eq. 3; Huber's loss is beta times this
     """
@@ -64,7 +64,7 @@ def smooth_absolute_error(input: Array, target: Array, beta: float = 1.0) -> Res
 
 @op("")
 def binary_cross_entropy(input: Array, target: Array) -> Result:
-    """-(t log p + (1 - t) log(1 - p)), each logarithm at least -100 so that the loss is finite.
+    """Return -(t log p + (1 - t) log(1 - p)), each logarithm clamped to at least -100, so that the loss is finite.
 
     dp = g (p - t) / max(p (1 - p), 1e-12)
 
@@ -74,7 +74,7 @@ def binary_cross_entropy(input: Array, target: Array) -> Result:
     if input.size and not (input.min() >= 0 and input.max() <= 1):
         raise ShapeError(
             "binary_cross_entropy: all elements of input should be between 0 and 1",
-            mend="pass probabilities, or logits to binary_cross_entropy_with_logits",
+            hint="pass probabilities, or logits to binary_cross_entropy_with_logits",
         )
     log_p, log_q = xp.maximum(xp.log(input), -100), xp.maximum(xp.log1p(-input), -100)
 
@@ -89,8 +89,9 @@ def binary_cross_entropy(input: Array, target: Array) -> Result:
 
 @op("")
 def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: Index = None) -> Result:
-    """(1 - t) x + w softplus(-x),  w = 1 + (pos_weight - 1) t: the loss above for p = sigmoid(x), without overflow.
+    """Return the binary cross entropy for p = sigmoid(x), without overflow.
 
+    loss = (1 - t) x + w softplus(-x),  w = 1 + (pos_weight - 1) t
     dx = g (1 - t - w sigmoid(-x)),  dt = g ((pos_weight - 1) softplus(-x) - x)
 
     Shapes:  input and target the same; pos_weight broadcasts to them, and has no gradient
@@ -100,7 +101,7 @@ def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: In
     weight = 1.0 if pos_weight is None else surplus * target + 1
 
     def softplus() -> Array:
-        """softplus(-x)"""
+        """Return softplus(-x)."""
         return xp.maximum(-input, 0) + xp.log1p(xp.exp(-xp.abs(input)))
 
     def backward(g: Array) -> tuple[object, ...]:
@@ -114,7 +115,7 @@ def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: In
 
 @op("", dtypes="promote")
 def kl_divergence(input: Array, target: Array, log_target: bool = False) -> Result:
-    """t (log t - input), where input and, if `log_target`, target too are logarithms of probabilities."""
+    """Return t (log t - input), where input and, if `log_target`, target are log-probabilities."""
     xp = array_module(input)
     expect_float("kl_div", input)
     if log_target:
@@ -130,7 +131,7 @@ def kl_divergence(input: Array, target: Array, log_target: bool = False) -> Resu
 
 @op("")
 def multi_margin(input: Array, target: Index, p: int = 1, margin: float = 1.0, weight: Index = None) -> Result:
-    """Σ_{i ≠ y} w_y max(0, margin - x_y + x_i)^p / C for each sample.
+    """Return Σ_{i ≠ y} w_y max(0, margin - x_y + x_i)^p / C for each sample.
 
     Shapes:  input (N, C), target (N), weight (C) -> (N)
     """
@@ -154,7 +155,7 @@ def multi_margin(input: Array, target: Index, p: int = 1, margin: float = 1.0, w
 
 @op("")
 def multilabel_margin(input: Array, target: Index) -> Result:
-    """Σ_j Σ_i max(0, 1 - x_j + x_i) / C for each sample, j its labels, i all other classes.
+    """Return Σ_j Σ_i max(0, 1 - x_j + x_i) / C for each sample, j its labels, i all other classes.
 
     Shapes:  input (N, C); target (N, C) holds labels up to the first -1 -> (N)
     """

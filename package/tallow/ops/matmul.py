@@ -9,17 +9,17 @@ from tallow import kernels
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, cast, dtype, float32, widen
 from tallow.errors import DtypeError, ShapeError
-from tallow.kernels import kernel, reference
+from tallow.kernels import kernel
 from tallow.ops.half_gradients import reads_rounded
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
-Products = Callable[[Array], tuple[Any, Any]]  # the gradients of two factors, from that of their product
+Products = Callable[[Array], tuple[Any, Any]]  # returns the gradients of two factors, from that of their product
 
 
-@reference("matmul")
+@kernel("matmul", "array", round_like=0)
 def array_matmul(a: Array, b: Array) -> Array:
-    """numpy.matmul; a batch of rows times one matrix is a single product."""
+    """Multiply as numpy.matmul does; a batch of rows times one matrix is a single product."""
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.shape[-1] == b.shape[0]:
         return array_module(a).matmul(as_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
     return array_module(a).matmul(a, b)
@@ -27,23 +27,26 @@ def array_matmul(a: Array, b: Array) -> Array:
 
 @kernel("rounded_dtype", "array")
 def rounded_dtype(operand: Array) -> dtype:
-    """The dtype in which products with this operand, a half, read a gradient: a kernel's may read halves."""
+    """Return the dtype in which products with this half-precision operand read a gradient; some kernels read halves."""
     return float32
 
 
 @kernel("gradient_product", "array")
 def gradient_product(a: Array, b: Array) -> Array:
-    """a @ b in float32, one a gradient in the `rounded_dtype` of the other, a half.  Shapes: as numpy.matmul"""
+    """Return a @ b in float32, where one is a gradient in the `rounded_dtype` of the other, a half.
+
+    Shapes: as numpy.matmul
+    """
     return kernels.run("matmul", widen(a), widen(b))
 
 
 def product(a: Array, b: Array, name: str) -> Array:
-    """a @ b by the best kernel.
+    """Return a @ b by the best kernel.
 
     Raises: DtypeError for booleans, ShapeError with both shapes.
     """
     if a.dtype.kind == "b":
-        raise DtypeError(f"{name}: not implemented for bool", mend="convert the operands first: x.float()")
+        raise DtypeError(f"{name}: not implemented for bool", hint="convert the operands first: x.float()")
     try:
         return kernels.run("matmul", a, b)
     except ValueError:
@@ -54,24 +57,24 @@ def _unfit(a: Array, b: Array, name: str) -> ShapeError:
     if a.ndim == 0 or b.ndim == 0:
         return ShapeError(
             f"{name}: both operands need at least one dimension, got {a.shape} @ {b.shape}",
-            mend="multiply by a number with *",
+            hint="multiply by a number with *",
         )
     inner = b.shape[max(b.ndim - 2, 0)]
     if a.shape[-1] != inner:
         return ShapeError(
             f"{name}: inner dimensions differ: {a.shape} @ {b.shape}; expected {a.shape[-1]} == {inner}",
-            mend="transpose one operand with .mT, or check the layer's input width",
+            hint="transpose one operand with .mT, or check the layer's input width",
         )
     return ShapeError(f"{name}: batch dimensions do not broadcast: {a.shape} @ {b.shape}")
 
 
 def _times_transposed(g: Array, b: Array) -> Array:
-    """The gradient of `a` in a @ b, where both are matrices or batches of them."""
+    """Return the gradient of `a` in a @ b, where both are matrices or batches of them."""
     return _of_gradient(g, b.swapaxes(-1, -2), b)
 
 
 def _transposed_times(a: Array, g: Array, b_ndim: int) -> Array:
-    """The gradient of `b` in a @ b. One matrix shared by a whole batch gets it in one product, not one for each row."""
+    """Return the gradient of `b` in a @ b. For one matrix shared by a whole batch it is a single product."""
     if b_ndim == 2 and a.ndim > 2:
         a, g = as_rows(a), as_rows(g)
     return _of_gradient(a.swapaxes(-1, -2), g, a)
@@ -83,7 +86,7 @@ def _of_gradient(a: Array, b: Array, operand: Array) -> Array:
 
 @op("tl Tensor linalg", halves=True)
 def matmul(input: Array, other: Array) -> Result:
-    """The matrix product, over the last two dimensions; a vector counts as a row on the left, a column on the right.
+    """Return the matrix product over the last two dims; a vector is a row on the left, a column on the right.
 
     da = g bᵀ,  db = aᵀ g
 
@@ -95,14 +98,15 @@ def matmul(input: Array, other: Array) -> Result:
 
 
 def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
-    """a @ b and its backward, for the op `name`."""
+    """Return a @ b and its backward, for the op `name`."""
     value = product(a, b, name)
-    # Neither gradient needs its own operand, which may be overwritten: a weight is, by an optimizer.
+    # Neither gradient needs its own operand, which may be overwritten, as an optimizer does with a weight.
     a_ndim, b_ndim = a.ndim, b.ndim
     if a_ndim > 1 and b_ndim > 1:
         rounded = kernels.run("rounded_dtype", a) if a.dtype in HALVES else None
 
         def backward_of_matrices(g: Array) -> tuple[Any, Any]:
+            """Return the gradients of two matrices, or of batches with one shared matrix."""
             g = g if rounded is None else cast(g, rounded)  # once for both products
             return lambda: _times_transposed(g, b), lambda: _transposed_times(a, g, b_ndim)
 
@@ -128,34 +132,34 @@ def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
 
 
 def vector_operands(name: str, **operands: Array) -> None:
-    """Raises: ShapeError for an operand that is not one."""
+    """Raise ShapeError unless every operand is a vector."""
     _expect_dims(name, 1, "a vector", operands)
 
 
 def matrix_operands(name: str, **operands: Array) -> None:
-    """Raises: ShapeError for an operand that is not one."""
+    """Raise ShapeError unless every operand is a matrix."""
     _expect_dims(name, 2, "a matrix", operands)
 
 
 def batched_operands(name: str, **operands: Array) -> None:
-    """Raises: ShapeError for operands that are not batches of matrices of one size."""
+    """Raise ShapeError unless the operands are batches of matrices with equal batch sizes."""
     _expect_dims(name, 3, "a batch of matrices", operands)
     sizes = {array.shape[0] for array in operands.values()}
     if len(sizes) > 1:
         shapes = " @ ".join(str(array.shape) for array in operands.values())
-        raise ShapeError(f"{name}: batch sizes differ: {shapes}", mend="use matmul, which broadcasts")
+        raise ShapeError(f"{name}: batch sizes differ: {shapes}", hint="use matmul, which broadcasts")
 
 
 def _expect_dims(name: str, ndim: int, what: str, operands: dict[str, Array]) -> None:
     for operand, array in operands.items():
         if array.ndim != ndim:
             message = f"{name}: {operand} must be {what}, got shape {array.shape}"
-            raise ShapeError(message, mend="use matmul, which broadcasts")
+            raise ShapeError(message, hint="use matmul, which broadcasts")
 
 
 @op(halves=True)
 def mm(input: Array, mat2: Array) -> Result:
-    """The product of two matrices.
+    """Return the product of two matrices.
 
     Shapes:  (M, K), (K, N) -> (M, N)
     Raises:  ShapeError
@@ -166,7 +170,7 @@ def mm(input: Array, mat2: Array) -> Result:
 
 @op(halves=True)
 def bmm(input: Array, mat2: Array) -> Result:
-    """The products of two batches of matrices, which are not broadcast.
+    """Return the products of two batches of matrices, without broadcasting.
 
     Shapes:  (B, M, K), (B, K, N) -> (B, M, N)
     Raises:  ShapeError
@@ -177,7 +181,7 @@ def bmm(input: Array, mat2: Array) -> Result:
 
 @op(halves=True)
 def mv(input: Array, vec: Array) -> Result:
-    """A matrix times a vector.
+    """Return the product of a matrix and a vector.
 
     Shapes:  (M, K), (K) -> (M)
     Raises:  ShapeError
@@ -189,7 +193,7 @@ def mv(input: Array, vec: Array) -> Result:
 
 @op(aliases=("vdot",), halves=True)
 def dot(input: Array, tensor: Array) -> Result:
-    """The inner product of two vectors.
+    """Return the inner product of two vectors.
 
     Shapes:  (K), (K) -> ()
     Raises:  ShapeError
@@ -200,7 +204,7 @@ def dot(input: Array, tensor: Array) -> Result:
 
 @op(dtypes="promote", aliases=("ger",))
 def outer(input: Array, vec2: Array) -> Result:
-    """y_ij = input_i · vec2_j
+    """Return y_ij = input_i · vec2_j.
 
     Shapes:  (M), (N) -> (M, N)
     Raises:  ShapeError
@@ -210,4 +214,5 @@ def outer(input: Array, vec2: Array) -> Result:
 
 
 def outer_result(a: Array, b: Array) -> tuple[Array, Products]:
+    """Return the outer product of two vectors, and its backward."""
     return a[:, None] * b, lambda g: (lambda: product(g, b, "outer"), lambda: product(a, g, "outer"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tallow.devices import array_module
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.reduction import Dims, axes_of, kept_shape, reduced_size
 from tallow.ops.table import Array, Result, Scalar, op
 
@@ -13,22 +13,22 @@ from tallow.ops.table import Array, Result, Scalar, op
 def _variance(
     input: Array, dim: Dims, correction: Scalar, keepdim: bool, name: str
 ) -> tuple[Array, Callable[[Array], tuple[Array]]]:
-    """In two passes: one would subtract two large numbers from each other."""
+    """Compute the variance in two passes: one pass would subtract two large numbers from each other."""
     expect_float(name, input)
     axes = axes_of(input, dim, name)
-    kept = kept_shape(input.shape, axes)
+    reduced_shape = kept_shape(input.shape, axes)
     n = reduced_size(input, axes)
-    number = input.dtype.type  # division by a number of NumPy's gives inf or NaN where Python's would raise
+    number = input.dtype.type  # division by a NumPy scalar gives inf or NaN where Python's raises
     mean = input.sum(axis=axes, keepdims=True) / number(n)
     scale = number(1) / number(max(n - correction, 0))
     deviations = input - mean
     value = (deviations * deviations).sum(axis=axes, keepdims=keepdim) * scale
-    return value, lambda g: ((input - mean) * (g.reshape(kept) * (2 * scale)),)
+    return value, lambda g: ((input - mean) * (g.reshape(reduced_shape) * (2 * scale)),)
 
 
 @op("")
 def var(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = False) -> Result:
-    """Σ (x - mean)² / (n - correction) over `dim`.
+    """Return the variance Σ (x - mean)² / (n - correction) over `dim`.
 
     Dtypes:  any float
     Raises:  DtypeError
@@ -38,7 +38,7 @@ def var(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = 
 
 @op("")
 def std(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = False) -> Result:
-    """The square root of `var`; where it is zero its gradient counts as zero.
+    """Return the square root of `var`; where it is zero, its gradient is zero.
 
     Dtypes:  any float
     Raises:  DtypeError

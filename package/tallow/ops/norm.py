@@ -6,7 +6,7 @@ import math
 
 from tallow.devices import array_module
 from tallow.errors import ShapeError
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape
 from tallow.ops.table import Array, Result, Scalar, op
 
@@ -19,12 +19,12 @@ def _power(size: Array, ord: Scalar) -> Array:
 def linalg_vector_norm(
     x: Array, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: object = None
 ) -> Result:
-    """(Σ |x|^ord)^(1/ord) over `dim`; for ±inf the greatest or least |x|, for 0 how many elements are not zero.
+    """Return the norm (Σ |x|^ord)^(1/ord) over `dim`: for ±inf the maximum or minimum |x|, for 0 the nonzero count.
 
     dx = sign(x) (|x| / y)^(ord - 1), and zero where y is zero
 
     Dtypes:  any float; `dtype` converts the input first
-    Raises:  DtypeError; ShapeError for ord ±inf over nothing
+    Raises:  DtypeError; ShapeError for ord ±inf over no elements
     """
     expect_float("linalg.vector_norm", x)
     xp = array_module(x)
@@ -34,15 +34,15 @@ def linalg_vector_norm(
         return value, lambda g: (xp.sign(x) * backward(g)[0],)
     axes = axes_of(x, dim, "linalg.vector_norm")
     if ord < 0 and any(not x.shape[i] for i in axes):
-        raise ShapeError(f"linalg.vector_norm: the {ord}-norm of nothing is not defined, got shape {tuple(x.shape)}")
+        raise ShapeError(f"linalg.vector_norm: the {ord}-norm of no elements is undefined, got shape {tuple(x.shape)}")
     if ord == 0:
         return (x != 0).sum(axis=axes, dtype=x.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
-    kept = kept_shape(x.shape, axes)
+    reduced_shape = kept_shape(x.shape, axes)
     total = _power(size, ord).sum(axis=axes, keepdims=True)
     y = total if ord == 1 else xp.sqrt(total) if ord == 2 else total ** (1 / ord)
 
     def backward_of_sum(g: Array) -> tuple[Array]:
-        g = g.reshape(kept)
+        g = g.reshape(reduced_shape)
         if ord == 1:
             return (xp.sign(x) * g,)
         scaled = xp.where(y == 0, y, g / y if ord == 2 else g * y ** (1 - ord))

@@ -1,4 +1,4 @@
-"""Normalisation over the last axes."""
+"""Normalization over the last axes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ShapeError
-from tallow.kernels import reference, run
-from tallow.ops.expect import expect_float
+from tallow.kernels import kernel, run
+from tallow.ops.checks import expect_float
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Ints, Result, op
 
@@ -15,7 +15,7 @@ Axes = int | tuple[int, ...]
 
 
 def _last_axes(name: str, input: Array, normalized_shape: Ints, *parameters: Array | None) -> int:
-    """Over how many axes; raise where the shapes do not fit."""
+    """Return the number of axes to normalize over. Raises ShapeError if the shapes do not fit each other."""
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape) :]) != shape:
         raise ShapeError(
@@ -35,9 +35,9 @@ def _row(parameter: Array | None) -> Array | None:
 
 @op("tl F", halves=True)
 def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, eps: float | None = None) -> Result:
-    """y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x.
+    """Return y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x.
 
-    That of a half is float32's, in which it is computed.
+    For halves that is the epsilon of float32, in which they are computed.
 
     dx = r (h - x r² mean(h x)),  h = g ⊙ weight,  r = 1 / sqrt(mean(x²) + eps)
 
@@ -62,15 +62,16 @@ def _reciprocal_rms(x: Array, eps: float, axes: Axes = -1) -> Array:
     return 1 / xp.sqrt((x * x).mean(axis=axes, keepdims=True) + x.dtype.type(eps))
 
 
-@reference("rms_norm")
+@kernel("rms_norm", "array", round_like=0)
 def rms_norm_array(x: Array, weight: Array | None, eps: float) -> Array:
+    """Return x / sqrt(mean(x²) + eps) ⊙ weight over the last axis."""
     y = x * _reciprocal_rms(x, eps)
     return y if weight is None else y * weight
 
 
-@reference("rms_norm_backward")
+@kernel("rms_norm_backward", "array", round_like=0)
 def rms_norm_backward_array(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array]:
-    """The gradients of x and weight.  Shapes: g, x (rows, N), weight (N) -> (rows, N), (N)"""
+    """Return the gradients of x and weight.  Shapes: g, x (rows, N), weight (N) -> (rows, N), (N)"""
     r = _reciprocal_rms(x, eps)
     h = g if weight is None else g * weight
     mean = (h * x).mean(axis=1, keepdims=True)
@@ -85,7 +86,9 @@ def layer_norm(
     bias: Array | None = None,
     eps: float = 1e-5,
 ) -> Result:
-    """y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over the last axes, var without Bessel's correction.
+    """Return y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over the last axes.
+
+    The variance is without Bessel's correction.
 
     dx = r (h - mean(h) - n mean(h n)),  h = g ⊙ weight,  n = (x - mean(x)) r,  r = 1 / sqrt(var(x) + eps)
 
@@ -110,7 +113,7 @@ def layer_norm(
 
 
 def standardize(x: Array, eps: float, axes: Axes = -1) -> tuple[Array, Array]:
-    """(x - mean) r, and r = 1 / sqrt(var + eps) with these axes kept as 1."""
+    """Return (x - mean) r, and r = 1 / sqrt(var + eps) with these axes kept as 1."""
     centred = x - x.mean(axis=axes, keepdims=True)
     r = _reciprocal_rms(centred, eps, axes)
     centred *= r
@@ -118,7 +121,7 @@ def standardize(x: Array, eps: float, axes: Axes = -1) -> tuple[Array, Array]:
 
 
 def standardize_backward(h: Array, normal: Array, r: Array, axes: Axes = -1) -> Array:
-    """The gradient of x, from that of the standardised x, `normal`."""
+    """Return the gradient of x, from that of the standardized x, `normal`."""
     d = h * normal
     xp = array_module(d)
     xp.multiply(normal, d.mean(axis=axes, keepdims=True), out=d)
@@ -128,8 +131,9 @@ def standardize_backward(h: Array, normal: Array, r: Array, axes: Axes = -1) -> 
     return d
 
 
-@reference("layer_norm")
+@kernel("layer_norm", "array", round_like=0)
 def layer_norm_array(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
+    """Return (x - mean) / sqrt(var + eps) ⊙ weight + bias over the last axis."""
     y, _ = standardize(x, eps)
     if weight is not None:
         y *= weight
@@ -138,9 +142,9 @@ def layer_norm_array(x: Array, weight: Array | None, bias: Array | None, eps: fl
     return y
 
 
-@reference("layer_norm_backward")
+@kernel("layer_norm_backward", "array", round_like=0)
 def layer_norm_backward_array(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array, Array]:
-    """The gradients of x, weight and bias.  Shapes: g, x (rows, N), weight (N) -> (rows, N), (N), (N)"""
+    """Return the gradients of x, weight and bias.  Shapes: g, x (rows, N), weight (N) -> (rows, N), (N), (N)"""
     normal, r = standardize(x, eps)
     dx = standardize_backward(g if weight is None else g * weight, normal, r)
     return dx, (g * normal).sum(axis=0), g.sum(axis=0)

@@ -1,4 +1,4 @@
-"""What stands where in the order of the elements: k-th values, medians, quantiles, modes."""
+"""Order statistics: k-th values, medians, quantiles, modes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.along import axis_of, part, places, position, take
-from tallow.ops.expect import expect_float, refuse_bool
+from tallow.ops.axis_index import axis_of, part, places, position, take
+from tallow.ops.checks import expect_float, refuse_bool
 from tallow.ops.reduction import kept_shape, left_shape
 from tallow.ops.scan import running
 from tallow.ops.sorting import expect_elements, order, partial_order, pick_one
@@ -26,9 +26,9 @@ def _row_of(input: Array, dim: int, name: str) -> tuple[Array, int]:
 
 @op(result=return_types.kthvalue)
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Result:
-    """The k-th least element along `dim`, counted from one, and where it stands.
+    """Return the k-th smallest element along `dim`, counted from one, and its index.
 
-    Raises:  ShapeError for a k that `dim` has not
+    Raises:  ShapeError for a k out of range
     """
     refuse_bool("kthvalue", input)
     x, axis = axis_of(input, dim, "kthvalue")
@@ -39,7 +39,10 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Resu
 
 
 def _median_index(x: Array, axis: int, skip_nan: bool) -> Array:
-    """Where the lower median stands, the axis kept. NaN, sorted last, is skipped, or is the median if there is any."""
+    """Return the index of the lower median, with the axis kept.
+
+    NaN is sorted last. If there is one it is the median, unless `skip_nan`.
+    """
     ranked = order(x, axis, descending=False)
     n = x.shape[axis]
     if x.dtype.kind != "f":
@@ -53,7 +56,7 @@ def _median_index(x: Array, axis: int, skip_nan: bool) -> Array:
 def _median_of_all(input: Array, skip_nan: bool) -> Result:
     if not input.size:
         if input.dtype.kind != "f":
-            raise ShapeError("median: no elements to choose from", mend="check x.numel() first")
+            raise ShapeError("median: no elements to choose from", hint="check x.numel() first")
         return array_module(input).full((), np.nan, input.dtype), lambda g: (None,)
     x = input.reshape(-1)
     value = take(x, _median_index(x, 0, skip_nan), 0).reshape(())
@@ -67,33 +70,33 @@ def _median_of_all(input: Array, skip_nan: bool) -> Result:
 
 @op("")
 def median_of_all(input: Array) -> Result:
-    """The lower of the two middle elements; NaN if there is any. Elements equal to it share its gradient."""
+    """Return the lower of the two middle elements, or NaN if there is any. Equal elements share the gradient."""
     return _median_of_all(input, skip_nan=False)
 
 
 @op("")
 def nanmedian_of_all(input: Array) -> Result:
-    """The lower of the two middle elements of those that are not NaN."""
+    """Return the lower of the two middle elements, ignoring NaN."""
     return _median_of_all(input, skip_nan=True)
 
 
 @op("", result=return_types.median)
 def median_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
-    """The lower of the two middle elements along `dim`, or the first NaN, and where it stands."""
+    """Return the lower of the two middle elements along `dim`, or the first NaN, and its index."""
     x, axis = _row_of(input, dim, "median")
     return pick_one(input, x, _median_index(x, axis, skip_nan=False), axis, keepdim)
 
 
 @op("", result=return_types.nanmedian)
 def nanmedian_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
-    """The lower of the two middle elements along `dim` that are not NaN, and where it stands."""
+    """Return the lower of the two middle elements along `dim`, ignoring NaN, and its index."""
     x, axis = _row_of(input, dim, "nanmedian")
     return pick_one(input, x, _median_index(x, axis, skip_nan=True), axis, keepdim)
 
 
 @op(result=return_types.mode)
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
-    """The commonest element along `dim`, the least of several such, and where it last stands."""
+    """Return the most frequent element along `dim`, the smallest of equally frequent ones, and its last index."""
     x, axis = _row_of(input, dim, "mode")
     xp = array_module(x)
     ranked = order(x, axis, descending=False)
@@ -110,10 +113,10 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _fractions(input: Array, q: Any, interpolation: str, name: str) -> Array:
-    """q as an array, and everything checked."""
+    """Return q as an array, after checking all arguments."""
     expect_float(name, input)
     if interpolation not in INTERPOLATIONS:
-        raise ArgumentError(f"{name}: interpolation={interpolation!r}", mend=f"use one of {', '.join(INTERPOLATIONS)}")
+        raise ArgumentError(f"{name}: interpolation={interpolation!r}", hint=f"use one of {', '.join(INTERPOLATIONS)}")
     if hasattr(q, "dtype") and q.dtype != input.dtype:
         raise DtypeError(f"{name}: q must have the dtype of the input, got {q.dtype} and {input.dtype}")
     q = array_module(input).asarray(q, input.dtype)
@@ -127,8 +130,10 @@ def _fractions(input: Array, q: Any, interpolation: str, name: str) -> Array:
 
 
 def _neighbours(x: Array, q: Array, axis: int, interpolation: str, skip_nan: bool) -> tuple[Array, Array, Any, Any]:
-    """Where the elements on both sides of each quantile stand along `axis`, the weight of the upper one, and how fast
-    that grows with q."""
+    """Locate each quantile between two elements along `axis`.
+
+    Returns: the indices of both neighbors, the weight of the upper one, and the derivative of that weight by q.
+    """
     xp = array_module(x)
     n = x.shape[axis]
     valid = n - xp.isnan(x).sum(axis=axis, keepdims=True, dtype=np.int64)
@@ -136,7 +141,7 @@ def _neighbours(x: Array, q: Array, axis: int, interpolation: str, skip_nan: boo
     rank = q.reshape([-1 if i == axis else 1 for i in range(x.ndim)]) * slope
     if not skip_nan:
         slope = xp.where(valid < n, x.dtype.type(0), slope)
-        rank = xp.where(valid < n, x.dtype.type(n - 1), rank)  # the last one is NaN
+        rank = xp.where(valid < n, x.dtype.type(n - 1), rank)  # the last element is NaN
     ranked = order(x, axis, descending=False)
     if interpolation in ("lower", "higher", "nearest"):
         rounded = {"lower": xp.floor, "higher": xp.ceil, "nearest": xp.rint}[interpolation](rank)
@@ -160,11 +165,11 @@ def _quantile(
     step = take(x, above, axis) - low
     value = low if below is above else low + weight * step
 
-    # `value` has the q in place of the axis. PyTorch puts them first, and drops them for a single number.
+    # In `value` q replaces the axis. PyTorch puts it first, and drops it for a single number.
     xp = array_module(x)
     reduced = range(input.ndim) if dim is None else (axis,)
     shape = (*q.shape, *(kept_shape if keepdim else left_shape)(input.shape, reduced))
-    given, x_shape = input.shape, x.shape
+    input_shape, x_shape = input.shape, x.shape
 
     def backward(g: Array) -> tuple[Any, Any]:
         rows = xp.moveaxis(g.reshape(q.size, *left_shape(x_shape, (axis,))), 0, axis)
@@ -176,26 +181,26 @@ def _quantile(
         dx = xp.zeros(x_shape, rows.dtype)
         add_at(dx, places(below, axis), rows * (1 - weight))
         add_at(dx, places(above, axis), rows * weight)
-        return dx.reshape(given)
+        return dx.reshape(input_shape)
 
     return xp.moveaxis(value, axis, 0).reshape(shape), backward
 
 
-@op()
+@op(reads_per_operand=False)
 def quantile(
     input: Array, q: Array | Scalar, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Result:
-    """The elements below which the parts `q` of `dim` (or of everything) lie, interpolated; NaN if there is any.
+    """Return the quantiles `q` of `input` along `dim` (or of all elements), interpolated; NaN if there is any.
 
-    Shapes:  q () or (Q); the result has Q first, then the dims that are left
+    Shapes:  q () or (Q); the result has Q first, then the remaining dims
     Raises:  ArgumentError for q outside of [0, 1], DtypeError, ShapeError for an empty input
     """
     return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
 
 
-@op()
+@op(reads_per_operand=False)
 def nanquantile(
     input: Array, q: Array | Scalar, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Result:
-    """As `quantile`, of the elements that are not NaN."""
+    """Return the quantiles as `quantile` does, ignoring NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, True, "nanquantile")

@@ -10,7 +10,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import cast, dtype_of
 from tallow.errors import ArgumentError, ShapeError
-from tallow.ops.along import part
+from tallow.ops.axis_index import part
 from tallow.ops.table import Array, Result, op
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -18,15 +18,15 @@ MODES = ("constant", "reflect", "replicate", "circular")
 
 @op("F", dtypes="keep")
 def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Result:
-    """Lengthen dims at their ends, or with negative numbers shorten them.
+    """Pad dims at their ends, or crop them with negative numbers.
 
     Args:
         pad: before and after, for the last dim first: (left, right, top, bottom, ...).
-        mode: "constant" (`value`, else 0); "reflect" (as in a mirror, the edge not repeated); "replicate" (the edge);
-            "circular" (the other end).
+        mode: "constant" (`value`, default 0); "reflect" (mirror without repeating the edge); "replicate" (the edge);
+            "circular" (wrap around).
 
     Shapes:  input (..., H, W) -> (..., H + top + bottom, W + left + right)
-    Raises:  ShapeError where there is nothing left, or not enough to reflect or to wrap around once
+    Raises:  ShapeError if nothing is left, or there is not enough to reflect or to wrap around once
     """
     sides = _sides(input, pad, mode)
     if mode == "constant":
@@ -47,9 +47,9 @@ def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float |
 
 
 def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, int]]:
-    """(negative axis, before, after) of each dim that changes."""
+    """Return (negative axis, before, after) for each dim that changes."""
     if mode not in MODES:
-        raise ArgumentError(f"pad: unrecognised padding mode {mode!r}", mend=f"use one of {', '.join(MODES)}")
+        raise ArgumentError(f"pad: unrecognised padding mode {mode!r}", hint=f"use one of {', '.join(MODES)}")
     pad = [int(n) for n in pad]
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise ShapeError(f"pad: expected two numbers for each of at most {input.ndim} dims, got {pad}")
@@ -58,12 +58,12 @@ def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, 
     sides = [(-1 - i, pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     for axis, before, after in sides:
         size = input.shape[axis]
-        kept = size + min(before, 0) + min(after, 0)
-        most = {"constant": None, "reflect": size - 1, "replicate": None if size else 0, "circular": kept}[mode]
-        if most is not None and max(before, after) > most:
+        rest = size + min(before, 0) + min(after, 0)
+        maximum = {"constant": None, "reflect": size - 1, "replicate": None if size else 0, "circular": rest}[mode]
+        if maximum is not None and max(before, after) > maximum:
             raise ShapeError(
                 f"pad: padding ({before}, {after}) of dim {axis} is too much for {mode!r} and input "
-                f"{tuple(input.shape)}; at most {most} on each side"
+                f"{tuple(input.shape)}; at most {maximum} on each side"
             )
         if size + min(before, 0) + min(after, 0) < 0 or size + before + after < (mode in ("reflect", "replicate")):
             raise ShapeError(f"pad: padding {pad} leaves nothing of dim {axis} of input {tuple(input.shape)}")
@@ -83,10 +83,10 @@ def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> 
     y = xp.full(shape, fill, input.dtype)
     inside, outside = tuple(source), tuple(target)
     y[outside] = input[inside]
-    whole = input.shape
+    input_shape = input.shape
 
     def backward(g: Array) -> tuple[Array]:
-        d = xp.zeros(whole, g.dtype)
+        d = xp.zeros(input_shape, g.dtype)
         d[inside] = g[outside]
         return (d,)
 
@@ -94,12 +94,12 @@ def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> 
 
 
 def _cut(axis: int, size: int, before: int, after: int) -> tuple[Any, ...]:
-    """What negative padding leaves of a dim of length `size`."""
+    """Return the slice of a dim of length `size` that negative padding keeps."""
     return part(axis, max(0, -before), size - max(0, -after))
 
 
 def _lengthen(x: Array, axis: int, before: int, after: int, mode: str) -> Array:
-    """Pad one dim. What is cut off may still be reflected, but not wrapped around: so it is in PyTorch."""
+    """Pad one dim. As in PyTorch, cropped elements may be reflected, but not wrapped around."""
     xp = array_module(x)
     if mode == "circular":
         x = x[_cut(axis, x.shape[axis], before, after)]
@@ -119,11 +119,11 @@ def _lengthen_backward(g: Array, axis: int, size: int, before: int, after: int, 
     xp = array_module(g)
     a, b = max(before, 0), max(after, 0)
     if mode == "circular":
-        kept = size + min(before, 0) + min(after, 0)
-        d = _with_zeros(g[part(axis, a, a + kept)], axis, size, before, after)
+        cropped_size = size + min(before, 0) + min(after, 0)
+        d = _with_zeros(g[part(axis, a, a + cropped_size)], axis, size, before, after)
         inside = d[_cut(axis, size, before, after)]
-        inside[part(axis, kept - a, kept)] += g[part(axis, 0, a)]
-        inside[part(axis, 0, b)] += g[part(axis, a + kept, None)]
+        inside[part(axis, cropped_size - a, cropped_size)] += g[part(axis, 0, a)]
+        inside[part(axis, 0, b)] += g[part(axis, a + cropped_size, None)]
         return d
     g = _with_zeros(g, axis, size + a + b, before, after)
     d = g[part(axis, a, a + size)].copy()
@@ -138,9 +138,9 @@ def _lengthen_backward(g: Array, axis: int, size: int, before: int, after: int, 
 
 
 def _with_zeros(g: Array, axis: int, size: int, before: int, after: int) -> Array:
-    """A copy with a dim of length `size`, zero where negative padding cut it off."""
+    """Copy g into a dim of length `size`, with zeros where negative padding cropped it."""
     shape = list(g.shape)
     shape[axis] = size
-    whole = array_module(g).zeros(shape, g.dtype)
-    whole[_cut(axis, size, before, after)] = g
-    return whole
+    result = array_module(g).zeros(shape, g.dtype)
+    result[_cut(axis, size, before, after)] = g
+    return result

@@ -1,7 +1,7 @@
-"""The parameters of an op: which are operands, which are indices, which are attributes.
+"""Roles of an op's parameters: operand, index or attribute.
 
-An array function's annotations are read once, when the op is made. Strings are evaluated where the function stands, so
-`from __future__ import annotations` makes no difference.
+An array function's annotations are read once, when the op is created. Strings are evaluated in the function's module,
+so `from __future__ import annotations` makes no difference.
 
 | annotation | role |
 | --- | --- |
@@ -9,7 +9,7 @@ An array function's annotations are read once, when the op is made. Strings are 
 | one of these `\\| None`, `Optional[...]` | an operand that may be absent |
 | one of these `\\| float`, `\\| Scalar` | an operand that may be a Python number |
 | `Sequence[...]`, `list[...]`, `tuple[..., ...]` of one of these | any number of operands |
-| `Index` | an array that is passed as it is and has no gradient |
+| `Index` | an array that is passed unchanged and has no gradient |
 | any other class, `Literal`, `Callable`, unions and sequences of them | an attribute |
 | none, without a default, before the `*` | an operand that may be a Python number |
 | none, with a default or after the `*` | an attribute |
@@ -44,17 +44,17 @@ ACCEPTED = (
 
 
 class Role(Enum):
-    """What a parameter takes."""
+    """The kind of value a parameter takes."""
 
     OPERAND = auto()
     OPERANDS = auto()  # a sequence of any length
     INDEX = auto()
-    INTS = auto()  # an attribute that may be spread if it is the last one
+    INTS = auto()  # an attribute that may be spread if it is the last parameter
     ATTRIBUTE = auto()
 
 
 class Form(NamedTuple):
-    """What an annotation says. An operand takes None if it is optional, and Python's numbers if it takes numbers."""
+    """The meaning of an annotation: whether an operand may be None, and whether it may be a Python number."""
 
     role: Role
     is_optional: bool = False
@@ -67,17 +67,19 @@ class Parameter(NamedTuple):
     name: str
     role: Role
     is_optional: bool  # may be None, whatever the default
-    takes_numbers: bool  # an operand that may be a Python number, or an attribute that may be one
+    takes_numbers: bool  # an operand that may be a Python number, or an attribute that is one
     default: Any  # REQUIRED if there is none
     is_keyword_only: bool
-    annotation: Any  # as it was written; REQUIRED if there is none
+    annotation: Any  # as written; REQUIRED if there is none
 
     @property
     def is_operand(self) -> bool:
+        """True for an operand or a sequence of operands."""
         return self.role in OPERANDS
 
     @property
     def is_attribute(self) -> bool:
+        """True for an attribute, spread or not."""
         return self.role in ATTRIBUTES
 
 
@@ -93,23 +95,23 @@ WORDS = {
     "Ints": Ints,
     "Scalar": Scalar,
 }  # known even if imported for type checkers only
-_OWN: dict[str, Form | None] = {}  # in tallow's modules of ops a word means the same everywhere: each is read once
+_OWN: dict[str, Form | None] = {}  # annotations in tallow's op modules mean the same everywhere: parsed once
 
 
 def parameters_of(function: Callable[..., Any], name: str) -> tuple[Parameter, ...]:
-    """The parameters of an array function, in order; those that are keyword-only come last.
+    """Return the parameters of an array function, in order; keyword-only ones come last.
 
-    Raises: ArgumentError for an annotation that leaves open whether there is a gradient, for an operand that is
-        keyword-only, for `*args` and `**kwargs`, and if no parameter is an operand.
+    Raises: ArgumentError for an annotation that does not determine whether there is a gradient, for a keyword-only
+        operand, for `*args` and `**kwargs`, and if no parameter is an operand.
     """
-    found = tuple(_parameter(name, function, *declared) for declared in _declared(function, name))
-    if not any(p.is_operand for p in found):
-        raise ArgumentError(f"op {name}: no parameter is an operand, so nothing can have a gradient", mend=ACCEPTED)
-    return found
+    parameters = tuple(_parameter(name, function, *declared) for declared in _declarations(function, name))
+    if not any(p.is_operand for p in parameters):
+        raise ArgumentError(f"op {name}: no parameter is an operand, so nothing can have a gradient", hint=ACCEPTED)
+    return parameters
 
 
-def _declared(function: Callable[..., Any], name: str) -> list[tuple[str, Any, bool, Any]]:
-    """Name, default, whether it is keyword-only, annotation. `inspect.signature` takes ten times as long."""
+def _declarations(function: Callable[..., Any], name: str) -> list[tuple[str, Any, bool, Any]]:
+    """Return name, default, whether it is keyword-only, annotation. `inspect.signature` takes ten times as long."""
     code = getattr(function, "__code__", None)
     if code is None or hasattr(function, "__wrapped__"):
         described = signature(function).parameters.values()
@@ -120,8 +122,8 @@ def _declared(function: Callable[..., Any], name: str) -> list[tuple[str, Any, b
         raise _variable(name)
     try:
         annotations = function.__annotations__
-    except NameError as error:  # evaluated when asked for, from Python 3.14 on
-        raise ArgumentError(f"op {name}: an annotation cannot be read: {error}", mend=ACCEPTED) from error
+    except NameError as error:  # Python 3.14 and later evaluate annotations on access
+        raise ArgumentError(f"op {name}: an annotation cannot be read: {error}", hint=ACCEPTED) from error
     count, defaults = code.co_argcount, function.__defaults__ or ()
     before = count - len(defaults)
     declared = [
@@ -140,7 +142,7 @@ def _declared(function: Callable[..., Any], name: str) -> list[tuple[str, Any, b
 def _variable(name: str) -> ArgumentError:
     return ArgumentError(
         f"op {name}: an array function cannot take *args or **kwargs",
-        mend="name each parameter; Sequence[Array] takes any number of operands",
+        hint="name each parameter; Sequence[Array] takes any number of operands",
     )
 
 
@@ -154,7 +156,7 @@ def _parameter(
         if only and form.role in OPERANDS:
             raise ArgumentError(
                 f"op {op}: parameter {name!r} is an operand and keyword-only",
-                mend="move it before the `*`: gradients belong to operands by their position",
+                hint="move it before the `*`: gradients belong to operands by their position",
             )
     is_optional = form.is_optional or (default is None and form.role is Role.OPERAND)  # `bias: Array = None`
     return Parameter(name, form.role, is_optional, form.takes_numbers, default, only, annotation)
@@ -169,7 +171,7 @@ def _form_of_written(annotation: Any, function: Callable[..., Any], where: str) 
         if is_own:
             _OWN[annotation] = form
     if form is None:
-        raise ArgumentError(f"{where}: {annotation!s} does not say whether it is an operand", mend=ACCEPTED)
+        raise ArgumentError(f"{where}: {annotation!s} does not say whether it is an operand", hint=ACCEPTED)
     return form
 
 
@@ -177,15 +179,15 @@ def _evaluate(text: str, function: Callable[..., Any], where: str) -> Any:
     names = getattr(function, "__globals__", {})
     try:
         return eval(text, {**vars(builtins), **WORDS, **names})
-    except Exception as error:  # whatever the expression raises; a name that is missing, as a rule
+    except Exception as error:  # the expression may raise anything, usually for a missing name
         raise ArgumentError(
             f"{where}: the annotation {text!r} cannot be read: {error}",
-            mend=f"import its names at the top of the module, outside of TYPE_CHECKING; or {ACCEPTED}",
+            hint=f"import its names at the top of the module, outside of TYPE_CHECKING; or {ACCEPTED}",
         ) from error
 
 
 def form_of(annotation: Any) -> Form | None:
-    """What an annotation says, or None if it is not understood."""
+    """Return the meaning of an annotation, or None if it is not understood."""
     if annotation is Any:
         return None
     if annotation is None or annotation is NoneType:
@@ -216,7 +218,7 @@ def form_of(annotation: Any) -> Form | None:
 
 
 def _form_of_class(kind: type) -> Form | None:
-    if hasattr(kind, "__dlpack__"):  # NumPy's, CuPy's and tallow's have it, and scalars do not
+    if hasattr(kind, "__dlpack__"):  # NumPy's, CuPy's and tallow's arrays have it, scalars do not
         return OPERAND
     if issubclass(kind, NUMBERS):
         return Form(Role.ATTRIBUTE, takes_numbers=True)
@@ -241,13 +243,13 @@ def _form_of_generic(origin: type, inner: list[Form | None]) -> Form | None:
 def _form_of_union(forms: list[Form | None]) -> Form | None:
     if any(form is None for form in forms):
         return None
-    known = [form for form in forms if form is not None]
-    is_optional, takes_numbers = any(f.is_optional for f in known), any(f.takes_numbers for f in known)
-    arrays = {f.role for f in known}.difference(ATTRIBUTES)
+    understood = [form for form in forms if form is not None]
+    is_optional, takes_numbers = any(f.is_optional for f in understood), any(f.takes_numbers for f in understood)
+    arrays = {f.role for f in understood}.difference(ATTRIBUTES)
     if not arrays:
-        role = known[0].role if len(known) == 1 else Role.ATTRIBUTE
+        role = understood[0].role if len(understood) == 1 else Role.ATTRIBUTE
         return Form(role, is_optional, takes_numbers)
-    others = [f for f in known if f.role not in arrays]
+    others = [f for f in understood if f.role not in arrays]
     if len(arrays) > 1 or not all(f.is_optional or f.takes_numbers for f in others):
         return None
     (role,) = arrays

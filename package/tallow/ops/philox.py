@@ -1,4 +1,4 @@
-"""Random words by a counter: each device, and each order of asking, gets the same ones.
+"""Counter-based random words: equal on every device, and independent of the order of requests.
 
 Source:  Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", Philox 4x32-10
 """
@@ -18,7 +18,7 @@ STEPS = 0x9E3779B9, 0xBB67AE85
 
 
 def philox(counter: Words, key: int) -> Words:
-    """Four random words for each counter of four: arrays of uint64 below 2³², as the result's; a key below 2⁶⁴."""
+    """Return four random words for each counter of four words: arrays of uint64 below 2³²; the key is below 2⁶⁴."""
     a, b, c, d = counter
     low, high = key % 2**32, key >> 32
     for _ in range(ROUNDS):

@@ -1,8 +1,8 @@
 """Pooling over any number of dims, one dim after the other.
 
-The maximum of a box is the maximum along one dim of the maxima along the next, and sums are the same; so each dim is
-pooled by itself, with as many passes over the data as its window is long. Going from the last dim to the first, ties
-fall to the element that comes first in memory, as in PyTorch.
+The maximum of a box is the maximum along one dim of the maxima along the next, and likewise for sums. So each dim is
+pooled separately, with one pass over the data per window element. Dims are pooled from the last to the first, so that
+ties go to the first element in memory, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.accumulate import add_at
-from tallow.ops.along import on_axis
-from tallow.ops.expect import expect_float, refuse_bool
+from tallow.ops.axis_index import on_axis
+from tallow.ops.checks import expect_float, refuse_bool
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
 from tallow.ops.windows import IntOrInts, Sizes, expect_filled, expect_spatial, sizes
@@ -27,10 +27,10 @@ from tallow.ops.windows import IntOrInts, Sizes, expect_filled, expect_spatial, 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The windows along one dim: `out` of them, `stride` apart, each of `kernel` elements `dilation` apart.
+    """The windows along one dim: `out` windows, `stride` apart, each of `kernel` elements `dilation` apart.
 
-    `size` is the length of the dim, and `before`, `after` what is padded; `after` may exceed the padding that was asked
-    for where ceil_mode lets the last window reach over the end.
+    `size` is the length of the dim, and `before`, `after` the padding; `after` may exceed the requested padding if
+    ceil_mode lets the last window extend past the end.
     """
 
     axis: int  # negative
@@ -43,15 +43,17 @@ class Axis:
 
     @property
     def after(self) -> int:
+        """The padding after the last element."""
         reach = (self.out - 1) * self.stride + self.dilation * (self.kernel - 1) + 1
         return max(0, reach - self.size - self.padding)
 
     def at(self, i: int) -> tuple[Any, ...]:
-        """The index of the i-th element of every window, in the padded array."""
+        """Return the index of the i-th element of every window, in the padded array."""
         start = i * self.dilation
         return on_axis(self.axis, slice(start, start + self.stride * (self.out - 1) + 1, self.stride))
 
     def pad(self, x: Array, value: float) -> Array:
+        """Return x with `value` as padding."""
         if not self.padding and not self.after:
             return x
         shape = list(x.shape)
@@ -61,11 +63,11 @@ class Axis:
         return padded
 
     def middle(self) -> tuple[Any, ...]:
-        """The index of what was there before padding."""
+        """Return the index of the original elements in the padded array."""
         return on_axis(self.axis, slice(self.padding, self.padding + self.size))
 
     def padded_zeros(self, g: Array) -> Array:
-        """Zeros for the gradient of the padded array, from that of the pooled one."""
+        """Return zeros for the gradient of the padded array, given that of the pooled array."""
         shape = list(g.shape)
         shape[self.axis] = self.size + self.padding + self.after
         return array_module(g).zeros(shape, g.dtype)
@@ -81,7 +83,7 @@ def axes_of(
     dilation: IntOrInts,
     ceil_mode: bool,
 ) -> list[Axis]:
-    """The windows along each of the last `dims` dims.
+    """Return the windows along each of the last `dims` dims.
 
     Raises: ShapeError for another number of dims, too much padding, and inputs smaller than a window.
     """
@@ -96,9 +98,9 @@ def axes_of(
         size = shape[i - dims]
         if p > k // 2:
             raise ShapeError(f"{name}: padding {pads} should be at most half of the kernel size {kernel}")
-        room = size + 2 * p - d * (k - 1) - 1
-        out = (-(-room // s) if ceil_mode else room // s) + 1
-        if ceil_mode and (out - 1) * s >= size + p:  # the last window must not begin in the padding behind
+        span = size + 2 * p - d * (k - 1) - 1
+        out = (-(-span // s) if ceil_mode else span // s) + 1
+        if ceil_mode and (out - 1) * s >= size + p:  # the last window must not begin in the padding at the end
             out -= 1
         if out < 1:
             raise ShapeError(f"{name}: input {tuple(shape)} is too small for kernel_size {kernel}: output size {out}")
@@ -110,12 +112,12 @@ def axes_of(
 
 
 def lowest(x: Array) -> float:
-    """What no element lies below."""
+    """Return the lowest value of the dtype of x, -∞ for floats."""
     return -np.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
 
 
 def _axis_max(x: Array, axis: Axis) -> Array:
-    """The maximum of each window of a padded array."""
+    """Return the maximum of each window of a padded array."""
     xp = array_module(x)
     y = x[axis.at(0)].copy()
     for i in range(1, axis.kernel):
@@ -124,31 +126,31 @@ def _axis_max(x: Array, axis: Axis) -> Array:
 
 
 def _axis_max_backward(x: Array, y: Array, axis: Axis, g: Array) -> Array:
-    """The gradient of x, before padding, whose maxima are y: g goes to the first of the largest."""
-    x = axis.pad(x, np.nan)  # which is no maximum, not even where a window is -∞ throughout
+    """Return the gradient of x, before padding, whose maxima are y: g goes to the first of the largest."""
+    x = axis.pad(x, np.nan)  # NaN never equals the maximum, even if a window is all -∞
     d = axis.padded_zeros(g)
     open_ = array_module(x).ones(y.shape, bool)
     for i in range(axis.kernel):
-        hit = (x[axis.at(i)] == y) & open_
-        d[axis.at(i)] += g * hit
-        open_ &= ~hit
+        is_maximum = (x[axis.at(i)] == y) & open_
+        d[axis.at(i)] += g * is_maximum
+        open_ &= ~is_maximum
     return d[axis.middle()]
 
 
 def _axis_argmax(x: Array, axis: Axis) -> tuple[Array, Array]:
-    """The maximum of each window, and where along the dim it lies."""
+    """Return the maximum of each window, and its index along the dim."""
     xp = array_module(x)
     x = axis.pad(x, lowest(x))
     y = x[axis.at(0)].copy()
     place = xp.zeros(y.shape, np.int64)
     for i in range(1, axis.kernel):
         new = x[axis.at(i)]
-        larger = (new > y) | (new != new)  # NaN is the largest, and the last of several counts
+        larger = (new > y) | (new != new)  # NaN is the largest; of several NaN the last counts
         xp.copyto(y, new, where=larger)
         xp.copyto(place, i, where=larger)
     start = xp.arange(axis.out, dtype=np.int64) * axis.stride - axis.padding
     place = place * axis.dilation + start.reshape(-1, *[1] * (-1 - axis.axis))
-    return y, xp.clip(place, 0, axis.size - 1)  # a window that is -∞ throughout has its maximum in the padding
+    return y, xp.clip(place, 0, axis.size - 1)  # the maximum of a window that is all -∞ may be in the padding
 
 
 @op("")
@@ -161,7 +163,7 @@ def max_pool(
     dilation: IntOrInts = 1,
     ceil_mode: bool = False,
 ) -> Result:
-    """The maximum of each window over the last `dims` dims. Padding counts as -∞."""
+    """Return the maximum of each window over the last `dims` dims. Padding counts as -∞."""
     name = f"max_pool{dims}d"
     refuse_bool(name, input)
     axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
@@ -181,7 +183,7 @@ def _axes(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation
 
 
 def _max_stages(x: Array, axes: list[Axis]) -> list[Array]:
-    """The input, and what it is after each dim, last dim first."""
+    """Return the input, and its maxima after each dim, last dim first."""
     done = [x]
     for axis in reversed(axes):
         done.append(_axis_max(axis.pad(done[-1], lowest(x)), axis))
@@ -192,7 +194,10 @@ def _max_stages(x: Array, axes: list[Axis]) -> list[Array]:
 def max_pool_array(
     x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[Array, None]:
-    """The maxima, and nothing for backward, which finds them again.  Shapes:  x (*lead, *spatial) -> (*lead, *out)"""
+    """Return the maxima, and None for their positions: backward recomputes them.
+
+    Shapes:  x (*lead, *spatial) -> (*lead, *out)
+    """
     return _max_stages(x, _axes(x.shape, kernel, stride, padding, dilation, out))[-1], None
 
 
@@ -200,7 +205,10 @@ def max_pool_array(
 def max_pool_backward_array(
     g: Array, x: Array, places: Array | None, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> Array:
-    """Shapes:  g (*lead, *out), x (*lead, *spatial) -> the same as x; `places` are for kernels"""
+    """Return the gradient of x; `places` is for compiled kernels.
+
+    Shapes:  g (*lead, *out), x (*lead, *spatial) -> the same as x
+    """
     axes = _axes(x.shape, kernel, stride, padding, dilation, g.shape[-len(kernel) :])
     done = _max_stages(x, axes)
     for axis, before, after in zip(axes, reversed(done[:-1]), reversed(done[1:]), strict=True):
@@ -218,7 +226,7 @@ def max_pool_with_indices(
     dilation: IntOrInts = 1,
     ceil_mode: bool = False,
 ) -> Result:
-    """As max_pool, and where the maxima lie: places in the flattened last `dims` dims of the input."""
+    """Return the maxima as max_pool does, and their indices in the flattened last `dims` dims of the input."""
     name = f"max_pool{dims}d"
     refuse_bool(name, input)
     axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
@@ -226,16 +234,16 @@ def max_pool_with_indices(
 
 
 def maxima_and_places(input: Array, dims: int, argmax: Callable[[Array, int], tuple[Array, Array]]) -> Result:
-    """What pooling one dim after the other, the last first, leaves, and its places in the flattened last `dims` dims.
+    """Pool one dim after the other, the last first; return the maxima and their indices in the flattened last dims.
 
-    Args:    argmax: the maxima of the windows along a negative axis, and their places along it
+    Args:    argmax: returns the maxima of the windows along a negative axis, and their indices along it
     """
     shape, take_along_axis = input.shape, array_module(input).take_along_axis
     y, place = argmax(input, -1)
     size = shape[-1]
     for axis in range(-2, -dims - 1, -1):
         y, along = argmax(y, axis)
-        place = along * size + take_along_axis(place, along, axis)  # the later dims' choice at this place
+        place = along * size + take_along_axis(place, along, axis)  # the index that the later dims selected
         size *= shape[axis]
 
     def backward(g: Array, _: Any) -> tuple[Array]:
@@ -248,7 +256,7 @@ def maxima_and_places(input: Array, dims: int, argmax: Callable[[Array, int], tu
 
 
 def _flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
-    """Places in the flattened last `dims` dims as places in the whole flattened array."""
+    """Convert indices in the flattened last `dims` dims to indices in the flattened array."""
     planes = as_rows(place, dims)
     size = math.prod(shape[-dims:])
     return planes + array_module(place).arange(len(planes), dtype=np.int64)[:, None] * size
@@ -256,10 +264,10 @@ def _flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
 
 @op("")
 def max_unpool(input: Array, indices: Index, dims: int, output_size: Sequence[int]) -> Result:
-    """Zeros of `output_size` in the last `dims` dims, with the input's elements at `indices`."""
+    """Return zeros of `output_size` in the last `dims` dims, with the input's elements at `indices`."""
     name = f"max_unpool{dims}d"
     if indices.dtype != np.int64:
-        raise DtypeError(f"{name}: indices must be int64, not {indices.dtype}", mend="pass those of the pooling")
+        raise DtypeError(f"{name}: indices must be int64, not {indices.dtype}", hint="pass those of the pooling")
     if indices.shape != input.shape:
         raise ShapeError(f"{name}: indices {tuple(indices.shape)} and input {tuple(input.shape)} differ")
     shape = (*input.shape[:-dims], *output_size)
@@ -286,10 +294,10 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Result:
-    """The mean of each window over the last `dims` dims.
+    """Return the mean of each window over the last `dims` dims.
 
     Args:
-        count_include_pad: the zeros that were asked for count as elements; those that ceil_mode adds never do.
+        count_include_pad: count the requested padding as elements; the padding that ceil_mode adds never counts.
         divisor_override: divide sums by this instead of by the number of elements.
     """
     name = f"avg_pool{dims}d"
@@ -319,7 +327,7 @@ def avg_pool(
 
 
 def _counts(axis: Axis, include_padding: bool) -> np.ndarray[Any, Any]:
-    """The number of elements in each window, shaped to divide along the dim."""
+    """Return the number of elements in each window, shaped to divide along the dim."""
     start = np.arange(axis.out, dtype=np.int64) * axis.stride - axis.padding
     stop = np.minimum(start + axis.kernel, axis.size + axis.padding)
     if not include_padding:

@@ -1,4 +1,4 @@
-"""The elements in another order, or several times: flips, rolls and repetitions."""
+"""Reordering and repeating elements: flips, rolls and repetitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tallow.ops.table import Array, Ints, Result, op
 
 @op(dtypes="keep")
 def flip(input: Array, dims: Ints) -> Result:
-    """A copy with the order along `dims` reversed."""
+    """Return a copy with the order along `dims` reversed."""
     axes = normalize_dims(dims, input.ndim, "flip") if len(dims) else ()
     reverse = tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(input.ndim))
     return input[reverse].copy(), lambda g: (g[reverse],)
@@ -22,9 +22,9 @@ def flip(input: Array, dims: Ints) -> Result:
 
 @op(dtypes="keep")
 def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Result:
-    """A copy moved by `shifts` places along `dims`; what leaves at one end enters at the other.
+    """Return a copy moved by `shifts` positions along `dims`; elements that leave at one end enter at the other.
 
-    Without `dims` the elements are rolled as one row.
+    Without `dims` the flattened elements are rolled.
     """
     by = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     along = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
@@ -33,10 +33,10 @@ def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Re
     if (along and len(along) != len(by)) or (not along and len(by) > 1):
         raise ShapeError(f"roll: {len(by)} shifts and {len(along)} dims; expected as many")
     if along and not input.ndim:
-        raise DimensionError(f"roll: dims={along} of a tensor that has none")
+        raise DimensionError(f"roll: dims={along} for a zero-dim tensor")
     axes = tuple(normalize_dim(d, input.ndim, "roll") for d in along) if along else None
     xp = array_module(input)
-    # many equal to one: NumPy takes one shift for all axes only as a number
+    # equal shifts become one number: NumPy takes one shift for all axes only as a number
     if axes is None:
         return xp.roll(input, by[0]), lambda g: (xp.roll(g, -by[0]),)
     back = tuple(-n for n in by)
@@ -45,7 +45,7 @@ def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Re
 
 @op("Tensor", dtypes="keep")
 def repeat(input: Array, repeats: Ints) -> Result:
-    """A copy laid side by side, `repeats[i]` times along dim i; there may be more repeats than dims, for new ones."""
+    """Return a copy tiled `repeats[i]` times along dim i; additional repeats add leading dims."""
     extra = len(repeats) - input.ndim
     if extra < 0:
         raise ShapeError(
@@ -59,16 +59,16 @@ def repeat(input: Array, repeats: Ints) -> Result:
     tiled = xp.broadcast_to(
         input.reshape([n for size in shape for n in (1, size)]), interleaved
     )  # (repeats[0], shape[0], repeats[1], shape[1], ...)
-    # Copied first: of dims of length 1, `reshape` makes a view whose elements share a place.
+    # Copied first: for dims of length 1, `reshape` makes a view whose elements share memory.
     value = tiled.copy().reshape([r * n for r, n in zip(repeats, shape, strict=True)])
     copies = tuple(range(0, 2 * len(shape), 2))
     return value, lambda g: (g.reshape(interleaved).sum(axis=copies),)
 
 
 def interleaved_places(repeats: Array | int, size: int, xp: Any) -> Array:
-    """0, 0, 1, 1, 1, ...: each place as often as its repeats say.
+    """Return 0, 0, 1, 1, 1, ...: each index as often as its repeats say.
 
-    Raises: ShapeError if there are neither one nor `size` repeats, ArgumentError for a negative one.
+    Raises: ShapeError unless there are one or `size` repeats, ArgumentError for a negative one.
     """
     if type(repeats) is int and repeats >= 0:
         return xp.arange(size * repeats, dtype=np.int64) // max(repeats, 1)

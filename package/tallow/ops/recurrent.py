@@ -1,12 +1,12 @@
 """Recurrent layers: the steps of one layer in one direction, all of its sequences at once.
 
 Sequences are packed: the rows of the first step, then those of the second, and so on, `batch_sizes` for each step.
-They are in order of falling length, so a step's rows belong to the first ones; equally long ones are the case where all
-steps have N. `reverse` goes from the last step to the first: a shorter sequence then starts later, from its initial
-state.
+They are sorted by decreasing length, so a step's rows belong to the first sequences; if all have equal length, all
+steps have N rows. `reverse` goes from the last step to the first: a shorter sequence then starts later, from its
+initial state.
 
-What the input adds to the gates is one matrix product before the steps and arrives here finished; a step multiplies the
-state alone. σ(x) is taken as (1 + tanh(x / 2)) / 2, so that one tanh over a step's rows serves all gates.
+The input's contribution to the gates is one matrix product before the steps, passed in as `gates`; a step multiplies
+the state only. σ(x) is computed as (1 + tanh(x / 2)) / 2, so that one tanh over a step's rows serves all gates.
 
 Letters: R rows, N sequences, H hidden features, P features of the state: H, or those that `weight_hr` projects to.
 """
@@ -24,19 +24,19 @@ from tallow.ops.table import Result, op
 Sizes = tuple[int, ...]
 Steps = list[tuple[slice, int]]
 
-# The gates as tanh(x · scale) · scale + shift: σ has ½ for both, tanh 1 and 0.
+# The gates as tanh(x · scale) · scale + shift: both are ½ for σ, 1 and 0 for tanh.
 LSTM_GATES = (0.5, 0.5, 1.0, 0.5)
 GRU_GATES = (0.5, 0.5, 1.0)
 
 
 def _steps(batch_sizes: Sizes, reverse: bool) -> Steps:
-    """The rows of each step, and how many sequences it has."""
+    """Return the rows of each step, and its number of sequences."""
     steps = [(slice(end - n, end), n) for n, end in zip(batch_sizes, accumulate(batch_sizes), strict=True)]
     return steps[::-1] if reverse else steps
 
 
 def _check(name: str, gates: Array, states: dict[str, Array], weight_hh: Array, batch_sizes: Sizes, count: int) -> None:
-    """That all fits, with `count` gates."""
+    """Raise ShapeError unless the operands of a layer with `count` gates fit each other."""
     if not batch_sizes or (min(batch_sizes) < 1 and len(batch_sizes) > 1):
         raise ShapeError(f"{name}: expected sequences of one step at least, got batch sizes {batch_sizes}")
     rows, N = sum(batch_sizes), max(batch_sizes)
@@ -52,14 +52,14 @@ def _check(name: str, gates: Array, states: dict[str, Array], weight_hh: Array, 
 
 
 def _per_gate(values: tuple[float, ...], like: Array) -> Array:
-    """One number for each gate, as a column to multiply gates (..., gates, H) by."""
+    """Return one number per gate, as a column that multiplies gates (..., gates, H)."""
     column = array_module(like).empty((len(values), 1), like.dtype)
-    for row, value in zip(column, values, strict=True):  # each is written where it is needed: copying them would wait
+    for row, value in zip(column, values, strict=True):  # filled on the device: copying them would wait
         row.fill(value)
     return column
 
 
-@op("")
+@op("", reads_per_operand=False)
 def lstm_steps(
     gates: Array,
     h0: Array,
@@ -69,7 +69,9 @@ def lstm_steps(
     batch_sizes: Sizes = (),
     reverse: bool = False,
 ) -> Result:
-    """i, f, o = σ(...), g = tanh(...) of gates + weight_hh h;  c' = f c + i g,  h' = weight_hr (o tanh c').
+    """Run the steps of an LSTM.
+
+    i, f, o = σ(...), g = tanh(...) of gates + weight_hh h;  c' = f c + i g,  h' = weight_hr (o tanh c')
 
     Returns: h of all rows, and the last h and c of each sequence.
     Shapes:  gates (R, 4 H) in the order i, f, g, o; h0 (N, P), c0 (N, H), weight_hh (4 H, P), weight_hr (P, H)
@@ -97,7 +99,7 @@ def lstm_steps(
 def lstm_array(
     gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps
 ) -> tuple[Array, ...]:
-    """The values of `lstm_steps`, and what backward takes: the gates, the state before each row, and tanh c after it.
+    """Return the values of `lstm_steps`, and for backward the gates, the state before each row, and tanh c after it.
 
     Shapes:  gates (R, 4 H), h0 (N, P), c0 (N, H), weight_hh (4 H, P), weight_hr (P, H)
              -> y (R, P), h (N, P), c (N, H), gates (R, 4, H), last_h (R, P), last_c (R, H), tanh_c (R, H)
@@ -132,14 +134,14 @@ def lstm_backward_array(
     g_y: Array, g_h: Array, g_c: Array, gates: Array, last_c: Array, tanh_c: Array, weight_hh: Array,
     weight_hr: Array | None, steps: Steps,
 ) -> tuple[Array, Array, Array, Array | None]:  # fmt: skip
-    """The gradients of the gates as they came in, of h0 and c0, and with a projection that of the state at each row.
+    """Return the gradients of the input gates, h0, c0, and with a projection that of the state at each row.
 
     Shapes:  g_y (R, P), g_h (N, P), g_c (N, H); the others as from `lstm_array` -> (R, 4 H), (N, P), (N, H), (R, P)
     """
     xp = array_module(gates)
     R, _, H = gates.shape
     i, f, g, o = gates[:, 0], gates[:, 1], gates[:, 2], gates[:, 3]
-    by_c = xp.empty_like(gates[:, :3])  # the gates' gradients are these, times that of c
+    by_c = xp.empty_like(gates[:, :3])  # multiplied by the gradient of c they are the gates' gradients
     by_c[:, 0] = i * (1 - i) * g
     by_c[:, 1] = f * (1 - f) * last_c
     by_c[:, 2] = i * (1 - g * g)
@@ -160,7 +162,7 @@ def lstm_backward_array(
     return d_gates.reshape(R, 4 * H), d_h, d_c, None if weight_hr is None else d_state
 
 
-@op("")
+@op("", reads_per_operand=False)
 def gru_steps(
     gates: Array,
     h0: Array,
@@ -169,7 +171,9 @@ def gru_steps(
     batch_sizes: Sizes = (),
     reverse: bool = False,
 ) -> Result:
-    """With s = weight_hh h + bias_hh:  r, z = σ(gates + s),  n = tanh(gates + r s),  h' = n + z (h - n).
+    """Run the steps of a GRU.
+
+    With s = weight_hh h + bias_hh:  r, z = σ(gates + s),  n = tanh(gates + r s),  h' = n + z (h - n)
 
     Returns: h of all rows, and the last h of each sequence.
     Shapes:  gates (R, 3 H) in the order r, z, n; h0 (N, H), weight_hh (3 H, H), bias_hh (3 H) -> (R, H), (N, H)
@@ -205,7 +209,7 @@ def gru_steps(
 
     def backward(g_y: Array, g_h: Array) -> tuple[object, ...]:
         r, z, new = gates[:, 0], gates[:, 1], gates[:, 2]
-        by_h = xp.empty((R, 4, H), gates.dtype)  # the gradients of r, z, s_n and n are these, times that of h
+        by_h = xp.empty((R, 4, H), gates.dtype)  # times the gradient of h: the gradients of r, z, s_n, n
         by_h[:, 3] = (1 - z) * (1 - new * new)
         by_h[:, 2] = by_h[:, 3] * r
         by_h[:, 1] = (last_h - new) * z * (1 - z)
@@ -237,7 +241,7 @@ def rnn_steps(
     batch_sizes: Sizes = (),
     reverse: bool = False,
 ) -> Result:
-    """h' = tanh(gates + weight_hh h), or relu of it.
+    """Run the steps of an Elman RNN: h' = tanh(gates + weight_hh h), or relu of it.
 
     Returns: h of all rows, and the last h of each sequence.
     Shapes:  gates (R, H), h0 (N, H), weight_hh (H, H) -> (R, H), (N, H)

@@ -1,7 +1,7 @@
-"""Weighted sums of a few elements along an axis: interpolation, and pooling whose windows differ in length.
+"""Weighted sums of a few elements along an axis: interpolation, and pooling with windows of different lengths.
 
-What is summed depends on sizes alone, so it is worked out once, on the host. The gradient is a sum of the same kind:
-of those outputs in which an element took part.
+The indices and weights depend on sizes alone, so they are computed once, on the host. The gradient is a sum of the same
+kind, over the outputs that an element contributed to.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Taps:
     size: int
 
     def transposed(self) -> Taps:
-        """The gradient of x from that of y."""
+        """Return the taps that map the gradient of y to that of x."""
         outputs = np.broadcast_to(np.arange(self.index.shape[1], dtype=np.int64), self.index.shape)
         used = self.weight != 0
         source, output, weight = self.index[used], outputs[used], self.weight[used]
@@ -41,7 +41,7 @@ class Taps:
         return Taps(index, weights, self.index.shape[1])
 
     def apply(self, x: Array, axis: int) -> Array:
-        """Shapes: `axis`, which is negative, has the length of the outputs instead"""
+        """Apply the taps along a negative axis, whose length becomes the number of outputs."""
         xp = array_module(x)
         tail = [1] * (-1 - axis)
         y = None
@@ -59,7 +59,7 @@ class Taps:
 
 
 def mean_taps(size: int, out: int) -> Taps:
-    """Means over windows that divide `size` as evenly as they can; see `even_windows`."""
+    """Return the taps of means over windows that divide `size` as evenly as possible; see `even_windows`."""
     start, stop = even_windows(size, out)
     length = stop - start
     place = np.arange(int(length.max()), dtype=np.int64)[:, None]
@@ -67,6 +67,6 @@ def mean_taps(size: int, out: int) -> Taps:
 
 
 def even_windows(size: int, out: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Start and end of each of `out` windows over `size` elements: ⌊i · size / out⌋ to ⌈(i + 1) · size / out⌉."""
+    """Return the start and end of `out` windows over `size` elements: ⌊i · size / out⌋ to ⌈(i + 1) · size / out⌉."""
     i = np.arange(out, dtype=np.int64)
     return i * size // out, -(-(i + 1) * size // out)

@@ -7,7 +7,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, widen
 from tallow.errors import ShapeError
-from tallow.kernels import reference, run
+from tallow.kernels import kernel, run
 from tallow.ops.table import Array, Index, Result, op
 
 FLOAT32 = np.dtype(np.float32)
@@ -15,9 +15,9 @@ FLOAT32 = np.dtype(np.float32)
 
 @op("", halves=True)
 def rotary(input: Array, cos: Index, sin: Index, interleaved: bool = False) -> Result:
-    """Turn each pair (p, q) of a head by the angle of its position: p cos - q sin, p sin + q cos.
+    """Rotate each pair (p, q) of a head by the angle of its position: p cos - q sin, p sin + q cos.
 
-    Args:    interleaved: pairs are (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face's models
+    Args:    interleaved: pairs are (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face models
     Shapes:  input (..., T, K) -> the same;  cos, sin (T, K/2), without gradient
     Dtypes:  cos and sin are converted to the dtype that input is computed in
     Source:  Su et al. 2021, arXiv:2104.09864
@@ -26,16 +26,17 @@ def rotary(input: Array, cos: Index, sin: Index, interleaved: bool = False) -> R
     if input.ndim < 2 or input.shape[-1] % 2 or cos.shape != positions_and_pairs or sin.shape != positions_and_pairs:
         raise ShapeError(
             f"rotary: input {tuple(input.shape)} with cos {tuple(cos.shape)} and sin {tuple(sin.shape)}; "
-            "expected (..., T, K) with even K, and twice (T, K/2)",
-            mend="take the rows of the tables for the positions at hand: cos[start : start + T]",
+            "expected (..., T, K) with even K, and both tables (T, K/2)",
+            hint="pass the rows of the tables for these positions: cos[start : start + T]",
         )
     computed = FLOAT32 if input.dtype in HALVES else input.dtype
     cos, sin = (widen(table).astype(computed, copy=False) for table in (cos, sin))
     return run("rotary", input, cos, sin, interleaved), lambda g: (run("rotary", g, cos, -sin, interleaved),)
 
 
-@reference("rotary")
+@kernel("rotary", "array", round_like=0)
 def rotary_array(x: Array, cos: Array, sin: Array, interleaved: bool) -> Array:
+    """Rotate pairs of each head by the angle of their position."""
     half = x.shape[-1] // 2
     first, second = (slice(0, None, 2), slice(1, None, 2)) if interleaved else (slice(half), slice(half, None))
     p, q = x[..., first], x[..., second]

@@ -1,4 +1,4 @@
-"""Rounding, signs, and what kind of number it is: most are step functions, flat wherever they have a slope."""
+"""Rounding, signs and tests for NaN and infinity; most are step functions with zero gradient."""
 
 from __future__ import annotations
 
@@ -9,91 +9,91 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import DtypeError
-from tallow.ops.expect import kind, refuse_bool
+from tallow.ops.checks import kind, refuse_bool
 from tallow.ops.table import Result, op
 
 
 def flat(g: Array) -> tuple[Any, ...]:
-    """The backward of a step function of one operand."""
+    """Return the zero gradient of a step function of one operand."""
     return (array_module(g).zeros_like(g),)
 
 
 @op("tl tl_ Tensor Tensor_")
 def ceil(input: Array) -> Result:
-    """The least integer that is not below."""
+    """Return the smallest integer not less than each element."""
     refuse_bool("ceil", input)
     return array_module(input).ceil(input), flat
 
 
 @op("tl tl_ Tensor Tensor_")
 def floor(input: Array) -> Result:
-    """The greatest integer that is not above."""
+    """Return the largest integer not greater than each element."""
     refuse_bool("floor", input)
     return array_module(input).floor(input), flat
 
 
 @op("tl tl_ Tensor Tensor_", aliases=("fix",))
 def trunc(input: Array) -> Result:
-    """The integer part."""
+    """Return the integer part of each element."""
     refuse_bool("trunc", input)
     return array_module(input).trunc(input), flat
 
 
 @op("tl tl_ Tensor Tensor_ special")
 def round(input: Array, *, decimals: int = 0) -> Result:
-    """To the nearest number with that many decimals; what lies half way goes to the even one.
+    """Round to the given number of decimals; ties go to the even digit.
 
     Raises: DtypeError for integers with decimals other than 0.
     """
     refuse_bool("round", input)
     if kind(input) != "f":
         if decimals != 0:
-            raise DtypeError("round: decimals are not implemented for integers", mend="convert to float first")
+            raise DtypeError("round: decimals are not implemented for integers", hint="convert to float first")
         return input.copy(), flat
     return array_module(input).round(input, decimals), flat
 
 
 @op("tl tl_ Tensor Tensor_")
 def frac(input: Array) -> Result:
-    """What truncation leaves: input - trunc(input)."""
+    """Return input - trunc(input)."""
     if kind(input) != "f":
         raise DtypeError("frac: not implemented for integers")
     return input - array_module(input).trunc(input), lambda g: (g,)
 
 
 def _sign(x: Array) -> Array:
-    """NaN has the sign 0, as in PyTorch; in NumPy it has none."""
+    """Return the sign; that of NaN is 0, as in PyTorch (in NumPy it is NaN)."""
     return x.copy() if kind(x) == "b" else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 @op("tl tl_ Tensor Tensor_", aliases=("absolute",))
 def abs(input: Array) -> Result:
-    """|input|"""
+    """Return |input|."""
     refuse_bool("abs", input)
     return array_module(input).abs(input), lambda g: (g * _sign(input),)
 
 
 @op("tl Tensor Tensor_")
 def sign(input: Array) -> Result:
-    """-1, 0 or 1."""
+    """Return the sign of each element: -1, 0 or 1."""
     return _sign(input), flat
 
 
 @op("tl Tensor Tensor_")
 def sgn(input: Array) -> Result:
-    """-1, 0 or 1: the same as `sign`, as there are no complex numbers here."""
+    """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
     return _sign(input), flat
 
 
 @op("tl Tensor")
 def signbit(input: Array) -> Result:
-    """Whether the sign bit is set: for negative numbers, -0.0 included."""
+    """Return whether the sign bit is set: for negative numbers and -0.0."""
     return array_module(input).signbit(input) if kind(input) == "f" else input < 0, None
 
 
 @op("tl Tensor Tensor_", dtypes="float")
 def copysign(input: Array | Scalar, other: Array | Scalar) -> Result:
-    """The size of the input with the sign of `other`."""
+    """Return the magnitude of `input` with the sign of `other`, broadcast."""
     xp = array_module(input, other)
     value = xp.copysign(input, other)
 
@@ -105,44 +105,44 @@ def copysign(input: Array | Scalar, other: Array | Scalar) -> Result:
 
 @op("tl Tensor Tensor_")
 def heaviside(input: Array, values: Array) -> Result:
-    """0 below zero, 1 above, and `values` at zero, broadcast."""
+    """Return 0 below zero, 1 above, and `values` at zero, broadcast."""
     step = (input > 0).astype(input.dtype)
     return array_module(input).where(input == 0, values, step), None
 
 
 @op("tl Tensor")
 def isfinite(input: Array) -> Result:
-    """Whether it is neither infinite nor NaN."""
+    """Return whether each element is neither infinite nor NaN."""
     return array_module(input).isfinite(input), None
 
 
 @op("tl Tensor")
 def isinf(input: Array) -> Result:
-    """Whether it is infinite, of either sign."""
+    """Return whether each element is infinite, of either sign."""
     return array_module(input).isinf(input), None
 
 
 @op("tl Tensor")
 def isnan(input: Array) -> Result:
-    """Whether it is NaN."""
+    """Return whether each element is NaN."""
     return input != input, None
 
 
 @op("tl Tensor")
 def isposinf(input: Array) -> Result:
-    """Whether it is +∞."""
+    """Return whether each element is +∞."""
     return input == np.inf, None
 
 
 @op("tl Tensor")
 def isneginf(input: Array) -> Result:
-    """Whether it is -∞."""
+    """Return whether each element is -∞."""
     return input == -np.inf, None
 
 
 @op("")
 def nan_to_num(input: Array, nan: Scalar, posinf: Scalar, neginf: Scalar) -> Result:
-    """The input with other numbers for NaN, +∞ and -∞."""
+    """Replace NaN, +∞ and -∞ by the given numbers."""
     if kind(input) != "f":
         return input.copy(), flat
     xp = array_module(input)

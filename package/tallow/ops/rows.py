@@ -1,4 +1,4 @@
-"""An array as a matrix of rows."""
+"""Arrays reshaped to matrices of rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from tallow.dtypes import Array
 
 
 def as_rows(x: Array, dims: int = 1) -> Array:
-    """The last `dims` dimensions become one, and all before them another. Unlike reshape(-1, n), it takes n = 0."""
+    """Merge the last `dims` dims into one, and those before them into another. Unlike reshape(-1, n), accepts n = 0."""
     split = x.ndim - dims
     return x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))

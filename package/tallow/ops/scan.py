@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along a dimension."""
+"""Cumulative sums, products and extremes along a dim."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.ops.accumulate import add_at
-from tallow.ops.along import axis_of, part, places, position, reversal
-from tallow.ops.reduction import widened
+from tallow.ops.axis_index import axis_of, part, places, position, reversal
+from tallow.ops.reduction import sum_dtype
 from tallow.ops.table import Array, Result, op
 
 
 def reversed_sum(g: Array, axis: int) -> Array:
-    """Σ over each element and those after it: the gradient of a running sum."""
+    """Return Σ over each element and those after it: the gradient of a cumulative sum."""
     reverse = reversal(axis)
     return g[reverse].cumsum(axis=axis)[reverse]
 
 
 def running(name: str, x: Array, axis: int) -> Array:
-    """y_i = f(y_{i-1}, x_i) along `axis`, for an associative ufunc of two arguments.
+    """Return y_i = f(y_{i-1}, x_i) along `axis`, for an associative ufunc of two arguments.
 
-    NumPy's `accumulate`; CuPy has none for these, and combines neighbours at distances 1, 2, 4, ... instead.
+    Uses NumPy's `accumulate`. CuPy lacks it for these ufuncs, and combines neighbors at distances 1, 2, 4, ... instead.
     """
     xp = array_module(x)
     f = getattr(xp, name)
@@ -39,27 +39,27 @@ def running(name: str, x: Array, axis: int) -> Array:
 
 @op("tl Tensor Tensor_")
 def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
-    """y_i = Σ_{j ≤ i} x_j along `dim`.
+    """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`.
 
     Dtypes:  integers and bool are summed in int64; `dtype` converts the input first
     """
     x, axis = axis_of(input, dim, "cumsum")
-    given, shape = input.shape, x.shape
-    y = x.cumsum(axis=axis, dtype=widened(input, dtype)).reshape(given)
-    return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(given),)
+    input_shape, shape = input.shape, x.shape
+    y = x.cumsum(axis=axis, dtype=sum_dtype(input, dtype)).reshape(input_shape)
+    return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(input_shape),)
 
 
 @op("tl Tensor Tensor_")
 def cumprod(input: Array, dim: int, *, dtype: object = None) -> Result:
-    """y_i = Π_{j ≤ i} x_j along `dim`.
+    """Return the cumulative product y_i = Π_{j ≤ i} x_j along `dim`.
 
     dx_j = Σ_{i ≥ j} g_i y_i / x_j up to the first zero; at that zero the same without its factor; nothing after it.
 
     Dtypes:  as `cumsum`
     """
     x, axis = axis_of(input, dim, "cumprod")
-    given = input.shape
-    y = x.cumprod(axis=axis, dtype=widened(input, dtype))
+    input_shape = input.shape
+    y = x.cumprod(axis=axis, dtype=sum_dtype(input, dtype))
 
     def backward(g: Array) -> tuple[Array]:
         xp = array_module(g)
@@ -70,15 +70,15 @@ def cumprod(input: Array, dim: int, *, dtype: object = None) -> Result:
         one = x.dtype.type(1)
         before = reversed_sum(g * y, axis) / xp.where(zero, one, x)
         at_first = reversed_sum(g * xp.where(first, one, x).cumprod(axis=axis), axis) if first.any() else before
-        return (xp.where(zeros_so_far == 0, before, xp.where(first, at_first, x.dtype.type(0))).reshape(given),)
+        return (xp.where(zeros_so_far == 0, before, xp.where(first, at_first, x.dtype.type(0))).reshape(input_shape),)
 
-    return y.reshape(given), backward
+    return y.reshape(input_shape), backward
 
 
 def _running_extreme(input: Array, dim: int, name: str, ufunc: str) -> Result:
     x, axis = axis_of(input, dim, name)
     xp = array_module(x)
-    given, shape = input.shape, x.shape
+    input_shape, shape = input.shape, x.shape
     values = running(ufunc, x, axis)
     record = x == values
     if x.dtype.kind == "f":
@@ -88,31 +88,31 @@ def _running_extreme(input: Array, dim: int, name: str, ufunc: str) -> Result:
     def backward(g: Array, _: Any) -> tuple[Array]:
         dx = array_module(g).zeros(shape, g.dtype)
         add_at(dx, places(indices, axis), g.reshape(shape))
-        return (dx.reshape(given),)
+        return (dx.reshape(input_shape),)
 
-    return (values.reshape(given), indices.reshape(given)), backward
+    return (values.reshape(input_shape), indices.reshape(input_shape)), backward
 
 
 @op(result=return_types.cummax)
 def cummax(input: Array, dim: int) -> Result:
-    """The greatest of the elements so far along `dim`, and where the last such stands."""
+    """Return the cumulative maximum along `dim`, and its last index."""
     return _running_extreme(input, dim, "cummax", "maximum")
 
 
 @op(result=return_types.cummin)
 def cummin(input: Array, dim: int) -> Result:
-    """The least of the elements so far along `dim`, and where the last such stands."""
+    """Return the cumulative minimum along `dim`, and its last index."""
     return _running_extreme(input, dim, "cummin", "minimum")
 
 
 @op(dtypes="float")
 def logcumsumexp(input: Array, dim: int) -> Result:
-    """y_i = log Σ_{j ≤ i} exp x_j along `dim`.
+    """Return y_i = log Σ_{j ≤ i} exp x_j along `dim`.
 
-    dx_j = Σ_{i ≥ j} g_i exp(x_j - y_i), in logarithms, the positive and the negative g apart.
+    dx_j = Σ_{i ≥ j} g_i exp(x_j - y_i), in logarithms, with positive and negative g separately.
     """
     x, axis = axis_of(input, dim, "logcumsumexp")
-    given = input.shape
+    input_shape = input.shape
     y = running("logaddexp", x, axis)
 
     def backward(g: Array) -> tuple[Array]:
@@ -124,6 +124,6 @@ def logcumsumexp(input: Array, dim: int) -> Result:
             return xp.exp(running("logaddexp", (xp.log(positive) - y)[reverse], axis)[reverse] + x)
 
         zero = g.dtype.type(0)
-        return ((of_sign(xp.maximum(g, zero)) - of_sign(xp.maximum(-g, zero))).reshape(given),)
+        return ((of_sign(xp.maximum(g, zero)) - of_sign(xp.maximum(-g, zero))).reshape(input_shape),)
 
-    return y.reshape(given), backward
+    return y.reshape(input_shape), backward

@@ -1,4 +1,4 @@
-"""Writing to the places that an index names: `scatter` element by element, `index_add` and its kind slice by slice."""
+"""Writing to the positions given by an index: `scatter` elementwise, `index_add` and similar slice by slice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import DimensionError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at, combine_at
-from tallow.ops.along import on_axis
+from tallow.ops.axis_index import on_axis
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, factor, placed, put_number
 from tallow.ops.gather import check_index, check_long, flat_places
@@ -23,22 +23,22 @@ from tallow.ops.table import Index, Result, op
 
 
 def _source_at(src: Array, index: Array, name: str) -> tuple[Array, Callable[[Array], Array]]:
-    """The part of `src` that stands beside `index`, and what puts a gradient of that part back in its place."""
-    shape, wanted = src.shape or (1,), index.shape or (1,)
-    if len(shape) != len(wanted) and index.size:
-        raise ShapeError(f"{name}: src must have as many dims as the index, got {len(shape)} and {len(wanted)}")
-    if index.size and any(m > n for m, n in zip(wanted, shape, strict=True)):
-        raise ShapeError(f"{name}: index {list(wanted)} must be no larger than src {list(shape)}")
-    part = tuple(slice(0, n) for n in wanted)
+    """Return the part of `src` that pairs with `index`, and a function that puts a gradient of that part back."""
+    shape, index_shape = src.shape or (1,), index.shape or (1,)
+    if len(shape) != len(index_shape) and index.size:
+        raise ShapeError(f"{name}: src must have as many dims as the index, got {len(shape)} and {len(index_shape)}")
+    if index.size and any(m > n for m, n in zip(index_shape, shape, strict=True)):
+        raise ShapeError(f"{name}: index {list(index_shape)} must be no larger than src {list(shape)}")
+    part = tuple(slice(0, n) for n in index_shape)
 
     def put_back(g: Array) -> Array:
-        whole = array_module(g).zeros(shape, g.dtype)
-        if index.size:  # an empty one may have more dims
-            whole[part] = g
-        return whole.reshape(src_shape)
+        dx = array_module(g).zeros(shape, g.dtype)
+        if index.size:  # an empty index may have more dims
+            dx[part] = g
+        return dx.reshape(src_shape)
 
     src_shape = src.shape
-    return src.reshape(shape)[part] if index.size else src.reshape(-1)[:0].reshape(wanted), put_back
+    return src.reshape(shape)[part] if index.size else src.reshape(-1)[:0].reshape(index_shape), put_back
 
 
 def _flat_copy(input: Array) -> Array:
@@ -55,10 +55,10 @@ def scatter(
     value: Scalar | None = None,
     reduce: str | None = None,
 ) -> Result:
-    """A copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims.
+    """Return a copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims.
 
     Args:
-        src: as large as the index at least; or a number, which may also be given as `value`.
+        src: at least as large as the index; or a number, which may also be given as `value`.
         reduce: "add" or "multiply" instead of replacing.
     """
     name = "scatter"
@@ -67,36 +67,36 @@ def scatter(
         return _scatter_with(input, dim, index, value if src is None else src, reduce)
     shape, flat = input.shape, _flat_copy(input)
 
-    def cleared(g: Array) -> Array:
-        kept = _flat_copy(g)
-        put_number(kept, places, 0)
-        return kept.reshape(shape)
+    def clear(g: Array) -> Array:
+        d_input = _flat_copy(g)
+        put_number(d_input, places, 0)
+        return d_input.reshape(shape)
 
     if not hasattr(src, "dtype"):
         put_number(flat, places, constant(value if src is None else src, dtypes.dtype_of(input), name)[()])
-        return flat.reshape(shape), lambda g: (lambda: cleared(g), None)
+        return flat.reshape(shape), lambda g: (lambda: clear(g), None)
     part, put_back = _source_at(src, index, name)
     flat[places] = part
-    return flat.reshape(shape), lambda g: (lambda: cleared(g), lambda: put_back(g.reshape(-1)[places]))
+    return flat.reshape(shape), lambda g: (lambda: clear(g), lambda: put_back(g.reshape(-1)[places]))
 
 
 def _scatter_with(input: Array, dim: int, index: Array, src: Any, reduce: str) -> Result:
-    """`scatter` with its older words for two of `scatter_reduce`'s reductions."""
+    """Apply `scatter` with the older names of two reductions of `scatter_reduce`."""
     words = {"add": "sum", "multiply": "prod"}
     if reduce not in words:
         raise ShapeError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
-    own, x = dtypes.dtype_of(input), dtypes.widen(input)
+    input_dtype, x = dtypes.dtype_of(input), dtypes.widen(input)
     if hasattr(src, "dtype"):
         src = dtypes.widen(src)
     else:
         src = array_module(x).full(index.shape, constant(src, dtypes.dtype_of(x), "scatter")[()], x.dtype)
     result, backward = scatter_reduce.function(x, dim, index, src, words[reduce])
-    return dtypes.cast(result, own), backward
+    return dtypes.cast(result, input_dtype), backward
 
 
 @op("tl Tensor Tensor_")
 def scatter_add(input: Array, dim: int, index: Index, src: Array) -> Result:
-    """A copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0, repeated places adding up."""
+    """Return a copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0; repeated positions accumulate."""
     places, shape, flat = flat_places(input, dim, index, "scatter_add"), input.shape, _flat_copy(input)
     part, put_back = _source_at(src, index, "scatter_add")
     add_at(flat, (places,), part)
@@ -107,7 +107,7 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
 def _neutral(reduce: str, dtype: np.dtype[Any]) -> Any:
-    """What changes nothing when it is reduced with something else."""
+    """Return the neutral element of a reduction."""
     if reduce in ("sum", "mean"):
         return 0
     if reduce == "prod":
@@ -123,23 +123,23 @@ def _neutral(reduce: str, dtype: np.dtype[Any]) -> Any:
 def scatter_reduce(
     input: Array, dim: int, index: Index, src: Array, reduce: str, *, include_self: bool = True
 ) -> Result:
-    """A copy where the elements of `src` with the same place, and the one there, are reduced to one.
+    """Return a copy in which the elements of `src` with the same position, and the input's element, are reduced to one.
 
     Args:
         reduce: "sum", "prod", "mean", "amax" or "amin". Integer means are rounded down.
-        include_self: whether the element that was there takes part; places that the index does not name keep theirs.
+        include_self: whether the input's element takes part; elements at other positions are unchanged.
 
-    The gradient of amax and amin is shared evenly among equal ones.
+    The gradient of amax and amin is shared evenly among equal elements.
     """
     name = "scatter_reduce"
     if reduce not in REDUCTIONS:
         raise ShapeError(f"{name}: reduce must be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
     places, shape = flat_places(input, dim, index, name), input.shape
     part, put_back = _source_at(src, index, name)
-    own = _flat_copy(input)
+    values = _flat_copy(input)
     if not include_self:
-        put_number(own, places, _neutral(reduce, own.dtype))
-    state = _Scattered(reduce, own, places, part, include_self)
+        put_number(values, places, _neutral(reduce, values.dtype))
+    state = _Scattered(reduce, values, places, part, include_self)
 
     def backward(g: Array) -> tuple[Any, Any]:
         flat = g.reshape(-1)
@@ -149,7 +149,7 @@ def scatter_reduce(
 
 
 class _Scattered:
-    """One reduction: the result, and the gradients of the elements that were there and of those that came."""
+    """One reduction: the result, and the gradients of the input and of `src`."""
 
     def __init__(self, reduce: str, own: Array, places: Array, part: Array, include_self: bool) -> None:
         self.reduce, self.own, self.places, self.part, self.include_self = reduce, own, places, part, include_self
@@ -166,7 +166,7 @@ class _Scattered:
             combine_at(reduce, self.result, places, part)
 
     def _per_place(self, of_part: Array) -> Array:
-        """One for the element that was there, and a number for each that came, summed up."""
+        """Sum a value for the input's element and values for the elements of `src`, per position."""
         sums = array_module(self.own).ones(self.own.shape, of_part.dtype)
         add_at(sums, (self.places,), of_part)
         return sums
@@ -196,12 +196,12 @@ class _Scattered:
         return at_place * ((self.part == self.result[self.places]) / self._ties()[self.places]).astype(g.dtype)
 
     def _ties(self) -> Array:
-        """How many share each extreme."""
+        """Return the number of elements equal to each extreme."""
         ties = self._per_place((self.part == self.result[self.places]).astype(np.int64))
         return ties - (self.own != self.result)
 
     def _product_of_others(self) -> Array:
-        """For each element that came, the product of all the others of its place; zeros are counted, not divided by."""
+        """Return for each element of `src` the product of the others at its position; zeros count separately."""
         xp = array_module(self.own)
         zeros = self._per_place((self.part == 0).astype(np.int64)) - 1
         product = self.own.copy()
@@ -225,14 +225,14 @@ def _check_slices(input: Array, dim: int, places: Array, source: Array, name: st
 
 @op("tl Tensor Tensor_")
 def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Scalar = 1) -> Result:
-    """A copy with alpha · source[i] added to the slice along `dim` that index[i] names, repeated ones adding up.
+    """Return a copy with alpha · source[i] added to slice index[i] along `dim`; repeated slices accumulate.
 
     Shapes:  input (..., N, ...), index (M,), source (..., M, ...)
     """
     dim = normalize_dim(dim, input.ndim, "index_add")
     places = check_index(index, input.shape[dim] if input.ndim else 1, dim, "index_add")
     shape, source_shape = input.shape, source.shape
-    flat_shape = shape or (1,)  # a zero-dim input counts as a vector of one element, and takes a zero-dim source
+    flat_shape = shape or (1,)  # a zero-dim input counts as a vector of one element, and takes a zero-dim src
     if source_shape and not shape:
         raise ShapeError(f"index_add: source must have no dims as the input has none, got {list(source_shape)}")
     added = source if source_shape or shape else source.reshape(1)
@@ -250,7 +250,7 @@ def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Sca
 
 @op("tl Tensor Tensor_", dtypes="keep")
 def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
-    """A copy where the slice along `dim` that index[i] names is source[i].
+    """Return a copy in which slice index[i] along `dim` is source[i].
 
     Shapes:  input (..., N, ...), index (M,), source (..., M, ...)
     """
@@ -270,23 +270,23 @@ def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
     result[on_axis(dim, places)] = slices
 
     def backward(g: Array) -> tuple[Any, Any]:
-        whole = g.reshape(shape or (1,))
-        return lambda: _zero_along(whole, dim, places).reshape(shape), lambda: whole[on_axis(dim, places)].reshape(
-            source_shape
-        )
+        g_vector = g.reshape(shape or (1,))
+        return lambda: _zero_along(g_vector, dim, places).reshape(shape), lambda: g_vector[
+            on_axis(dim, places)
+        ].reshape(source_shape)
 
     return result.reshape(shape), backward
 
 
 def _zero_along(g: Array, dim: int, places: Array) -> Array:
-    kept = g.copy()
-    put_number(kept, on_axis(dim, places), 0)
-    return kept
+    d_input = g.copy()
+    put_number(d_input, on_axis(dim, places), 0)
+    return d_input
 
 
 @op("tl Tensor Tensor_", dtypes="keep")
 def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> Result:
-    """A copy where the slices along `dim` that `index` names hold one value; negative places count from the end."""
+    """Return a copy in which the slices `index` along `dim` have one value; negative indices count from the end."""
     dim = normalize_dim(dim, input.ndim, "index_fill")
     check_long(index, "index_fill", DimensionError)
     x = input.reshape(input.shape or (1,))
@@ -301,18 +301,18 @@ def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> R
     result[on_axis(dim, places)] = number
 
     def backward(g: Array) -> tuple[Any, Any]:
-        whole = g.reshape(shape or (1,))
+        g_vector = g.reshape(shape or (1,))
         return (
-            lambda: _zero_along(whole, dim, places).reshape(shape),
-            lambda: whole[on_axis(dim, array_module(g).unique(places))].sum(),
+            lambda: _zero_along(g_vector, dim, places).reshape(shape),
+            lambda: g_vector[on_axis(dim, array_module(g).unique(places))].sum(),
         )
 
     return result.reshape(shape), backward
 
 
-@op("tl Tensor Tensor_", dtypes="keep")
+@op("tl Tensor Tensor_", dtypes="keep", reads_per_operand=False)
 def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> Result:
-    """A copy where the element number index[i] of the flattened input is source[i]; or has it added.
+    """Return a copy in which element index[i] of the flattened input is replaced by source[i], or has it added.
 
     Shapes:  input any, index and source with as many elements
     """
@@ -321,11 +321,11 @@ def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> 
         raise DimensionError(f"put: expected as many source elements as indices, got {source.size} and {index.size}")
     check_places(index, input.size, 0, "put")
     places, shape, source_shape = index.reshape(-1), input.shape, source.shape
-    own = dtypes.dtype_of(input)
+    dtype = dtypes.dtype_of(input)
     if accumulate:
         flat = dtypes.widen(_flat_copy(input))
         add_at(flat, (places,), dtypes.widen(source.reshape(-1)))
-        flat = dtypes.cast(flat, own)
+        flat = dtypes.cast(flat, dtype)
     else:
         flat = _flat_copy(input)
         flat[places] = source.reshape(-1)

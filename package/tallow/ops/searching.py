@@ -1,4 +1,4 @@
-"""Finding values: the place of each in a sorted sequence, and whether it is in a set."""
+"""Searching: positions in a sorted sequence, and membership in a set."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
-from tallow.ops.along import places, take
+from tallow.ops.axis_index import places, take
 from tallow.ops.sorting import sortable
 from tallow.ops.table import Array, Index, Result, Scalar, op
 
 
 def _side(right: bool, side: str | None) -> str:
     if side not in (None, "left", "right"):
-        raise ArgumentError(f"searchsorted: side={side!r}", mend="use 'left' or 'right'")
+        raise ArgumentError(f"searchsorted: side={side!r}", hint="use 'left' or 'right'")
     if right and side == "left":
-        raise ArgumentError("searchsorted: right=True contradicts side='left'", mend="give one of the two")
+        raise ArgumentError("searchsorted: right=True contradicts side='left'", hint="give one of the two")
     return side or ("right" if right else "left")
 
 
 def _search_rows(rows: Array, values: Array, side: str) -> Array:
-    """Row by row, without a loop: sort both together, and count the elements of the sequence before each value.
+    """Search row by row without a loop: sort both together, and count the elements of the sequence before each value.
 
     Shapes:  rows (..., N), values (..., M) -> (..., M)
     """
@@ -65,38 +65,42 @@ def searchsorted(
     side: str | None = None,
     sorter: Index = None,
 ) -> Result:
-    """Where along the last dim each value would be inserted: before equal elements, or after them with `right`.
+    """Return the insertion index of each value along the last dim: before equal elements, or after them with `right`.
 
     Shapes:  sorted_sequence (N), input any -> the same; or (..., N), (..., M) -> (..., M)
     Dtypes:  int64, or int32 with `out_int32`
     Raises:  ShapeError, ArgumentError
     """
     values = array_module(sorted_sequence).asarray(input)
-    found = _search(sorted_sequence, values, _side(right, side), sorter)
-    return found.astype(np.int32 if out_int32 else np.int64, copy=False), None
+    indices = _search(sorted_sequence, values, _side(right, side), sorter)
+    return indices.astype(np.int32 if out_int32 else np.int64, copy=False), None
 
 
 @op("tl", dtypes="promote")
 def bucketize(input: Array | Scalar, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Result:
-    """The number of the bucket that each value falls into: i for boundaries[i-1] < v ≤ boundaries[i], or with `right`
-    for boundaries[i-1] ≤ v < boundaries[i].
+    """Return the bucket index of each value v: i for boundaries[i-1] < v ≤ boundaries[i].
+
+    With `right`, i for boundaries[i-1] ≤ v < boundaries[i].
 
     Shapes:  input any, boundaries (N) -> as input
     Dtypes:  int64, or int32 with `out_int32`
-    Raises:  ShapeError for boundaries that are no vector
+    Raises:  ShapeError for boundaries that are not a vector
     """
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize: boundaries must be a vector, got shape {boundaries.shape}")
-    found = _search(boundaries, array_module(boundaries).asarray(input), "right" if right else "left")
-    return found.astype(np.int32 if out_int32 else np.int64, copy=False), None
+    indices = _search(boundaries, array_module(boundaries).asarray(input), "right" if right else "left")
+    return indices.astype(np.int32 if out_int32 else np.int64, copy=False), None
 
 
 @op("tl", dtypes="promote")
 def isin(
     elements: Array | Scalar, test_elements: Array | Scalar, *, assume_unique: bool = False, invert: bool = False
 ) -> Result:
-    """Whether each element is one of the test elements, or with `invert` is not. Dtypes: bool"""
+    """Return whether each element is one of the test elements, or with `invert` is not.
+
+    Dtypes:  bool
+    """
     xp = array_module(elements, test_elements)
     if hasattr(test_elements, "dtype"):
-        test_elements = sortable(test_elements)  # which CuPy searches
+        test_elements = sortable(test_elements)  # CuPy searches a sorted vector
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert), None

@@ -1,4 +1,4 @@
-"""Choosing elements by a condition, and keeping them within bounds."""
+"""Selecting elements by a condition, and clamping them to bounds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tallow.ops.table import Index, Result, op
 def _check_mask(name: str, mask: Any) -> None:
     if getattr(mask, "dtype", None) != np.bool_:
         got = dtypes.dtype_of(mask).name if hasattr(mask, "dtype") else type(mask).__name__
-        raise DtypeError(f"{name}: expected a bool mask, got {got}", mend="compare, or convert with .bool()")
+        raise DtypeError(f"{name}: expected a bool mask, got {got}", hint="compare, or convert with .bool()")
 
 
 @op("", dtypes="promote")
 def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Result:
-    """`input` where the condition holds, else `other`, broadcast."""
+    """Return `input` where the condition is true and `other` elsewhere, broadcast."""
     _check_mask("where", condition)
     xp = array_module(condition)
     if not hasattr(input, "dtype") and not hasattr(other, "dtype"):
@@ -32,26 +32,26 @@ def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Res
 
 @op("tl Tensor Tensor_")
 def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
-    """`value` where the mask holds, else `input`; the value is a number or a tensor without dims."""
+    """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor."""
     _check_mask("masked_fill", mask)
     if getattr(value, "ndim", 0):
-        raise ShapeError(f"masked_fill: the value must have no dims, got shape {np.shape(value)}", mend="use where")
+        raise ShapeError(f"masked_fill: the value must have no dims, got shape {np.shape(value)}", hint="use where")
     xp = array_module(input)
     if not hasattr(value, "dtype"):
         value = placed(constant(value, dtypes.dtype_of(input), "masked_fill"), xp)
-    filled = xp.where(mask, xp.asarray(value, input.dtype), input)
-    return filled, lambda g: (lambda: g * ~mask, lambda: (g * mask).sum())
+    result = xp.where(mask, xp.asarray(value, input.dtype), input)
+    return result, lambda g: (lambda: g * ~mask, lambda: (g * mask).sum())
 
 
 def _bound(bound: Any, input: Any, name: str) -> Any:
-    """A number that integers are compared with, in their dtype."""
+    """Return a bound as a number in the dtype of the integers it is compared with."""
     is_number = not hasattr(bound, "dtype") and bound is not None
     return factor(bound, input, name) if is_number else bound
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",))
+@op("tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",), reads_per_operand=False)
 def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar | None = None) -> Result:
-    """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one.
+    """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one.
 
     The gradient goes to the input within the bounds, ends included, and to the bound outside of them.
     """
@@ -84,7 +84,7 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
 
 @op("tl tl_ Tensor Tensor_", dtypes="divide")
 def clamp_min(input: Array, min: Array | Scalar) -> Result:
-    """max(input, `min`), broadcast."""
+    """Return max(input, `min`), broadcast."""
     min = _bound(min, input, "clamp_min")
     value = array_module(input).maximum(input, min)
     return value, lambda g: (lambda: g * (input >= min), lambda: g * (input < min))
@@ -92,7 +92,7 @@ def clamp_min(input: Array, min: Array | Scalar) -> Result:
 
 @op("tl tl_ Tensor Tensor_", dtypes="divide")
 def clamp_max(input: Array, max: Array | Scalar) -> Result:
-    """min(input, `max`), broadcast."""
+    """Return min(input, `max`), broadcast."""
     max = _bound(max, input, "clamp_max")
     value = array_module(input).minimum(input, max)
     return value, lambda g: (lambda: g * (input <= max), lambda: g * (input > max))
@@ -100,26 +100,26 @@ def clamp_max(input: Array, max: Array | Scalar) -> Result:
 
 @op("tl Tensor", dtypes="keep")
 def masked_select(input: Array, mask: Index) -> Result:
-    """The elements where the mask holds, in row-major order, both broadcast.
+    """Return the elements where the mask is true, in row-major order, both broadcast.
 
     Shapes: input and mask broadcast to S -> (N)
     """
     _check_mask("masked_select", mask)
     xp = array_module(input)
-    whole, mask = xp.broadcast_arrays(input, mask)
-    shape = whole.shape
+    values, mask = xp.broadcast_arrays(input, mask)
+    shape = values.shape
 
     def backward(g: Array) -> tuple[Array]:
         spread = xp.zeros(shape, g.dtype)
         spread[mask] = g
         return (spread,)
 
-    return whole[mask], backward
+    return values[mask], backward
 
 
 @op("tl Tensor Tensor_", dtypes="keep")
 def masked_scatter(input: Array, mask: Index, source: Array) -> Result:
-    """The elements of `source` in order, one for each place where the mask holds; elsewhere the input.
+    """Return the input with the elements of `source`, in order, at the positions where the mask is true.
 
     Shapes: input and mask broadcast to S, source any with enough elements -> S
 
@@ -127,17 +127,17 @@ def masked_scatter(input: Array, mask: Index, source: Array) -> Result:
     """
     _check_mask("masked_scatter", mask)
     xp = array_module(input)
-    whole, mask = xp.broadcast_arrays(input, mask)
-    wanted = int(mask.sum())
-    if source.size < wanted:
-        raise ShapeError(f"masked_scatter: the source has {source.size} elements, the mask asks for {wanted}")
-    value = whole.copy()
-    value[mask] = source.reshape(-1)[:wanted]
+    values, mask = xp.broadcast_arrays(input, mask)
+    count = int(mask.sum())
+    if source.size < count:
+        raise ShapeError(f"masked_scatter: the source has {source.size} elements, the mask needs {count}")
+    value = values.copy()
+    value[mask] = source.reshape(-1)[:count]
     shape = source.shape
 
     def by_source(g: Array) -> Array:
-        taken = xp.zeros(shape, g.dtype)
-        taken.reshape(-1)[:wanted] = xp.broadcast_to(g, mask.shape)[mask]
-        return taken
+        d_source = xp.zeros(shape, g.dtype)
+        d_source.reshape(-1)[:count] = xp.broadcast_to(g, mask.shape)[mask]
+        return d_source
 
     return value, lambda g: (lambda: g * ~mask, lambda: by_source(g))

@@ -1,4 +1,4 @@
-"""New shapes for the same elements: views wherever the strides allow it."""
+"""Reshaping: views wherever the strides allow it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tallow.ops.table import Array, Ints, Result, op
 
 
 def shares_memory(value: Array, input: Array) -> bool:
-    """Whether `value`, just made from `input`, is a view of it."""
+    """Return whether `value`, just computed from `input`, is a view of it."""
     return value.base is not None and (value.base is input or value.base is input.base)
 
 
-def _reshaped(input: Array, shape: Ints, name: str) -> Array:
-    """NumPy's reshape, with PyTorch's words for what cannot be."""
+def _reshape(input: Array, shape: Ints, name: str) -> Array:
+    """Reshape as NumPy does, with PyTorch's error messages."""
     try:
         if not shape or min(shape) >= -1:
             return input.reshape(shape)
     except ValueError:
         pass
     shape = tuple(index(n) for n in shape)
-    known = math.prod(n for n in shape if n != -1)
+    product = math.prod(n for n in shape if n != -1)
     if shape.count(-1) > 1:
         raise ShapeError(f"{name}: only one dimension can be inferred, got {list(shape)}")
     if any(n < -1 for n in shape):
         raise ShapeError(f"{name}: invalid shape dimension {min(shape)} in {list(shape)}")
-    if -1 in shape and known == 0:
+    if -1 in shape and product == 0:
         raise ShapeError(
             f"{name}: cannot reshape a tensor of {input.size} elements into {list(shape)}: "
             "the unspecified dimension could be anything"
@@ -42,24 +42,24 @@ def _reshaped(input: Array, shape: Ints, name: str) -> Array:
 
 @op(dtypes="keep", view=True)
 def reshape(input: Array, shape: Ints) -> Result:
-    """The same elements in the same order; a view where the strides allow it, else a copy. One -1 is inferred."""
+    """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
     from_shape = input.shape
-    return _reshaped(input, shape, "reshape"), lambda g: (g.reshape(from_shape),)
+    return _reshape(input, shape, "reshape"), lambda g: (g.reshape(from_shape),)
 
 
 @op("", dtypes="keep", view=True)
 def view(input: Array, size: Ints) -> Result:
-    """As `reshape`, and never a copy.
+    """Reshape as `reshape` does, but never copy.
 
     Raises: ShapeError if the strides do not allow a view.
     """
     from_shape = input.shape
-    value = _reshaped(input, size, "view")
+    value = _reshape(input, size, "view")
     if value.size and not shares_memory(value, input):
         raise ShapeError(
             f"view: size {list(value.shape)} is not compatible with the input's size {list(input.shape)} and strides "
             f"{[s // input.itemsize for s in input.strides]}: at least one dimension spans two contiguous subspaces",
-            mend="use .reshape(...), which copies where it must",
+            hint="use .reshape(...), which copies if necessary",
         )
     return value, lambda g: (g.reshape(from_shape),)
 
@@ -84,24 +84,24 @@ def unflatten(input: Array, dim: int, sizes: Ints) -> Result:
         raise ShapeError("unflatten: sizes must be non-empty")
     size = from_shape[dim] if from_shape else 1
     part = array_module(input).broadcast_to(input.dtype.type(0), (size,))
-    into = _reshaped(part, sizes, "unflatten").shape
+    into = _reshape(part, sizes, "unflatten").shape
     return input.reshape(from_shape[:dim] + into + from_shape[dim + 1 :]), lambda g: (g.reshape(from_shape),)
 
 
 @op(dtypes="keep", view=True)
 def ravel(input: Array) -> Result:
-    """All elements in one dim."""
+    """Flatten to one dim."""
     from_shape = input.shape
     return input.reshape(-1), lambda g: (g.reshape(from_shape),)
 
 
 @op(dtypes="keep", view=True)
 def squeeze(input: Array, dim: int | Ints | None = None) -> Result:
-    """Drop the dims of size 1: all of them, or those in `dim`."""
+    """Remove the dims of size 1: all of them, or those in `dim`."""
     from_shape = input.shape
     dims = set(range(input.ndim) if dim is None else normalize_dims(dim, input.ndim, "squeeze") if dim != () else ())
-    kept = tuple(n for i, n in enumerate(from_shape) if n != 1 or i not in dims)
-    return input.reshape(kept), lambda g: (g.reshape(from_shape),)
+    squeezed = tuple(n for i, n in enumerate(from_shape) if n != 1 or i not in dims)
+    return input.reshape(squeezed), lambda g: (g.reshape(from_shape),)
 
 
 @op(dtypes="keep", view=True)
@@ -114,7 +114,7 @@ def unsqueeze(input: Array, dim: int) -> Result:
 
 @op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"))
 def transpose(input: Array, dim0: int, dim1: int) -> Result:
-    """Exchange two dims."""
+    """Swap two dims."""
     first, second = normalize_dim(dim0, input.ndim, "transpose"), normalize_dim(dim1, input.ndim, "transpose")
     if not input.ndim:
         return input[...], lambda g: (g[...],)
@@ -143,12 +143,14 @@ def expand(input: Array, size: Ints) -> Result:
         )
     shape: list[int] = []
     for i, n in enumerate(size):
-        own: Any = input.shape[i - extra] if i >= extra else None
-        if n == -1 and own is None:
+        current: Any = input.shape[i - extra] if i >= extra else None
+        if n == -1 and current is None:
             raise ShapeError(f"expand: -1 is not allowed in a leading, non-existing dimension {i}")
-        if n < -1 or (own not in (None, 1, n) and n != -1):
-            raise ShapeError(f"expand: size {n} does not fit the existing size {own} at dim {i}; target {list(size)}")
-        shape.append(own if n == -1 else int(n))
+        if n < -1 or (current not in (None, 1, n) and n != -1):
+            raise ShapeError(
+                f"expand: size {n} does not fit the existing size {current} at dim {i}; target {list(size)}"
+            )
+        shape.append(current if n == -1 else int(n))
     if math.prod(shape) == input.size:
-        return input.reshape(shape), lambda g: (g[...],)  # NumPy's broadcast_to would forbid writing to it
+        return input.reshape(shape), lambda g: (g[...],)  # the result of NumPy's broadcast_to is not writeable
     return array_module(input).broadcast_to(input, shape), lambda g: (g[...],)

@@ -1,26 +1,26 @@
-"""softmax and its logarithm, along one dim."""
+"""softmax and log_softmax along one dim."""
 
 from __future__ import annotations
 
-from tallow import kernels
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentTypeError
+from tallow.kernels import kernel, run
+from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dim
-from tallow.ops.expect import expect_float
 from tallow.ops.table import Result, op
 
 
 def _required_dim(name: str, dim: int | None, input: Array) -> int:
-    """PyTorch guesses a dim that is not given, and warns that it will not for long."""
+    """Return `dim`, or raise if it is missing: PyTorch guesses it, with a deprecation warning."""
     if dim is None:
-        raise ArgumentTypeError(f"{name}: missing argument 'dim'", mend="name the dim that is to sum to 1, e.g. dim=-1")
+        raise ArgumentTypeError(f"{name}: missing argument 'dim'", hint="pass the dim that sums to 1: dim=-1")
     return normalize_dim(dim, input.ndim, name)
 
 
 @op("tl Tensor special F", halves=True)
 def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
-    """Exponential weights along `dim`, summing to one; `dtype` converts the input first.
+    """Return exponential weights along `dim` that sum to one; `dtype` converts the input first.
 
     y_i = exp(x_i - m) / Σ_j exp(x_j - m),  m = max_j x_j
     dx  = y ⊙ (g - Σ_j g_j y_j)
@@ -40,16 +40,16 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
 
 
 def _along(name: str, dim: int, *arrays: Array) -> Array:
-    """The kernel `name`, which works along the last axis, along another."""
+    """Run the kernel `name`, which works along the last axis, along `dim`."""
     if dim == arrays[0].ndim - 1:
-        return kernels.run(name, *arrays)
+        return run(name, *arrays)
     xp = array_module(arrays[0])
-    return xp.moveaxis(kernels.run(name, *(xp.moveaxis(x, dim, -1) for x in arrays)), -1, dim)
+    return xp.moveaxis(run(name, *(xp.moveaxis(x, dim, -1) for x in arrays)), -1, dim)
 
 
-@kernels.reference("softmax")
+@kernel("softmax", "array", round_like=0)
 def _softmax(x: Array) -> Array:
-    """Over the last axis."""
+    """Return softmax over the last axis."""
     if x.size == 0:
         return x.copy()
     e = array_module(x).exp(x - x.max(axis=-1, keepdims=True))  # shifted: exp never overflows
@@ -57,7 +57,7 @@ def _softmax(x: Array) -> Array:
     return e
 
 
-@kernels.reference("softmax_backward")
+@kernel("softmax_backward", "array", round_like=0)
 def _softmax_backward(g: Array, y: Array) -> Array:
     weighted = g * y
     weighted -= y * weighted.sum(axis=-1, keepdims=True)
@@ -66,7 +66,9 @@ def _softmax_backward(g: Array, y: Array) -> Array:
 
 @op("tl Tensor special F", halves=True)
 def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
-    """ln softmax(input) along `dim`, where no small number is taken the logarithm of; `dtype` converts the input first.
+    """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers.
+
+    `dtype` converts the input first.
 
     y_i = x_i - m - ln Σ_j exp(x_j - m),  m = max_j x_j
     dx  = g - exp(y) · Σ_j g_j
@@ -85,15 +87,15 @@ def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> R
     return value, lambda g: (_along("log_softmax_backward", dim, g, value),)
 
 
-@kernels.reference("log_softmax")
+@kernel("log_softmax", "array", round_like=0)
 def _log_softmax(x: Array) -> Array:
-    """Over the last axis."""
+    """Return log_softmax over the last axis."""
     xp = array_module(x)
     y = x - x.max(axis=-1, keepdims=True)
     y -= xp.log(xp.exp(y).sum(axis=-1, keepdims=True))
     return y
 
 
-@kernels.reference("log_softmax_backward")
+@kernel("log_softmax_backward", "array", round_like=0)
 def _log_softmax_backward(g: Array, y: Array) -> Array:
     return g - array_module(y).exp(y) * g.sum(axis=-1, keepdims=True)

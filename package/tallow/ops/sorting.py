@@ -1,4 +1,4 @@
-"""Orders: sorting, the k greatest, the extreme and where it stands."""
+"""Sorting, the k largest elements, extremes and their indices."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
-from tallow.ops.along import axis_of, part, put, reversal, take
-from tallow.ops.expect import refuse_bool
+from tallow.ops.axis_index import axis_of, part, put, reversal, take
+from tallow.ops.checks import refuse_bool
 from tallow.ops.table import Array, Result, op
 
 
 def chosen(input: Array, x: Array, indices: Array, axis: int) -> Result:
-    """The elements of `x` at `indices` along `axis` and the indices; `x` is `input` with an axis at least.
+    """Return the elements of `x` at `indices` along `axis`, and the indices; `x` is `input` with at least one axis.
 
-    The result has no axis where the input had none.
+    The result lacks the axis if the input did.
     """
-    shape, given = x.shape, input.shape
+    shape, input_shape = x.shape, input.shape
     values = take(x, indices, axis)
 
     def backward(g: Array, _: None) -> tuple[Array]:
-        return (put(g.reshape(indices.shape), indices, axis, shape).reshape(given),)
+        return (put(g.reshape(indices.shape), indices, axis, shape).reshape(input_shape),)
 
-    if not given:
+    if not input_shape:
         return (values.reshape(()), indices.reshape(())), backward
     return (values, indices), backward
 
 
 def pick_one(input: Array, x: Array, indices: Array, axis: int, keepdim: bool) -> Result:
-    """The element at one index for each row along `axis`, and the index. `indices` has the axis, of length one."""
+    """Return the element at one index per row along `axis`, and the index. `indices` has the axis, of length one."""
     (values, indices), backward = chosen(input, x, indices, axis)
     if keepdim or not input.ndim:
         return (values, indices), backward
@@ -37,33 +37,32 @@ def pick_one(input: Array, x: Array, indices: Array, axis: int, keepdim: bool) -
 
 
 def expect_elements(x: Array, axis: int, dim: int | None, name: str) -> None:
-    """Raises: DimensionError for an axis of length zero, where there is nothing to choose from."""
+    """Raise DimensionError for an axis of length zero, which has no extreme."""
     if not x.shape[axis]:
         raise DimensionError(f"{name}: expected reduction dim {dim} to have non-zero size, got shape {x.shape}")
 
 
 def sortable(x: Array) -> Array:
-    """The elements with one NaN for all. CuPy sorts a vector of floats by their bits, where NaN of the sign that x86
-    gives to 0 / 0 are the least."""
+    """Replace all NaN by one NaN. CuPy sorts floats by their bits, where the NaN of 0 / 0 on x86 comes first."""
     xp = array_module(x)
     return x if xp is np or x.dtype.kind != "f" else xp.where(xp.isnan(x), np.nan, x)
 
 
 def order(x: Array, axis: int, descending: bool) -> Array:
-    """The indices that sort along `axis`; equal elements keep their order, NaN is the greatest."""
+    """Return the indices that sort along `axis`; equal elements keep their order, NaN is the greatest."""
     xp, x = array_module(x), sortable(x)
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable").astype(np.int64, copy=False)
-    # Reversed before and after: a descending order that keeps equal elements in theirs.
+    # Reversed before and after sorting: a descending order in which equal elements keep their order.
     reverse = reversal(axis)
     indices = xp.argsort(x[reverse], axis=axis, kind="stable").astype(np.int64, copy=False)
     return x.shape[axis] - 1 - indices[reverse]
 
 
 def partial_order(x: Array, kth: int, axis: int) -> Array:
-    """Indices of which the one at `kth` is where it would be in `order`, none greater before and none less behind it.
+    """Return indices of which the one at `kth` is as in `order`, none before it is greater and none after it is less.
 
-    CuPy's argpartition compares with <, which NaN puts out of order, and mostly sorts.
+    CuPy's argpartition compares with <, which misplaces NaN, and mostly sorts.
     """
     xp = array_module(x)
     if xp is not np and x.dtype.kind == "f":
@@ -73,23 +72,23 @@ def partial_order(x: Array, kth: int, axis: int) -> Array:
 
 @op(result=return_types.sort)
 def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Result:
-    """The elements along `dim` in order, and where each one stood. Equal elements always keep their order."""
+    """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
     x, axis = axis_of(input, dim, "sort")
     return chosen(input, x, order(x, axis, descending), axis)
 
 
 @op()
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Result:
-    """Where each element of the sorted tensor stood. Equal elements always keep their order."""
+    """Return the indices that sort `input` along `dim`. Equal elements always keep their order."""
     x, axis = axis_of(input, dim, "argsort")
     return order(x, axis, descending).reshape(input.shape), None
 
 
 @op(result=return_types.topk)
 def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Result:
-    """The k greatest (or least) elements along `dim`, in order whatever `sorted` says, and where they stood.
+    """Return the k largest (or smallest) elements along `dim`, always sorted, and their indices.
 
-    Raises:  ShapeError for a k that `dim` has not
+    Raises:  ShapeError for a k out of range
     """
     refuse_bool("topk", input)
     x, axis = axis_of(input, dim, "topk")
@@ -106,7 +105,7 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 
 def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> Result:
-    """The first greatest or least element along `dim`, and where it stands."""
+    """Return the first maximum or minimum along `dim`, and its index."""
     x, axis = axis_of(input, dim, name)
     expect_elements(x, axis, dim, name)
     indices = array_module(x).expand_dims(getattr(x, function)(axis=axis).astype(np.int64, copy=False), axis)
@@ -115,7 +114,9 @@ def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> 
 
 @op("", result=return_types.max)
 def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
-    """The maximum along `dim` and the index of the first one, which gets the gradient; of several NaN, on a GPU, any.
+    """Return the maximum along `dim` and the index of the first one, which gets the gradient.
+
+    On a GPU the index may be that of any of several NaN.
 
     Raises:  DimensionError for an empty dim
     """
@@ -124,7 +125,9 @@ def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
 
 @op("", result=return_types.min)
 def min_along(input: Array, dim: int, keepdim: bool = False) -> Result:
-    """The minimum along `dim` and the index of the first one, which gets the gradient; of several NaN, on a GPU, any.
+    """Return the minimum along `dim` and the index of the first one, which gets the gradient.
+
+    On a GPU the index may be that of any of several NaN.
 
     Raises:  DimensionError for an empty dim
     """
@@ -143,7 +146,7 @@ def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -
 
 @op()
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
-    """Where the first maximum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
+    """Return the index of the first maximum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
 
     Raises:  DimensionError for an empty dim, DtypeError for bool
     """
@@ -152,7 +155,7 @@ def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Resul
 
 @op()
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
-    """Where the first minimum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
+    """Return the index of the first minimum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
 
     Raises:  DimensionError for an empty dim, DtypeError for bool
     """

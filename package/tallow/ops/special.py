@@ -1,4 +1,4 @@
-"""Special functions, and those that need care at the ends of their domain."""
+"""Special functions, and functions that need care at the ends of their domain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tallow.dtypes import Array, Scalar
 from tallow.errors import ShapeError
 from tallow.ops import approximation
 from tallow.ops.arithmetic import log
-from tallow.ops.expect import expect_float
+from tallow.ops.checks import expect_float
 from tallow.ops.table import Result, op
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -20,21 +20,21 @@ SINC_SLOPE = tuple((-1) ** k * math.pi * 2 * k / math.factorial(2 * k + 1) for k
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def erf(input: Array) -> Result:
-    """The error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
+    """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
     xp = array_module(input)
     return approximation.erf(input), lambda g: (g * (TWO_OVER_ROOT_PI * xp.exp(-input * input)),)
 
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def erfc(input: Array) -> Result:
-    """1 - erf(input), without the cancellation."""
+    """Return 1 - erf(input), without cancellation."""
     xp = array_module(input)
     return approximation.erfc(input), lambda g: (g * (-TWO_OVER_ROOT_PI * xp.exp(-input * input)),)
 
 
 @op("tl Tensor Tensor_ special", dtypes="float")
 def erfinv(input: Array) -> Result:
-    """The inverse of erf, on [-1, 1]; NaN elsewhere."""
+    """Return the inverse of erf on [-1, 1]; NaN elsewhere."""
     xp = array_module(input)
     value = approximation.erfinv(input)
     return value, lambda g: (g * xp.exp(value * value) / TWO_OVER_ROOT_PI,)
@@ -42,19 +42,19 @@ def erfinv(input: Array) -> Result:
 
 @op("tl Tensor Tensor_", dtypes="float")
 def lgamma(input: Array) -> Result:
-    """ln |Γ(input)|"""
+    """Return ln |Γ(input)|."""
     return approximation.lgamma(input), lambda g: (g * approximation.digamma(input),)
 
 
 @op("tl Tensor Tensor_ special", dtypes="float")
 def digamma(input: Array) -> Result:
-    """The derivative of lgamma."""
+    """Return the derivative of lgamma."""
     return approximation.digamma(input), lambda g: (g * approximation.trigamma(input),)
 
 
 @op("", dtypes="float")
 def polygamma(input: Array, n: int) -> Result:
-    """The n-th derivative of digamma, (-1)^(n+1) · n! · ζ(n + 1, input); digamma itself for n = 0."""
+    """Return the n-th derivative of digamma, (-1)^(n+1) · n! · ζ(n + 1, input); digamma itself for n = 0."""
     return _polygamma(input, n), lambda g: (g * _polygamma(input, n + 1),)
 
 
@@ -66,13 +66,13 @@ def _polygamma(x: Array, n: int) -> Array:
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def sinc(input: Array) -> Result:
-    """sin(πx) / πx, and 1 at 0."""
+    """Return sin(πx) / πx, and 1 at 0."""
     xp = array_module(input)
     angle = input * math.pi
     value = xp.where(input == 0, 1, xp.sin(angle) / angle)
 
     def backward(g: Array) -> tuple[Array]:
-        far = (xp.cos(angle) - value) / input  # cancels near 0, where the power series takes over
+        far = (xp.cos(angle) - value) / input  # cancels near 0, where the power series is used
         near = angle * approximation.polynomial(angle * angle, SINC_SLOPE)
         return (g * xp.where(xp.abs(angle) < 0.5, near, far),)
 
@@ -81,17 +81,17 @@ def sinc(input: Array) -> Result:
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def logit(input: Array, eps: float | None = None) -> Result:
-    """ln(x / (1 - x)), the inverse of sigmoid; x is kept within [eps, 1 - eps] if `eps` is given."""
+    """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
     xp = array_module(input)
     if eps is None:
         return xp.log(input / (1 - input)), lambda g: (g / (input * (1 - input)),)
-    kept = xp.clip(input, eps, 1 - eps)
-    return xp.log(kept / (1 - kept)), lambda g: (xp.where(kept == input, g / (kept * (1 - kept)), 0),)
+    clamped = xp.clip(input, eps, 1 - eps)
+    return xp.log(clamped / (1 - clamped)), lambda g: (xp.where(clamped == input, g / (clamped * (1 - clamped)), 0),)
 
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
-    """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
+    """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
     xp = array_module(input, other)
     logarithm = log(other)
     value = xp.where((input == 0) & (other == other), 0, input * logarithm)
@@ -104,7 +104,7 @@ def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
 
 @op("tl Tensor", dtypes="promote")
 def logaddexp(input: Array, other: Array) -> Result:
-    """ln(exp(input) + exp(other)), without overflow on the way."""
+    """Return ln(exp(input) + exp(other)), without intermediate overflow."""
     expect_float("logaddexp", input, other)
     xp = array_module(input, other)
 
@@ -116,7 +116,7 @@ def logaddexp(input: Array, other: Array) -> Result:
 
 @op("tl Tensor", dtypes="promote")
 def logaddexp2(input: Array, other: Array) -> Result:
-    """log2(2^input + 2^other), without overflow on the way."""
+    """Return log2(2^input + 2^other), without intermediate overflow."""
     expect_float("logaddexp2", input, other)
     xp = array_module(input, other)
 

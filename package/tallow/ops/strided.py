@@ -1,4 +1,4 @@
-"""Views by explicit steps through memory, whose elements may overlap."""
+"""Views with explicit strides, whose elements may overlap."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.along import on_axis
+from tallow.ops.axis_index import on_axis
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Array, Ints, Result, op
 
 
-def _stepped(input: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
-    """Through the elements of a row-major array, `steps` elements at a time.
+def _step_through(input: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
+    """Step through the elements of a row-major array, `steps` elements at a time.
 
-    On the CPU this is a view. CuPy's `as_strided` forgets which array it is a view of, so that autograd could not see
-    writes; there it is a copy.
+    On the CPU this is a view. CuPy's `as_strided` does not record which array it is a view of, so autograd could not
+    detect writes; there it is a copy.
     """
     if type(input) is not np.ndarray:
         return input.reshape(-1)[_places(shape, steps, offset, array_module(input))]
@@ -28,7 +28,7 @@ def _stepped(input: Array, shape: tuple[int, ...], steps: tuple[int, ...], offse
 
 
 def _places(shape: tuple[int, ...], steps: tuple[int, ...], offset: int, xp: Any) -> Array:
-    """The place in memory of each element."""
+    """Return the position in memory of each element."""
     places = xp.full((1,) * len(shape), offset, dtype=np.int64)
     for axis, (n, step) in enumerate(zip(shape, steps, strict=True)):
         along = xp.arange(n, dtype=np.int64).reshape((-1,) + (1,) * (len(shape) - axis - 1))
@@ -38,7 +38,7 @@ def _places(shape: tuple[int, ...], steps: tuple[int, ...], offset: int, xp: Any
 
 @op("", dtypes="keep", view=True)
 def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int = 0) -> Result:
-    """Elements of `size`, each `stride` elements from the next, from element number `storage_offset` on."""
+    """Return a view of shape `size` with strides `stride`, in elements, from element `storage_offset`."""
     shape, steps = tuple(size), tuple(stride)
     if len(shape) != len(steps):
         raise ShapeError(f"as_strided: size {list(shape)} and stride {list(steps)} must have the same length")
@@ -53,21 +53,21 @@ def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int = 0) 
             f"of a storage of {input.size}"
         )
     if not input.flags.c_contiguous:
-        raise ShapeError("as_strided: the storage is not in row-major order", mend="call contiguous() first")
+        raise ShapeError("as_strided: the storage is not in row-major order", hint="call contiguous() first")
     whole_shape = input.shape
 
     def backward(g: Array) -> tuple[Array]:
         xp = array_module(g)
-        whole = xp.zeros(math.prod(whole_shape), g.dtype)
-        add_at(whole, (_places(shape, steps, storage_offset, xp),), g)
-        return (whole.reshape(whole_shape),)
+        storage = xp.zeros(math.prod(whole_shape), g.dtype)
+        add_at(storage, (_places(shape, steps, storage_offset, xp),), g)
+        return (storage.reshape(whole_shape),)
 
-    return _stepped(input, shape, steps, storage_offset), backward
+    return _step_through(input, shape, steps, storage_offset), backward
 
 
 @op("", dtypes="keep", view=True)
 def window_view(input: Array, dimension: int, size: int, step: int) -> Result:
-    """All windows of `size` elements along a dim, `step` elements apart; they become a new last dim.
+    """Return all windows of `size` elements along a dim, `step` elements apart, as a new last dim.
 
     Shapes:  input (..., N, ...) -> (..., (N - size) // step + 1, ..., size)
     """
@@ -83,16 +83,18 @@ def window_view(input: Array, dimension: int, size: int, step: int) -> Result:
     count = (n - size) // step + 1
     xp = array_module(input)
     if type(input) is np.ndarray:
-        apart = step >= size  # windows that overlap cannot be written: who would win?
-        windows = xp.lib.stride_tricks.sliding_window_view(input, size, dim, writeable=apart and input.flags.writeable)
-    else:  # a copy, for the reason that `_stepped` gives
+        disjoint = step >= size  # overlapping windows are not writeable: the result would be ambiguous
+        windows = xp.lib.stride_tricks.sliding_window_view(
+            input, size, dim, writeable=disjoint and input.flags.writeable
+        )
+    else:  # a copy, for the reason given in `_step_through`
         starts = xp.arange(n - size + 1, dtype=np.int64)[:, None]
         windows = xp.moveaxis(input[on_axis(dim, starts + xp.arange(size, dtype=np.int64))], dim + 1, -1)
 
     def backward(g: Array) -> tuple[Array]:
-        whole = array_module(g).zeros(shape, g.dtype)
-        for i in range(size):  # the i-th elements of all windows lie apart
-            whole[on_axis(dim, slice(i, i + (count - 1) * step + 1, step))] += g[..., i]
-        return (whole,)
+        dx = array_module(g).zeros(shape, g.dtype)
+        for i in range(size):  # the i-th elements of all windows do not overlap
+            dx[on_axis(dim, slice(i, i + (count - 1) * step + 1, step))] += g[..., i]
+        return (dx,)
 
     return windows[on_axis(dim, slice(None, None, step))], backward

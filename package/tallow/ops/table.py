@@ -1,20 +1,20 @@
-"""The table of ops, and the decorator that files a function of arrays in it.
+"""The table of ops, and the decorator that registers a function of arrays as an op.
 
 An op takes arrays and attributes and returns `(value, backward)`:
 
 - Operands take part in the dtype rules and may have a gradient. The annotations say which parameters are operands, and
   which of them may be absent, Python numbers, or sequences; see `tallow.ops.parameters`. Without an annotation, a
   positional parameter that has no default is an operand.
-- A parameter annotated `Index` is an array that is passed as it is and has no gradient: indices, masks, conditions.
-- An attribute called `dtype` is what the operands are converted to before the op, as in PyTorch's sum and softmax.
+- A parameter annotated `Index` is an array that is passed unchanged and has no gradient: indices, masks, conditions.
+- An attribute called `dtype` is the dtype that operands are converted to first, as in PyTorch's sum and softmax.
 - Every other parameter is an attribute. The last one annotated `Ints` may be spread: `x.permute(0, 2, 1)`.
 - `value` is an array, or a tuple of arrays.
-- `backward(g)` (one `g` for each output) returns one entry for each operand, sequences flattened: an array that
-  broadcasting may still have widened, `None`, or a function without arguments that is called only if that operand
-  needs its gradient, or a `Roundable` of tallow.ops.half_gradients. `None` in place of `backward` says that the op has
-  no derivative.
+- `backward(g)` (one `g` for each output) returns one entry for each operand, sequences flattened: an array that may
+  still have broadcast dims; `None`; a function without arguments that is called only if that operand needs its
+  gradient; or a `Roundable` of tallow.ops.half_gradients. `None` in place of `backward` means that the op has no
+  derivative.
 
-What backward needs is what the closure names: nothing else is kept alive.
+Only the variables that the backward closure refers to are kept alive for backward.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ RULES = {
     "same": "one dtype for all operands; float16 and bfloat16 are computed in float32 and rounded back",
     "promote": "operands of several dtypes are converted to their common one; halves as in 'same'",
     "float": "as 'promote', and integers become the default float dtype",
-    "divide": "as 'promote', and numbers beside integers stay as they are; elsewhere they wrap around",
-    "keep": "any dtype, elements are only moved: nothing is converted",
+    "divide": "as 'promote', and a Python number operand of integers is not converted; elsewhere it wraps around",
+    "keep": "any dtype: elements are only moved, and nothing is converted",
 }
 PLACES = {
     "tl": "a function of the package: tl.softmax",
@@ -45,8 +45,8 @@ PLACES = {
     "Tensor": "a method: x.softmax",
     "Tensor_": "an in-place method: x.softmax_",
     "F": "a function of tallow.nn.functional",
-    "F_": "the same with a last argument `inplace`, and the function that works in place: F.relu_",
-    "linalg": "a function of tallow.linalg, whose name there is without linalg_",
+    "F_": "as 'F', with a last argument `inplace`, and the function that works in place: F.relu_",
+    "linalg": "a function of tallow.linalg, where its name has no prefix linalg_",
     "special": "a function of tallow.special",
 }
 ALIASES = {
@@ -55,13 +55,13 @@ ALIASES = {
     "x": "input",
     "x1": "input",
     "x2": "other",
-}  # PyTorch takes NumPy's words
+}  # NumPy's names, which PyTorch accepts
 
 OPS: dict[str, Op] = {}
 
 
 class Op:
-    """An operation: its array function, the places where it is offered, and how it treats dtypes."""
+    """An operation: its array function, its public places, and its dtype rule."""
 
     __slots__ = (
         "aliases",
@@ -81,6 +81,7 @@ class Op:
         "parameters",
         "places",
         "plain",
+        "reads_per_operand",
         "required",
         "result",
         "settings",
@@ -98,6 +99,7 @@ class Op:
         result: Callable[..., Any] | None,
         aliases: Sequence[str] = (),
         halves: bool = False,
+        reads_per_operand: bool = True,
     ) -> None:
         if dtypes not in RULES or not set(places.split()) <= PLACES.keys():
             raise ArgumentError(
@@ -111,6 +113,7 @@ class Op:
         self.view = view
         self.result = result
         self.halves = halves
+        self.reads_per_operand = reads_per_operand
         self.parameters = parameters_of(function, name)
         parameters = [p for p in self.parameters if not p.is_keyword_only]
         keywords = self.parameters[len(parameters) :]
@@ -124,7 +127,7 @@ class Op:
         self.indices = tuple([i for i in positions if parameters[i].role is Role.INDEX])
         self.keyword_indices = frozenset([p.name for p in keywords if p.role is Role.INDEX])
         self.spread = positions[-1] if parameters[-1].role is Role.INTS else None
-        # What the short way of `apply` asks of every call.
+        # Precomputed for the fast path of `apply`.
         self.settings = tuple([i for i in positions if parameters[i].is_attribute])
         self.attributes = frozenset([p.name for p in self.parameters if p.is_attribute and p.name != "dtype"])
         self.casts = "dtype" in [p.name for p in self.parameters]
@@ -135,7 +138,7 @@ class Op:
         return f"<op {self.name}{inspect.signature(self.function)}>"
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Arguments in the order of the signature, as far as given; what is keyword-only stays by name."""
+        """Return the arguments in the order of the signature, up to the last given one; keyword-only ones by name."""
         values = list(args)
         if self.spread is not None and len(values) > self.spread and not isinstance(values[self.spread], tuple | list):
             values[self.spread :] = [tuple(values[self.spread :])]
@@ -147,12 +150,12 @@ class Op:
                 value = kwargs.pop(self.names[i], default)
                 if value is REQUIRED:
                     raise ArgumentTypeError(
-                        f"{self.name}: missing argument {self.names[i]!r}; the signature is {self!r}"
+                        f"{self.name}: missing argument {self.names[i]!r}; the parameters are {', '.join(self.names)}"
                     )
                 values.append(value)
         if len(values) < self.required:
             raise ArgumentTypeError(
-                f"{self.name}: missing argument {self.names[len(values)]!r}; the signature is {self!r}"
+                f"{self.name}: missing argument {self.names[len(values)]!r}; the parameters are {', '.join(self.names)}"
             )
         return values, kwargs
 
@@ -166,29 +169,33 @@ def op(
     result: Callable[..., Any] | None = None,
     aliases: Sequence[str] = (),
     halves: bool = False,
+    reads_per_operand: bool = True,
 ) -> Callable[[Callable[..., Result]], Op]:
-    """File a function of arrays in `OPS`, and offer it at `places`.
+    """Register a function of arrays in `OPS`, and make it public at `places`.
 
     Args:
-        places: words of `PLACES`; "" for an op that only other code applies.
-        name: the public name, where it is a Python keyword or another op's array function needs the plain one.
-        dtypes: a word of `RULES`.
+        places: keys of `PLACES`; "" for an op that only other code applies.
+        name: the public name, if it is a Python keyword or another op's array function needs the plain name.
+        dtypes: a key of `RULES`.
         view: the value shares the memory of the first operand.
         result: makes the public result of an op with several outputs, such as a named tuple's class.
-        aliases: further public names, offered at the same places.
-        halves: float16 and bfloat16 operands are passed as they are, because kernels take them; see
+        aliases: further public names, at the same places.
+        halves: float16 and bfloat16 operands are passed unchanged, because kernels take them; see
             tallow.kernels.halves. Results in float32 are still rounded. Gradients are float32 all the same.
+        reads_per_operand: `backward` itself reads no array that a function it returns reads too. An array that only
+            an unneeded gradient would read may then be overwritten before backward, as in PyTorch. Otherwise
+            overwriting any saved array is an error.
 
-    Raises: ArgumentError for a name that is taken.
+    Raises: ArgumentError for a name that is already registered.
     """
 
-    def file(function: Callable[..., Result]) -> Op:
-        made = Op(function, name or function.__name__, places, dtypes, view, result, aliases, halves)
-        if made.name in OPS:
+    def register(function: Callable[..., Result]) -> Op:
+        op = Op(function, name or function.__name__, places, dtypes, view, result, aliases, halves, reads_per_operand)
+        if op.name in OPS:
             raise ArgumentError(
-                f"op {made.name!r} exists already, in {OPS[made.name].function.__module__}", mend="choose another name"
+                f"op {op.name!r} exists already, in {OPS[op.name].function.__module__}", hint="choose another name"
             )
-        OPS[made.name] = made
-        return made
+        OPS[op.name] = op
+        return op
 
-    return file
+    return register

@@ -1,4 +1,4 @@
-"""Taking an image apart into patches, and adding patches up to an image."""
+"""Extracting patches from an image, and summing patches into an image."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Patches:
         self.out = tuple((n - r) // s + 1 for n, r, s in zip(self.padded, reach, self.stride, strict=True))
         if min(self.out) < 1:
             raise ShapeError(
-                f"{name}: no window fits: kernel_size={self.kernel}, dilation={self.dilation} reach over {reach}, the "
+                f"{name}: no window fits: kernel_size={self.kernel}, dilation={self.dilation} cover {reach}, the "
                 f"padded image is {self.padded}"
             )
 
@@ -55,7 +55,7 @@ class _Patches:
 def unfold(
     input: Array, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0, stride: IntOrInts = 1
 ) -> Result:
-    """All windows of an image, each a column.
+    """Extract all windows of an image, each as a column.
 
     Shapes:  input (N, C, H, W) or (C, H, W) -> (N, C · kH · kW, L) or without N, L the number of windows
     """
@@ -77,7 +77,7 @@ def fold(
     padding: IntOrInts = 0,
     stride: IntOrInts = 1,
 ) -> Result:
-    """The adjoint of `unfold`: where windows overlap, they add up.
+    """Sum patches into an image, the adjoint of `unfold`: overlapping windows add up.
 
     Shapes:  input (N, C · kH · kW, L) or without N -> (N, C, H, W) or without N
     """

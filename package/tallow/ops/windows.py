@@ -1,6 +1,6 @@
-"""Sliding windows over the last dims of an array: what convolutions, unfold and fold share.
+"""Sliding windows over the last dims of an array, for convolutions, unfold and fold.
 
-A window has `kernel` elements along each spatial dim, `dilation` apart; neighbouring windows are `stride` apart.
+A window has `kernel` elements along each spatial dim, `dilation` apart; adjacent windows are `stride` apart.
 Spatial dims are the last ones; all sizes are tuples with one number for each of them.
 """
 
@@ -21,14 +21,14 @@ IntOrInts = int | Sequence[int]
 
 
 def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) -> Sizes:
-    """One number for each spatial dim, from one for all, one each, or a sequence of one.
+    """Return one number per spatial dim, from one number for all, one each, or a sequence of one.
 
     Raises: ArgumentTypeError, ShapeError.
     """
-    given = value if isinstance(value, tuple | list) else (value,)
-    if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in given):
+    numbers = value if isinstance(value, tuple | list) else (value,)
+    if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in numbers):
         raise ArgumentTypeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")
-    values = tuple(map(int, given))
+    values = tuple(map(int, numbers))
     if len(values) not in (1, dims):
         raise ShapeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")
     if min(values) < at_least:
@@ -37,24 +37,24 @@ def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) 
 
 
 def expect_spatial(name: str, shape: Sequence[int], dims: int) -> None:
-    """Raises: ShapeError for what is neither (C, *spatial) nor (N, C, *spatial)."""
+    """Raise ShapeError unless the shape is (C, *spatial) or (N, C, *spatial)."""
     if len(shape) not in (dims + 1, dims + 2):
         raise ShapeError(f"{name}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got {tuple(shape)}")
 
 
 def expect_filled(name: str, shape: Sequence[int], dims: int) -> None:
-    """Raises: ShapeError for a dim without elements that is not the batch, of (C, *spatial) or (N, C, *spatial)."""
+    """Raise ShapeError for an empty dim other than the batch, of (C, *spatial) or (N, C, *spatial)."""
     if 0 in (shape[1:] if len(shape) == dims + 2 else shape):
         raise ShapeError(f"{name}: dims other than the batch must not be empty, got input {tuple(shape)}")
 
 
 def spans(kernel: Sizes, dilation: Sizes) -> Sizes:
-    """How far a window reaches along each dim."""
+    """Return the extent of a window along each dim."""
     return tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
 
 
 def windows(x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Array:
-    """All windows, as a view.  Shapes: x (*lead, *spatial) -> (*lead, *kernel, *out); nothing is checked"""
+    """Return all windows, as a view, without checks.  Shapes: x (*lead, *spatial) -> (*lead, *kernel, *out)"""
     lead = x.ndim - len(kernel)
     steps = x.strides[lead:]
     return array_module(x).lib.stride_tricks.as_strided(
@@ -71,14 +71,14 @@ def windows(x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes)
 def offsets(
     kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """For each place in a window: its indices, and the slices of x that hold it for all windows."""
+    """Yield for each position in a window its indices, and the slices of x that contain it for all windows."""
     for place in product(*map(range, kernel)):
         starts = [i * d for i, d in zip(place, dilation, strict=True)]
         yield place, tuple(slice(a, a + s * (n - 1) + 1, s) for a, s, n in zip(starts, stride, out, strict=True))
 
 
 def add_windows(x: Array, patches: Array, stride: Sizes, dilation: Sizes) -> None:
-    """Add each window's elements back to where `windows` takes them from, in place.
+    """Add each window's elements back to the positions that `windows` reads, in place.
 
     Shapes: x (*lead, *spatial), patches (*lead, *kernel, *out)
     """
@@ -91,7 +91,7 @@ def add_windows(x: Array, patches: Array, stride: Sizes, dilation: Sizes) -> Non
 
 
 def pad_zeros(x: Array, before: Sizes, after: Sizes) -> Array:
-    """Zeros around the last dims; x itself if there are none to add."""
+    """Pad the last dims with zeros; return x itself if there are none to add."""
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)
@@ -102,5 +102,5 @@ def pad_zeros(x: Array, before: Sizes, after: Sizes) -> Array:
 
 
 def inner(before: Sizes, shape: Sequence[int]) -> tuple[object, ...]:
-    """The index of what was there before padding."""
+    """Return the index of the original elements, before padding."""
     return (..., *(slice(a, a + n) for a, n in zip(before, shape, strict=True)))

@@ -1,6 +1,6 @@
-"""Optimizers, as torch.optim: one file each, the base in `optimizer`, learning rates over time in `lr_scheduler`."""
+"""Optimizers, as torch.optim: one file each, the base class in `optimizer`, schedules in `lr_scheduler`."""
 
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 from tallow.optim import lr_scheduler
 from tallow.optim.adadelta import Adadelta
 from tallow.optim.adafactor import Adafactor
@@ -41,4 +41,4 @@ __all__ = [
     "swa_utils",
 ]
 
-__getattr__, __dir__ = names_of(__name__, later={"swa_utils": "tallow.optim.swa_utils"})
+__getattr__, __dir__ = names_of(__name__, lazy={"swa_utils": "tallow.optim.swa_utils"})

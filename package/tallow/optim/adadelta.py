@@ -14,7 +14,7 @@ from tallow.optim.options import check_not_negative
 
 
 class Adadelta(Optimizer):
-    """Steps in the unit of the parameter: the ratio of two running root mean squares, of the steps and of the gradient.
+    """Adapt the step of each element by the ratio of two running root mean squares, of past steps and of gradients.
 
     g = ∇ + weight_decay · p
     v = rho · v + (1 - rho) · g²
@@ -22,7 +22,8 @@ class Adadelta(Optimizer):
     u = rho · u + (1 - rho) · d²
     p = p - lr · d
 
-    Args:    as torch.optim.Adadelta; `foreach` and `capturable` are taken and change nothing
+    Args:    as torch.optim.Adadelta; `foreach` and `capturable` are accepted and have no effect
+
     Source:  Zeiler 2012, arXiv:1212.5701, algorithm 1
     """
 
@@ -43,7 +44,7 @@ class Adadelta(Optimizer):
     ) -> None:
         check_not_negative(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
         if rho > 1:
-            raise ArgumentError(f"Invalid rho value: {rho}", mend="rho must be from 0 to 1")
+            raise ArgumentError(f"Invalid rho value: {rho}", hint="use a rho from 0 to 1")
         defaults = {
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable,

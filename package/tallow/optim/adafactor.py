@@ -14,19 +14,20 @@ from tallow.optim.options import check_not_negative
 
 
 class Adafactor(Optimizer):
-    """Adam without the mean, and with the average of squares of a matrix kept as one row and one column.
+    """Adam without the first moment, and with the second moment of a matrix factored into one row and one column.
 
     g = ∇
     β = 1 - t^beta2_decay
     R = β · R + (1 - β) · mean over columns of g²,  C likewise over rows;  v = R C / mean(R)
-    v = β · v + (1 - β) · g²                                               for vectors and numbers
+    v = β · v + (1 - β) · g²                                               for vectors and scalars
     u = g / √max(v, eps[0]²)
     p = p - lr · weight_decay · p
     p = p - max(eps[1], RMS(p)) · min(lr, 1/√t) · u / max(1, RMS(u) / d),  with RMS(p) from before the step
 
-    Args:    as torch.optim.Adafactor; `foreach` is taken and changes nothing
+    Args:    as torch.optim.Adafactor; `foreach` is accepted and has no effect
         eps: two numbers; None for the first means the machine epsilon of the parameter's dtype
         d: the RMS at which updates are clipped
+
     Shapes:  for a parameter (..., N, M): row_var (..., N, 1), col_var (..., 1, M); for any other: variance, its shape
     Source:  Shazeer & Stern 2018, arXiv:1804.04235, algorithms 4 and 5
     """
@@ -62,7 +63,7 @@ class Adafactor(Optimizer):
             begin(state, param)
             state |= {name: xp.zeros(shape, param.dtype) for name, shape in _factors(param.shape).items()}
         step = count(state)
-        if not param.size:  # which has no mean
+        if not param.size:  # an empty parameter has no mean
             return
         lr, weight = float(group["lr"]), step ** group["beta2_decay"]
         smallest, least_scale = group["eps"]
@@ -84,7 +85,7 @@ class Adafactor(Optimizer):
         param -= change
 
     def _update_half(self, array: Array, grad: Array, held: dict[str, Array], group: Group) -> None:
-        """As for other dtypes, but the default of `eps[0]` is that of the half, not of the float32 it is widened to."""
+        """Update a half-precision parameter; `eps[0]` defaults to the epsilon of its dtype, not of float32."""
         smallest, least_scale = group["eps"]
         if smallest is None:
             group = group | {"eps": (finfo(dtype_of(array)).eps, least_scale)}
@@ -95,12 +96,12 @@ class Adafactor(Optimizer):
 
 
 def _factors(shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """What the average of squares of a parameter of this shape is kept as."""
+    """Return the shapes of the factors of the second moment of a parameter."""
     if len(shape) < 2:
         return {"variance": shape}
     return {"row_var": (*shape[:-1], 1), "col_var": (*shape[:-2], 1, shape[-1])}
 
 
 def _rms(array: Array) -> float:
-    """The root mean square of all elements; 0 where there are none."""
+    """Return the root mean square of all elements; 0 for an empty array."""
     return float(array_module(array).sqrt((array * array).mean())) if array.size else 0.0

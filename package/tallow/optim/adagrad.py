@@ -13,13 +13,14 @@ from tallow.optim.options import check_not_negative
 
 
 class Adagrad(Optimizer):
-    """Steps divided by the root of the sum of all squared gradients.
+    """Divide the gradient by the root of the sum of all squared gradients.
 
     g = ∇ + weight_decay · p
     s = s + g²
     p = p - lr / (1 + (t - 1) · lr_decay) · g / (√s + eps)
 
-    Args:    as torch.optim.Adagrad; `foreach` and `fused` are taken and change nothing
+    Args:    as torch.optim.Adagrad; `foreach` and `fused` are accepted and have no effect
+
     Source:  Duchi, Hazan & Singer 2011, "Adaptive subgradient methods"
     """
 

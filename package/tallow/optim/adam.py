@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from tallow import kernels
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module, device_of, device_type_of, move
 from tallow.dtypes import HALVES, Array, cast, dtype_of, widen
 from tallow.kernels import kernel
 from tallow.optim.moments import begin, count, move_average
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.options import check_betas, check_not_negative
-from tallow.tensor import Tensor, wrap
 
 
 @kernel("adam_step", "array")
@@ -23,7 +23,7 @@ def adam_step(
     param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, max_exp_avg_sq: Array | None,
     beta1: float, beta2: float, step_size: float, scale: float, eps: float, decay: float, shrink: float, maximize: bool,
 ) -> None:  # fmt: skip
-    """In place on all arrays but `grad`; they have one shape and dtype.
+    """Update one parameter and its moments in place; all arrays have the same shape and dtype.
 
     p = shrink · p
     g = ±grad + decay · p
@@ -31,7 +31,7 @@ def adam_step(
     v = beta2 · v + (1 - beta2) · g²
     p = p - step_size · m / (√v / scale + eps)
 
-    max_exp_avg_sq, if it is given, keeps the largest v and stands in its place in the last line.
+    `max_exp_avg_sq`, if it is not None, keeps the maximum of v and replaces v in the last line.
     """
     xp = array_module(param)
     if maximize:
@@ -63,9 +63,9 @@ def adam_steps(
     max_exp_avg_sqs: list[Array] | None, steps: float | list[Array], lr: float | Array, beta1: float, beta2: float,
     eps: float, weight_decay: float, decoupled: bool, maximize: bool,
 ) -> None:  # fmt: skip
-    """`adam_step` for many parameters of one dtype.
+    """Apply `adam_step` to many parameters of the same dtype.
 
-    Args:  steps: how many there have been, with this one; or a number on the device for each, which is counted up first
+    Args:  steps: the number of steps including this one; or an array on the device per parameter, which is incremented
     """
     for i, param in enumerate(params):
         step = steps
@@ -73,34 +73,35 @@ def adam_steps(
             step = step[i]
             step += 1
         root = sqrt if isinstance(step, float) else array_module(step).sqrt
-        top = None if max_exp_avg_sqs is None else max_exp_avg_sqs[i]
-        written = [param, exp_avgs[i], exp_avg_sqs[i], top]
-        wide = [None if a is None else widen(a) for a in written] if param.dtype in HALVES else written
-        p, m, v, top = wide
+        max_v = None if max_exp_avg_sqs is None else max_exp_avg_sqs[i]
+        arrays = [param, exp_avgs[i], exp_avg_sqs[i], max_v]
+        wide = [None if a is None else widen(a) for a in arrays] if param.dtype in HALVES else arrays
+        p, m, v, max_v = wide
         kernels.run(
-            "adam_step", p, widen(grads[i]), m, v, top, beta1, beta2, lr / (1 - beta1**step), root(1 - beta2**step),
+            "adam_step", p, widen(grads[i]), m, v, max_v, beta1, beta2, lr / (1 - beta1**step), root(1 - beta2**step),
             eps, 0.0 if decoupled else weight_decay, 1 - lr * weight_decay if decoupled else 1.0, maximize,
         )  # fmt: skip
-        if wide is not written:
-            for half, array in zip(written, wide, strict=True):
+        if wide is not arrays:
+            for half, array in zip(arrays, wide, strict=True):
                 if half is not None:
                     half[...] = cast(array, dtype_of(half))
 
 
 class Adam(Optimizer):
-    """Steps scaled by running averages of the gradient and of its square.
+    """Adapt the step of each element by running averages of the gradient and of its square.
 
     g = ∇ + weight_decay · p
     m = beta1 · m + (1 - beta1) · g
     v = beta2 · v + (1 - beta2) · g²
     p = p - lr · (m / (1 - beta1ᵗ)) / (√(v / (1 - beta2ᵗ)) + eps)
 
-    On a GPU all parameters of a group take one launch.
+    On a GPU one kernel launch updates all parameters of a group.
 
-    Args:    as torch.optim.Adam; `foreach` and `fused` are taken and change nothing
-        capturable: count the steps on the device, so that a CUDA graph of a step can be replayed; `lr` may be there too
-        amsgrad: take the largest v so far
-        decoupled_weight_decay: as AdamW
+    Args:    as torch.optim.Adam; `foreach` and `fused` are accepted and have no effect
+        capturable: count the steps on the device, so that a CUDA graph can capture a step; `lr` may be a device tensor
+        amsgrad: use the maximum of v so far
+        decoupled_weight_decay: decay weights as AdamW does
+
     Source:  Kingma & Ba 2014, arXiv:1412.6980, algorithm 1; Reddi et al. 2018, arXiv:1904.09237 for amsgrad
     """
 
@@ -142,21 +143,21 @@ class Adam(Optimizer):
     ) -> None:
         amsgrad, lr = group["amsgrad"], group["lr"]
         names = self.MOMENTS if amsgrad else self.MOMENTS[:2]
-        alike: dict[float | None, list[int]] = {}  # by the count of steps; None where the device counts
+        by_step: dict[float | None, list[int]] = {}  # indices by step count; None if the count is on the device
         for i, (param, state) in enumerate(zip(params, states, strict=True)):
             if not state:
                 begin(state, param, *names)
                 if group["capturable"]:
                     state["step"] = move(state["step"], device_of(param))
-            alike.setdefault(count(state) if type(state["step"]) is np.ndarray else None, []).append(i)
-        is_there = isinstance(lr, Tensor) and type(lr.array) is type(params[0]) and None in alike
-        lr = lr.array if is_there else float(lr)
+            by_step.setdefault(count(state) if type(state["step"]) is np.ndarray else None, []).append(i)
+        is_device_lr = isinstance(lr, Tensor) and type(lr.array) is type(params[0]) and None in by_step
+        lr = lr.array if is_device_lr else float(lr)
         beta1, beta2 = map(float, group["betas"])
-        for step, places in alike.items():
-            moments = [[states[i][name] for i in places] for name in names]
+        for step, indices in by_step.items():
+            moments = [[states[i][name] for i in indices] for name in names]
             args = (
-                [params[i] for i in places], [grads[i] for i in places], moments[0], moments[1],
-                moments[2] if amsgrad else None, [states[i]["step"] for i in places] if step is None else step,
+                [params[i] for i in indices], [grads[i] for i in indices], moments[0], moments[1],
+                moments[2] if amsgrad else None, [states[i]["step"] for i in indices] if step is None else step,
                 lr, beta1, beta2, group["eps"], group["weight_decay"], group["decoupled_weight_decay"],
                 group["maximize"],
             )  # fmt: skip
@@ -172,11 +173,12 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with the weights pulled towards zero directly, not through the gradient.
+    """Adam with decoupled weight decay, applied to the weights instead of the gradient.
 
-    p = p - lr · weight_decay · p, then as Adam
+    p = p - lr · weight_decay · p, then as in Adam
 
-    Args:    as Adam
+    Args:    as in Adam
+
     Source:  Loshchilov & Hutter 2017, arXiv:1711.05101, algorithm 2
     """
 
@@ -203,4 +205,4 @@ class AdamW(Adam):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            group["decoupled_weight_decay"] = True  # also after loading the state of an Adam
+            group["decoupled_weight_decay"] = True  # also after loading the state of an Adam optimizer

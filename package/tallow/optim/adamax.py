@@ -13,14 +13,15 @@ from tallow.optim.options import check_betas, check_not_negative
 
 
 class Adamax(Optimizer):
-    """Adam with the largest gradient, fading, in place of the root mean square.
+    """Adam with a decaying maximum of the gradient instead of the root mean square.
 
     g = ∇ + weight_decay · p
     m = beta1 · m + (1 - beta1) · g
     u = max(beta2 · u, |g| + eps)
     p = p - lr / (1 - beta1ᵗ) · m / u
 
-    Args:    as torch.optim.Adamax; `foreach` and `capturable` are taken and change nothing
+    Args:    as torch.optim.Adamax; `foreach` and `capturable` are accepted and have no effect
+
     Source:  Kingma & Ba 2014, arXiv:1412.6980, algorithm 2
     """
 

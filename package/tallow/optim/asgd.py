@@ -12,7 +12,7 @@ from tallow.optim.options import check_not_negative
 
 
 class ASGD(Optimizer):
-    """Gradient descent with a decaying step size, and the running average of the parameters beside it.
+    """Gradient descent with a decaying step size and a running average of the parameters.
 
     g  = ∇ + weight_decay · p
     p  = (1 - lambd · eta) · p - eta · g
@@ -22,7 +22,8 @@ class ASGD(Optimizer):
 
     The average is `state[p]["ax"]`; until step `t0` it is a copy of the parameter.
 
-    Args:    as torch.optim.ASGD; `foreach` and `capturable` are taken and change nothing
+    Args:    as torch.optim.ASGD; `foreach` and `capturable` are accepted and have no effect
+
     Source:  Polyak & Juditsky 1992, "Acceleration of stochastic approximation by averaging"
     """
 

@@ -7,32 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from tallow.apply import check_writable
 from tallow.autograd.graph import note_write
 from tallow.autograd.modes import enable_grad
+from tallow.core.apply import check_writable
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, DtypeError
-from tallow.optim.loaded import number_fault
 from tallow.optim.optimizer import Closure, Group, Optimizer
 from tallow.optim.options import check_not_negative
+from tallow.optim.state_checks import number_fault
 from tallow.optim.strong_wolfe import Point, strong_wolfe
-from tallow.tensor import Tensor, wrap
 
-FLAT_CURVATURE = 1e-10  # below it, a step says nothing of the curvature and is not remembered
+FLAT_CURVATURE = 1e-10  # a step with less curvature carries no information and is not stored
 
 
-# What the state holds, by kind.
+# Entries of the state, by kind.
 VECTORS, HISTORIES, CURVATURES = ("d", "prev_flat_grad"), ("old_dirs", "old_stps"), "ro"
 NUMBERS = ("func_evals", "n_iter", "t", "prev_loss", "H_diag")
 
 
 class LBFGS(Optimizer):
-    """Newton's method, with the curvature told from the last `history_size` steps.
+    """Newton's method with the Hessian approximated from the last `history_size` steps.
 
-    Each step runs up to `max_iter` iterations and evaluates the closure for each; the parameters are one vector.
+    Each step runs up to `max_iter` iterations and evaluates the closure in each; all parameters form one vector.
 
     Args:    as torch.optim.LBFGS; line_search_fn: None for steps of length lr, or "strong_wolfe"
+
     Dtypes:  float32 or float64
     Source:  Nocedal & Wright, "Numerical Optimization", 2nd ed., algorithms 7.4 and 7.5
 
@@ -63,7 +64,10 @@ class LBFGS(Optimizer):
     ) -> None:
         check_not_negative(lr=lr)
         if line_search_fn not in (None, "strong_wolfe"):
-            raise ArgumentError(f"line_search_fn={line_search_fn!r}: only 'strong_wolfe' is supported", mend="or None")
+            raise ArgumentError(
+                f"line_search_fn={line_search_fn!r}: only 'strong_wolfe' is supported",
+                hint="use None or 'strong_wolfe'",
+            )
         defaults = {
             "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
             "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
@@ -78,20 +82,20 @@ class LBFGS(Optimizer):
         for i, param in enumerate(self.param_groups[0]["params"]):
             if param.array.dtype in HALVES:
                 raise DtypeError(
-                    f"LBFGS: parameter {i} is {param.dtype}: differences of gradients need more digits",
-                    mend="use model.float()",
+                    f"LBFGS: parameter {i} is {param.dtype}: differences of gradients need more precision",
+                    hint="use model.float()",
                 )
 
     def _fault(self, name: str, value: Any, param: Tensor) -> str | None:
-        numel = sum(each.numel() for each in self.param_groups[0]["params"])
+        numel = sum(p.numel() for p in self.param_groups[0]["params"])
         if name in VECTORS:
-            return None if _is_vector(value, numel) else f"is no vector of {numel}"
+            return None if _is_vector(value, numel) else f"is not a vector of {numel} elements"
         if name in HISTORIES:
-            is_history = isinstance(value, list) and all(_is_vector(each, numel) for each in value)
-            return None if is_history else f"is no list of vectors of {numel}"
+            is_history = isinstance(value, list) and all(_is_vector(vector, numel) for vector in value)
+            return None if is_history else f"is not a list of vectors of {numel} elements"
         if name == CURVATURES:
             is_list = isinstance(value, list) and not any(map(number_fault, value))
-            return None if is_list else "is no list of numbers"
+            return None if is_list else "is not a list of numbers"
         return number_fault(value) if name in NUMBERS else None
 
     def _check_state(self, state: dict[Any, dict[str, Any]], saved: Sequence[Group]) -> None:
@@ -99,7 +103,7 @@ class LBFGS(Optimizer):
         for entry in state.values():
             lengths = {name: len(entry.get(name, ())) for name in (*HISTORIES, CURVATURES)}
             if len(set(lengths.values())) > 1:
-                raise CheckpointError(f"the state dict has histories of several lengths: {lengths}")
+                raise CheckpointError(f"the state dict has histories of different lengths: {lengths}")
 
     def step(self, closure: Closure | None = None) -> Any:
         """Run up to `max_iter` iterations.
@@ -111,8 +115,8 @@ class LBFGS(Optimizer):
         """
         if closure is None:
             raise ArgumentTypeError(
-                "LBFGS.step() needs a closure, which computes the loss and its gradients again",
-                mend="def closure(): optimizer.zero_grad(); loss = ...; loss.backward(); return loss",
+                "LBFGS.step() needs a closure that recomputes the loss and its gradients",
+                hint="def closure(): optimizer.zero_grad(); loss = ...; loss.backward(); return loss",
             )
         with enable_grad():
             return _Descent(self, closure).run()
@@ -130,13 +134,13 @@ class _Descent:
         self.params = self.group["params"]
         for param in self.params:
             check_writable(param, "LBFGS")
-        self.state = optimizer.state[self.params[0]]  # of all, at the first, as PyTorch keeps it
+        self.state = optimizer.state[self.params[0]]  # the first parameter holds the state of all, as in PyTorch
         self.closure = closure
         self.xp = array_module(self.params[0].array)
         self.state.setdefault("func_evals", 0)
         self.state.setdefault("n_iter", 0)
         self.evaluations = 0
-        self.differences = [t.array for t in self.state.get("old_dirs", ())]  # of gradients
+        self.differences = [t.array for t in self.state.get("old_dirs", ())]  # differences of consecutive gradients
         self.steps = [t.array for t in self.state.get("old_stps", ())]
         self.inverse_curvatures = [float(r) for r in self.state.get("ro", ())]
         self.scale = float(self.state.get("H_diag", 1.0))
@@ -149,19 +153,19 @@ class _Descent:
         if self._largest(grad) <= group["tolerance_grad"]:
             return first_loss
         direction = state["d"].array if "d" in state else None
-        before = state["prev_flat_grad"].array if "prev_flat_grad" in state else None
+        previous_grad = state["prev_flat_grad"].array if "prev_flat_grad" in state else None
         distance = float(state.get("t", 0.0))
-        loss_before = loss
+        previous_loss = loss
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
-            if direction is None or before is None:
+            if direction is None or previous_grad is None:
                 direction = -grad
                 distance = min(1.0, 1.0 / float(self.xp.abs(grad).sum())) * float(group["lr"])
             else:
-                self._remember(grad - before, direction * distance)
+                self._remember(grad - previous_grad, direction * distance)
                 direction = self._newton_direction(grad)
                 distance = float(group["lr"])
-            before, loss_before = grad, loss
+            previous_grad, previous_loss = grad, loss
             slope = self.xp.dot(grad, direction)
             if slope > -group["tolerance_change"]:
                 break
@@ -172,11 +176,11 @@ class _Descent:
                 or self.evaluations >= group["max_eval"]
                 or self._largest(grad) <= group["tolerance_grad"]
                 or self._largest(direction) * distance <= group["tolerance_change"]
-                or abs(loss - loss_before) < group["tolerance_change"]
+                or abs(loss - previous_loss) < group["tolerance_change"]
             ):
                 break
         state |= {
-            "d": wrap(direction), "t": distance, "prev_flat_grad": wrap(before), "prev_loss": loss_before,
+            "d": wrap(direction), "t": distance, "prev_flat_grad": wrap(previous_grad), "prev_loss": previous_loss,
             "old_dirs": [wrap(y) for y in self.differences], "old_stps": [wrap(s) for s in self.steps],
             "ro": self.inverse_curvatures, "H_diag": self.scale,
         }  # fmt: skip
@@ -187,15 +191,15 @@ class _Descent:
         if curvature <= FLAT_CURVATURE:
             return
         if len(self.steps) == self.group["history_size"]:
-            for oldest_first in (self.differences, self.steps, self.inverse_curvatures):
-                del oldest_first[0]
+            for history in (self.differences, self.steps, self.inverse_curvatures):
+                del history[0]
         self.differences.append(difference)
         self.steps.append(step)
         self.inverse_curvatures.append(1.0 / curvature)
         self.scale = curvature / float(self.xp.dot(difference, difference))
 
     def _newton_direction(self, grad: Array) -> Array:
-        """Minus the inverse Hessian times the gradient, by the two-loop recursion."""
+        """Return minus the inverse Hessian times the gradient, by the two-loop recursion."""
         history = list(zip(self.differences, self.steps, self.inverse_curvatures, strict=True))
         direction = -grad
         weights = []
@@ -210,10 +214,10 @@ class _Descent:
     def _advance(
         self, loss: float, grad: Array, direction: Array, distance: float, slope: Any, is_last: bool
     ) -> tuple[float, Array, float]:
-        """Move along the direction; the loss and gradient there, and how far it was."""
+        """Move along the direction; return the new loss, the new gradient and the distance."""
         if self.group["line_search_fn"] is None:
             self._move(direction, distance)
-            if is_last:  # nobody would look at another evaluation
+            if is_last:  # no further evaluation is used
                 return loss, grad, distance
             loss = float(self.closure())
             self._count_evaluations(1)
@@ -223,11 +227,11 @@ class _Descent:
         def evaluate(t: np.float64) -> Point:
             self._move(direction, float(t))
             value = np.float64(float(self.closure()))
-            there = self._gradient()
+            gradient = self._gradient()
             for param, array in zip(self.params, origin, strict=True):
                 param.array[...] = array
                 note_write(param)
-            return Point(t, value, there, np.float64(float(self.xp.dot(there, direction))))
+            return Point(t, value, gradient, np.float64(float(self.xp.dot(gradient, direction))))
 
         start = Point(np.float64(0), np.float64(loss), grad, np.float64(float(slope)))
         best, evaluations = strong_wolfe(
@@ -243,7 +247,7 @@ class _Descent:
         self.state["func_evals"] += number
 
     def _gradient(self) -> Array:
-        """All gradients as one new vector; zeros where there is none."""
+        """Return all gradients as one new vector, with zeros for missing gradients."""
         parts = [self.xp.zeros_like(p.array) if p.grad is None else p.grad.array for p in self.params]
         return self.xp.concatenate([part.reshape(-1) for part in parts])
 

@@ -13,14 +13,15 @@ from tallow.optim.options import check_betas, check_not_negative
 
 
 class Lion(Optimizer):
-    """Steps of one size, in the direction of the sign of a momentum.
+    """Steps of equal size along the sign of a momentum.
 
     p = p - lr · weight_decay · p
     p = p - lr · sign(beta1 · m + (1 - beta1) · ∇)
     m = beta2 · m + (1 - beta2) · ∇
 
-    Args:    lr, betas, weight_decay: about a tenth of AdamW's lr and ten times its weight_decay are advised
-        maximize: up the gradient instead
+    Args:    lr, betas, weight_decay: use about a tenth of AdamW's lr and ten times its weight_decay
+        maximize: maximize the objective instead
+
     Source:  Chen et al. 2023, arXiv:2302.06675, algorithm 2. PyTorch has no Lion
     """
 

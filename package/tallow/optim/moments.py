@@ -1,4 +1,4 @@
-"""What updates share: running averages, the count of steps, and the direction to go."""
+"""Helpers of updates: running averages, the step count, and the descent direction."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tallow.dtypes import Array
 
 
 def scalar(value: float) -> Array:
-    """A number that the state keeps: zero-dim, float32 unless the default dtype is float64, on the CPU."""
+    """Return a number for the state: zero-dim, float32 (float64 if that is the default dtype), on the CPU."""
     return np.array(value, dtypes.float64.storage if dtypes.get_default_dtype() is dtypes.float64 else np.float32)
 
 
 def begin(state: dict[str, Array], param: Array, *moments: str) -> None:
-    """Start the state of a parameter: a count of steps, and zeros of its shape under each name."""
+    """Initialize the state of a parameter: a step count, and zeros of its shape under each name."""
     xp = devices.array_module(param)
     state["step"] = scalar(0.0)
     for name in moments:
@@ -24,16 +24,16 @@ def begin(state: dict[str, Array], param: Array, *moments: str) -> None:
 
 
 def count(state: dict[str, Array]) -> float:
-    """Count this step. The first is number 1."""
+    """Increment the step count and return it; the first step is 1."""
     step = state["step"]
     step += 1
     return step.item()
 
 
 def descent(param: Array, grad: Array, group: dict[str, Any], lr: float = 0.0) -> Array:
-    """The gradient to go down: negated to go up instead, and pulled towards zero by `weight_decay`.
+    """Return the gradient to descend: negated for `maximize`, plus `weight_decay` times the parameter.
 
-    Where the group's weight decay is decoupled, the parameter itself is pulled instead, by `lr` of it.
+    If the group's weight decay is decoupled, the parameter is scaled by 1 - lr · weight_decay instead.
     """
     if group["maximize"]:
         grad = -grad
@@ -47,7 +47,7 @@ def descent(param: Array, grad: Array, group: dict[str, Any], lr: float = 0.0) -
 
 
 def move_average(average: Array, value: Array, weight: float) -> None:
-    """average += weight · (value - average)"""
+    """Compute average += weight · (value - average) in place."""
     difference = value - average
     difference *= weight
     average += difference

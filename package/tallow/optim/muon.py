@@ -18,18 +18,19 @@ MOST_ITERATIONS = 99
 
 
 class Muon(Optimizer):
-    """Momentum, made orthogonal: for the matrices of hidden layers. Embeddings, heads and biases want AdamW.
+    """Orthogonalized momentum for the matrices of hidden layers; use AdamW for embeddings, heads and biases.
 
     B = momentum · B + (1 - momentum) · ∇
-    u = orthogonal(momentum · B + (1 - momentum) · ∇), or of B itself without nesterov
+    u = orthogonal(momentum · B + (1 - momentum) · ∇), or orthogonal(B) without nesterov
     p = p - lr · weight_decay · p
     p = p - s · lr · u
 
-    where for a matrix of (N, M) s is √max(1, N / M), or 0.2 √max(N, M) with adjust_lr_fn="match_rms_adamw", which lets
-    learning rates of AdamW be kept.
+    For a matrix of (N, M), s is √max(1, N / M), or 0.2 √max(N, M) with adjust_lr_fn="match_rms_adamw", which allows
+    learning rates tuned for AdamW.
 
     Args:    as torch.optim.Muon
-    Dtypes:  the matrix is made orthogonal in bfloat16, whose rounding is far below what the iteration leaves over
+
+    Dtypes:  orthogonalization rounds to bfloat16, whose error is far below the iteration's own
     Raises:  ArgumentError for a parameter that is not two-dimensional
     Source:  Jordan et al. 2024, https://kellerjordan.github.io/posts/muon; Liu et al. 2025, arXiv:2502.16982 for
              match_rms_adamw
@@ -71,7 +72,7 @@ class Muon(Optimizer):
                 del self.param_groups[-1]
                 raise ArgumentError(
                     f"Muon only supports 2D parameters whereas we found a parameter with size: {tuple(param.shape)}",
-                    mend="give the others to an AdamW of their own",
+                    hint="pass the other parameters to a separate AdamW",
                 )
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
@@ -85,29 +86,29 @@ class Muon(Optimizer):
 
 
 def _adjustment(rule: str | None, rows: int, columns: int) -> float:
-    """What the learning rate is multiplied by, so that changes of matrices of all shapes have like sizes."""
+    """Return the factor of the learning rate that makes the update size independent of the matrix shape."""
     return 0.2 * sqrt(max(rows, columns)) if rule == "match_rms_adamw" else sqrt(max(1.0, rows / columns))
 
 
 def _orthogonal(matrix: Array, coefficients: tuple[float, float, float], steps: int, eps: float) -> Array:
-    """About U Vᵀ of the singular value decomposition U S Vᵀ, in float32: S becomes values from 0.5 to 1.5.
+    """Return about U Vᵀ of the singular value decomposition U S Vᵀ, in float32; S becomes values from 0.5 to 1.5.
 
-    X = a X + (b A + c A²) X,  A = X Xᵀ,  for `steps` times: a Newton-Schulz iteration of odd polynomials of X. It needs
-    singular values of at most 1 to begin with, hence the division by the norm. Results are rounded to bfloat16 where
+    X = a X + (b A + c A²) X,  A = X Xᵀ,  for `steps` iterations: a Newton-Schulz iteration with odd polynomials of X.
+    It requires singular values of at most 1, hence the division by the norm. Results are rounded to bfloat16 where
     PyTorch rounds them.
     """
     xp = array_module(matrix)
     a, b, c = coefficients
     is_tall = matrix.shape[0] > matrix.shape[1]
-    x = _rounded(matrix.T if is_tall else matrix)
-    x = _rounded(x / xp.maximum(_rounded(xp.sqrt((x * x).sum())), eps))
+    x = _round_to_bfloat16(matrix.T if is_tall else matrix)
+    x = _round_to_bfloat16(x / xp.maximum(_round_to_bfloat16(xp.sqrt((x * x).sum())), eps))
     for _ in range(steps):
-        square = _rounded(x @ x.T)
-        polynomial = _rounded(b * square + c * (square @ square))
-        x = _rounded(a * x + polynomial @ x)
+        square = _round_to_bfloat16(x @ x.T)
+        polynomial = _round_to_bfloat16(b * square + c * (square @ square))
+        x = _round_to_bfloat16(a * x + polynomial @ x)
     return x.T if is_tall else x
 
 
-def _rounded(array: Array) -> Array:
-    """The nearest values that bfloat16 has, in float32."""
+def _round_to_bfloat16(array: Array) -> Array:
+    """Round to bfloat16; the result is float32."""
     return widen(cast(array, bfloat16))

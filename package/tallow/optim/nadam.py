@@ -13,15 +13,16 @@ from tallow.optim.options import check_betas, check_not_negative
 
 
 class NAdam(Optimizer):
-    """Adam with Nesterov's momentum, on a schedule of its own.
+    """Adam with Nesterov momentum, on its own momentum schedule.
 
-    g  = ∇ + weight_decay · p,  or p = p - lr · weight_decay · p first where decoupled
+    g  = ∇ + weight_decay · p,  or first p = p - lr · weight_decay · p if decoupled
     μₜ = beta1 · (1 - 0.96^(t · momentum_decay) / 2)
     m  = beta1 · m + (1 - beta1) · g
     v  = beta2 · v + (1 - beta2) · g²
     p  = p - lr · ((1 - μₜ) / (1 - μ₁…μₜ) · g + μₜ₊₁ / (1 - μ₁…μₜ₊₁) · m) / (√(v / (1 - beta2ᵗ)) + eps)
 
-    Args:    as torch.optim.NAdam; `foreach` and `capturable` are taken and change nothing
+    Args:    as torch.optim.NAdam; `foreach` and `capturable` are accepted and have no effect
+
     Source:  Dozat 2016, "Incorporating Nesterov momentum into Adam"
     """
 
@@ -66,13 +67,13 @@ class NAdam(Optimizer):
         grad = descent(param, grad, group, lr)
         mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
         mu_product *= mu
-        so_far = mu_product.item()
+        product = mu_product.item()
         move_average(mean, grad, 1 - beta1)
         squares *= beta2
         squares += (1 - beta2) * grad * grad
         denominator = array_module(param).sqrt(squares / (1 - beta2**step))
         denominator += group["eps"]
-        change = grad * (lr * (1 - mu) / (1 - so_far))
-        change += mean * (lr * mu_next / (1 - so_far * mu_next))
+        change = grad * (lr * (1 - mu) / (1 - product))
+        change += mean * (lr * mu_next / (1 - product * mu_next))
         change /= denominator
         param -= change

@@ -1,4 +1,4 @@
-"""Checks of the optimizers' options, which refuse what PyTorch refuses, in its words."""
+"""Checks of optimizer options, which reject what PyTorch rejects, with its messages."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.tensor import Tensor
 
 WORDS = {"lr": "learning rate", "eps": "epsilon value"}
 
 
 def check_not_negative(**options: Any) -> None:
-    """Refuse negative values, and NaN."""
+    """Raise ArgumentError for negative values and NaN."""
     for name, value in options.items():
         _check_number(name, value)
         if not value >= 0:
             raise ArgumentError(
-                f"Invalid {WORDS.get(name, f'{name} value')}: {value}", mend=f"{name} must be at least 0"
+                f"Invalid {WORDS.get(name, f'{name} value')}: {value}", hint=f"{name} must be at least 0"
             )
 
 
 def check_betas(betas: Any) -> None:
+    """Raise ArgumentError unless betas are two numbers from 0 to less than 1."""
     if not isinstance(betas, tuple | list) or len(betas) != 2:
         raise ArgumentError(f"betas must be two numbers, not {betas!r}")
     for i, beta in enumerate(betas):
         _check_number(f"betas[{i}]", beta)
         if not 0 <= beta < 1:
-            raise ArgumentError(
-                f"Invalid beta parameter at index {i}: {beta}", mend="betas are at least 0 and less than 1"
-            )
+            raise ArgumentError(f"Invalid beta parameter at index {i}: {beta}", hint="use betas from 0 to less than 1")
 
 
 def _check_number(name: str, value: Any) -> None:

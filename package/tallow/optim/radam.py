@@ -14,16 +14,17 @@ from tallow.optim.options import check_betas, check_not_negative
 
 
 class RAdam(Optimizer):
-    """Adam that steps by the average gradient alone until its variance can be told, and then carefully.
+    """Adam that uses plain momentum until the variance of its adaptive rate is tractable, and then rectifies it.
 
-    g = ∇ + weight_decay · p,  or p = p - lr · weight_decay · p first where decoupled
+    g = ∇ + weight_decay · p,  or first p = p - lr · weight_decay · p if decoupled
     m = beta1 · m + (1 - beta1) · g
     v = beta2 · v + (1 - beta2) · g²
     ρ = ρ∞ - 2t · beta2ᵗ / (1 - beta2ᵗ),  ρ∞ = 2 / (1 - beta2) - 1
     r = √((ρ - 4)(ρ - 2) ρ∞ / ((ρ∞ - 4)(ρ∞ - 2) ρ))
     p = p - lr · m / (1 - beta1ᵗ) · (r · √(1 - beta2ᵗ) / (√v + eps) if ρ > 5 else 1)
 
-    Args:    as torch.optim.RAdam; `foreach` and `capturable` are taken and change nothing
+    Args:    as torch.optim.RAdam; `foreach` and `capturable` are accepted and have no effect
+
     Source:  Liu et al. 2019, arXiv:1908.03265, algorithm 2
     """
 
@@ -67,13 +68,13 @@ class RAdam(Optimizer):
         squares *= beta2
         squares += (1 - beta2) * grad * grad
         change = mean * (lr / (1 - beta1**step))
-        unbias = 1 - beta2**step
+        bias_correction = 1 - beta2**step
         rho_inf = 2 / (1 - beta2) - 1
-        rho = rho_inf - 2 * step * beta2**step / unbias
+        rho = rho_inf - 2 * step * beta2**step / bias_correction
         if rho > 5:
-            rectified = sqrt((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho))
+            rectification = sqrt((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho))
             denominator = array_module(param).sqrt(squares)
             denominator += group["eps"]
-            change *= rectified * sqrt(unbias)
+            change *= rectification * sqrt(bias_correction)
             change /= denominator
         param -= change

@@ -13,14 +13,15 @@ from tallow.optim.options import check_not_negative
 
 
 class RMSprop(Optimizer):
-    """Steps divided by a running root mean square of the gradient.
+    """Divide the gradient by its running root mean square.
 
     g = ∇ + weight_decay · p
     v = alpha · v + (1 - alpha) · g²
-    d = g / (√v + eps),  or  g / (√(v - a²) + eps) where centered, with a the running average of g
+    d = g / (√v + eps),  or  g / (√(v - a²) + eps) if centered, with a the running average of g
     p = p - lr · d,  or with momentum  b = momentum · b + d,  p = p - lr · b
 
-    Args:    as torch.optim.RMSprop; `capturable` and `foreach` are taken and change nothing
+    Args:    as torch.optim.RMSprop; `capturable` and `foreach` are accepted and have no effect
+
     Source:  Hinton 2012, "Neural networks for machine learning", lecture 6; centered: Graves 2013, arXiv:1308.0850
     """
 
@@ -49,8 +50,8 @@ class RMSprop(Optimizer):
         super().__init__(params, defaults)
 
     def _required_state(self, group: Group) -> tuple[str, ...]:
-        wanted = {"square_avg": True, "momentum_buffer": group["momentum"], "grad_avg": group["centered"]}
-        return ("step", *(name for name in self.MOMENTS if wanted[name]))
+        is_used = {"square_avg": True, "momentum_buffer": group["momentum"], "grad_avg": group["centered"]}
+        return ("step", *(name for name in self.MOMENTS if is_used[name]))
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         momentum, centered, alpha = group["momentum"], group["centered"], group["alpha"]

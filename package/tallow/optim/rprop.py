@@ -14,12 +14,13 @@ from tallow.optim.options import check_not_negative
 
 
 class Rprop(Optimizer):
-    """Steps by the signs of the gradient alone, of sizes that each element finds for itself.
+    """Steps along the sign of the gradient, with a separate step size for each element.
 
-    s grows by etas[1] where the sign stayed, and shrinks by etas[0] where it turned, within step_sizes
-    p = p - sign(g) · s,  where the sign stayed; where it turned, p waits
+    s grows by etas[1] where the sign stayed, and shrinks by etas[0] where it changed, within step_sizes
+    p = p - sign(g) · s  where the sign stayed; where it changed, p does not move
 
-    Args:    as torch.optim.Rprop; `capturable` and `foreach` are taken and change nothing
+    Args:    as torch.optim.Rprop; `capturable` and `foreach` are accepted and have no effect
+
     Source:  Riedmiller & Braun 1993, "A direct adaptive method for faster backpropagation learning"
     """
 
@@ -56,11 +57,11 @@ class Rprop(Optimizer):
             state["step_size"][...] = float(group["lr"])
         count(state)
         grad = -grad if group["maximize"] else grad
-        (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
-        turn = grad * state["prev"]
+        (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
+        agreement = grad * state["prev"]
         size = state["step_size"]
-        size *= xp.where(turn > 0, grow, xp.where(turn < 0, shrink, 1.0))
-        xp.clip(size, least, most, out=size)
-        grad = xp.where(turn < 0, 0, grad).astype(grad.dtype, copy=False)
+        size *= xp.where(agreement > 0, grow, xp.where(agreement < 0, shrink, 1.0))
+        xp.clip(size, smallest, largest, out=size)
+        grad = xp.where(agreement < 0, 0, grad).astype(grad.dtype, copy=False)
         param -= xp.sign(grad) * size
         state["prev"][...] = grad

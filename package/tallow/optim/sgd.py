@@ -19,7 +19,7 @@ def sgd_step(
     param: Array, grad: Array, buffer: Array | None, lr: float, momentum: float, dampening: float, weight_decay: float,
     nesterov: bool, maximize: bool,
 ) -> None:  # fmt: skip
-    """The formula of `SGD`, in place on `param` and `buffer`; no buffer means no momentum."""
+    """Apply the formula of `SGD` in place to `param` and `buffer`; None as buffer means no momentum."""
     if maximize:
         grad = -grad
     if weight_decay:
@@ -36,29 +36,32 @@ def sgd_steps(
     params: list[Array], grads: list[Array], buffers: list[Array] | None, lr: float, momentum: float, dampening: float,
     weight_decay: float, nesterov: bool, maximize: bool,
 ) -> None:  # fmt: skip
-    """`sgd_step` for many parameters of one dtype."""
+    """Apply `sgd_step` to many parameters of the same dtype."""
     for i, param in enumerate(params):
         grad, buffer = grads[i], None if buffers is None else buffers[i]
         if param.dtype not in HALVES:
             kernels.run("sgd_step", param, grad, buffer, lr, momentum, dampening, weight_decay, nesterov, maximize)
             continue
-        wide, kept = widen(param), None if buffer is None else widen(buffer)
-        kernels.run("sgd_step", wide, widen(grad), kept, lr, momentum, dampening, weight_decay, nesterov, maximize)
+        wide, wide_buffer = widen(param), None if buffer is None else widen(buffer)
+        kernels.run(
+            "sgd_step", wide, widen(grad), wide_buffer, lr, momentum, dampening, weight_decay, nesterov, maximize
+        )
         param[...] = cast(wide, dtype_of(param))
         if buffer is not None:
-            buffer[...] = cast(kept, dtype_of(buffer))
+            buffer[...] = cast(wide_buffer, dtype_of(buffer))
 
 
 class SGD(Optimizer):
-    """Down the gradient, with momentum.
+    """Stochastic gradient descent with momentum.
 
     g = ∇ + weight_decay · p
     b = momentum · b + (1 - dampening) · g                  b = g in the first step
     p = p - lr · b,  or  p - lr · (g + momentum · b) with nesterov
 
-    On a GPU all parameters of a group take one launch.
+    On a GPU one kernel launch updates all parameters of a group.
 
-    Args:    as torch.optim.SGD; `foreach` and `fused` are taken and change nothing
+    Args:    as torch.optim.SGD; `foreach` and `fused` are accepted and have no effect
+
     Source:  Sutskever et al. 2013, "On the importance of initialization and momentum in deep learning"
     """
 
@@ -94,16 +97,16 @@ class SGD(Optimizer):
         self, params: list[Array], grads: list[Array], states: list[dict[str, Array]], group: Group
     ) -> None:
         momentum = group["momentum"]
-        steps: dict[bool, list[int]] = {}  # the first of a parameter is not dampened
+        steps: dict[bool, list[int]] = {}  # the first step of a parameter is not dampened
         for i, (param, state) in enumerate(zip(params, states, strict=True)):
             is_first = bool(momentum) and "momentum_buffer" not in state
             if is_first:
                 state["momentum_buffer"] = array_module(param).zeros_like(param)
             steps.setdefault(is_first, []).append(i)
-        for is_first, places in steps.items():
+        for is_first, indices in steps.items():
             args = (
-                [params[i] for i in places], [grads[i] for i in places],
-                [states[i]["momentum_buffer"] for i in places] if momentum else None, float(group["lr"]), momentum,
+                [params[i] for i in indices], [grads[i] for i in indices],
+                [states[i]["momentum_buffer"] for i in indices] if momentum else None, float(group["lr"]), momentum,
                 0 if is_first else group["dampening"], group["weight_decay"], group["nesterov"], group["maximize"],
             )  # fmt: skip
             kernels.pick("sgd_steps", device_type_of(params[0]), *args).fn(*args)

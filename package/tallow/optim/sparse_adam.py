@@ -12,9 +12,10 @@ from tallow.optim.options import check_betas, check_not_negative
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients, which tallow does not have: a step raises, as PyTorch's does for dense gradients.
+    """Adam for sparse gradients, which tallow lacks: a step raises, as PyTorch's does for dense gradients.
 
     Args:    as torch.optim.SparseAdam
+
     Raises:  GraphError in the first step
     """
 
@@ -37,5 +38,5 @@ class SparseAdam(Optimizer):
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         raise GraphError(
             "SparseAdam does not support dense gradients, please consider Adam instead",
-            mend="gradients are always dense here: use tallow.optim.Adam",
+            hint="tallow's gradients are always dense; use tallow.optim.Adam",
         )

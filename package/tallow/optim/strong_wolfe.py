@@ -1,6 +1,6 @@
-"""A line search that ends where the strong Wolfe conditions hold.
+"""Line search that ends at a point that satisfies the strong Wolfe conditions.
 
-Source:  Nocedal & Wright, "Numerical Optimization", 2nd ed., algorithms 3.5 and 3.6; details as
+Source:  Nocedal & Wright, "Numerical Optimization", 2nd ed., algorithms 3.5 and 3.6; details as in
     torch.optim.LBFGS
 """
 
@@ -13,14 +13,14 @@ import numpy as np
 
 from tallow.dtypes import Array
 
-ENOUGH_DECREASE = 1e-4  # c1: the loss falls by this part of what the slope promises
-FLAT_ENOUGH = 0.9  # c2: the slope shrinks to this part
+ENOUGH_DECREASE = 1e-4  # c1: the loss must fall by this fraction of what the slope predicts
+FLAT_ENOUGH = 0.9  # c2: the slope must shrink to this fraction
 
 
 class Point(NamedTuple):
-    """A place on the line: how far along it, and there the loss, its gradient, and its slope along the line.
+    """A point on the line: its distance from the start, the loss, its gradient, and its slope along the line.
 
-    The numbers are NumPy's, whose division by zero is infinite and not an exception.
+    The numbers are NumPy scalars, because their division by zero gives infinity instead of an exception.
     """
 
     distance: np.float64
@@ -37,43 +37,43 @@ def strong_wolfe(
     tolerance_change: float,
     max_iterations: int,
 ) -> tuple[Point, int]:
-    """The best point found from `start` on, trying `distance` first; and the number of evaluations.
+    """Return the best point found from `start`, trying `distance` first, and the number of evaluations.
 
     Args:
-        largest_component: of the direction; times a distance, it tells whether parameters still change.
+        largest_component: of the direction; its product with a distance tells whether parameters still change.
     """
-    bracket, iteration, found = _bracket(evaluate, start, evaluate(distance), max_iterations)
-    low, high = _by_loss(bracket)
-    stuck = False  # the last trial was near an end of the bracket already
-    while not found and iteration < max_iterations:
-        near, far = sorted(point.distance for point in bracket)
-        if (far - near) * largest_component < tolerance_change:
+    bracket, iteration, is_done = _bracket(evaluate, start, evaluate(distance), max_iterations)
+    low, high = _order_by_loss(bracket)
+    was_near_end = False  # the previous trial was already near an end of the bracket
+    while not is_done and iteration < max_iterations:
+        lower, upper = sorted(point.distance for point in bracket)
+        if (upper - lower) * largest_component < tolerance_change:
             break
-        trial = interpolate(bracket[0], bracket[1], near, far)
-        margin = 0.1 * (far - near)
-        close = bool(min(far - trial, trial - near) < margin)
-        if close and (stuck or not near < trial < far):
-            trial = far - margin if abs(trial - far) < abs(trial - near) else near + margin
-            close = False
-        stuck = close
-        new = evaluate(trial)
+        trial = interpolate(bracket[0], bracket[1], lower, upper)
+        margin = 0.1 * (upper - lower)
+        is_near_end = bool(min(upper - trial, trial - lower) < margin)
+        if is_near_end and (was_near_end or not lower < trial < upper):
+            trial = upper - margin if abs(trial - upper) < abs(trial - lower) else lower + margin
+            is_near_end = False
+        was_near_end = is_near_end
+        point = evaluate(trial)
         iteration += 1
-        if _too_high(new, start) or new.loss >= bracket[low].loss:
-            bracket[high] = new
-            low, high = _by_loss(bracket)
+        if _too_high(point, start) or point.loss >= bracket[low].loss:
+            bracket[high] = point
+            low, high = _order_by_loss(bracket)
             continue
-        if _is_flat(new, start):
-            found = True
-        elif new.slope * (bracket[high].distance - bracket[low].distance) >= 0:
+        if _is_flat(point, start):
+            is_done = True
+        elif point.slope * (bracket[high].distance - bracket[low].distance) >= 0:
             bracket[high] = bracket[low]
-        bracket[low] = new
+        bracket[low] = point
     return bracket[low], iteration + 1
 
 
 def _bracket(
     evaluate: Callable[[np.float64], Point], start: Point, new: Point, max_iterations: int
 ) -> tuple[list[Point], int, bool]:
-    """Two points with a good one between them, or a good one alone; the iterations, and whether it is the latter."""
+    """Return two points that enclose a good one, or a good one alone; the iterations, and whether it is the latter."""
     previous = start
     for iteration in range(max_iterations):
         if _too_high(new, start) or (iteration > 1 and new.loss >= previous.loss):
@@ -82,9 +82,9 @@ def _bracket(
             return [new], iteration, True
         if new.slope >= 0:
             return [previous, new], iteration, False
-        least = new.distance + 0.01 * (new.distance - previous.distance)
-        further = interpolate(previous, new, least, new.distance * 10)
-        previous, new = new, evaluate(further)
+        lowest = new.distance + 0.01 * (new.distance - previous.distance)
+        next_distance = interpolate(previous, new, lowest, new.distance * 10)
+        previous, new = new, evaluate(next_distance)
     return [start, new], max_iterations, False
 
 
@@ -96,13 +96,13 @@ def _is_flat(point: Point, start: Point) -> bool:
     return bool(abs(point.slope) <= -FLAT_ENOUGH * start.slope)
 
 
-def _by_loss(bracket: list[Point]) -> tuple[int, int]:
-    """The places in the bracket of the lower and the higher point."""
+def _order_by_loss(bracket: list[Point]) -> tuple[int, int]:
+    """Return the indices of the lower and the higher point in the bracket."""
     return (0, 1) if bracket[0].loss <= bracket[-1].loss else (1, 0)
 
 
 def interpolate(a: Point, b: Point, least: np.float64, most: np.float64) -> np.float64:
-    """Where the cubic through two points, with their slopes, is lowest between `least` and `most`; else halfway."""
+    """Return the minimum of the cubic through two points, limited to `least` and `most`; else their midpoint."""
     if a.distance > b.distance:
         a, b = b, a
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.distance - b.distance)

@@ -1,4 +1,4 @@
-"""Averages of a model's weights over training, as torch.optim.swa_utils.
+"""Averages of a model's weights during training, as torch.optim.swa_utils.
 
 Source:  Izmailov et al. 2018, arXiv:1803.05407; exponential averages: Polyak & Juditsky 1992
 """
@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tallow.autograd import no_grad
-from tallow.creation import tensor
+from tallow.core.creation import tensor
+from tallow.core.lazy_names import names_of
+from tallow.core.tensor import Tensor
 from tallow.devices import device as device_class
 from tallow.dtypes import int64
 from tallow.errors import ArgumentError
-from tallow.names import names_of
 from tallow.nn.channel_normalization import _BatchNorm
 from tallow.nn.module import Module
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, per_group, values_of
 from tallow.optim.optimizer import Optimizer
-from tallow.tensor import Tensor
 
 __all__ = [
     "SWALR",
@@ -37,24 +37,24 @@ Averages = Callable[[Any, Any, Any], None]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """decay · average + (1 - decay) · current"""
+    """Return a function for the exponential moving average: decay · average + (1 - decay) · current."""
     _check_decay(decay)
     return lambda average, current, num_averaged: decay * average + (1 - decay) * current
 
 
 def get_swa_avg_fn() -> Average:
-    """The mean of all so far: average + (current - average) / (number + 1)"""
+    """Return a function for the running mean: average + (current - average) / (number + 1)."""
     return lambda average, current, num_averaged: average + (current - average) / (num_averaged + 1)
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """As `get_ema_avg_fn`, for lists of tensors, in place."""
-    return _for_lists(get_ema_avg_fn(decay))
+    """Return a function like `get_ema_avg_fn`'s for lists of tensors, in place."""
+    return _over_lists(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> Averages:
-    """As `get_swa_avg_fn`, for lists of tensors, in place."""
-    return _for_lists(get_swa_avg_fn())
+    """Return a function like `get_swa_avg_fn`'s for lists of tensors, in place."""
+    return _over_lists(get_swa_avg_fn())
 
 
 def _check_decay(decay: float) -> None:
@@ -62,24 +62,24 @@ def _check_decay(decay: float) -> None:
         raise ArgumentError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def _for_lists(average: Average) -> Averages:
+def _over_lists(average: Average) -> Averages:
     def update(averages: Any, currents: Any, num_averaged: Any) -> None:
         with no_grad():
-            for ours, current in zip(averages, currents, strict=True):
-                ours.copy_(average(ours, current, num_averaged) if ours.is_floating_point() else current)
+            for target, current in zip(averages, currents, strict=True):
+                target.copy_(average(target, current, num_averaged) if target.is_floating_point() else current)
 
     return update
 
 
 class AveragedModel(Module):
-    """A copy of a model, its attribute `module`, whose parameters are averages of those that the model had.
+    """A copy of a model, in the attribute `module`, whose parameters are averages of the model's over time.
 
     Args:
-        model: is copied, and not kept.
-        device: where the copy is, if not with the model.
-        avg_fn: (average, current, number of averaged) -> the new average; the mean of all unless given.
-        multi_avg_fn: the same for lists of them, in place.
-        use_buffers: average the buffers too; otherwise they are the model's last ones.
+        model: is copied; no reference is kept.
+        device: the device of the copy; by default the model's.
+        avg_fn: (average, current, number of averaged) -> the new average; by default the running mean.
+        multi_avg_fn: the same for lists of tensors, in place.
+        use_buffers: also average the buffers; otherwise they are copied from the model.
     """
 
     n_averaged: Tensor
@@ -105,29 +105,29 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the model's present parameters into the average."""
-        ours, theirs = self._averaged(self.module), self._averaged(model)
-        currents = [t.detach().to(device=o.device) for o, t in zip(ours, theirs, strict=True)]
+        """Add the model's current parameters to the average."""
+        averages, sources = self._tensors_to_average(self.module), self._tensors_to_average(model)
+        currents = [t.detach().to(device=o.device) for o, t in zip(averages, sources, strict=True)]
         with no_grad():
             if int(self.n_averaged) == 0:
-                for average, current in zip(ours, currents, strict=True):
+                for average, current in zip(averages, currents, strict=True):
                     average.copy_(current)
             else:
-                average_all = self.multi_avg_fn or _for_lists(self.avg_fn or get_swa_avg_fn())
-                average_all([t.detach() for t in ours], currents, self.n_averaged)
+                average_all = self.multi_avg_fn or _over_lists(self.avg_fn or get_swa_avg_fn())
+                average_all([t.detach() for t in averages], currents, self.n_averaged)
             if not self.use_buffers:
                 for buffer, last in zip(self.module.buffers(), model.buffers(), strict=True):
                     buffer.copy_(last)
             self.n_averaged += 1
 
-    def _averaged(self, model: Module) -> list[Tensor]:
+    def _tensors_to_average(self, model: Module) -> list[Tensor]:
         return [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
 
 
 class SWALR(LRScheduler):
-    """From the learning rate that is set to `swa_lr` in `anneal_epochs`, then constant.
+    """Anneal from the current learning rate to `swa_lr` in `anneal_epochs`, then keep it constant.
 
-    Args:  as torch.optim.swa_utils.SWALR; anneal_strategy: "cos" or "linear"
+    Args:    as torch.optim.swa_utils.SWALR; anneal_strategy: "cos" or "linear"
     """
 
     def __init__(
@@ -148,8 +148,8 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _share(self, step: int) -> float:
-        """Of swa_lr in the learning rate at a step; that of the one before is the rest."""
+    def _swa_weight(self, step: int) -> float:
+        """Return the weight of swa_lr at a step; the previous learning rate has the remaining weight."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
@@ -157,16 +157,16 @@ class SWALR(LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._share(step - 1), self._share(step)
+        previous, current = self._swa_weight(step - 1), self._swa_weight(step)
         lrs = zip(values_of(self.optimizer, "lr"), values_of(self.optimizer, "swa_lr"), strict=True)
-        starts = [(swa if before == 1 else (lr - swa * before) / (1 - before), swa) for lr, swa in lrs]
-        return [swa * now + start * (1 - now) for start, swa in starts]
+        starts = [(swa if previous == 1 else (lr - swa * previous) / (1 - previous), swa) for lr, swa in lrs]
+        return [swa * current + start * (1 - current) for start, swa in starts]
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Make the running statistics of all BatchNorms those of the data, by one pass over it.
+    """Set the running statistics of all BatchNorm modules to those of the data, by one pass over it.
 
-    Args:  loader: of batches, or of tuples and lists of which the first is the batch
+    Args:    loader: yields batches, or tuples and lists whose first item is the batch
     """
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not norms:
@@ -174,7 +174,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     momenta, was_training = [m.momentum for m in norms], model.training
     for norm in norms:
         norm.reset_running_stats()
-        norm.momentum = None  # the mean over all batches
+        norm.momentum = None  # cumulative mean over all batches
     model.train()
     with no_grad():
         for batch in loader:

@@ -6,11 +6,11 @@ from typing import Any
 
 from tallow.devices import device as Device
 from tallow.dtypes import dtype as Dtype
-from tallow.layout import memory_format as MemoryFormat
+from tallow.ops.memory_format import memory_format as MemoryFormat
 from tallow.random import Generator
 from tallow.signatures import results
-from tallow.size import Size
-from tallow.tensor import Tensor
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -108,76 +108,79 @@ __all__ = [
 ]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> Tensor:
-    """Means over windows chosen so that the output has `output_size`, None meaning the input's."""
+    """Return means over windows chosen so that the output has `output_size`; None keeps the input's size."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> Tensor:
-    """Means over windows chosen so that the output has `output_size`, None meaning the input's."""
+    """Return means over windows chosen so that the output has `output_size`; None keeps the input's size."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> Tensor:
-    """Means over windows chosen so that the output has `output_size`, None meaning the input's."""
+    """Return means over windows chosen so that the output has `output_size`; None keeps the input's size."""
 
 def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
-    """Maxima over windows chosen so that the output has `output_size`; see adaptive_avg_pool."""
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool1d`."""
 
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]: ...
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maxima of `adaptive_max_pool1d`, and their indices in the flattened spatial dims."""
 
 def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
-    """Maxima over windows chosen so that the output has `output_size`; see adaptive_avg_pool."""
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool2d`."""
 
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]: ...
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maxima of `adaptive_max_pool2d`, and their indices in the flattened spatial dims."""
 
 def adaptive_max_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
-    """Maxima over windows chosen so that the output has `output_size`; see adaptive_avg_pool."""
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool3d`."""
 
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]: ...
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maxima of `adaptive_max_pool3d`, and their indices in the flattened spatial dims."""
 
 def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Set elements to SELU's lowest value, and scale and shift all so that mean 0 and variance 1 stay."""
+    """Set elements to SELU's lowest value, then scale and shift all to keep mean 0 and variance 1."""
 
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
-    """The mean of each window; see avg_pool2d."""
+    """Return the mean of each window; see `avg_pool2d`."""
 
 def avg_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ..., divisor_override: builtins.int | None = ...) -> Tensor:
-    """The mean of each window."""
+    """Return the mean of each window."""
 
 def avg_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ..., divisor_override: builtins.int | None = ...) -> Tensor:
-    """The mean of each window."""
+    """Return the mean of each window."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Any = ...) -> Tensor:
-    """y_o = Σ_ij input1_i weight_oij input2_j + bias_o."""
+    """Return y_o = Σ_ij input1_i weight_oij input2_j + bias_o."""
 
 def celu(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor:
-    """x where it is positive, elsewhere alpha · (exp(x / alpha) - 1)."""
+    """Return x where it is positive and alpha · (exp(x / alpha) - 1) elsewhere."""
 
 def celu_(input: Tensor, alpha: builtins.float = ...) -> Tensor:
-    """x where it is positive, elsewhere alpha · (exp(x / alpha) - 1)."""
+    """Return x where it is positive and alpha · (exp(x / alpha) - 1) elsewhere."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Interleave groups of channels."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k."""
+    """Convolve `input` with `weight` over one spatial dim."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k."""
+    """Convolve `input` with `weight` over two spatial dims."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k."""
+    """Convolve `input` with `weight` over three spatial dims."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
-    """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel."""
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
-    """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel."""
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
-    """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel."""
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
-    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`; through the bound the gradient goes unchanged."""
+    """Compute x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`. The bound does not affect the gradient."""
 
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Zero each element with probability p and divide the others by 1 - p; the input itself if not `training`."""
+    """Zero each element with probability p and divide the others by 1 - p. Return the input if not `training`."""
 
 def dropout1d(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Zero whole channels.  Shapes: input (N, C, L) or (C, L) -> the same"""
@@ -189,193 +192,193 @@ def dropout3d(input: Tensor, p: builtins.float = ..., training: builtins.bool = 
     """Zero whole channels.  Shapes: input (N, C, D, H, W) or (C, D, H, W) -> the same"""
 
 def elu(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor:
-    """x where it is positive, elsewhere alpha · (exp(x) - 1)."""
+    """Return x where it is positive and alpha · (exp(x) - 1) elsewhere."""
 
 def elu_(input: Tensor, alpha: builtins.float = ...) -> Tensor:
-    """x where it is positive, elsewhere alpha · (exp(x) - 1)."""
+    """Return x where it is positive and alpha · (exp(x) - 1) elsewhere."""
 
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """As `alpha_dropout`, by whole channels.  Shapes: input (N, C, ...) -> the same"""
+    """Apply `alpha_dropout` to whole channels.  Shapes: input (N, C, ...) -> the same"""
 
 def fold(input: Tensor, output_size: builtins.int | Sequence[builtins.int], kernel_size: builtins.int | Sequence[builtins.int], dilation: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., stride: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
-    """The adjoint of `unfold`: where windows overlap, they add up."""
+    """Sum patches into an image, the adjoint of `unfold`: overlapping windows add up."""
 
 def gelu(input: Tensor, *, approximate: builtins.str = ..., out: Any = ...) -> Tensor:
-    """x · Φ(x), with the normal distribution function Φ; or its approximation by tanh."""
+    """Return x · Φ(x), where Φ is the cumulative distribution function of the normal distribution."""
 
 def glu(input: Tensor, dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """The first half along `dim` times the sigmoid of the second."""
+    """Multiply the first half of `input` along `dim` by the sigmoid of the second half."""
 
 def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """As batch_norm, mean and var those of a group of channels of one sample, over its positions."""
+    """Normalize each group of channels of one sample over its positions, then scale and shift each channel."""
 
 def gumbel_softmax(logits: Tensor, tau: builtins.float = ..., hard: builtins.bool = ..., eps: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
-    """A sample from the categorical distribution of `logits` along `dim`, as differentiable weights that sum to one."""
+    """Sample from the categorical distribution of `logits` along `dim`, as differentiable weights that sum to one."""
 
 def hardshrink(input: Tensor, lambd: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """x, and 0 where |x| ≤ lambd."""
+    """Set elements with |x| ≤ lambd to 0."""
 
 def hardsigmoid(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """min(max(x + 3, 0), 6) / 6"""
+    """Return min(max(x + 3, 0), 6) / 6 of each element."""
 
 def hardsigmoid_(input: Tensor) -> Tensor:
-    """min(max(x + 3, 0), 6) / 6"""
+    """Return min(max(x + 3, 0), 6) / 6 of each element."""
 
 def hardswish(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """x · min(max(x + 3, 0), 6) / 6"""
+    """Return x · min(max(x + 3, 0), 6) / 6 of each element."""
 
 def hardswish_(input: Tensor) -> Tensor:
-    """x · min(max(x + 3, 0), 6) / 6"""
+    """Return x · min(max(x + 3, 0), 6) / 6 of each element."""
 
 def hardtanh(input: Tensor, min_val: builtins.float = ..., max_val: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor:
-    """min(max(x, min_val), max_val)"""
+    """Clamp each element to [min_val, max_val]."""
 
 def hardtanh_(input: Tensor, min_val: builtins.float = ..., max_val: builtins.float = ...) -> Tensor:
-    """min(max(x, min_val), max_val)"""
+    """Clamp each element to [min_val, max_val]."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over the last axes, var without Bessel's correction."""
+    """Return y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over the last axes."""
 
 def leaky_relu(input: Tensor, negative_slope: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor:
-    """x where it is positive, elsewhere negative_slope · x."""
+    """Return x where it is positive and negative_slope · x elsewhere."""
 
 def leaky_relu_(input: Tensor, negative_slope: builtins.float = ...) -> Tensor:
-    """x where it is positive, elsewhere negative_slope · x."""
+    """Return x where it is positive and negative_slope · x elsewhere."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Any = ...) -> Tensor:
-    """y = input · weightᵀ + bias."""
+    """Return y = input · weightᵀ + bias."""
 
 def log_softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
-    """ln softmax(input) along `dim`, where no small number is taken the logarithm of; `dtype` converts the input first."""
+    """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers."""
 
 def logsigmoid(input: Tensor, *, out: Any = ...) -> Tensor:
-    """ln sigmoid(x) = min(x, 0) - ln(1 + exp(-|x|))"""
+    """Return ln(sigmoid(x)) of each element, computed as min(x, 0) - ln(1 + exp(-|x|))."""
 
 def lp_pool1d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
-    """(Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
 
 def lp_pool2d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
-    """(Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
 
 def lp_pool3d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
-    """(Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The maximum of each window; padding counts as -∞."""
+    """Return the maximum of each window. Padding counts as -∞."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
-    """The maxima of windows, and where each lies in the flattened spatial dims of the input."""
+    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`."""
 
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The maximum of each window; padding counts as -∞."""
+    """Return the maximum of each window. Padding counts as -∞."""
 
 def max_pool2d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
-    """The maxima of windows, and where each lies in the flattened spatial dims of the input."""
+    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool2d`."""
 
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The maximum of each window; padding counts as -∞."""
+    """Return the maximum of each window. Padding counts as -∞."""
 
 def max_pool3d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
-    """The maxima of windows, and where each lies in the flattened spatial dims of the input."""
+    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool3d`."""
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
-    """Zeros, with the input's elements at the places that max pooling took them from."""
+    """Return zeros with the input's elements at the positions that `max_pool1d` took them from."""
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
-    """Zeros, with the input's elements at the places that max pooling took them from."""
+    """Return zeros with the input's elements at the positions that `max_pool2d` took them from."""
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
-    """Zeros, with the input's elements at the places that max pooling took them from."""
+    """Return zeros with the input's elements at the positions that `max_pool3d` took them from."""
 
 def mish(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """x · tanh(ln(1 + exp(x)))"""
+    """Return x · tanh(ln(1 + exp(x))) of each element."""
 
 def mish_(input: Tensor) -> Tensor:
-    """x · tanh(ln(1 + exp(x)))"""
+    """Return x · tanh(ln(1 + exp(x))) of each element."""
 
 def normalize(input: Tensor, p: builtins.float = ..., dim: builtins.int | builtins.tuple[builtins.int, ...] = ..., eps: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """x / max(‖x‖_p, eps), the norm taken along `dim`."""
+    """Compute x / max(‖x‖_p, eps), with the norm along `dim`."""
 
 def pad(input: Tensor, pad: Sequence[builtins.int], mode: builtins.str = ..., value: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
-    """Lengthen dims at their ends, or with negative numbers shorten them."""
+    """Pad dims at their ends, or crop them with negative numbers."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
-    """‖x1 - x2 + eps‖_p along the last dim."""
+    """Compute ‖x1 - x2 + eps‖_p along the last dim."""
 
 def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
-    """The p-norm distances of all pairs of rows, (0, 1), (0, 2), ..., (1, 2), ..."""
+    """Compute the p-norm distances of all pairs of rows, (0, 1), (0, 2), ..., (1, 2), ..."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
-    """Spread channels over r × r pixels."""
+    """Rearrange channels into blocks of r × r pixels."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
-    """The inverse of pixel_shuffle.  Shapes: input (..., C, H · r, W · r) -> (..., C · r², H, W)"""
+    """Invert pixel_shuffle.  Shapes: input (..., C, H · r, W · r) -> (..., C · r², H, W)"""
 
 def prelu(input: Tensor, weight: Tensor, *, out: Any = ...) -> Tensor:
-    """x where it is positive, elsewhere weight · x, with one weight for all channels or one for each."""
+    """Return x where it is positive and weight · x elsewhere, with one weight for all channels or one per channel."""
 
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """max(x, 0)"""
+    """Return max(x, 0) of each element."""
 
 def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """min(max(x, 0), 6)"""
+    """Return min(max(x, 0), 6) of each element."""
 
 def relu6_(input: Tensor) -> Tensor:
-    """min(max(x, 0), 6)"""
+    """Return min(max(x, 0), 6) of each element."""
 
 def relu_(input: Tensor) -> Tensor:
-    """max(x, 0)"""
+    """Return max(x, 0) of each element."""
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int], weight: Tensor | None = ..., eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
-    """y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x."""
+    """Return y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x."""
 
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """x where it is positive, elsewhere a · x: a is drawn from [lower, upper] for each element, or their mean."""
+    """Return x where it is positive, elsewhere a · x."""
 
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
-    """`rrelu` in place."""
+    """Compute `rrelu` in place."""
 
 def selu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """elu with the scales that keep mean 0 and variance 1 from layer to layer."""
+    """Apply `elu` with the scales that keep mean 0 and variance 1 from layer to layer."""
 
 def selu_(input: Tensor) -> Tensor:
-    """elu with the scales that keep mean 0 and variance 1 from layer to layer."""
+    """Apply `elu` with the scales that keep mean 0 and variance 1 from layer to layer."""
 
 def sigmoid(input: Tensor, *, out: Any = ...) -> Tensor:
-    """1 / (1 + exp(-x))"""
+    """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
 
 def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """x · sigmoid(x)"""
+    """Return x · sigmoid(x) of each element (SiLU, swish)."""
 
 def silu_(input: Tensor) -> Tensor:
-    """x · sigmoid(x)"""
+    """Return x · sigmoid(x) of each element (SiLU, swish)."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
-    """Exponential weights along `dim`, summing to one; `dtype` converts the input first."""
+    """Return exponential weights along `dim` that sum to one; `dtype` converts the input first."""
 
 def softmin(input: Tensor, dim: builtins.int | None = ..., dtype: Any = ...) -> Tensor:
-    """softmax(-input) along `dim`."""
+    """Compute softmax(-input) along `dim`."""
 
 def softplus(input: Tensor, beta: builtins.float = ..., threshold: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """ln(1 + exp(beta · x)) / beta, and x itself where beta · x is above the threshold."""
+    """Return ln(1 + exp(beta · x)) / beta, or x itself where beta · x is greater than `threshold`."""
 
 def softshrink(input: Tensor, lambd: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """x moved towards 0 by lambd, and 0 within."""
+    """Move each element towards 0 by `lambd`; elements with |x| ≤ lambd become 0."""
 
 def softsign(input: Tensor, *, out: Any = ...) -> Tensor:
-    """x / (1 + |x|)"""
+    """Return x / (1 + |x|) of each element."""
 
 def tanh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
 
 def tanhshrink(input: Tensor, *, out: Any = ...) -> Tensor:
-    """x - tanh(x)"""
+    """Return x - tanh(x) of each element."""
 
 def threshold(input: Tensor, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = ...) -> Tensor:
-    """x where it is above the threshold, elsewhere `value`."""
+    """Return x where it is greater than `threshold` and `value` elsewhere."""
 
 def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor:
-    """x where it is above the threshold, elsewhere `value`."""
+    """Return x where it is greater than `threshold` and `value` elsewhere."""
 
 def unfold(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], dilation: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., stride: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
-    """All windows of an image, each a column."""
+    """Extract all windows of an image, each as a column."""

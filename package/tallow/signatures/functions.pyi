@@ -6,11 +6,11 @@ from typing import Any
 
 from tallow.devices import device as Device
 from tallow.dtypes import dtype as Dtype
-from tallow.layout import memory_format as MemoryFormat
+from tallow.ops.memory_format import memory_format as MemoryFormat
 from tallow.random import Generator
 from tallow.signatures import results
-from tallow.size import Size
-from tallow.tensor import Tensor
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 
 __all__ = [
     "abs",
@@ -461,845 +461,856 @@ __all__ = [
 ]
 
 def abs(input: Tensor, *, out: Any = ...) -> Tensor:
-    """|input|"""
+    """Return |input|."""
 
 def abs_(input: Tensor) -> Tensor:
-    """|input|"""
+    """Return |input|."""
 
 def absolute(input: Tensor, *, out: Any = ...) -> Tensor:
-    """|input|"""
+    """Return |input|."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """|input|"""
+    """Return |input|."""
 
 def acos(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse cosine, in [0, π]."""
+    """Return the inverse cosine, in [0, π]."""
 
 def acos_(input: Tensor) -> Tensor:
-    """Inverse cosine, in [0, π]."""
+    """Return the inverse cosine, in [0, π]."""
 
 def acosh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse hyperbolic cosine, of numbers from 1."""
+    """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
 
 def acosh_(input: Tensor) -> Tensor:
-    """Inverse hyperbolic cosine, of numbers from 1."""
+    """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> Tensor:
-    """Means over windows chosen so that the output has `output_size`, None meaning the input's."""
+    """Return means over windows chosen so that the output has `output_size`; None keeps the input's size."""
 
 def add(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """input + alpha · other, broadcast."""
+    """Return input + alpha · other, broadcast."""
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """beta · input + alpha · Σ_b batch1_b @ batch2_b"""
+    """Return beta · input + alpha · Σ_b batch1_b @ batch2_b."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Any = ...) -> Tensor:
-    """input + value · tensor1 / tensor2, broadcast."""
+    """Return input + value · tensor1 / tensor2, broadcast."""
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Any = ...) -> Tensor:
-    """input + value · tensor1 · tensor2, broadcast."""
+    """Return input + value · tensor1 · tensor2, broadcast."""
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """beta · input + alpha · (mat1 @ mat2)"""
+    """Return beta · input + alpha · (mat1 @ mat2)."""
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """beta · input + alpha · (mat @ vec)"""
+    """Return beta · input + alpha · (mat @ vec)."""
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """beta · input + alpha · (vec1 vec2ᵀ)"""
+    """Return beta · input + alpha · (vec1 vec2ᵀ)."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dims exchanged; for complex numbers it would be the conjugate of that."""
+    """Return a view with the last two dims exchanged; there are no complex numbers to conjugate."""
 
 def all(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """Whether every element over `dim` is other than zero. Dtypes: bool; uint8 for uint8"""
+    """Return whether all elements over `dim` are nonzero."""
 
 def allclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
-    """Whether |input - other| ≤ atol + rtol · |other| for every element."""
+    """Return whether |input - other| ≤ atol + rtol · |other| for every element."""
 
 def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Set elements to SELU's lowest value, and scale and shift all so that mean 0 and variance 1 stay."""
+    """Set elements to SELU's lowest value, then scale and shift all to keep mean 0 and variance 1."""
 
 def amax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """max input over `dim`; elements that share the maximum share its gradient."""
+    """Return the maximum over `dim`; elements equal to the maximum share its gradient."""
 
 def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """min input over `dim`; elements that share the minimum share its gradient."""
+    """Return the minimum over `dim`; elements equal to the minimum share its gradient."""
 
 def aminmax(input: Tensor, *, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., out: Any = ...) -> results.aminmax:
-    """The least and the greatest element, over `dim` or over everything."""
+    """Return the minimum and the maximum over `dim`, or over all elements."""
 
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """Whether some element over `dim` is other than zero. Dtypes: bool; uint8 for uint8"""
+    """Return whether any element over `dim` is nonzero."""
 
 def arange(*bounds: builtins.float, start: builtins.float = ..., end: builtins.float = ..., step: builtins.float = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """arange(end), arange(start, end), arange(start, end, step): start, start + step, ... below end."""
+    """Create start, start + step, ... below end: arange(end), arange(start, end), arange(start, end, step)."""
 
 def arccos(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse cosine, in [0, π]."""
+    """Return the inverse cosine, in [0, π]."""
 
 def arccos_(input: Tensor) -> Tensor:
-    """Inverse cosine, in [0, π]."""
+    """Return the inverse cosine, in [0, π]."""
 
 def arccosh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse hyperbolic cosine, of numbers from 1."""
+    """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
 
 def arccosh_(input: Tensor) -> Tensor:
-    """Inverse hyperbolic cosine, of numbers from 1."""
+    """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
 
 def arcsin(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse sine, in [-π/2, π/2]."""
+    """Return the inverse sine, in [-π/2, π/2]."""
 
 def arcsin_(input: Tensor) -> Tensor:
-    """Inverse sine, in [-π/2, π/2]."""
+    """Return the inverse sine, in [-π/2, π/2]."""
 
 def arcsinh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse hyperbolic sine."""
+    """Return the inverse hyperbolic sine."""
 
 def arcsinh_(input: Tensor) -> Tensor:
-    """Inverse hyperbolic sine."""
+    """Return the inverse hyperbolic sine."""
 
 def arctan(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse tangent, in [-π/2, π/2]."""
+    """Return the inverse tangent, in [-π/2, π/2]."""
 
 def arctan2(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The angle in (-π, π] of the point with y = input and x = other."""
+    """Return the angle in (-π, π] of the point with y = input and x = other."""
 
 def arctan_(input: Tensor) -> Tensor:
-    """Inverse tangent, in [-π/2, π/2]."""
+    """Return the inverse tangent, in [-π/2, π/2]."""
 
 def arctanh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
+    """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
 def arctanh_(input: Tensor) -> Tensor:
-    """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
+    """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
 def argmax(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """Where the first maximum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
+    """Return the index of the first maximum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
 
 def argmin(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """Where the first minimum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
+    """Return the index of the first minimum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
 
 def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """Where each element of the sorted tensor stood. Equal elements always keep their order."""
+    """Return the indices that sort `input` along `dim`. Equal elements always keep their order."""
 
 def argwhere(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The places of all elements that are not zero, one a row, in row-major order."""
+    """Return the indices of all nonzero elements, one element per row, in row-major order."""
 
 def as_strided(input: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
-    """A view of the tensor's storage by explicit steps, in elements."""
+    """Return a view of the tensor's memory with explicit strides, in elements."""
 
 def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
-    """As `tensor`, sharing memory with `data` where it is a tensor or an array of that dtype and device already."""
+    """Convert `data` to a tensor. A tensor or an array that has the dtype and device already is not copied."""
 
 def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: builtins.bool | None = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """As `as_tensor`; `copy` says whether to share memory always (False), never (True), or where possible (None)."""
+    """Convert `obj` to a tensor; see `as_tensor`."""
 
 def asin(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse sine, in [-π/2, π/2]."""
+    """Return the inverse sine, in [-π/2, π/2]."""
 
 def asin_(input: Tensor) -> Tensor:
-    """Inverse sine, in [-π/2, π/2]."""
+    """Return the inverse sine, in [-π/2, π/2]."""
 
 def asinh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse hyperbolic sine."""
+    """Return the inverse hyperbolic sine."""
 
 def asinh_(input: Tensor) -> Tensor:
-    """Inverse hyperbolic sine."""
+    """Return the inverse hyperbolic sine."""
 
 def atan(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse tangent, in [-π/2, π/2]."""
+    """Return the inverse tangent, in [-π/2, π/2]."""
 
 def atan2(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The angle in (-π, π] of the point with y = input and x = other."""
+    """Return the angle in (-π, π] of the point with y = input and x = other."""
 
 def atan_(input: Tensor) -> Tensor:
-    """Inverse tangent, in [-π/2, π/2]."""
+    """Return the inverse tangent, in [-π/2, π/2]."""
 
 def atanh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
+    """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
 def atanh_(input: Tensor) -> Tensor:
-    """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
+    """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
 def atleast_1d(*tensors: Any) -> Any:
-    """A number as a vector of one element; anything else as it is."""
+    """Return 0-d tensors as vectors of one element; others unchanged."""
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Vectors as one row."""
+    """Return vectors as one row; others unchanged."""
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Vectors as (1, N, 1), matrices as (N, M, 1)."""
+    """Return vectors as (1, N, 1), matrices as (N, M, 1); others unchanged."""
 
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
-    """The mean of each window; see avg_pool2d."""
+    """Return the mean of each window; see `avg_pool2d`."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """beta · input + alpha · (batch1 @ batch2)"""
+    """Return beta · input + alpha · (batch1 @ batch2)."""
 
 def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """A triangle: 1 - |2t - 1|, t from 0 to 1."""
+    """Return the triangle 1 - |2t - 1|, t from 0 to 1."""
 
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ...) -> Tensor:
-    """Ones with the probabilities that the input holds, or all with probability `p`; zeros else."""
+    """Draw ones with the probabilities in the input, or all with probability `p`; zeros otherwise."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Any = ...) -> Tensor:
-    """y_o = Σ_ij input1_i weight_oij input2_j + bias_o."""
+    """Return y_o = Σ_ij input1_i weight_oij input2_j + bias_o."""
 
 def bincount(input: Tensor, weights: Any = ..., minlength: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """How often each number occurs, or the sum of its weights."""
+    """Count the occurrences of each number, or sum their weights."""
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = ...) -> Tensor:
-    """The successes of `count` trials that each succeed with probability `prob`, in count's dtype."""
+    """Draw the number of successes in `count` trials with success probability `prob`, in the dtype of count."""
 
 def bitwise_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """The bits that are set in both, broadcast; of booleans, and."""
+    """Return the bits that are set in both operands, broadcast; for booleans, logical and."""
 
 def bitwise_left_shift(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input · 2^other, broadcast; bits that leave are lost."""
+    """Return input · 2^other, broadcast; bits shifted out are lost."""
 
 def bitwise_not(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Every bit turned; of booleans, not."""
+    """Invert every bit; for booleans, logical not."""
 
 def bitwise_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """The bits that are set in either, broadcast; of booleans, or."""
+    """Return the bits that are set in either operand, broadcast; for booleans, logical or."""
 
 def bitwise_right_shift(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """floor(input / 2^other), broadcast: the sign bit is repeated."""
+    """Return floor(input / 2^other), broadcast: the sign bit is repeated."""
 
 def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """The bits that differ, broadcast; of booleans, exclusive or."""
+    """Return the bits that differ, broadcast; for booleans, exclusive or."""
 
 def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """0.42 - 0.5 cos 2πt + 0.08 cos 4πt, t from 0 to 1."""
+    """Return 0.42 - 0.5 cos 2πt + 0.08 cos 4πt, t from 0 to 1."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a matrix of zeros."""
+    """Return a matrix with the given matrices along its diagonal, and zeros elsewhere."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = ...) -> Tensor:
-    """The products of two batches of matrices, which are not broadcast."""
+    """Return the products of two batches of matrices, without broadcasting."""
 
 def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> Size:
-    """The shape that tensors of these shapes broadcast to."""
+    """Return the shape that tensors of these shapes broadcast to."""
 
 def broadcast_tensors(*tensors: Any) -> builtins.tuple[Tensor, ...]:
-    """Views of the tensors, expanded to their common shape."""
+    """Return views of the tensors, expanded to their common shape."""
 
-def broadcast_to(input: Tensor, *size: Any) -> Tensor: ...
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+    """Return a view, expanded to a size; see `expand`."""
 
 def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """The number of the bucket that each value falls into: i for boundaries[i-1] < v ≤ boundaries[i], or with `right`"""
+    """Return the bucket index of each value v: i for boundaries[i-1] < v ≤ boundaries[i]."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element from each vector."""
+    """Return all combinations of one element from each vector."""
 
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """Join along an existing dim. One-dim tensors without elements are skipped, whatever the others' shape."""
+    """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others."""
 
 def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: builtins.str = ..., *, out: Any = ...) -> Tensor:
-    """y_ij = ‖x1_i - x2_j‖_p"""
+    """Return y_ij = ‖x1_i - x2_j‖_p for each pair of vectors."""
 
 def ceil(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The least integer that is not below."""
+    """Return the smallest integer not less than each element."""
 
 def ceil_(input: Tensor) -> Tensor:
-    """The least integer that is not below."""
+    """Return the smallest integer not less than each element."""
 
 def celu(input: Tensor, alpha: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """x where it is positive, elsewhere alpha · (exp(x / alpha) - 1)."""
+    """Return x where it is positive and alpha · (exp(x / alpha) - 1) elsewhere."""
 
 def celu_(input: Tensor, alpha: builtins.float = ...) -> Tensor:
-    """x where it is positive, elsewhere alpha · (exp(x / alpha) - 1)."""
+    """Return x where it is positive and alpha · (exp(x / alpha) - 1) elsewhere."""
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """As `linalg.multi_dot`, of matrices alone; a single one is returned as it is."""
+    """Multiply matrices; see `linalg.multi_dot`. A single matrix is returned unchanged."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """Interleave groups of channels."""
 
 def cholesky(input: Tensor, upper: builtins.bool = ...) -> Tensor:
-    """As `linalg.cholesky`."""
+    """Compute the Cholesky factor; see `linalg.cholesky`."""
 
 def cholesky_inverse(L: Tensor, upper: builtins.bool = ...) -> Tensor:
-    """The inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
+    """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: builtins.bool = ...) -> Tensor:
-    """X of A · X = input, where A = L · Lᵀ, or Lᵀ · L if `upper`."""
+    """Solve A · X = input for X, where A = L · Lᵀ, or Lᵀ · L if `upper`."""
 
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
-    """At most `chunks` views, all of one size but perhaps the last."""
+    """Split into at most `chunks` views of equal size, the last perhaps smaller."""
 
 def clamp(input: Tensor, min: Tensor | builtins.float | None = ..., max: Tensor | builtins.float | None = ..., *, out: Any = ...) -> Tensor:
-    """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one."""
+    """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one."""
 
 def clamp_(input: Tensor, min: Tensor | builtins.float | None = ..., max: Tensor | builtins.float | None = ...) -> Tensor:
-    """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one."""
+    """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one."""
 
 def clamp_max(input: Tensor, max: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """min(input, `max`), broadcast."""
+    """Return min(input, `max`), broadcast."""
 
 def clamp_max_(input: Tensor, max: Tensor | builtins.float) -> Tensor:
-    """min(input, `max`), broadcast."""
+    """Return min(input, `max`), broadcast."""
 
 def clamp_min(input: Tensor, min: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """max(input, `min`), broadcast."""
+    """Return max(input, `min`), broadcast."""
 
 def clamp_min_(input: Tensor, min: Tensor | builtins.float) -> Tensor:
-    """max(input, `min`), broadcast."""
+    """Return max(input, `min`), broadcast."""
 
 def clip(input: Tensor, min: Tensor | builtins.float | None = ..., max: Tensor | builtins.float | None = ..., *, out: Any = ...) -> Tensor:
-    """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one."""
+    """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one."""
 
 def clip_(input: Tensor, min: Tensor | builtins.float | None = ..., max: Tensor | builtins.float | None = ...) -> Tensor:
-    """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one."""
+    """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one."""
 
 def clone(input: Tensor, *, memory_format: MemoryFormat | None = ..., out: Any = ...) -> Tensor:
-    """A copy, in the order in memory that the input has unless told otherwise."""
+    """Return a copy, in the memory order of the input unless `memory_format` names another."""
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Side by side, vectors as columns."""
+    """Join horizontally; vectors become columns."""
 
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
-    """All choices of `r` elements of a vector, in the order of `itertools.combinations`."""
+    """Return all combinations of `r` elements of a vector, in the order of `itertools.combinations`."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """Join along an existing dim. One-dim tensors without elements are skipped, whatever the others' shape."""
+    """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others."""
 
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """Join along an existing dim. One-dim tensors without elements are skipped, whatever the others' shape."""
+    """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k."""
+    """Convolve `input` with `weight` over one spatial dim."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k."""
+    """Convolve `input` with `weight` over two spatial dims."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """y[n, o, i] = bias[o] + Σ weight[o, c, k] input[n, c, i · stride + k · dilation - padding], over c and k."""
+    """Convolve `input` with `weight` over three spatial dims."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
-    """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel."""
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
-    """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel."""
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
-    """The gradient of a convolution with respect to its input, as a function: each element spreads a kernel."""
+    """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
 def copysign(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """The size of the input with the sign of `other`."""
+    """Return the magnitude of `input` with the sign of `other`, broadcast."""
 
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of variables, a row each: their covariances by the product of their standard deviations."""
+    """Compute the correlations of variables, one per row: covariance over the product of standard deviations."""
 
 def cos(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Cosine of an angle in radians."""
+    """Return the cosine of angles in radians."""
 
 def cos_(input: Tensor) -> Tensor:
-    """Cosine of an angle in radians."""
+    """Return the cosine of angles in radians."""
 
 def cosh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
 
 def cosh_(input: Tensor) -> Tensor:
-    """Hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
-    """x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`; through the bound the gradient goes unchanged."""
+    """Compute x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`. The bound does not affect the gradient."""
 
 def count_nonzero(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, out: Any = ...) -> Tensor:
-    """How many elements over `dim` are other than zero. Dtypes: int64"""
+    """Return the number of nonzero elements over `dim`."""
 
 def cov(input: Tensor, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
-    """The covariances of variables, a row each, whose observations stand in the columns."""
+    """Compute the covariances of variables, one per row, with an observation in each column."""
 
 def cross(input: Tensor, other: Tensor, dim: builtins.int | None = ...) -> Tensor:
-    """The cross product along `dim`, or along the first dimension of length 3."""
+    """Compute the cross product along `dim`, or along the first dim of length 3."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: Any = ...) -> results.cummax:
-    """The greatest of the elements so far along `dim`, and where the last such stands."""
+    """Return the cumulative maximum along `dim`, and its last index."""
 
 def cummin(input: Tensor, dim: builtins.int, *, out: Any = ...) -> results.cummin:
-    """The least of the elements so far along `dim`, and where the last such stands."""
+    """Return the cumulative minimum along `dim`, and its last index."""
 
 def cumprod(input: Tensor, dim: builtins.int, *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
-    """y_i = Π_{j ≤ i} x_j along `dim`."""
+    """Return the cumulative product y_i = Π_{j ≤ i} x_j along `dim`."""
 
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
-    """y_i = Σ_{j ≤ i} x_j along `dim`."""
+    """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`."""
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
-    """The integral up to each sample but the first, by the trapezoidal rule."""
+    """Integrate up to each sample but the first, by the trapezoidal rule."""
 
 def deg2rad(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Degrees as radians: input · π / 180."""
+    """Convert degrees to radians: input · π / 180."""
 
 def deg2rad_(input: Tensor) -> Tensor:
-    """Degrees as radians: input · π / 180."""
+    """Convert degrees to radians: input · π / 180."""
 
 def det(input: Tensor) -> Tensor:
-    """As `linalg.det`."""
+    """Compute the determinant; see `linalg.det`."""
 
 def detach(input: Tensor) -> Tensor:
-    """The same memory without the history."""
+    """Return a tensor on the same memory without the history."""
 
 def diag(input: Tensor, diagonal: builtins.int = ...) -> Tensor:
-    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector: a copy."""
+    """Return a matrix with a vector as its diagonal, or a copy of the diagonal of a matrix."""
 
 def diag_embed(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """Zeros, with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`."""
+    """Return zeros with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`."""
 
 def diagflat(input: Tensor, offset: builtins.int = ...) -> Tensor:
-    """The elements, flattened, as the diagonal of a matrix."""
+    """Return a matrix with the flattened elements as its diagonal."""
 
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """A view of the elements whose places along `dim2` and `dim1` differ by `offset`; it becomes the last dim."""
+    """Return a view of the elements whose indices along `dim2` and `dim1` differ by `offset`; it becomes the last dim."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """A copy with `src` on a diagonal."""
+    """Return a copy with `src` on a diagonal."""
 
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ...) -> Tensor:
-    """The differences of neighbours along `dim`, taken `n` times; of booleans, whether they differ."""
+    """Compute the differences of neighbours along `dim`, `n` times; for booleans, whether neighbours differ."""
 
 def digamma(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The derivative of lgamma."""
+    """Return the derivative of lgamma."""
 
 def dist(input: Tensor, other: Tensor, p: builtins.float = ...) -> Tensor:
-    """The p-norm of the difference, over everything."""
+    """Compute the p-norm of the difference over all elements."""
 
 def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: builtins.str | None = ..., out: Any = ...) -> Tensor:
-    """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor")."""
+    """Return input / other, broadcast."""
 
 def divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: builtins.str | None = ..., out: Any = ...) -> Tensor:
-    """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor")."""
+    """Return input / other, broadcast."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Any = ...) -> Tensor:
-    """The inner product of two vectors."""
+    """Return the inner product of two vectors."""
 
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """Zero each element with probability p and divide the others by 1 - p; the input itself if not `training`."""
+    """Zero each element with probability p and divide the others by 1 - p. Return the input if not `training`."""
 
 def dsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
-    """Cut along dim 2; into as many equal parts, or before the given places."""
+    """Split along dim 2; into this many equal parts, or before these indices."""
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """One behind the other, along dim 2."""
+    """Join in depth, along dim 2."""
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Σ over the products of the operands' elements, the dimensions named by letters."""
+    """Sum products of the operands' elements over dimensions named by letters."""
 
 def empty(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: MemoryFormat = ...) -> Tensor:
-    """Uninitialised memory."""
+    """Create a tensor with uninitialised memory."""
 
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Uninitialised memory."""
+    """Create a tensor with uninitialised memory, and the size, dtype and device of the input."""
 
 def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Uninitialised memory, just large enough for these steps (in elements) from one element to the next."""
+    """Create a tensor with these strides (in elements) and uninitialised memory, just large enough for them."""
 
 def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input = other, elementwise."""
+    """Return input = other, elementwise."""
 
 def equal(input: Tensor, other: Tensor) -> builtins.bool:
-    """Whether both have one shape and the same elements."""
+    """Return whether both have the same shape and elements."""
 
 def erf(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
+    """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
 
 def erf_(input: Tensor) -> Tensor:
-    """The error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
+    """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
 
 def erfc(input: Tensor, *, out: Any = ...) -> Tensor:
-    """1 - erf(input), without the cancellation."""
+    """Return 1 - erf(input), without cancellation."""
 
 def erfc_(input: Tensor) -> Tensor:
-    """1 - erf(input), without the cancellation."""
+    """Return 1 - erf(input), without cancellation."""
 
 def erfinv(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The inverse of erf, on [-1, 1]; NaN elsewhere."""
+    """Return the inverse of erf on [-1, 1]; NaN elsewhere."""
 
 def exp(input: Tensor, *, out: Any = ...) -> Tensor:
-    """e to the power of input."""
+    """Return e to the power of each element."""
 
 def exp2(input: Tensor, *, out: Any = ...) -> Tensor:
-    """2 to the power of input."""
+    """Return 2 to the power of each element."""
 
 def exp2_(input: Tensor) -> Tensor:
-    """2 to the power of input."""
+    """Return 2 to the power of each element."""
 
 def exp_(input: Tensor) -> Tensor:
-    """e to the power of input."""
+    """Return e to the power of each element."""
 
 def expm1(input: Tensor, *, out: Any = ...) -> Tensor:
-    """exp(input) - 1, exact near 0."""
+    """Return exp(input) - 1, accurate near 0."""
 
 def expm1_(input: Tensor) -> Tensor:
-    """exp(input) - 1, exact near 0."""
+    """Return exp(input) - 1, accurate near 0."""
 
 def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Ones on the diagonal of an (n, m) matrix of zeros; m is n if not given."""
+    """Create an (n, m) matrix with ones on the diagonal and zeros elsewhere; m is n by default."""
 
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """As `alpha_dropout`, by whole channels.  Shapes: input (N, C, ...) -> the same"""
+    """Apply `alpha_dropout` to whole channels.  Shapes: input (N, C, ...) -> the same"""
 
 def fill(input: Tensor, value: builtins.float, *, out: Any = ...) -> Tensor:
-    """The same value everywhere."""
+    """Return the value broadcast to the input's shape."""
 
 def fix(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The integer part."""
+    """Return the integer part of each element."""
 
 def fix_(input: Tensor) -> Tensor:
-    """The integer part."""
+    """Return the integer part of each element."""
 
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Merge the dims from `start_dim` to `end_dim` into one."""
 
 def flip(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Any = ...) -> Tensor:
-    """A copy with the order along `dims` reversed."""
+    """Return a copy with the order along `dims` reversed."""
 
 def fliplr(input: Tensor) -> Tensor:
-    """Columns in reverse order."""
+    """Reverse the order of the columns."""
 
 def flipud(input: Tensor) -> Tensor:
-    """Rows in reverse order."""
+    """Reverse the order of the rows."""
 
 def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input to the power of `exponent`, computed in float64 whatever the operands are."""
+    """Return `input` raised to the power of `exponent`, computed in float64 for operands of any dtype."""
 
 def floor(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The greatest integer that is not above."""
+    """Return the largest integer not greater than each element."""
 
 def floor_(input: Tensor) -> Tensor:
-    """The greatest integer that is not above."""
+    """Return the largest integer not greater than each element."""
 
 def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """floor(input / other), broadcast."""
+    """Return floor(input / other), broadcast."""
 
 def fmax(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The larger of two, or the one that is not NaN. Of equal ones the first has the gradient."""
+    """Return the larger of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
 
 def fmin(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The smaller of two, or the one that is not NaN. Of equal ones the first has the gradient."""
+    """Return the smaller of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
 
 def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input - other · trunc(input / other): C's remainder, which has the sign of `input`."""
+    """Return input - other · trunc(input / other), broadcast: C's `fmod`, with the sign of `input`."""
 
 def frac(input: Tensor, *, out: Any = ...) -> Tensor:
-    """What truncation leaves: input - trunc(input)."""
+    """Return input - trunc(input)."""
 
 def frac_(input: Tensor) -> Tensor:
-    """What truncation leaves: input - trunc(input)."""
+    """Return input - trunc(input)."""
 
 def frexp(input: Tensor, *, out: Any = ...) -> results.frexp:
-    """input = mantissa · 2^exponent with 0.5 <= |mantissa| < 1; the exponent is int32."""
+    """Split input into mantissa · 2^exponent with 0.5 <= |mantissa| < 1; the exponent is int32."""
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor on the memory of anything that offers `__dlpack__`: arrays and tensors of other libraries."""
+    """Create a tensor that shares memory with an object that has `__dlpack__`, such as a tensor of another library."""
 
 def from_numpy(array: Any) -> Tensor:
-    """A tensor on the memory of a NumPy array: writes through one are seen through the other."""
+    """Create a tensor that shares memory with a NumPy array: writes to one are visible in the other."""
 
 def frombuffer(buffer: Any, *, dtype: Any, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """A tensor of one dim on the memory of bytes, a bytearray or any other buffer; `offset` is in bytes."""
+    """Create a 1-d tensor that shares memory with bytes, a bytearray or any other buffer; `offset` is in bytes."""
 
 def full(size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """The same value everywhere."""
+    """Create a tensor filled with one value."""
 
-def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: ...
+def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+    """Create a tensor filled with one value, with the size, dtype and device of the input."""
 
 def gather(input: Tensor, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims."""
+    """Return y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims."""
 
 def gcd(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The greatest common divisor, broadcast; that of 0 and n is |n|."""
+    """Return the greatest common divisor, broadcast; that of 0 and n is |n|."""
 
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
-    """The greatest common divisor, broadcast; that of 0 and n is |n|."""
+    """Return the greatest common divisor, broadcast; that of 0 and n is |n|."""
 
 def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input ≥ other, elementwise."""
+    """Return input ≥ other, elementwise."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Any = ...) -> Tensor:
-    """y_ij = input_i · vec2_j"""
+    """Return y_ij = input_i · vec2_j."""
 
-def get_default_device() -> Device: ...
+def get_default_device() -> Device:
+    """Return the device of new tensors that are created without one."""
 
 def get_device(input: Tensor) -> builtins.int:
-    """The number of its GPU; -1 on the CPU."""
+    """Return the index of the CUDA device; -1 on the CPU."""
 
-def get_rng_state() -> Tensor: ...
+def get_rng_state() -> Tensor:
+    """Return the state of the default generator."""
 
 def gradient(input: Tensor, *, spacing: Any = ..., dim: Any = ..., edge_order: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """The derivatives of samples along each of `dim`, or along all, by second-order differences."""
+    """Estimate the derivatives of samples along each of `dim`, or along all dims, by second-order differences."""
 
 def greater(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input > other, elementwise."""
+    """Return input > other, elementwise."""
 
 def greater_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input ≥ other, elementwise."""
+    """Return input ≥ other, elementwise."""
 
 def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """As batch_norm, mean and var those of a group of channels of one sample, over its positions."""
+    """Normalize each group of channels of one sample over its positions, then scale and shift each channel."""
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = ..., b_hh: Tensor | None = ...) -> Tensor:
-    """The hidden state after one step."""
+    """Return the hidden state after one step."""
 
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input > other, elementwise."""
+    """Return input > other, elementwise."""
 
 def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., alpha: builtins.float = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """α - β cos 2πt, t from 0 to 1."""
+    """Return α - β cos 2πt, t from 0 to 1."""
 
 def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """(1 - cos 2πt) / 2, t from 0 to 1."""
+    """Return (1 - cos 2πt) / 2, t from 0 to 1."""
 
 def hardshrink(input: Tensor, lambd: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """x, and 0 where |x| ≤ lambd."""
+    """Set elements with |x| ≤ lambd to 0."""
 
 def heaviside(input: Tensor, values: Tensor, *, out: Any = ...) -> Tensor:
-    """0 below zero, 1 above, and `values` at zero, broadcast."""
+    """Return 0 below zero, 1 above, and `values` at zero, broadcast."""
 
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """How many elements fall into each of `bins` equal parts of [min, max]; of the elements' own range if both are 0."""
+    """Count the elements in each of `bins` equal parts of [min, max]; of the elements' own range if both are 0."""
 
 def hsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
-    """Cut along dim 1, vectors along dim 0; into as many equal parts, or before the given places."""
+    """Split along dim 1, vectors along dim 0; into this many equal parts, or before these indices."""
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Side by side: vectors along their only dim, others along dim 1."""
+    """Join horizontally: vectors along their only dim, others along dim 1."""
 
 def hypot(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """sqrt(input² + other²), without overflow on the way."""
+    """Return sqrt(input² + other²), without intermediate overflow."""
 
 def index_add(input: Tensor, dim: builtins.int, index: Any, source: Tensor, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """A copy with alpha · source[i] added to the slice along `dim` that index[i] names, repeated ones adding up."""
+    """Return a copy with alpha · source[i] added to slice index[i] along `dim`; repeated slices accumulate."""
 
 def index_copy(input: Tensor, dim: builtins.int, index: Any, source: Tensor, *, out: Any = ...) -> Tensor:
-    """A copy where the slice along `dim` that index[i] names is source[i]."""
+    """Return a copy in which slice index[i] along `dim` is source[i]."""
 
 def index_fill(input: Tensor, dim: builtins.int, index: Any, value: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """A copy where the slices along `dim` that `index` names hold one value; negative places count from the end."""
+    """Return a copy in which the slices `index` along `dim` have one value; negative indices count from the end."""
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """A copy of the input where input[indices] is `values`, broadcast; or has `values` added to it."""
+    """Return a copy of `input` with `values`, broadcast, written to input[indices], or added to it if `accumulate`."""
 
 def index_reduce(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
-    """A copy where the slices of `source` with the same place along `dim`, and the one there, are reduced to one."""
+    """Return a copy where slices of `source` with the same index along `dim` are reduced into the slice there."""
 
 def index_select(input: Tensor, dim: builtins.int, index: Any, *, out: Any = ...) -> Tensor:
-    """The slices along `dim` that `index` names, in its order."""
+    """Return the slices of `input` along `dim` at the positions in `index`, in that order."""
 
-def initial_seed() -> builtins.int: ...
+def initial_seed() -> builtins.int:
+    """Return the seed that the default generator started from."""
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Σ over the last dimension of both; the plain product if one of them has none."""
+    """Sum products over the last dim of both; the plain product if one of them is 0-d."""
 
 def inverse(input: Tensor) -> Tensor:
-    """As `linalg.inv`."""
+    """Invert square matrices; see `linalg.inv`."""
 
-def is_complex(input: Tensor) -> builtins.bool: ...
+def is_complex(input: Tensor) -> builtins.bool:
+    """Return False: tallow has no complex dtypes."""
 
-def is_floating_point(input: Tensor) -> builtins.bool: ...
+def is_floating_point(input: Tensor) -> builtins.bool:
+    """Return whether the dtype is a floating-point dtype."""
 
-def is_inference(input: Tensor) -> builtins.bool: ...
+def is_inference(input: Tensor) -> builtins.bool:
+    """Return whether the tensor was made in inference_mode."""
 
 def is_nonzero(input: Tensor) -> builtins.bool:
-    """Whether the only element is not zero."""
+    """Return whether the only element is nonzero."""
 
-def is_same_size(input: Tensor, other: Tensor) -> builtins.bool: ...
+def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
+    """Return whether both tensors have the same shape."""
 
-def is_signed(input: Tensor) -> builtins.bool: ...
+def is_signed(input: Tensor) -> builtins.bool:
+    """Return whether the dtype has negative numbers."""
 
-def is_tensor(obj: Any) -> builtins.bool: ...
+def is_tensor(obj: Any) -> builtins.bool:
+    """Return whether the object is a Tensor."""
 
 def isclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """|input - other| ≤ atol + rtol · |other|, elementwise; infinities are close to themselves."""
+    """Return |input - other| ≤ atol + rtol · |other|, elementwise; equal infinities are close."""
 
 def isfinite(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether it is neither infinite nor NaN."""
+    """Return whether each element is neither infinite nor NaN."""
 
 def isin(elements: Tensor | builtins.float, test_elements: Tensor | builtins.float, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """Whether each element is one of the test elements, or with `invert` is not. Dtypes: bool"""
+    """Return whether each element is one of the test elements, or with `invert` is not."""
 
 def isinf(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether it is infinite, of either sign."""
+    """Return whether each element is infinite, of either sign."""
 
 def isnan(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether it is NaN."""
+    """Return whether each element is NaN."""
 
 def isneginf(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether it is -∞."""
+    """Return whether each element is -∞."""
 
 def isposinf(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether it is +∞."""
+    """Return whether each element is +∞."""
 
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """I0(β √(1 - (2t - 1)²)) / I0(β), t from 0 to 1; I0 the modified Bessel function."""
+    """Return I0(β √(1 - (2t - 1)²)) / I0(β), t from 0 to 1; I0 is the modified Bessel function."""
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: each element of `input` times the whole of `other`."""
+    """Compute the Kronecker product: each element of `input` times all of `other`."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> results.kthvalue:
-    """The k-th least element along `dim`, counted from one, and where it stands."""
+    """Return the k-th smallest element along `dim`, counted from one, and its index."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ..., *, out: Any = ...) -> Tensor:
-    """y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over the last axes, var without Bessel's correction."""
+    """Return y = (x - mean(x)) / sqrt(var(x) + eps) ⊙ weight + bias over the last axes."""
 
 def lcm(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The least common multiple, broadcast; that of 0 and n is 0."""
+    """Return the least common multiple, broadcast; that of 0 and n is 0."""
 
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
-    """The least common multiple, broadcast; that of 0 and n is 0."""
+    """Return the least common multiple, broadcast; that of 0 and n is 0."""
 
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """input · 2^other"""
+    """Compute input · 2^other."""
 
 def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input ≤ other, elementwise."""
+    """Return input ≤ other, elementwise."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input + weight · (end - input), broadcast."""
+    """Return input + weight · (end - input), broadcast."""
 
 def less(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input < other, elementwise."""
+    """Return input < other, elementwise."""
 
 def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input ≤ other, elementwise."""
+    """Return input ≤ other, elementwise."""
 
 def lgamma(input: Tensor, *, out: Any = ...) -> Tensor:
-    """ln |Γ(input)|"""
+    """Return ln |Γ(input)|."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """`steps` numbers at equal distances, both ends included."""
+    """Create `steps` evenly spaced numbers from start to end, both included."""
 
 def log(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Natural logarithm."""
+    """Return the natural logarithm of each element."""
 
 def log10(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Logarithm to base 10."""
+    """Return the base-10 logarithm of each element."""
 
 def log10_(input: Tensor) -> Tensor:
-    """Logarithm to base 10."""
+    """Return the base-10 logarithm of each element."""
 
 def log1p(input: Tensor, *, out: Any = ...) -> Tensor:
-    """log(1 + input), exact near 0."""
+    """Return log(1 + input), accurate near 0."""
 
 def log1p_(input: Tensor) -> Tensor:
-    """log(1 + input), exact near 0."""
+    """Return log(1 + input), accurate near 0."""
 
 def log2(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Logarithm to base 2."""
+    """Return the base-2 logarithm of each element."""
 
 def log2_(input: Tensor) -> Tensor:
-    """Logarithm to base 2."""
+    """Return the base-2 logarithm of each element."""
 
 def log_(input: Tensor) -> Tensor:
-    """Natural logarithm."""
+    """Return the natural logarithm of each element."""
 
 def log_softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
-    """ln softmax(input) along `dim`, where no small number is taken the logarithm of; `dtype` converts the input first."""
+    """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers."""
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """ln(exp(input) + exp(other)), without overflow on the way."""
+    """Return ln(exp(input) + exp(other)), without intermediate overflow."""
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """log2(2^input + 2^other), without overflow on the way."""
+    """Return log2(2^input + 2^other), without intermediate overflow."""
 
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Any = ...) -> Tensor:
-    """y_i = log Σ_{j ≤ i} exp x_j along `dim`."""
+    """Return y_i = log Σ_{j ≤ i} exp x_j along `dim`."""
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; NaN where that is negative."""
+    """Compute the logarithm of the determinant; NaN where it is negative."""
 
 def logical_and(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether both are nonzero."""
+    """Return whether both are nonzero, elementwise."""
 
 def logical_not(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether it is zero."""
+    """Return whether each element is zero."""
 
 def logical_or(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether one is nonzero, or both."""
+    """Return whether at least one is nonzero, elementwise."""
 
 def logical_xor(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether exactly one is nonzero."""
+    """Return whether exactly one is nonzero, elementwise."""
 
 def logit(input: Tensor, eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
-    """ln(x / (1 - x)), the inverse of sigmoid; x is kept within [eps, 1 - eps] if `eps` is given."""
+    """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
 
 def logit_(input: Tensor, eps: builtins.float | None = ...) -> Tensor:
-    """ln(x / (1 - x)), the inverse of sigmoid; x is kept within [eps, 1 - eps] if `eps` is given."""
+    """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
 
 def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """base^start to base^end in `steps` numbers, each the same multiple of the one before."""
+    """Create `steps` numbers from base^start to base^end, evenly spaced on a logarithmic scale."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """log Σ exp(input) over `dim`."""
+    """Return log Σ exp(input) over `dim`."""
 
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = ..., b_hh: Tensor | None = ...) -> builtins.tuple[Tensor, Tensor]:
-    """The hidden state and the cell after one step."""
+    """Return the hidden state and the cell state after one step."""
 
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input < other, elementwise."""
+    """Return input < other, elementwise."""
 
 def manual_seed(seed: builtins.int) -> Generator:
-    """Seed the generator that everything uses which is not given one of its own."""
+    """Seed the default generator."""
 
 def masked_fill(input: Tensor, mask: Any, value: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """`value` where the mask holds, else `input`; the value is a number or a tensor without dims."""
+    """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor."""
 
 def masked_scatter(input: Tensor, mask: Any, source: Tensor, *, out: Any = ...) -> Tensor:
-    """The elements of `source` in order, one for each place where the mask holds; elsewhere the input."""
+    """Return the input with the elements of `source`, in order, at the positions where the mask is true."""
 
 def masked_select(input: Tensor, mask: Any, *, out: Any = ...) -> Tensor:
-    """The elements where the mask holds, in row-major order, both broadcast."""
+    """Return the elements where the mask is true, in row-major order, both broadcast."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The matrix product, over the last two dimensions; a vector counts as a row on the left, a column on the right."""
+    """Return the matrix product over the last two dims; a vector is a row on the left, a column on the right."""
 
 def matrix_exp(input: Tensor) -> Tensor:
-    """Σ Aᵏ / k!, of square matrices."""
+    """Compute the matrix exponential Σ Aᵏ / k! of square matrices."""
 
 def matrix_power(input: Tensor, n: builtins.int) -> Tensor:
-    """The product of n equal square matrices, by repeated squaring; of their inverses for a negative n."""
+    """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n."""
 
 def max(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
-    """The greatest element, in one of three ways."""
+    """Return the greatest element, in one of three ways."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The maximum of each window; padding counts as -∞."""
+    """Return the maximum of each window. Padding counts as -∞."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
-    """The maxima of windows, and where each lies in the flattened spatial dims of the input."""
+    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`."""
 
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The maximum of each window; padding counts as -∞."""
+    """Return the maximum of each window. Padding counts as -∞."""
 
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """The maximum of each window; padding counts as -∞."""
+    """Return the maximum of each window. Padding counts as -∞."""
 
 def maximum(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The larger of two, NaN if one is NaN. Equal ones share the gradient."""
+    """Return the larger of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
 
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
-    """Σ input / n over `dim`."""
+    """Return the mean over `dim`."""
 
 def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
-    """The lower of the two middle elements: of all, or along `dim` with its index. NaN if there is any."""
+    """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
 
 def meshgrid(*tensors: Any, indexing: builtins.str = ...) -> builtins.tuple[Tensor, ...]:
-    """Coordinates of a grid: views, expanded to the sizes of all vectors."""
+    """Return the coordinates of a grid, as views expanded to the sizes of all vectors."""
 
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
-    """The least element, in one of three ways; see `max`."""
+    """Return the least element, in one of three ways; see `max`."""
 
 def minimum(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The smaller of two, NaN if one is NaN. Equal ones share the gradient."""
+    """Return the smaller of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Any = ...) -> Tensor:
-    """The product of two matrices."""
+    """Return the product of two matrices."""
 
 def mode(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> results.mode:
-    """The commonest element along `dim`, the least of several such, and where it last stands."""
+    """Return the most frequent element along `dim`, the smallest of equally frequent ones, and its last index."""
 
 def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Move dims to new positions; the others keep their order."""
@@ -1308,472 +1319,478 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Move dims to new positions; the others keep their order."""
 
 def msort(input: Tensor) -> Tensor:
-    """The elements in order along the first dimension."""
+    """Sort the elements along the first dimension, in ascending order."""
 
 def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input · other, broadcast."""
+    """Return input · other, broadcast."""
 
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Generator | None = ...) -> Tensor:
-    """Indices drawn with the weights that each row of the input holds; they need not sum to one."""
+    """Draw indices with the weights in each row of the input, which need not sum to one."""
 
 def multiply(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input · other, broadcast."""
+    """Return input · other, broadcast."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Any = ...) -> Tensor:
-    """A matrix times a vector."""
+    """Return the product of a matrix and a vector."""
 
 def mvlgamma(input: Tensor, p: builtins.int) -> Tensor:
-    """The logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)"""
+    """Compute the logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)."""
 
 def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
-    """Other numbers for NaN, +∞ and -∞: without `posinf` and `neginf`, the largest and the lowest of the dtype."""
+    """Replace NaN, +∞ and -∞; the latter by the largest and lowest number of the dtype unless given."""
 
 def nan_to_num_(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
-    """`nan_to_num` in place."""
+    """Compute `nan_to_num` in place."""
 
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
-    """The mean over `dim` of what is not NaN."""
+    """Return the mean over `dim`, ignoring NaN."""
 
 def nanmedian(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
-    """As `median`, of the elements that are not NaN."""
+    """Return the median of the elements that are not NaN; see `median`."""
 
 def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Any = ...) -> Tensor:
-    """As `quantile`, of the elements that are not NaN."""
+    """Return the quantiles as `quantile` does, ignoring NaN."""
 
 def nansum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
-    """Σ input over `dim`, NaN counting as zero."""
+    """Return the sum over `dim`, with NaN as zero."""
 
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int | Tensor, length: builtins.int) -> Tensor:
-    """The `length` places along `dim` from `start` on: a view."""
+    """Return a view of `length` elements along `dim` from `start` on."""
 
 def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input ≠ other, elementwise."""
+    """Return input ≠ other, elementwise."""
 
 def neg(input: Tensor, *, out: Any = ...) -> Tensor:
-    """-input"""
+    """Return -input."""
 
 def neg_(input: Tensor) -> Tensor:
-    """-input"""
+    """Return -input."""
 
 def negative(input: Tensor, *, out: Any = ...) -> Tensor:
-    """-input"""
+    """Return -input."""
 
 def negative_(input: Tensor) -> Tensor:
-    """-input"""
+    """Return -input."""
 
 def nextafter(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The next number after the input towards `other`."""
+    """Return the next number after `input` towards `other`."""
 
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = ...) -> Any:
-    """The places of all elements that are not zero: one a row, or as a tuple of vectors to index with."""
+    """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with."""
 
 def norm(input: Tensor, p: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
-    """(Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
+    """Compute (Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
 
 def normal(mean: Tensor | builtins.float, std: Tensor | builtins.float = ..., size: Sequence[builtins.int] | None = ..., *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Normal, each element with its own mean and standard deviation; or all alike, in the given size."""
+    """Draw from normal distributions, each element with its own mean and standard deviation; or all from one."""
 
 def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input ≠ other, elementwise."""
+    """Return input ≠ other, elementwise."""
 
-def numel(input: Tensor) -> builtins.int: ...
+def numel(input: Tensor) -> builtins.int:
+    """Return the number of elements."""
 
-def ones(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor: ...
+def ones(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Create a tensor of ones."""
 
-def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: ...
+def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+    """Create ones with the size, dtype and device of the input."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = ...) -> Tensor:
-    """y_ij = input_i · vec2_j"""
+    """Return y_ij = input_i · vec2_j."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
-    """‖x1 - x2 + eps‖_p along the last dim."""
+    """Compute ‖x1 - x2 + eps‖_p along the last dim."""
 
 def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
-    """The p-norm distances of all pairs of rows, (0, 1), (0, 2), ..., (1, 2), ..."""
+    """Compute the p-norm distances of all pairs of rows, (0, 1), (0, 2), ..., (1, 2), ..."""
 
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Any = ...) -> Tensor:
     """Reorder the dims: dim i of the result is dim dims[i] of the input."""
 
 def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor:
-    """As `linalg.pinv`, with the smallest singular values kept that PyTorch keeps here."""
+    """Compute the pseudoinverse; see `linalg.pinv`. The default of `rcond` is smaller than there, as in PyTorch."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
-    """Spread channels over r × r pixels."""
+    """Rearrange channels into blocks of r × r pixels."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
-    """The inverse of pixel_shuffle.  Shapes: input (..., C, H · r, W · r) -> (..., C · r², H, W)"""
+    """Invert pixel_shuffle.  Shapes: input (..., C, H · r, W · r) -> (..., C · r², H, W)"""
 
 def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor:
-    """Poisson numbers with the rates that the input holds, in its dtype."""
+    """Draw from Poisson distributions with the rates in the input, in its dtype."""
 
 def polygamma(n: builtins.int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma."""
+    """Compute the n-th derivative of digamma."""
 
 def positive(input: Tensor) -> Tensor:
-    """The input itself."""
+    """Return the input itself."""
 
 def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input to the power of `exponent`, broadcast."""
+    """Return `input` raised to the power of `exponent`, broadcast."""
 
 def prelu(input: Tensor, weight: Tensor, *, out: Any = ...) -> Tensor:
-    """x where it is positive, elsewhere weight · x, with one weight for all channels or one for each."""
+    """Return x where it is positive and weight · x elsewhere, with one weight for all channels or one per channel."""
 
 def prod(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
-    """Π input over `dim`, or over everything."""
+    """Return the product over `dim`, or over all elements."""
 
 def put(input: Tensor, index: Any, source: Tensor, accumulate: builtins.bool = ..., *, out: Any = ...) -> Tensor:
-    """A copy where the element number index[i] of the flattened input is source[i]; or has it added."""
+    """Return a copy in which element index[i] of the flattened input is replaced by source[i], or has it added."""
 
 def qr(input: Tensor, some: builtins.bool = ...) -> Any:
-    """As `linalg.qr`: reduced if `some`, else complete."""
+    """Compute the QR decomposition, reduced if `some`, else complete; see `linalg.qr`."""
 
 def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Any = ...) -> Tensor:
-    """The elements below which the parts `q` of `dim` (or of everything) lie, interpolated; NaN if there is any."""
+    """Return the quantiles `q` of `input` along `dim` (or of all elements), interpolated; NaN if there is any."""
 
 def rad2deg(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Radians as degrees: input · 180 / π."""
+    """Convert radians to degrees: input · 180 / π."""
 
 def rad2deg_(input: Tensor) -> Tensor:
-    """Radians as degrees: input · 180 / π."""
+    """Convert radians to degrees: input · 180 / π."""
 
 def rand(*size: Any, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Uniform in [0, 1)."""
+    """Draw from the uniform distribution on [0, 1)."""
 
 def rand_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Uniform in [0, 1), in the input's size, dtype and device."""
+    """Draw from the uniform distribution on [0, 1), with the input's size, dtype and device."""
 
 def randint(*bounds: Any, low: builtins.int = ..., high: builtins.int | None = ..., size: Sequence[builtins.int] | None = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """randint(high, size), randint(low, high, size): integers in [low, high)."""
+    """Draw integers in [low, high): randint(high, size), randint(low, high, size)."""
 
 def randint_like(input: Tensor, *bounds: builtins.int, low: builtins.int = ..., high: builtins.int | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """randint_like(input, high), randint_like(input, low, high), in the input's size, dtype and device."""
+    """Draw integers in [low, high), with the input's size, dtype and device; see `randint`."""
 
 def randn(*size: Any, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Standard normal."""
+    """Draw from the standard normal distribution."""
 
 def randn_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Standard normal, in the input's size, dtype and device."""
+    """Draw from the standard normal distribution, with the input's size, dtype and device."""
 
 def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """The integers from 0 to n - 1 in random order."""
+    """Return the integers from 0 to n - 1 in random order."""
 
 def ravel(input: Tensor, *, out: Any = ...) -> Tensor:
-    """All elements in one dim."""
+    """Flatten to one dim."""
 
 def reciprocal(input: Tensor, *, out: Any = ...) -> Tensor:
-    """1 / input"""
+    """Return 1 / input."""
 
 def reciprocal_(input: Tensor) -> Tensor:
-    """1 / input"""
+    """Return 1 / input."""
 
 def relu(input: Tensor, *, out: Any = ...) -> Tensor:
-    """max(x, 0)"""
+    """Return max(x, 0) of each element."""
 
 def relu_(input: Tensor) -> Tensor:
-    """max(x, 0)"""
+    """Return max(x, 0) of each element."""
 
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input - other · floor(input / other): Python's `%`, which has the sign of `other`."""
+    """Return input - other · floor(input / other), broadcast: Python's `%`, with the sign of `other`."""
 
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
-    """The slices along `dim` whose p-norm exceeds `maxnorm`, shrunk to it."""
+    """Scale the slices along `dim` whose p-norm exceeds `maxnorm` down to it."""
 
 def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int | None = ..., dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
-    """Each place along `dim` several times in a row; without `dim`, each element of the flattened tensor."""
+    """Repeat each slice along `dim` several times in a row; without `dim`, each element of the flattened tensor."""
 
 def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int], out: Any = ...) -> Tensor:
-    """The same elements in the same order; a view where the strides allow it, else a copy. One -1 is inferred."""
+    """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
 
 def result_type(tensor1: Tensor | builtins.float, tensor2: Tensor | builtins.float) -> Dtype:
-    """The dtype of an op that mixes the two."""
+    """Return the result dtype of an op on both."""
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int], weight: Tensor | None = ..., eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
-    """y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x."""
+    """Return y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x."""
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = ..., b_hh: Tensor | None = ...) -> Tensor:
-    """relu(w_ih · input + b_ih + w_hh · hx + b_hh)"""
+    """Compute relu(w_ih · input + b_ih + w_hh · hx + b_hh)."""
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = ..., b_hh: Tensor | None = ...) -> Tensor:
-    """tanh(w_ih · input + b_ih + w_hh · hx + b_hh)"""
+    """Compute tanh(w_ih · input + b_ih + w_hh · hx + b_hh)."""
 
 def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = ..., *, out: Any = ...) -> Tensor:
-    """A copy moved by `shifts` places along `dims`; what leaves at one end enters at the other."""
+    """Return a copy moved by `shifts` positions along `dims`; elements that leave at one end enter at the other."""
 
 def rot90(input: Tensor, k: builtins.int = ..., dims: Sequence[builtins.int] = ...) -> Tensor:
-    """A copy turned by `k` quarters, from the first of `dims` towards the second."""
+    """Return a copy rotated by `k` times 90°, from the first of `dims` towards the second."""
 
 def round(input: Tensor, *, decimals: builtins.int = ..., out: Any = ...) -> Tensor:
-    """To the nearest number with that many decimals; what lies half way goes to the even one."""
+    """Round to the given number of decimals; ties go to the even digit."""
 
 def round_(input: Tensor, *, decimals: builtins.int = ...) -> Tensor:
-    """To the nearest number with that many decimals; what lies half way goes to the even one."""
+    """Round to the given number of decimals; ties go to the even digit."""
 
 def row_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """One below the other: vectors as rows."""
+    """Join vertically, along dim 0; vectors become rows."""
 
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
-    """x where it is positive, elsewhere a · x: a is drawn from [lower, upper] for each element, or their mean."""
+    """Return x where it is positive, elsewhere a · x."""
 
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
-    """`rrelu` in place."""
+    """Compute `rrelu` in place."""
 
 def rsqrt(input: Tensor, *, out: Any = ...) -> Tensor:
-    """1 / sqrt(input)"""
+    """Return 1 / sqrt(input)."""
 
 def rsqrt_(input: Tensor) -> Tensor:
-    """1 / sqrt(input)"""
+    """Return 1 / sqrt(input)."""
 
 def rsub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """other - alpha · input, broadcast."""
+    """Return other - alpha · input, broadcast."""
 
 def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """A tensor of no dims, of the default dtype."""
+    """Create a 0-d tensor of the default dtype."""
 
 def scatter(input: Tensor, dim: builtins.int, index: Any, src: Tensor | builtins.float | None = ..., *, value: builtins.float | None = ..., reduce: builtins.str | None = ..., out: Any = ...) -> Tensor:
-    """A copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims."""
+    """Return a copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims."""
 
 def scatter_add(input: Tensor, dim: builtins.int, index: Any, src: Tensor, *, out: Any = ...) -> Tensor:
-    """A copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0, repeated places adding up."""
+    """Return a copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0; repeated positions accumulate."""
 
 def scatter_reduce(input: Tensor, dim: builtins.int, index: Any, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """A copy where the elements of `src` with the same place, and the one there, are reduced to one."""
+    """Return a copy in which the elements of `src` with the same position, and the input's element, are reduced to one."""
 
 def searchsorted(sorted_sequence: Tensor, input: Tensor | builtins.float, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: builtins.str | None = ..., sorter: Any = ..., out: Any = ...) -> Tensor:
-    """Where along the last dim each value would be inserted: before equal elements, or after them with `right`."""
+    """Return the insertion index of each value along the last dim: before equal elements, or after them with `right`."""
 
 def seed() -> builtins.int:
-    """Seed that generator from the operating system."""
+    """Seed the default generator from the operating system, and return the seed."""
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-    """The slice at one place along `dim`, without that dim: a view."""
+    """Return a view of the slice at one index along `dim`, without that dim."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-    """A copy with `src` at one place along `dim`."""
+    """Return a copy with `src` at one index along `dim`."""
 
 def selu(input: Tensor, *, out: Any = ...) -> Tensor:
-    """elu with the scales that keep mean 0 and variance 1 from layer to layer."""
+    """Apply `elu` with the scales that keep mean 0 and variance 1 from layer to layer."""
 
 def selu_(input: Tensor) -> Tensor:
-    """elu with the scales that keep mean 0 and variance 1 from layer to layer."""
+    """Apply `elu` with the scales that keep mean 0 and variance 1 from layer to layer."""
 
 def set_default_device(device: Any) -> None:
-    """Put new tensors that name no device there, in this thread; None is the CPU."""
+    """Set the device of new tensors that are created without one, in this thread. None is the CPU."""
 
-def set_rng_state(new_state: Tensor) -> None: ...
+def set_rng_state(new_state: Tensor) -> None:
+    """Set the state of the default generator."""
 
 def sgn(input: Tensor, *, out: Any = ...) -> Tensor:
-    """-1, 0 or 1: the same as `sign`, as there are no complex numbers here."""
+    """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
 
 def sigmoid(input: Tensor, *, out: Any = ...) -> Tensor:
-    """1 / (1 + exp(-x))"""
+    """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
 
 def sigmoid_(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-x))"""
+    """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
 
 def sign(input: Tensor, *, out: Any = ...) -> Tensor:
-    """-1, 0 or 1."""
+    """Return the sign of each element: -1, 0 or 1."""
 
 def signbit(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Whether the sign bit is set: for negative numbers, -0.0 included."""
+    """Return whether the sign bit is set: for negative numbers and -0.0."""
 
 def sin(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Sine of an angle in radians."""
+    """Return the sine of angles in radians."""
 
 def sin_(input: Tensor) -> Tensor:
-    """Sine of an angle in radians."""
+    """Return the sine of angles in radians."""
 
 def sinc(input: Tensor, *, out: Any = ...) -> Tensor:
-    """sin(πx) / πx, and 1 at 0."""
+    """Return sin(πx) / πx, and 1 at 0."""
 
 def sinc_(input: Tensor) -> Tensor:
-    """sin(πx) / πx, and 1 at 0."""
+    """Return sin(πx) / πx, and 1 at 0."""
 
 def sinh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Hyperbolic sine."""
+    """Return the hyperbolic sine."""
 
 def sinh_(input: Tensor) -> Tensor:
-    """Hyperbolic sine."""
+    """Return the hyperbolic sine."""
 
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor:
-    """A copy with `src` at the places start, start + step, ... below `end` along `dim`."""
+    """Return a copy with `src` at the indices start, start + step, ... below `end` along `dim`."""
 
 def slogdet(input: Tensor) -> Any:
-    """As `linalg.slogdet`."""
+    """Compute the sign and the logarithm of the determinant; see `linalg.slogdet`."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
-    """Exponential weights along `dim`, summing to one; `dtype` converts the input first."""
+    """Return exponential weights along `dim` that sum to one; `dtype` converts the input first."""
 
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Any = ...) -> results.sort:
-    """The elements along `dim` in order, and where each one stood. Equal elements always keep their order."""
+    """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
 
 def split(tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
-    """Views of `split_size` places each, the last perhaps fewer; or of the given sizes."""
+    """Split into views of `split_size_or_sections` slices each, the last perhaps smaller; or of the given sizes."""
 
 def split_with_sizes(tensor: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
-    """Views of the given sizes along a dim."""
+    """Split into views of the given sizes along a dim."""
 
 def sqrt(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Square root."""
+    """Return the square root of each element."""
 
 def sqrt_(input: Tensor) -> Tensor:
-    """Square root."""
+    """Return the square root of each element."""
 
 def square(input: Tensor, *, out: Any = ...) -> Tensor:
-    """input · input, as an integer for booleans."""
+    """Return the square of each element; booleans become integers."""
 
 def square_(input: Tensor) -> Tensor:
-    """input · input, as an integer for booleans."""
+    """Return the square of each element; booleans become integers."""
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, out: Any = ...) -> Tensor:
-    """Drop the dims of size 1: all of them, or those in `dim`."""
+    """Remove the dims of size 1: all of them, or those in `dim`."""
 
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """Join along a new dim."""
+    """Join tensors along a new dim."""
 
 def std(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
-    """The square root of `var`."""
+    """Compute the square root of `var`."""
 
 def std_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> builtins.tuple[Tensor, Tensor]:
-    """`std` and `mean`."""
+    """Return `std` and `mean`."""
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """input - alpha · other, broadcast."""
+    """Return input - alpha · other, broadcast."""
 
 def subtract(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
-    """input - alpha · other, broadcast."""
+    """Return input - alpha · other, broadcast."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
-    """Σ input over `dim`."""
+    """Return the sum over `dim`."""
 
 def svd(input: Tensor, some: builtins.bool = ...) -> Any:
-    """U, S and V, not Vᵀ, of the singular value decomposition: reduced if `some`, else with square U and V."""
+    """Compute U, S and V (not Vᵀ) of the singular value decomposition; with square U and V unless `some`."""
 
 def swapaxes(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Any = ...) -> Tensor:
-    """Exchange two dims."""
+    """Swap two dims."""
 
 def swapdims(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Any = ...) -> Tensor:
-    """Exchange two dims."""
+    """Swap two dims."""
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; vectors and numbers stay as they are."""
+    """Transpose a matrix; return vectors and 0-d tensors unchanged."""
 
 def take(input: Tensor, index: Any, *, out: Any = ...) -> Tensor:
-    """The elements of the flattened input at these places; negative ones count from the end."""
+    """Return the elements of the flattened input at these positions; negative positions count from the end."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ...) -> Tensor:
-    """As `gather`, the other dims broadcast; without `dim`, of the flattened input. Negative indices are taken too."""
+    """Gather elements along `dim`, with the other dims broadcast; without `dim`, from the flattened input."""
 
 def tan(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Tangent of an angle in radians."""
+    """Return the tangent of angles in radians."""
 
 def tan_(input: Tensor) -> Tensor:
-    """Tangent of an angle in radians."""
+    """Return the tangent of angles in radians."""
 
 def tanh(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
 
 def tanh_(input: Tensor) -> Tensor:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
 
 def tensor(data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """A new tensor with a copy of `data`: a number, a nested sequence of numbers, an array."""
+    """Create a tensor with a copy of `data`: a number, a nested sequence of numbers, or an array."""
 
 def tensor_split(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
-    """Views of nearly equal sizes, the larger first; or cut before the given indices, as Python slices are."""
+    """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
 
 def tensordot(a: Tensor, b: Tensor, dims: builtins.int | Sequence[Sequence[builtins.int]] = ...) -> Tensor:
-    """Σ over `dims`: the last n of `a` with the first n of `b`, or dims[0] of `a` with dims[1] of `b`."""
+    """Sum products over `dims`: the last n of `a` and the first n of `b`, or dims[0] of `a` and dims[1] of `b`."""
 
 def threshold(input: Tensor, threshold: builtins.float, value: builtins.float, *, out: Any = ...) -> Tensor:
-    """x where it is above the threshold, elsewhere `value`."""
+    """Return x where it is greater than `threshold` and `value` elsewhere."""
 
 def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor:
-    """x where it is above the threshold, elsewhere `value`."""
+    """Return x where it is greater than `threshold` and `value` elsewhere."""
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """As `repeat`; where there are fewer repeats than dims, the first dims are not repeated."""
+    """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Any = ...) -> results.topk:
-    """The k greatest (or least) elements along `dim`, in order whatever `sorted` says, and where they stood."""
+    """Return the k largest (or smallest) elements along `dim`, always sorted, and their indices."""
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal."""
+    """Sum the diagonal of a matrix."""
 
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Any = ...) -> Tensor:
-    """Exchange two dims."""
+    """Swap two dims."""
 
 def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
-    """The integral of samples by the trapezoidal rule, at positions `x` or `dx` apart."""
+    """Integrate samples by the trapezoidal rule, at positions `x` or at distance `dx`."""
 
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
-    """The integral of samples by the trapezoidal rule, at positions `x` or `dx` apart."""
+    """Integrate samples by the trapezoidal rule, at positions `x` or at distance `dx`."""
 
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """The elements on and below a diagonal, zero above; of each matrix in the last two dims."""
+    """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""
 
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ...) -> Tensor:
-    """Rows and columns (2, N) of the elements on and below diagonal number `offset` of a (row, col) matrix."""
+    """Return row and column indices (2, N) of the elements on and below diagonal `offset` of a (row, col) matrix."""
 
 def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Any = ...) -> Tensor:
-    """The elements on and above a diagonal, zero below; of each matrix in the last two dims."""
+    """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
 
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ...) -> Tensor:
-    """Rows and columns (2, N) of the elements on and above diagonal number `offset` of a (row, col) matrix."""
+    """Return row and column indices (2, N) of the elements on and above diagonal `offset` of a (row, col) matrix."""
 
 def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input / other, broadcast."""
+    """Return input / other, broadcast."""
 
 def trunc(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The integer part."""
+    """Return the integer part of each element."""
 
 def trunc_(input: Tensor) -> Tensor:
-    """The integer part."""
+    """Return the integer part of each element."""
 
 def unbind(input: Tensor, dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
-    """The slices along a dim, each without it."""
+    """Return the slices along a dim, each without that dim."""
 
 def unflatten(input: Tensor, dim: builtins.int, *sizes: builtins.int | Sequence[builtins.int], out: Any = ...) -> Tensor:
     """Split one dim into several; one of their sizes may be -1."""
 
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ..., *, out: Any = ...) -> Any:
-    """The elements, or the slices along `dim`, each once and in order; NaN are all different."""
+    """Return the unique elements, or slices along `dim`, sorted; NaN are all different."""
 
 def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ..., *, out: Any = ...) -> Any:
-    """As `unique`, without sorting: of equal neighbours one is left."""
+    """Remove repeated neighbors; otherwise as `unique`, without sorting."""
 
 def unravel_index(indices: Tensor, shape: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
-    """The places along each dim of the elements at these places of the flattened tensor."""
+    """Convert indices into a flattened tensor of `shape` to an index along each dim."""
 
 def unsqueeze(input: Tensor, dim: builtins.int, *, out: Any = ...) -> Tensor:
     """Insert a dim of size 1 before position `dim`."""
 
 def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
-    """Rows of powers of the elements of a vector, the highest first unless `increasing`."""
+    """Return a row of powers for each element of a vector, the highest first unless `increasing`."""
 
 def var(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
-    """Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased` is another word for correction=1, the default."""
+    """Compute Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased=True` is correction=1, the default."""
 
 def var_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> builtins.tuple[Tensor, Tensor]:
-    """`var` and `mean`."""
+    """Return `var` and `mean`."""
 
 def vdot(input: Tensor, tensor: Tensor, *, out: Any = ...) -> Tensor:
-    """The inner product of two vectors."""
+    """Return the inner product of two vectors."""
 
 def vsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
-    """Cut along dim 0; into as many equal parts, or before the given places."""
+    """Split along dim 0; into this many equal parts, or before these indices."""
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """One below the other: vectors as rows."""
+    """Join vertically, along dim 0; vectors become rows."""
 
 def where(condition: Tensor, input: Any = ..., other: Any = ...) -> Any:
-    """`input` where the condition holds, else `other`, broadcast; with the condition alone, where it holds."""
+    """Select `input` where the condition holds, else `other`, broadcast. With the condition alone, return its indices."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
+    """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
 
 def xlogy_(input: Tensor | builtins.float, other: Tensor | builtins.float) -> Tensor:
-    """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
+    """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
 
-def zeros(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor: ...
+def zeros(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Create a tensor of zeros."""
 
-def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: ...
+def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+    """Create zeros with the size, dtype and device of the input."""

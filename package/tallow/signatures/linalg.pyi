@@ -6,11 +6,11 @@ from typing import Any
 
 from tallow.devices import device as Device
 from tallow.dtypes import dtype as Dtype
-from tallow.layout import memory_format as MemoryFormat
+from tallow.ops.memory_format import memory_format as MemoryFormat
 from tallow.random import Generator
 from tallow.signatures import results
-from tallow.size import Size
-from tallow.tensor import Tensor
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 
 __all__ = [
     "cholesky",
@@ -46,91 +46,91 @@ __all__ = [
 ]
 
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """The lower triangular L in A = L Lᵀ, or its transpose; one triangle of A is read."""
+    """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read."""
 
 def cond(A: Tensor, p: Any = ...) -> Tensor:
-    """‖A‖_p ‖A⁻¹‖_p; without p the ratio of the greatest to the least singular value. inf for a singular matrix."""
+    """Compute the condition number ‖A‖_p ‖A⁻¹‖_p; without p the ratio of the extreme singular values."""
 
 def cross(input: Tensor, other: Tensor, *, dim: builtins.int = ..., out: Any = ...) -> Tensor:
-    """The cross product along `dim`."""
+    """Return the cross product along `dim`."""
 
 def det(A: Tensor, *, out: Any = ...) -> Tensor:
-    """The determinant of square matrices."""
+    """Return the determinant of square matrices."""
 
 def diagonal(A: Tensor, *, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """The diagonals of matrices, as a view."""
+    """Return the diagonals of matrices, as a view."""
 
 def eig(A: Tensor, *, out: Any = ...) -> results.linalg_eig:
-    """The eigenvalues of square matrices and eigenvectors of unit length, as columns, where all of them are real."""
+    """Return the eigenvalues of square matrices and eigenvectors of unit length as columns, if all of them are real."""
 
 def eigh(A: Tensor, UPLO: builtins.str = ..., *, out: Any = ...) -> results.linalg_eigh:
-    """The eigenvalues of symmetric matrices, the least first, and orthonormal eigenvectors, as columns."""
+    """Return the eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns."""
 
 def eigvals(A: Tensor, *, out: Any = ...) -> Tensor:
-    """The eigenvalues of square matrices, where all of them are real; see `linalg.eig`."""
+    """Return the eigenvalues of square matrices, if all of them are real; see `linalg.eig`."""
 
 def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Any = ...) -> Tensor:
-    """The eigenvalues of symmetric matrices, the least first; see `linalg.eigh`."""
+    """Return the eigenvalues of symmetric matrices in ascending order; see `linalg.eigh`."""
 
 def inv(A: Tensor, *, out: Any = ...) -> Tensor:
-    """The inverse B of square matrices."""
+    """Return the inverse B of square matrices."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: Any = ..., *, driver: builtins.str | None = ...) -> Any:
-    """X that makes ‖A X - B‖ least, and the shortest such X; with residuals, the rank of A and its singular values."""
+    """Solve the least-squares problem min ‖A X - B‖ for the X of smallest norm."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
-    """The matrix product, over the last two dimensions; a vector counts as a row on the left, a column on the right."""
+    """Return the matrix product over the last two dims; a vector is a row on the left, a column on the right."""
 
 def matrix_exp(input: Tensor) -> Tensor:
-    """Σ Aᵏ / k!, of square matrices."""
+    """Compute the matrix exponential Σ Aᵏ / k! of square matrices."""
 
 def matrix_norm(A: Tensor, ord: Any = ..., dim: Sequence[builtins.int] = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
-    """A norm of the matrices that two dimensions make."""
+    """Compute a norm of the matrices in two dims."""
 
 def matrix_power(input: Tensor, n: builtins.int) -> Tensor:
-    """The product of n equal square matrices, by repeated squaring; of their inverses for a negative n."""
+    """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n."""
 
 def matrix_rank(A: Tensor, tol: Any = ..., *, atol: Any = ..., rtol: Any = ..., hermitian: builtins.bool = ...) -> Tensor:
-    """How many singular values exceed max(atol, rtol · the greatest one); `tol` is another word for atol."""
+    """Return the number of singular values greater than max(atol, rtol · the greatest one)."""
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of two or more matrices, bracketed so that it takes the fewest multiplications."""
+    """Multiply two or more matrices in the order with the fewest multiplications."""
 
 def norm(A: Tensor, ord: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
-    """A vector norm over one dim, or a matrix norm over two; without `ord` the 2-norm over any dims."""
+    """Compute a vector norm over one dim, or a matrix norm over two; without `ord` the 2-norm over any dims."""
 
 def pinv(A: Tensor, *, atol: builtins.object = ..., rtol: builtins.object = ..., hermitian: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """The pseudo-inverse P: A with its singular values inverted, those below max(atol, rtol · the greatest) dropped."""
+    """Return the pseudo-inverse: A with its singular values inverted, those below max(atol, rtol · maximum) dropped."""
 
 def qr(A: Tensor, mode: builtins.str = ..., *, out: Any = ...) -> results.linalg_qr:
-    """Q with orthonormal columns and the upper triangular R in A = Q R."""
+    """Return Q with orthonormal columns and the upper triangular R in A = Q R."""
 
 def slogdet(A: Tensor, *, out: Any = ...) -> results.linalg_slogdet:
-    """The sign and the logarithm of the size of the determinant of square matrices: (0, -inf) for a singular one."""
+    """Return the sign and ln |det A| of square matrices: (0, -inf) for a singular matrix."""
 
 def solve(A: Tensor, B: Tensor, *, left: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """X in A X = B, or in X A = B if not `left`."""
+    """Return X in A X = B, or in X A = B if not `left`."""
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: builtins.bool, left: builtins.bool = ..., unitriangular: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """X in A X = B, or in X A = B if not `left`, of a triangular A; its other triangle is not read."""
+    """Return X in A X = B, or in X A = B if not `left`, for a triangular A; its other triangle is not read."""
 
 def svd(A: Tensor, full_matrices: builtins.bool = ..., *, driver: builtins.str | None = ..., out: Any = ...) -> results.linalg_svd:
-    """Orthonormal U and V and the singular values S, the greatest first, in A = U diag(S) Vᵀ; returns U, S, Vᵀ."""
+    """Return orthonormal U, the singular values S in descending order, and Vᵀ, in A = U diag(S) Vᵀ."""
 
 def svdvals(A: Tensor, *, driver: builtins.str | None = ..., out: Any = ...) -> Tensor:
-    """The singular values, the greatest first. `driver` as in `linalg.svd`."""
+    """Return the singular values in descending order. `driver` as in `linalg.svd`."""
 
 def tensorinv(A: Tensor, ind: builtins.int = ...) -> Tensor:
-    """The inverse as regards `tensordot`: of A as a matrix whose rows are its first `ind` dimensions."""
+    """Compute the inverse with respect to `tensordot`: that of A as a matrix with its first `ind` dims as rows."""
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[builtins.int] | None = ...) -> Tensor:
-    """X in tensordot(A, X, X.ndim) = B."""
+    """Solve tensordot(A, X, X.ndim) = B for X."""
 
 def vander(x: Tensor, *, N: builtins.int | None = ...) -> Tensor:
-    """The powers 0, 1, ..., N - 1 of each element, as rows; N is the length of x if not given."""
+    """Return the powers 0, 1, ..., N - 1 of each element, as rows; N is the length of x by default."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: builtins.int = ...) -> Tensor:
-    """Σ x y along `dim`, broadcast."""
+    """Compute Σ x y along `dim`, broadcast."""
 
 def vector_norm(x: Tensor, ord: builtins.float = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
-    """(Σ |x|^ord)^(1/ord) over `dim`; for ±inf the greatest or least |x|, for 0 how many elements are not zero."""
+    """Return the norm (Σ |x|^ord)^(1/ord) over `dim`: for ±inf the maximum or minimum |x|, for 0 the nonzero count."""

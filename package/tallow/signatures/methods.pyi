@@ -6,859 +6,867 @@ from typing import Any
 
 from tallow.devices import device as Device
 from tallow.dtypes import dtype as Dtype
-from tallow.layout import memory_format as MemoryFormat
+from tallow.ops.memory_format import memory_format as MemoryFormat
 from tallow.random import Generator
 from tallow.signatures import results
-from tallow.size import Size
-from tallow.tensor import Tensor
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 
 class Methods:
     def __getitem__(self, index: Any) -> Tensor:
-        """x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
+        """Return x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """x[index] = value: `copy_` on the view for basic indices, `index_put_` for the others."""
+        """Write x[index] = value: `copy_` to the view for basic indices, `index_put_` for the others."""
 
     def abs(self) -> Tensor:
-        """|input|"""
+        """Return |input|."""
 
     def abs_(self) -> Tensor:
-        """|input|"""
+        """Return |input|."""
 
     def absolute(self) -> Tensor:
-        """|input|"""
+        """Return |input|."""
 
     def absolute_(self) -> Tensor:
-        """|input|"""
+        """Return |input|."""
 
     def acos(self) -> Tensor:
-        """Inverse cosine, in [0, π]."""
+        """Return the inverse cosine, in [0, π]."""
 
     def acos_(self) -> Tensor:
-        """Inverse cosine, in [0, π]."""
+        """Return the inverse cosine, in [0, π]."""
 
     def acosh(self) -> Tensor:
-        """Inverse hyperbolic cosine, of numbers from 1."""
+        """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
 
     def acosh_(self) -> Tensor:
-        """Inverse hyperbolic cosine, of numbers from 1."""
+        """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
 
     def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """input + alpha · other, broadcast."""
+        """Return input + alpha · other, broadcast."""
 
     def add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """input + alpha · other, broadcast."""
+        """Return input + alpha · other, broadcast."""
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · Σ_b batch1_b @ batch2_b"""
+        """Return beta · input + alpha · Σ_b batch1_b @ batch2_b."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · Σ_b batch1_b @ batch2_b"""
+        """Return beta · input + alpha · Σ_b batch1_b @ batch2_b."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
-        """input + value · tensor1 / tensor2, broadcast."""
+        """Return input + value · tensor1 / tensor2, broadcast."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
-        """input + value · tensor1 / tensor2, broadcast."""
+        """Return input + value · tensor1 / tensor2, broadcast."""
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
-        """input + value · tensor1 · tensor2, broadcast."""
+        """Return input + value · tensor1 · tensor2, broadcast."""
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
-        """input + value · tensor1 · tensor2, broadcast."""
+        """Return input + value · tensor1 · tensor2, broadcast."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · (mat1 @ mat2)"""
+        """Return beta · input + alpha · (mat1 @ mat2)."""
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · (mat1 @ mat2)"""
+        """Return beta · input + alpha · (mat1 @ mat2)."""
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · (mat @ vec)"""
+        """Return beta · input + alpha · (mat @ vec)."""
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · (mat @ vec)"""
+        """Return beta · input + alpha · (mat @ vec)."""
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · (vec1 vec2ᵀ)"""
+        """Return beta · input + alpha · (vec1 vec2ᵀ)."""
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · (vec1 vec2ᵀ)"""
+        """Return beta · input + alpha · (vec1 vec2ᵀ)."""
 
     def adjoint(self) -> Tensor:
-        """The last two dims exchanged; for complex numbers it would be the conjugate of that."""
+        """Return a view with the last two dims exchanged; there are no complex numbers to conjugate."""
 
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """Whether every element over `dim` is other than zero. Dtypes: bool; uint8 for uint8"""
+        """Return whether all elements over `dim` are nonzero."""
 
     def allclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
-        """Whether |input - other| ≤ atol + rtol · |other| for every element."""
+        """Return whether |input - other| ≤ atol + rtol · |other| for every element."""
 
     def amax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """max input over `dim`; elements that share the maximum share its gradient."""
+        """Return the maximum over `dim`; elements equal to the maximum share its gradient."""
 
     def amin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """min input over `dim`; elements that share the minimum share its gradient."""
+        """Return the minimum over `dim`; elements equal to the minimum share its gradient."""
 
     def aminmax(self, *, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> results.aminmax:
-        """The least and the greatest element, over `dim` or over everything."""
+        """Return the minimum and the maximum over `dim`, or over all elements."""
 
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """Whether some element over `dim` is other than zero. Dtypes: bool; uint8 for uint8"""
+        """Return whether any element over `dim` is nonzero."""
 
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
-        """Put what a function of a Python number returns in the place of each element; slow, and on the CPU alone."""
+        """Replace each element by what a function of a Python number returns; slow, and only on the CPU."""
 
     def arccos(self) -> Tensor:
-        """Inverse cosine, in [0, π]."""
+        """Return the inverse cosine, in [0, π]."""
 
     def arccos_(self) -> Tensor:
-        """Inverse cosine, in [0, π]."""
+        """Return the inverse cosine, in [0, π]."""
 
     def arccosh(self) -> Tensor:
-        """Inverse hyperbolic cosine, of numbers from 1."""
+        """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
 
     def arccosh_(self) -> Tensor:
-        """Inverse hyperbolic cosine, of numbers from 1."""
+        """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
 
     def arcsin(self) -> Tensor:
-        """Inverse sine, in [-π/2, π/2]."""
+        """Return the inverse sine, in [-π/2, π/2]."""
 
     def arcsin_(self) -> Tensor:
-        """Inverse sine, in [-π/2, π/2]."""
+        """Return the inverse sine, in [-π/2, π/2]."""
 
     def arcsinh(self) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Return the inverse hyperbolic sine."""
 
     def arcsinh_(self) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Return the inverse hyperbolic sine."""
 
     def arctan(self) -> Tensor:
-        """Inverse tangent, in [-π/2, π/2]."""
+        """Return the inverse tangent, in [-π/2, π/2]."""
 
     def arctan2(self, other: Tensor) -> Tensor:
-        """The angle in (-π, π] of the point with y = input and x = other."""
+        """Return the angle in (-π, π] of the point with y = input and x = other."""
 
     def arctan2_(self, other: Tensor) -> Tensor:
-        """The angle in (-π, π] of the point with y = input and x = other."""
+        """Return the angle in (-π, π] of the point with y = input and x = other."""
 
     def arctan_(self) -> Tensor:
-        """Inverse tangent, in [-π/2, π/2]."""
+        """Return the inverse tangent, in [-π/2, π/2]."""
 
     def arctanh(self) -> Tensor:
-        """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
+        """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
     def arctanh_(self) -> Tensor:
-        """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
+        """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
     def argmax(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """Where the first maximum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
+        """Return the index of the first maximum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
 
     def argmin(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """Where the first minimum stands: along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
+        """Return the index of the first minimum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any."""
 
     def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Tensor:
-        """Where each element of the sorted tensor stood. Equal elements always keep their order."""
+        """Return the indices that sort `input` along `dim`. Equal elements always keep their order."""
 
     def argwhere(self) -> Tensor:
-        """The places of all elements that are not zero, one a row, in row-major order."""
+        """Return the indices of all nonzero elements, one element per row, in row-major order."""
 
     def as_strided(self, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
-        """A view of the tensor's storage by explicit steps, in elements."""
+        """Return a view of the tensor's memory with explicit strides, in elements."""
 
     def asin(self) -> Tensor:
-        """Inverse sine, in [-π/2, π/2]."""
+        """Return the inverse sine, in [-π/2, π/2]."""
 
     def asin_(self) -> Tensor:
-        """Inverse sine, in [-π/2, π/2]."""
+        """Return the inverse sine, in [-π/2, π/2]."""
 
     def asinh(self) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Return the inverse hyperbolic sine."""
 
     def asinh_(self) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Return the inverse hyperbolic sine."""
 
     def atan(self) -> Tensor:
-        """Inverse tangent, in [-π/2, π/2]."""
+        """Return the inverse tangent, in [-π/2, π/2]."""
 
     def atan2(self, other: Tensor) -> Tensor:
-        """The angle in (-π, π] of the point with y = input and x = other."""
+        """Return the angle in (-π, π] of the point with y = input and x = other."""
 
     def atan2_(self, other: Tensor) -> Tensor:
-        """The angle in (-π, π] of the point with y = input and x = other."""
+        """Return the angle in (-π, π] of the point with y = input and x = other."""
 
     def atan_(self) -> Tensor:
-        """Inverse tangent, in [-π/2, π/2]."""
+        """Return the inverse tangent, in [-π/2, π/2]."""
 
     def atanh(self) -> Tensor:
-        """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
+        """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
     def atanh_(self) -> Tensor:
-        """Inverse hyperbolic tangent, of numbers in [-1, 1]."""
+        """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · (batch1 @ batch2)"""
+        """Return beta · input + alpha · (batch1 @ batch2)."""
 
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
-        """beta · input + alpha · (batch1 @ batch2)"""
+        """Return beta · input + alpha · (batch1 @ batch2)."""
 
     def bernoulli(self, p: builtins.float | None = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Ones with the probabilities that the input holds, or all with probability `p`; zeros else."""
+        """Draw ones with the probabilities in the input, or all with probability `p`; zeros otherwise."""
 
     def bernoulli_(self, p: Tensor | builtins.float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Fill with ones, each with probability `p`, and zeros."""
+        """Fill with ones, with probability `p`, and zeros."""
 
     def bfloat16(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(bfloat16, memory_format=memory_format)."""
+        """Convert to bfloat16: `to(tl.bfloat16, memory_format=memory_format)`."""
 
     def bincount(self, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
-        """How often each number occurs, or the sum of its weights."""
+        """Count the occurrences of each number, or sum their weights."""
 
     def bitwise_and(self, other: Tensor | builtins.float) -> Tensor:
-        """The bits that are set in both, broadcast; of booleans, and."""
+        """Return the bits that are set in both operands, broadcast; for booleans, logical and."""
 
     def bitwise_and_(self, other: Tensor | builtins.float) -> Tensor:
-        """The bits that are set in both, broadcast; of booleans, and."""
+        """Return the bits that are set in both operands, broadcast; for booleans, logical and."""
 
     def bitwise_left_shift(self, other: Tensor | builtins.float) -> Tensor:
-        """input · 2^other, broadcast; bits that leave are lost."""
+        """Return input · 2^other, broadcast; bits shifted out are lost."""
 
     def bitwise_left_shift_(self, other: Tensor | builtins.float) -> Tensor:
-        """input · 2^other, broadcast; bits that leave are lost."""
+        """Return input · 2^other, broadcast; bits shifted out are lost."""
 
     def bitwise_not(self) -> Tensor:
-        """Every bit turned; of booleans, not."""
+        """Invert every bit; for booleans, logical not."""
 
     def bitwise_not_(self) -> Tensor:
-        """Every bit turned; of booleans, not."""
+        """Invert every bit; for booleans, logical not."""
 
     def bitwise_or(self, other: Tensor | builtins.float) -> Tensor:
-        """The bits that are set in either, broadcast; of booleans, or."""
+        """Return the bits that are set in either operand, broadcast; for booleans, logical or."""
 
     def bitwise_or_(self, other: Tensor | builtins.float) -> Tensor:
-        """The bits that are set in either, broadcast; of booleans, or."""
+        """Return the bits that are set in either operand, broadcast; for booleans, logical or."""
 
     def bitwise_right_shift(self, other: Tensor | builtins.float) -> Tensor:
-        """floor(input / 2^other), broadcast: the sign bit is repeated."""
+        """Return floor(input / 2^other), broadcast: the sign bit is repeated."""
 
     def bitwise_right_shift_(self, other: Tensor | builtins.float) -> Tensor:
-        """floor(input / 2^other), broadcast: the sign bit is repeated."""
+        """Return floor(input / 2^other), broadcast: the sign bit is repeated."""
 
     def bitwise_xor(self, other: Tensor | builtins.float) -> Tensor:
-        """The bits that differ, broadcast; of booleans, exclusive or."""
+        """Return the bits that differ, broadcast; for booleans, exclusive or."""
 
     def bitwise_xor_(self, other: Tensor | builtins.float) -> Tensor:
-        """The bits that differ, broadcast; of booleans, exclusive or."""
+        """Return the bits that differ, broadcast; for booleans, exclusive or."""
 
     def bmm(self, mat2: Tensor) -> Tensor:
-        """The products of two batches of matrices, which are not broadcast."""
+        """Return the products of two batches of matrices, without broadcasting."""
 
     def bool(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(bool, memory_format=memory_format)."""
+        """Convert to bool: `to(tl.bool, memory_format=memory_format)`."""
 
-    def broadcast_to(self, *size: Any) -> Tensor: ...
+    def broadcast_to(self, *size: Any) -> Tensor:
+        """Return a view, expanded to a size; see `expand`."""
 
     def byte(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(uint8, memory_format=memory_format)."""
+        """Convert to uint8: `to(tl.uint8, memory_format=memory_format)`."""
 
-    def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor: ...
+    def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Fill with numbers from the Cauchy distribution."""
 
     def ceil(self) -> Tensor:
-        """The least integer that is not below."""
+        """Return the smallest integer not less than each element."""
 
     def ceil_(self) -> Tensor:
-        """The least integer that is not below."""
+        """Return the smallest integer not less than each element."""
 
     def char(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(int8, memory_format=memory_format)."""
+        """Convert to int8: `to(tl.int8, memory_format=memory_format)`."""
 
     def cholesky(self, upper: builtins.bool = ...) -> Tensor:
-        """As `linalg.cholesky`."""
+        """Compute the Cholesky factor; see `linalg.cholesky`."""
 
     def cholesky_inverse(self, upper: builtins.bool = ...) -> Tensor:
-        """The inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
+        """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
 
     def cholesky_solve(self, L: Tensor, upper: builtins.bool = ...) -> Tensor:
-        """X of A · X = input, where A = L · Lᵀ, or Lᵀ · L if `upper`."""
+        """Solve A · X = input for X, where A = L · Lᵀ, or Lᵀ · L if `upper`."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """At most `chunks` views, all of one size but perhaps the last."""
+        """Split into at most `chunks` views of equal size, the last perhaps smaller."""
 
     def clamp(self, min: Tensor | builtins.float | None = ..., max: Tensor | builtins.float | None = ...) -> Tensor:
-        """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one."""
+        """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one."""
 
     def clamp_(self, min: Tensor | builtins.float | None = ..., max: Tensor | builtins.float | None = ...) -> Tensor:
-        """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one."""
+        """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one."""
 
     def clamp_max(self, max: Tensor | builtins.float) -> Tensor:
-        """min(input, `max`), broadcast."""
+        """Return min(input, `max`), broadcast."""
 
     def clamp_max_(self, max: Tensor | builtins.float) -> Tensor:
-        """min(input, `max`), broadcast."""
+        """Return min(input, `max`), broadcast."""
 
     def clamp_min(self, min: Tensor | builtins.float) -> Tensor:
-        """max(input, `min`), broadcast."""
+        """Return max(input, `min`), broadcast."""
 
     def clamp_min_(self, min: Tensor | builtins.float) -> Tensor:
-        """max(input, `min`), broadcast."""
+        """Return max(input, `min`), broadcast."""
 
     def clip(self, min: Tensor | builtins.float | None = ..., max: Tensor | builtins.float | None = ...) -> Tensor:
-        """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one."""
+        """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one."""
 
     def clip_(self, min: Tensor | builtins.float | None = ..., max: Tensor | builtins.float | None = ...) -> Tensor:
-        """min(max(input, `min`), `max`), broadcast: where the bounds cross, the upper one."""
+        """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one."""
 
     def clone(self, *, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """A copy, in the order in memory that the input has unless told otherwise."""
+        """Return a copy, in the memory order of the input unless `memory_format` names another."""
 
     def contiguous(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """The tensor itself if its elements lie in row-major order, or that of `memory_format`, else a copy that does."""
+        """Return the tensor itself if it is contiguous, in row-major order or that of `memory_format`; else a copy."""
 
     def copy_(self, src: Tensor | builtins.float, non_blocking: builtins.bool = ...) -> Tensor:
         """Write `src`, broadcast and converted to the dtype and device of the tensor."""
 
     def copysign(self, other: Tensor | builtins.float) -> Tensor:
-        """The size of the input with the sign of `other`."""
+        """Return the magnitude of `input` with the sign of `other`, broadcast."""
 
     def copysign_(self, other: Tensor | builtins.float) -> Tensor:
-        """The size of the input with the sign of `other`."""
+        """Return the magnitude of `input` with the sign of `other`, broadcast."""
 
     def corrcoef(self) -> Tensor:
-        """The correlations of variables, a row each: their covariances by the product of their standard deviations."""
+        """Compute the correlations of variables, one per row: covariance over the product of standard deviations."""
 
     def cos(self) -> Tensor:
-        """Cosine of an angle in radians."""
+        """Return the cosine of angles in radians."""
 
     def cos_(self) -> Tensor:
-        """Cosine of an angle in radians."""
+        """Return the cosine of angles in radians."""
 
     def cosh(self) -> Tensor:
-        """Hyperbolic cosine."""
+        """Return the hyperbolic cosine."""
 
     def cosh_(self) -> Tensor:
-        """Hyperbolic cosine."""
+        """Return the hyperbolic cosine."""
 
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """How many elements over `dim` are other than zero. Dtypes: int64"""
+        """Return the number of nonzero elements over `dim`."""
 
     def cov(self, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
-        """The covariances of variables, a row each, whose observations stand in the columns."""
+        """Compute the covariances of variables, one per row, with an observation in each column."""
 
-    def cpu(self, memory_format: MemoryFormat | None = ...) -> Tensor: ...
+    def cpu(self, memory_format: MemoryFormat | None = ...) -> Tensor:
+        """Return the tensor on the CPU; itself if it is there already."""
 
     def cross(self, other: Tensor, dim: builtins.int | None = ...) -> Tensor:
-        """The cross product along `dim`, or along the first dimension of length 3."""
+        """Compute the cross product along `dim`, or along the first dim of length 3."""
 
-    def cuda(self, device: Any = ..., non_blocking: builtins.bool = ..., memory_format: MemoryFormat | None = ...) -> Tensor: ...
+    def cuda(self, device: Any = ..., non_blocking: builtins.bool = ..., memory_format: MemoryFormat | None = ...) -> Tensor:
+        """Return the tensor on a CUDA device, the current one by default; itself if it is there already."""
 
     def cummax(self, dim: builtins.int) -> results.cummax:
-        """The greatest of the elements so far along `dim`, and where the last such stands."""
+        """Return the cumulative maximum along `dim`, and its last index."""
 
     def cummin(self, dim: builtins.int) -> results.cummin:
-        """The least of the elements so far along `dim`, and where the last such stands."""
+        """Return the cumulative minimum along `dim`, and its last index."""
 
     def cumprod(self, dim: builtins.int, *, dtype: builtins.object = ...) -> Tensor:
-        """y_i = Π_{j ≤ i} x_j along `dim`."""
+        """Return the cumulative product y_i = Π_{j ≤ i} x_j along `dim`."""
 
     def cumprod_(self, dim: builtins.int, *, dtype: builtins.object = ...) -> Tensor:
-        """y_i = Π_{j ≤ i} x_j along `dim`."""
+        """Return the cumulative product y_i = Π_{j ≤ i} x_j along `dim`."""
 
     def cumsum(self, dim: builtins.int, *, dtype: builtins.object = ...) -> Tensor:
-        """y_i = Σ_{j ≤ i} x_j along `dim`."""
+        """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`."""
 
     def cumsum_(self, dim: builtins.int, *, dtype: builtins.object = ...) -> Tensor:
-        """y_i = Σ_{j ≤ i} x_j along `dim`."""
+        """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`."""
 
     def deg2rad(self) -> Tensor:
-        """Degrees as radians: input · π / 180."""
+        """Convert degrees to radians: input · π / 180."""
 
     def deg2rad_(self) -> Tensor:
-        """Degrees as radians: input · π / 180."""
+        """Convert degrees to radians: input · π / 180."""
 
     def det(self) -> Tensor:
-        """As `linalg.det`."""
+        """Compute the determinant; see `linalg.det`."""
 
     def diag(self, diagonal: builtins.int = ...) -> Tensor:
-        """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector: a copy."""
+        """Return a matrix with a vector as its diagonal, or a copy of the diagonal of a matrix."""
 
     def diag_embed(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """Zeros, with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`."""
+        """Return zeros with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`."""
 
     def diagflat(self, offset: builtins.int = ...) -> Tensor:
-        """The elements, flattened, as the diagonal of a matrix."""
+        """Return a matrix with the flattened elements as its diagonal."""
 
     def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """A view of the elements whose places along `dim2` and `dim1` differ by `offset`; it becomes the last dim."""
+        """Return a view of the elements whose indices along `dim2` and `dim1` differ by `offset`; it becomes the last dim."""
 
     def diagonal_scatter(self, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """A copy with `src` on a diagonal."""
+        """Return a copy with `src` on a diagonal."""
 
     def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ...) -> Tensor:
-        """The differences of neighbours along `dim`, taken `n` times; of booleans, whether they differ."""
+        """Compute the differences of neighbours along `dim`, `n` times; for booleans, whether neighbours differ."""
 
     def digamma(self) -> Tensor:
-        """The derivative of lgamma."""
+        """Return the derivative of lgamma."""
 
     def digamma_(self) -> Tensor:
-        """The derivative of lgamma."""
+        """Return the derivative of lgamma."""
 
     def dist(self, other: Tensor, p: builtins.float = ...) -> Tensor:
-        """The p-norm of the difference, over everything."""
+        """Compute the p-norm of the difference over all elements."""
 
     def div(self, other: Tensor | builtins.float, *, rounding_mode: builtins.str | None = ...) -> Tensor:
-        """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor")."""
+        """Return input / other, broadcast."""
 
     def div_(self, other: Tensor | builtins.float, *, rounding_mode: builtins.str | None = ...) -> Tensor:
-        """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor")."""
+        """Return input / other, broadcast."""
 
     def divide(self, other: Tensor | builtins.float, *, rounding_mode: builtins.str | None = ...) -> Tensor:
-        """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor")."""
+        """Return input / other, broadcast."""
 
     def divide_(self, other: Tensor | builtins.float, *, rounding_mode: builtins.str | None = ...) -> Tensor:
-        """input / other, broadcast; with a `rounding_mode`, rounded towards zero ("trunc") or down ("floor")."""
+        """Return input / other, broadcast."""
 
     def dot(self, tensor: Tensor) -> Tensor:
-        """The inner product of two vectors."""
+        """Return the inner product of two vectors."""
 
     def double(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(float64, memory_format=memory_format)."""
+        """Convert to float64: `to(tl.float64, memory_format=memory_format)`."""
 
     def dsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
-        """Cut along dim 2; into as many equal parts, or before the given places."""
+        """Split along dim 2; into this many equal parts, or before these indices."""
 
     def eq(self, other: Tensor | builtins.float) -> Tensor:
-        """input = other, elementwise."""
+        """Return input = other, elementwise."""
 
     def eq_(self, other: Tensor | builtins.float) -> Tensor:
-        """input = other, elementwise."""
+        """Return input = other, elementwise."""
 
     def equal(self, other: Tensor) -> builtins.bool:
-        """Whether both have one shape and the same elements."""
+        """Return whether both have the same shape and elements."""
 
     def erf(self) -> Tensor:
-        """The error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
+        """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
 
     def erf_(self) -> Tensor:
-        """The error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
+        """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
 
     def erfc(self) -> Tensor:
-        """1 - erf(input), without the cancellation."""
+        """Return 1 - erf(input), without cancellation."""
 
     def erfc_(self) -> Tensor:
-        """1 - erf(input), without the cancellation."""
+        """Return 1 - erf(input), without cancellation."""
 
     def erfinv(self) -> Tensor:
-        """The inverse of erf, on [-1, 1]; NaN elsewhere."""
+        """Return the inverse of erf on [-1, 1]; NaN elsewhere."""
 
     def erfinv_(self) -> Tensor:
-        """The inverse of erf, on [-1, 1]; NaN elsewhere."""
+        """Return the inverse of erf on [-1, 1]; NaN elsewhere."""
 
     def exp(self) -> Tensor:
-        """e to the power of input."""
+        """Return e to the power of each element."""
 
     def exp2(self) -> Tensor:
-        """2 to the power of input."""
+        """Return 2 to the power of each element."""
 
     def exp2_(self) -> Tensor:
-        """2 to the power of input."""
+        """Return 2 to the power of each element."""
 
     def exp_(self) -> Tensor:
-        """e to the power of input."""
+        """Return e to the power of each element."""
 
     def expand(self, *size: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Repeat dims of size 1, and new leading ones, without copying. -1 keeps a dim's size."""
 
-    def expand_as(self, other: Tensor) -> Tensor: ...
+    def expand_as(self, other: Tensor) -> Tensor:
+        """Return a view, expanded to the shape of `other`."""
 
     def expm1(self) -> Tensor:
-        """exp(input) - 1, exact near 0."""
+        """Return exp(input) - 1, accurate near 0."""
 
     def expm1_(self) -> Tensor:
-        """exp(input) - 1, exact near 0."""
+        """Return exp(input) - 1, accurate near 0."""
 
     def exponential_(self, lambd: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Fill with waiting times of rate `lambd`: p(x) = λ exp(-λ x)."""
+        """Fill with numbers from the exponential distribution of rate `lambd`: p(x) = λ exp(-λ x)."""
 
     def fill_(self, value: Any) -> Tensor:
-        """Write the same value everywhere: a number, or a tensor of no dims, which then gets the gradient's sum."""
+        """Fill with one value: a number, or a 0-d tensor, whose gradient is the sum over all elements."""
 
     def fill_diagonal_(self, fill_value: builtins.float, wrap: builtins.bool = ...) -> Tensor:
-        """Write a number on the main diagonal; with `wrap` again and again down a tall matrix, a row apart."""
+        """Write a number on the main diagonal; with `wrap` the diagonal restarts below the end of a tall matrix."""
 
     def fix(self) -> Tensor:
-        """The integer part."""
+        """Return the integer part of each element."""
 
     def fix_(self) -> Tensor:
-        """The integer part."""
+        """Return the integer part of each element."""
 
     def flatten(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
         """Merge the dims from `start_dim` to `end_dim` into one."""
 
     def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A copy with the order along `dims` reversed."""
+        """Return a copy with the order along `dims` reversed."""
 
     def fliplr(self) -> Tensor:
-        """Columns in reverse order."""
+        """Reverse the order of the columns."""
 
     def flipud(self) -> Tensor:
-        """Rows in reverse order."""
+        """Reverse the order of the rows."""
 
     def float(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(float32, memory_format=memory_format)."""
+        """Convert to float32: `to(tl.float32, memory_format=memory_format)`."""
 
     def float_power(self, exponent: Tensor | builtins.float) -> Tensor:
-        """input to the power of `exponent`, computed in float64 whatever the operands are."""
+        """Return `input` raised to the power of `exponent`, computed in float64 for operands of any dtype."""
 
     def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
-        """input to the power of `exponent`, computed in float64 whatever the operands are."""
+        """Return `input` raised to the power of `exponent`, computed in float64 for operands of any dtype."""
 
     def floor(self) -> Tensor:
-        """The greatest integer that is not above."""
+        """Return the largest integer not greater than each element."""
 
     def floor_(self) -> Tensor:
-        """The greatest integer that is not above."""
+        """Return the largest integer not greater than each element."""
 
     def floor_divide(self, other: Tensor | builtins.float) -> Tensor:
-        """floor(input / other), broadcast."""
+        """Return floor(input / other), broadcast."""
 
     def floor_divide_(self, other: Tensor | builtins.float) -> Tensor:
-        """floor(input / other), broadcast."""
+        """Return floor(input / other), broadcast."""
 
     def fmax(self, other: Tensor) -> Tensor:
-        """The larger of two, or the one that is not NaN. Of equal ones the first has the gradient."""
+        """Return the larger of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
 
     def fmin(self, other: Tensor) -> Tensor:
-        """The smaller of two, or the one that is not NaN. Of equal ones the first has the gradient."""
+        """Return the smaller of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
 
     def fmod(self, other: Tensor | builtins.float) -> Tensor:
-        """input - other · trunc(input / other): C's remainder, which has the sign of `input`."""
+        """Return input - other · trunc(input / other), broadcast: C's `fmod`, with the sign of `input`."""
 
     def fmod_(self, other: Tensor | builtins.float) -> Tensor:
-        """input - other · trunc(input / other): C's remainder, which has the sign of `input`."""
+        """Return input - other · trunc(input / other), broadcast: C's `fmod`, with the sign of `input`."""
 
     def frac(self) -> Tensor:
-        """What truncation leaves: input - trunc(input)."""
+        """Return input - trunc(input)."""
 
     def frac_(self) -> Tensor:
-        """What truncation leaves: input - trunc(input)."""
+        """Return input - trunc(input)."""
 
     def frexp(self) -> results.frexp:
-        """input = mantissa · 2^exponent with 0.5 <= |mantissa| < 1; the exponent is int32."""
+        """Split input into mantissa · 2^exponent with 0.5 <= |mantissa| < 1; the exponent is int32."""
 
     def gather(self, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = ...) -> Tensor:
-        """y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims."""
+        """Return y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims."""
 
     def gcd(self, other: Tensor) -> Tensor:
-        """The greatest common divisor, broadcast; that of 0 and n is |n|."""
+        """Return the greatest common divisor, broadcast; that of 0 and n is |n|."""
 
     def gcd_(self, other: Tensor) -> Tensor:
-        """The greatest common divisor, broadcast; that of 0 and n is |n|."""
+        """Return the greatest common divisor, broadcast; that of 0 and n is |n|."""
 
     def ge(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≥ other, elementwise."""
+        """Return input ≥ other, elementwise."""
 
     def ge_(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≥ other, elementwise."""
+        """Return input ≥ other, elementwise."""
 
     def geometric_(self, p: builtins.float, *, generator: Generator | None = ...) -> Tensor:
-        """Fill with the number of trials up to the first success."""
+        """Fill with numbers from the geometric distribution: the number of trials up to the first success."""
 
     def ger(self, vec2: Tensor) -> Tensor:
-        """y_ij = input_i · vec2_j"""
+        """Return y_ij = input_i · vec2_j."""
 
     def greater(self, other: Tensor | builtins.float) -> Tensor:
-        """input > other, elementwise."""
+        """Return input > other, elementwise."""
 
     def greater_(self, other: Tensor | builtins.float) -> Tensor:
-        """input > other, elementwise."""
+        """Return input > other, elementwise."""
 
     def greater_equal(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≥ other, elementwise."""
+        """Return input ≥ other, elementwise."""
 
     def greater_equal_(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≥ other, elementwise."""
+        """Return input ≥ other, elementwise."""
 
     def gt(self, other: Tensor | builtins.float) -> Tensor:
-        """input > other, elementwise."""
+        """Return input > other, elementwise."""
 
     def gt_(self, other: Tensor | builtins.float) -> Tensor:
-        """input > other, elementwise."""
+        """Return input > other, elementwise."""
 
     def half(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(float16, memory_format=memory_format)."""
+        """Convert to float16: `to(tl.float16, memory_format=memory_format)`."""
 
     def hardshrink(self, lambd: builtins.float = ...) -> Tensor:
-        """x, and 0 where |x| ≤ lambd."""
+        """Set elements with |x| ≤ lambd to 0."""
 
     def heaviside(self, values: Tensor) -> Tensor:
-        """0 below zero, 1 above, and `values` at zero, broadcast."""
+        """Return 0 below zero, 1 above, and `values` at zero, broadcast."""
 
     def heaviside_(self, values: Tensor) -> Tensor:
-        """0 below zero, 1 above, and `values` at zero, broadcast."""
+        """Return 0 below zero, 1 above, and `values` at zero, broadcast."""
 
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Tensor:
-        """How many elements fall into each of `bins` equal parts of [min, max]; of the elements' own range if both are 0."""
+        """Count the elements in each of `bins` equal parts of [min, max]; of the elements' own range if both are 0."""
 
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
-        """Cut along dim 1, vectors along dim 0; into as many equal parts, or before the given places."""
+        """Split along dim 1, vectors along dim 0; into this many equal parts, or before these indices."""
 
     def hypot(self, other: Tensor) -> Tensor:
-        """sqrt(input² + other²), without overflow on the way."""
+        """Return sqrt(input² + other²), without intermediate overflow."""
 
     def hypot_(self, other: Tensor) -> Tensor:
-        """sqrt(input² + other²), without overflow on the way."""
+        """Return sqrt(input² + other²), without intermediate overflow."""
 
     def index_add(self, dim: builtins.int, index: Any, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
-        """A copy with alpha · source[i] added to the slice along `dim` that index[i] names, repeated ones adding up."""
+        """Return a copy with alpha · source[i] added to slice index[i] along `dim`; repeated slices accumulate."""
 
     def index_add_(self, dim: builtins.int, index: Any, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
-        """A copy with alpha · source[i] added to the slice along `dim` that index[i] names, repeated ones adding up."""
+        """Return a copy with alpha · source[i] added to slice index[i] along `dim`; repeated slices accumulate."""
 
     def index_copy(self, dim: builtins.int, index: Any, source: Tensor) -> Tensor:
-        """A copy where the slice along `dim` that index[i] names is source[i]."""
+        """Return a copy in which slice index[i] along `dim` is source[i]."""
 
     def index_copy_(self, dim: builtins.int, index: Any, source: Tensor) -> Tensor:
-        """A copy where the slice along `dim` that index[i] names is source[i]."""
+        """Return a copy in which slice index[i] along `dim` is source[i]."""
 
     def index_fill(self, dim: builtins.int, index: Any, value: Tensor | builtins.float) -> Tensor:
-        """A copy where the slices along `dim` that `index` names hold one value; negative places count from the end."""
+        """Return a copy in which the slices `index` along `dim` have one value; negative indices count from the end."""
 
     def index_fill_(self, dim: builtins.int, index: Any, value: Tensor | builtins.float) -> Tensor:
-        """A copy where the slices along `dim` that `index` names hold one value; negative places count from the end."""
+        """Return a copy in which the slices `index` along `dim` have one value; negative indices count from the end."""
 
     def index_put(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
-        """A copy of the input where input[indices] is `values`, broadcast; or has `values` added to it."""
+        """Return a copy of `input` with `values`, broadcast, written to input[indices], or added to it if `accumulate`."""
 
     def index_put_(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
-        """Write `values`, broadcast, to input[indices], or add them to it."""
+        """Write `values`, broadcast, to input[indices]."""
 
     def index_reduce(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
-        """A copy where the slices of `source` with the same place along `dim`, and the one there, are reduced to one."""
+        """Return a copy where slices of `source` with the same index along `dim` are reduced into the slice there."""
 
-    def index_reduce_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def index_reduce_(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
+        """Compute `index_reduce` in place."""
 
     def index_select(self, dim: builtins.int, index: Any) -> Tensor:
-        """The slices along `dim` that `index` names, in its order."""
+        """Return the slices of `input` along `dim` at the positions in `index`, in that order."""
 
     def inner(self, other: Tensor) -> Tensor:
-        """Σ over the last dimension of both; the plain product if one of them has none."""
+        """Sum products over the last dim of both; the plain product if one of them is 0-d."""
 
     def int(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(int32, memory_format=memory_format)."""
+        """Convert to int32: `to(tl.int32, memory_format=memory_format)`."""
 
     def inverse(self) -> Tensor:
-        """As `linalg.inv`."""
+        """Invert square matrices; see `linalg.inv`."""
 
     def is_nonzero(self) -> builtins.bool:
-        """Whether the only element is not zero."""
+        """Return whether the only element is nonzero."""
 
     def is_pinned(self, device: Any = ...) -> builtins.bool:
-        """Whether it lies in memory of the host's that a GPU reads by itself."""
+        """Return whether the tensor is in pinned host memory."""
 
-    def is_same_size(self, other: Tensor) -> builtins.bool: ...
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """Return whether both tensors have the same shape."""
 
     def isclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
-        """|input - other| ≤ atol + rtol · |other|, elementwise; infinities are close to themselves."""
+        """Return |input - other| ≤ atol + rtol · |other|, elementwise; equal infinities are close."""
 
     def isfinite(self) -> Tensor:
-        """Whether it is neither infinite nor NaN."""
+        """Return whether each element is neither infinite nor NaN."""
 
     def isinf(self) -> Tensor:
-        """Whether it is infinite, of either sign."""
+        """Return whether each element is infinite, of either sign."""
 
     def isnan(self) -> Tensor:
-        """Whether it is NaN."""
+        """Return whether each element is NaN."""
 
     def isneginf(self) -> Tensor:
-        """Whether it is -∞."""
+        """Return whether each element is -∞."""
 
     def isposinf(self) -> Tensor:
-        """Whether it is +∞."""
+        """Return whether each element is +∞."""
 
     def kron(self, other: Tensor) -> Tensor:
-        """The Kronecker product: each element of `input` times the whole of `other`."""
+        """Compute the Kronecker product: each element of `input` times all of `other`."""
 
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> results.kthvalue:
-        """The k-th least element along `dim`, counted from one, and where it stands."""
+        """Return the k-th smallest element along `dim`, counted from one, and its index."""
 
     def lcm(self, other: Tensor) -> Tensor:
-        """The least common multiple, broadcast; that of 0 and n is 0."""
+        """Return the least common multiple, broadcast; that of 0 and n is 0."""
 
     def lcm_(self, other: Tensor) -> Tensor:
-        """The least common multiple, broadcast; that of 0 and n is 0."""
+        """Return the least common multiple, broadcast; that of 0 and n is 0."""
 
     def ldexp(self, other: Tensor) -> Tensor:
-        """input · 2^other"""
+        """Compute input · 2^other."""
 
-    def ldexp_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """Compute `ldexp` in place."""
 
     def le(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≤ other, elementwise."""
+        """Return input ≤ other, elementwise."""
 
     def le_(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≤ other, elementwise."""
+        """Return input ≤ other, elementwise."""
 
     def lerp(self, end: Tensor, weight: Tensor | builtins.float) -> Tensor:
-        """input + weight · (end - input), broadcast."""
+        """Return input + weight · (end - input), broadcast."""
 
     def lerp_(self, end: Tensor, weight: Tensor | builtins.float) -> Tensor:
-        """input + weight · (end - input), broadcast."""
+        """Return input + weight · (end - input), broadcast."""
 
     def less(self, other: Tensor | builtins.float) -> Tensor:
-        """input < other, elementwise."""
+        """Return input < other, elementwise."""
 
     def less_(self, other: Tensor | builtins.float) -> Tensor:
-        """input < other, elementwise."""
+        """Return input < other, elementwise."""
 
     def less_equal(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≤ other, elementwise."""
+        """Return input ≤ other, elementwise."""
 
     def less_equal_(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≤ other, elementwise."""
+        """Return input ≤ other, elementwise."""
 
     def lgamma(self) -> Tensor:
-        """ln |Γ(input)|"""
+        """Return ln |Γ(input)|."""
 
     def lgamma_(self) -> Tensor:
-        """ln |Γ(input)|"""
+        """Return ln |Γ(input)|."""
 
     def log(self) -> Tensor:
-        """Natural logarithm."""
+        """Return the natural logarithm of each element."""
 
     def log10(self) -> Tensor:
-        """Logarithm to base 10."""
+        """Return the base-10 logarithm of each element."""
 
     def log10_(self) -> Tensor:
-        """Logarithm to base 10."""
+        """Return the base-10 logarithm of each element."""
 
     def log1p(self) -> Tensor:
-        """log(1 + input), exact near 0."""
+        """Return log(1 + input), accurate near 0."""
 
     def log1p_(self) -> Tensor:
-        """log(1 + input), exact near 0."""
+        """Return log(1 + input), accurate near 0."""
 
     def log2(self) -> Tensor:
-        """Logarithm to base 2."""
+        """Return the base-2 logarithm of each element."""
 
     def log2_(self) -> Tensor:
-        """Logarithm to base 2."""
+        """Return the base-2 logarithm of each element."""
 
     def log_(self) -> Tensor:
-        """Natural logarithm."""
+        """Return the natural logarithm of each element."""
 
     def log_normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Fill with exp of normal numbers; `mean` and `std` are those of the logarithm."""
+        """Fill with numbers from a log-normal distribution; `mean` and `std` are those of the logarithm."""
 
     def log_softmax(self, dim: builtins.int | None = ..., dtype: builtins.object = ...) -> Tensor:
-        """ln softmax(input) along `dim`, where no small number is taken the logarithm of; `dtype` converts the input first."""
+        """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers."""
 
     def logaddexp(self, other: Tensor) -> Tensor:
-        """ln(exp(input) + exp(other)), without overflow on the way."""
+        """Return ln(exp(input) + exp(other)), without intermediate overflow."""
 
     def logaddexp2(self, other: Tensor) -> Tensor:
-        """log2(2^input + 2^other), without overflow on the way."""
+        """Return log2(2^input + 2^other), without intermediate overflow."""
 
     def logcumsumexp(self, dim: builtins.int) -> Tensor:
-        """y_i = log Σ_{j ≤ i} exp x_j along `dim`."""
+        """Return y_i = log Σ_{j ≤ i} exp x_j along `dim`."""
 
     def logdet(self) -> Tensor:
-        """The logarithm of the determinant; NaN where that is negative."""
+        """Compute the logarithm of the determinant; NaN where it is negative."""
 
     def logical_and(self, other: Tensor) -> Tensor:
-        """Whether both are nonzero."""
+        """Return whether both are nonzero, elementwise."""
 
     def logical_and_(self, other: Tensor) -> Tensor:
-        """Whether both are nonzero."""
+        """Return whether both are nonzero, elementwise."""
 
     def logical_not(self) -> Tensor:
-        """Whether it is zero."""
+        """Return whether each element is zero."""
 
     def logical_not_(self) -> Tensor:
-        """Whether it is zero."""
+        """Return whether each element is zero."""
 
     def logical_or(self, other: Tensor) -> Tensor:
-        """Whether one is nonzero, or both."""
+        """Return whether at least one is nonzero, elementwise."""
 
     def logical_or_(self, other: Tensor) -> Tensor:
-        """Whether one is nonzero, or both."""
+        """Return whether at least one is nonzero, elementwise."""
 
     def logical_xor(self, other: Tensor) -> Tensor:
-        """Whether exactly one is nonzero."""
+        """Return whether exactly one is nonzero, elementwise."""
 
     def logical_xor_(self, other: Tensor) -> Tensor:
-        """Whether exactly one is nonzero."""
+        """Return whether exactly one is nonzero, elementwise."""
 
     def logit(self, eps: builtins.float | None = ...) -> Tensor:
-        """ln(x / (1 - x)), the inverse of sigmoid; x is kept within [eps, 1 - eps] if `eps` is given."""
+        """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
 
     def logit_(self, eps: builtins.float | None = ...) -> Tensor:
-        """ln(x / (1 - x)), the inverse of sigmoid; x is kept within [eps, 1 - eps] if `eps` is given."""
+        """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ...) -> Tensor:
-        """log Σ exp(input) over `dim`."""
+        """Return log Σ exp(input) over `dim`."""
 
     def long(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(int64, memory_format=memory_format)."""
+        """Convert to int64: `to(tl.int64, memory_format=memory_format)`."""
 
     def lt(self, other: Tensor | builtins.float) -> Tensor:
-        """input < other, elementwise."""
+        """Return input < other, elementwise."""
 
     def lt_(self, other: Tensor | builtins.float) -> Tensor:
-        """input < other, elementwise."""
+        """Return input < other, elementwise."""
 
     def masked_fill(self, mask: Any, value: Tensor | builtins.float) -> Tensor:
-        """`value` where the mask holds, else `input`; the value is a number or a tensor without dims."""
+        """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor."""
 
     def masked_fill_(self, mask: Any, value: Tensor | builtins.float) -> Tensor:
-        """`value` where the mask holds, else `input`; the value is a number or a tensor without dims."""
+        """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor."""
 
     def masked_scatter(self, mask: Any, source: Tensor) -> Tensor:
-        """The elements of `source` in order, one for each place where the mask holds; elsewhere the input."""
+        """Return the input with the elements of `source`, in order, at the positions where the mask is true."""
 
     def masked_scatter_(self, mask: Any, source: Tensor) -> Tensor:
-        """The elements of `source` in order, one for each place where the mask holds; elsewhere the input."""
+        """Return the input with the elements of `source`, in order, at the positions where the mask is true."""
 
     def masked_select(self, mask: Any) -> Tensor:
-        """The elements where the mask holds, in row-major order, both broadcast."""
+        """Return the elements where the mask is true, in row-major order, both broadcast."""
 
     def matmul(self, other: Tensor) -> Tensor:
-        """The matrix product, over the last two dimensions; a vector counts as a row on the left, a column on the right."""
+        """Return the matrix product over the last two dims; a vector is a row on the left, a column on the right."""
 
     def matrix_exp(self) -> Tensor:
-        """Σ Aᵏ / k!, of square matrices."""
+        """Compute the matrix exponential Σ Aᵏ / k! of square matrices."""
 
     def matrix_power(self, n: builtins.int) -> Tensor:
-        """The product of n equal square matrices, by repeated squaring; of their inverses for a negative n."""
+        """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n."""
 
     def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
-        """The greatest element, in one of three ways."""
+        """Return the greatest element, in one of three ways."""
 
     def maximum(self, other: Tensor) -> Tensor:
-        """The larger of two, NaN if one is NaN. Equal ones share the gradient."""
+        """Return the larger of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
 
     def maximum_(self, other: Tensor) -> Tensor:
-        """The larger of two, NaN if one is NaN. Equal ones share the gradient."""
+        """Return the larger of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
 
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
-        """Σ input / n over `dim`."""
+        """Return the mean over `dim`."""
 
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
-        """The lower of the two middle elements: of all, or along `dim` with its index. NaN if there is any."""
+        """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
 
     def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
-        """The least element, in one of three ways; see `max`."""
+        """Return the least element, in one of three ways; see `max`."""
 
     def minimum(self, other: Tensor) -> Tensor:
-        """The smaller of two, NaN if one is NaN. Equal ones share the gradient."""
+        """Return the smaller of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
 
     def minimum_(self, other: Tensor) -> Tensor:
-        """The smaller of two, NaN if one is NaN. Equal ones share the gradient."""
+        """Return the smaller of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
 
     def mm(self, mat2: Tensor) -> Tensor:
-        """The product of two matrices."""
+        """Return the product of two matrices."""
 
     def mode(self, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> results.mode:
-        """The commonest element along `dim`, the least of several such, and where it last stands."""
+        """Return the most frequent element along `dim`, the smallest of equally frequent ones, and its last index."""
 
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Move dims to new positions; the others keep their order."""
@@ -867,471 +875,487 @@ class Methods:
         """Move dims to new positions; the others keep their order."""
 
     def msort(self) -> Tensor:
-        """The elements in order along the first dimension."""
+        """Sort the elements along the first dimension, in ascending order."""
 
     def mul(self, other: Tensor | builtins.float) -> Tensor:
-        """input · other, broadcast."""
+        """Return input · other, broadcast."""
 
     def mul_(self, other: Tensor | builtins.float) -> Tensor:
-        """input · other, broadcast."""
+        """Return input · other, broadcast."""
 
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Indices drawn with the weights that each row of the input holds; they need not sum to one."""
+        """Draw indices with the weights in each row of the input, which need not sum to one."""
 
     def multiply(self, other: Tensor | builtins.float) -> Tensor:
-        """input · other, broadcast."""
+        """Return input · other, broadcast."""
 
     def multiply_(self, other: Tensor | builtins.float) -> Tensor:
-        """input · other, broadcast."""
+        """Return input · other, broadcast."""
 
     def mv(self, vec: Tensor) -> Tensor:
-        """A matrix times a vector."""
+        """Return the product of a matrix and a vector."""
 
     def mvlgamma(self, p: builtins.int) -> Tensor:
-        """The logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)"""
+        """Compute the logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)."""
 
-    def mvlgamma_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def mvlgamma_(self, p: builtins.int) -> Tensor:
+        """Compute `mvlgamma` in place."""
 
     def nan_to_num(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
-        """Other numbers for NaN, +∞ and -∞: without `posinf` and `neginf`, the largest and the lowest of the dtype."""
+        """Replace NaN, +∞ and -∞; the latter by the largest and lowest number of the dtype unless given."""
 
     def nan_to_num_(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
-        """`nan_to_num` in place."""
+        """Compute `nan_to_num` in place."""
 
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
-        """The mean over `dim` of what is not NaN."""
+        """Return the mean over `dim`, ignoring NaN."""
 
     def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
-        """As `median`, of the elements that are not NaN."""
+        """Return the median of the elements that are not NaN; see `median`."""
 
     def nanquantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
-        """As `quantile`, of the elements that are not NaN."""
+        """Return the quantiles as `quantile` does, ignoring NaN."""
 
     def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
-        """Σ input over `dim`, NaN counting as zero."""
+        """Return the sum over `dim`, with NaN as zero."""
 
     def narrow(self, dim: builtins.int, start: builtins.int | Tensor, length: builtins.int) -> Tensor:
-        """The `length` places along `dim` from `start` on: a view."""
+        """Return a view of `length` elements along `dim` from `start` on."""
 
     def ne(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≠ other, elementwise."""
+        """Return input ≠ other, elementwise."""
 
     def ne_(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≠ other, elementwise."""
+        """Return input ≠ other, elementwise."""
 
     def neg(self) -> Tensor:
-        """-input"""
+        """Return -input."""
 
     def neg_(self) -> Tensor:
-        """-input"""
+        """Return -input."""
 
     def negative(self) -> Tensor:
-        """-input"""
+        """Return -input."""
 
     def negative_(self) -> Tensor:
-        """-input"""
+        """Return -input."""
 
     def new(self, *data: Any, device: Any = ...) -> Tensor:
-        """PyTorch's older `new_empty(size)` and `new_tensor(data)` in one, in the input's dtype."""
+        """Create a tensor of the input's dtype from a size or from data; PyTorch's former `new_empty` and `new_tensor`."""
 
     def new_empty(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """Uninitialised memory."""
+        """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
 
-    def new_full(self, size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor: ...
+    def new_full(self, size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """Create a tensor filled with one value, with the dtype and device of the tensor."""
 
-    def new_ones(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor: ...
+    def new_ones(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """Create ones with the dtype and device of the tensor."""
 
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """`tl.tensor(data)` with the dtype and on the device of the tensor."""
+        """Create a tensor from data, with the dtype and device of this tensor; see `tl.tensor`."""
 
-    def new_zeros(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor: ...
+    def new_zeros(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """Create zeros with the dtype and device of the tensor."""
 
     def nextafter(self, other: Tensor) -> Tensor:
-        """The next number after the input towards `other`."""
+        """Return the next number after `input` towards `other`."""
 
     def nextafter_(self, other: Tensor) -> Tensor:
-        """The next number after the input towards `other`."""
+        """Return the next number after `input` towards `other`."""
 
     def nonzero(self, *, as_tuple: builtins.bool = ...) -> Any:
-        """The places of all elements that are not zero: one a row, or as a tuple of vectors to index with."""
+        """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with."""
 
     def norm(self, p: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
-        """(Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
+        """Compute (Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
 
-    def normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor: ...
+    def normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Fill with numbers from the normal distribution."""
 
     def not_equal(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≠ other, elementwise."""
+        """Return input ≠ other, elementwise."""
 
     def not_equal_(self, other: Tensor | builtins.float) -> Tensor:
-        """input ≠ other, elementwise."""
+        """Return input ≠ other, elementwise."""
 
     def outer(self, vec2: Tensor) -> Tensor:
-        """y_ij = input_i · vec2_j"""
+        """Return y_ij = input_i · vec2_j."""
 
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Reorder the dims: dim i of the result is dim dims[i] of the input."""
 
     def pin_memory(self, device: Any = ...) -> Tensor:
-        """A copy in memory of the host's that a GPU reads by itself: `to("cuda", non_blocking=True)` of it does not wait."""
+        """Return a copy in pinned host memory, which a GPU reads directly: `to("cuda", non_blocking=True)` does not wait."""
 
     def pinverse(self, rcond: builtins.float = ...) -> Tensor:
-        """As `linalg.pinv`, with the smallest singular values kept that PyTorch keeps here."""
+        """Compute the pseudoinverse; see `linalg.pinv`. The default of `rcond` is smaller than there, as in PyTorch."""
 
     def polygamma(self, n: builtins.int) -> Tensor:
-        """The n-th derivative of digamma."""
+        """Compute the n-th derivative of digamma."""
 
-    def polygamma_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def polygamma_(self, n: builtins.int) -> Tensor:
+        """Compute `polygamma` in place."""
 
     def positive(self) -> Tensor:
-        """The input itself."""
+        """Return the input itself."""
 
     def pow(self, exponent: Tensor | builtins.float) -> Tensor:
-        """input to the power of `exponent`, broadcast."""
+        """Return `input` raised to the power of `exponent`, broadcast."""
 
     def pow_(self, exponent: Tensor | builtins.float) -> Tensor:
-        """input to the power of `exponent`, broadcast."""
+        """Return `input` raised to the power of `exponent`, broadcast."""
 
     def prelu(self, weight: Tensor) -> Tensor:
-        """x where it is positive, elsewhere weight · x, with one weight for all channels or one for each."""
+        """Return x where it is positive and weight · x elsewhere, with one weight for all channels or one per channel."""
 
     def prod(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
-        """Π input over `dim`, or over everything."""
+        """Return the product over `dim`, or over all elements."""
 
     def put(self, index: Any, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
-        """A copy where the element number index[i] of the flattened input is source[i]; or has it added."""
+        """Return a copy in which element index[i] of the flattened input is replaced by source[i], or has it added."""
 
     def put_(self, index: Any, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
-        """A copy where the element number index[i] of the flattened input is source[i]; or has it added."""
+        """Return a copy in which element index[i] of the flattened input is replaced by source[i], or has it added."""
 
     def qr(self, some: builtins.bool = ...) -> Any:
-        """As `linalg.qr`: reduced if `some`, else complete."""
+        """Compute the QR decomposition, reduced if `some`, else complete; see `linalg.qr`."""
 
     def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
-        """The elements below which the parts `q` of `dim` (or of everything) lie, interpolated; NaN if there is any."""
+        """Return the quantiles `q` of `input` along `dim` (or of all elements), interpolated; NaN if there is any."""
 
     def rad2deg(self) -> Tensor:
-        """Radians as degrees: input · 180 / π."""
+        """Convert radians to degrees: input · 180 / π."""
 
     def rad2deg_(self) -> Tensor:
-        """Radians as degrees: input · 180 / π."""
+        """Convert radians to degrees: input · 180 / π."""
 
     def random_(self, *bounds: builtins.int, generator: Generator | None = ...) -> Tensor:
-        """random_(to), random_(from, to): fill with integers in [from, to); without bounds, up to what the dtype holds."""
+        """Fill with integers in [from, to): random_(to), random_(from, to); by default the range of the dtype."""
 
     def ravel(self) -> Tensor:
-        """All elements in one dim."""
+        """Flatten to one dim."""
 
     def reciprocal(self) -> Tensor:
-        """1 / input"""
+        """Return 1 / input."""
 
     def reciprocal_(self) -> Tensor:
-        """1 / input"""
+        """Return 1 / input."""
 
     def relu(self) -> Tensor:
-        """max(x, 0)"""
+        """Return max(x, 0) of each element."""
 
     def relu_(self) -> Tensor:
-        """max(x, 0)"""
+        """Return max(x, 0) of each element."""
 
     def remainder(self, other: Tensor | builtins.float) -> Tensor:
-        """input - other · floor(input / other): Python's `%`, which has the sign of `other`."""
+        """Return input - other · floor(input / other), broadcast: Python's `%`, with the sign of `other`."""
 
     def remainder_(self, other: Tensor | builtins.float) -> Tensor:
-        """input - other · floor(input / other): Python's `%`, which has the sign of `other`."""
+        """Return input - other · floor(input / other), broadcast: Python's `%`, with the sign of `other`."""
 
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
-        """The slices along `dim` whose p-norm exceeds `maxnorm`, shrunk to it."""
+        """Scale the slices along `dim` whose p-norm exceeds `maxnorm` down to it."""
 
-    def renorm_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+        """Compute `renorm` in place."""
 
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A copy laid side by side, `repeats[i]` times along dim i; there may be more repeats than dims, for new ones."""
+        """Return a copy tiled `repeats[i]` times along dim i; additional repeats add leading dims."""
 
     def repeat_interleave(self, repeats: Tensor | builtins.int | None = ..., dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
-        """Each place along `dim` several times in a row; without `dim`, each element of the flattened tensor."""
+        """Repeat each slice along `dim` several times in a row; without `dim`, each element of the flattened tensor."""
 
     def reshape(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The same elements in the same order; a view where the strides allow it, else a copy. One -1 is inferred."""
+        """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
 
-    def reshape_as(self, other: Tensor) -> Tensor: ...
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """Reshape to the shape of `other`."""
 
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """A copy moved by `shifts` places along `dims`; what leaves at one end enters at the other."""
+        """Return a copy moved by `shifts` positions along `dims`; elements that leave at one end enter at the other."""
 
     def rot90(self, k: builtins.int = ..., dims: Sequence[builtins.int] = ...) -> Tensor:
-        """A copy turned by `k` quarters, from the first of `dims` towards the second."""
+        """Return a copy rotated by `k` times 90°, from the first of `dims` towards the second."""
 
     def round(self, *, decimals: builtins.int = ...) -> Tensor:
-        """To the nearest number with that many decimals; what lies half way goes to the even one."""
+        """Round to the given number of decimals; ties go to the even digit."""
 
     def round_(self, *, decimals: builtins.int = ...) -> Tensor:
-        """To the nearest number with that many decimals; what lies half way goes to the even one."""
+        """Round to the given number of decimals; ties go to the even digit."""
 
     def rsqrt(self) -> Tensor:
-        """1 / sqrt(input)"""
+        """Return 1 / sqrt(input)."""
 
     def rsqrt_(self) -> Tensor:
-        """1 / sqrt(input)"""
+        """Return 1 / sqrt(input)."""
 
     def rsub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """other - alpha · input, broadcast."""
+        """Return other - alpha · input, broadcast."""
 
     def scatter(self, dim: builtins.int, index: Any, src: Tensor | builtins.float | None = ..., *, value: builtins.float | None = ..., reduce: builtins.str | None = ...) -> Tensor:
-        """A copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims."""
+        """Return a copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims."""
 
     def scatter_(self, dim: builtins.int, index: Any, src: Tensor | builtins.float | None = ..., *, value: builtins.float | None = ..., reduce: builtins.str | None = ...) -> Tensor:
-        """A copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims."""
+        """Return a copy with y[index[i, j, k], j, k] = src[i, j, k] for dim = 0, and so on for the other dims."""
 
     def scatter_add(self, dim: builtins.int, index: Any, src: Tensor) -> Tensor:
-        """A copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0, repeated places adding up."""
+        """Return a copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0; repeated positions accumulate."""
 
     def scatter_add_(self, dim: builtins.int, index: Any, src: Tensor) -> Tensor:
-        """A copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0, repeated places adding up."""
+        """Return a copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0; repeated positions accumulate."""
 
     def scatter_reduce(self, dim: builtins.int, index: Any, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
-        """A copy where the elements of `src` with the same place, and the one there, are reduced to one."""
+        """Return a copy in which the elements of `src` with the same position, and the input's element, are reduced to one."""
 
     def scatter_reduce_(self, dim: builtins.int, index: Any, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
-        """A copy where the elements of `src` with the same place, and the one there, are reduced to one."""
+        """Return a copy in which the elements of `src` with the same position, and the input's element, are reduced to one."""
 
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """The slice at one place along `dim`, without that dim: a view."""
+        """Return a view of the slice at one index along `dim`, without that dim."""
 
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-        """A copy with `src` at one place along `dim`."""
+        """Return a copy with `src` at one index along `dim`."""
 
     def sgn(self) -> Tensor:
-        """-1, 0 or 1: the same as `sign`, as there are no complex numbers here."""
+        """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
 
     def sgn_(self) -> Tensor:
-        """-1, 0 or 1: the same as `sign`, as there are no complex numbers here."""
+        """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
 
     def short(self, memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(int16, memory_format=memory_format)."""
+        """Convert to int16: `to(tl.int16, memory_format=memory_format)`."""
 
     def sigmoid(self) -> Tensor:
-        """1 / (1 + exp(-x))"""
+        """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
 
     def sigmoid_(self) -> Tensor:
-        """1 / (1 + exp(-x))"""
+        """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
 
     def sign(self) -> Tensor:
-        """-1, 0 or 1."""
+        """Return the sign of each element: -1, 0 or 1."""
 
     def sign_(self) -> Tensor:
-        """-1, 0 or 1."""
+        """Return the sign of each element: -1, 0 or 1."""
 
     def signbit(self) -> Tensor:
-        """Whether the sign bit is set: for negative numbers, -0.0 included."""
+        """Return whether the sign bit is set: for negative numbers and -0.0."""
 
     def sin(self) -> Tensor:
-        """Sine of an angle in radians."""
+        """Return the sine of angles in radians."""
 
     def sin_(self) -> Tensor:
-        """Sine of an angle in radians."""
+        """Return the sine of angles in radians."""
 
     def sinc(self) -> Tensor:
-        """sin(πx) / πx, and 1 at 0."""
+        """Return sin(πx) / πx, and 1 at 0."""
 
     def sinc_(self) -> Tensor:
-        """sin(πx) / πx, and 1 at 0."""
+        """Return sin(πx) / πx, and 1 at 0."""
 
     def sinh(self) -> Tensor:
-        """Hyperbolic sine."""
+        """Return the hyperbolic sine."""
 
     def sinh_(self) -> Tensor:
-        """Hyperbolic sine."""
+        """Return the hyperbolic sine."""
 
     def slice_scatter(self, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor:
-        """A copy with `src` at the places start, start + step, ... below `end` along `dim`."""
+        """Return a copy with `src` at the indices start, start + step, ... below `end` along `dim`."""
 
     def slogdet(self) -> Any:
-        """As `linalg.slogdet`."""
+        """Compute the sign and the logarithm of the determinant; see `linalg.slogdet`."""
 
     def softmax(self, dim: builtins.int | None = ..., dtype: builtins.object = ...) -> Tensor:
-        """Exponential weights along `dim`, summing to one; `dtype` converts the input first."""
+        """Return exponential weights along `dim` that sum to one; `dtype` converts the input first."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> results.sort:
-        """The elements along `dim` in order, and where each one stood. Equal elements always keep their order."""
+        """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
 
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Views of `split_size` places each, the last perhaps fewer; or of the given sizes."""
+        """Split into views of `split_size_or_sections` slices each, the last perhaps smaller; or of the given sizes."""
 
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Views of the given sizes along a dim."""
+        """Split into views of the given sizes along a dim."""
 
     def sqrt(self) -> Tensor:
-        """Square root."""
+        """Return the square root of each element."""
 
     def sqrt_(self) -> Tensor:
-        """Square root."""
+        """Return the square root of each element."""
 
     def square(self) -> Tensor:
-        """input · input, as an integer for booleans."""
+        """Return the square of each element; booleans become integers."""
 
     def square_(self) -> Tensor:
-        """input · input, as an integer for booleans."""
+        """Return the square of each element; booleans become integers."""
 
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """Drop the dims of size 1: all of them, or those in `dim`."""
+        """Remove the dims of size 1: all of them, or those in `dim`."""
 
-    def squeeze_(self, dim: Any = ...) -> Tensor: ...
+    def squeeze_(self, dim: Any = ...) -> Tensor:
+        """Remove dims of size 1 in place."""
 
     def std(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
-        """The square root of `var`."""
+        """Compute the square root of `var`."""
 
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """input - alpha · other, broadcast."""
+        """Return input - alpha · other, broadcast."""
 
     def sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """input - alpha · other, broadcast."""
+        """Return input - alpha · other, broadcast."""
 
     def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """input - alpha · other, broadcast."""
+        """Return input - alpha · other, broadcast."""
 
     def subtract_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
-        """input - alpha · other, broadcast."""
+        """Return input - alpha · other, broadcast."""
 
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
-        """Σ input over `dim`."""
+        """Return the sum over `dim`."""
 
     def sum_to_size(self, *size: Any) -> Tensor:
-        """The sum over the dims along which a tensor of that size would be broadcast to this one's."""
+        """Sum over the dims along which a tensor of that size would be broadcast to the size of this one."""
 
     def svd(self, some: builtins.bool = ...) -> Any:
-        """U, S and V, not Vᵀ, of the singular value decomposition: reduced if `some`, else with square U and V."""
+        """Compute U, S and V (not Vᵀ) of the singular value decomposition; with square U and V unless `some`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Exchange two dims."""
+        """Swap two dims."""
 
-    def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor: ...
+    def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Exchange two dims in place."""
 
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Exchange two dims."""
+        """Swap two dims."""
 
-    def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor: ...
+    def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Exchange two dims in place."""
 
     def t(self) -> Tensor:
-        """The transpose of a matrix; vectors and numbers stay as they are."""
+        """Transpose a matrix; return vectors and 0-d tensors unchanged."""
 
-    def t_(self) -> Tensor: ...
+    def t_(self) -> Tensor:
+        """Transpose a matrix in place."""
 
     def take(self, index: Any) -> Tensor:
-        """The elements of the flattened input at these places; negative ones count from the end."""
+        """Return the elements of the flattened input at these positions; negative positions count from the end."""
 
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = ...) -> Tensor:
-        """As `gather`, the other dims broadcast; without `dim`, of the flattened input. Negative indices are taken too."""
+        """Gather elements along `dim`, with the other dims broadcast; without `dim`, from the flattened input."""
 
     def tan(self) -> Tensor:
-        """Tangent of an angle in radians."""
+        """Return the tangent of angles in radians."""
 
     def tan_(self) -> Tensor:
-        """Tangent of an angle in radians."""
+        """Return the tangent of angles in radians."""
 
     def tanh(self) -> Tensor:
-        """Hyperbolic tangent."""
+        """Return the hyperbolic tangent."""
 
     def tanh_(self) -> Tensor:
-        """Hyperbolic tangent."""
+        """Return the hyperbolic tangent."""
 
     def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Views of nearly equal sizes, the larger first; or cut before the given indices, as Python slices are."""
+        """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
 
     def tile(self, *dims: Any) -> Tensor:
-        """As `repeat`; where there are fewer repeats than dims, the first dims are not repeated."""
+        """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
 
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., other: Tensor | None = ..., non_blocking: builtins.bool = ..., copy: builtins.bool = ..., memory_format: MemoryFormat | None = ...) -> Tensor:
-        """to(dtype), to(device), to(device, dtype), to(other): the tensor itself if nothing changes, unless `copy`."""
+        """Convert: to(dtype), to(device), to(device, dtype), to(other). Return the tensor itself if nothing changes."""
 
     def to_dense(self, dtype: Any = ...) -> Tensor:
-        """The tensor itself, as all are dense."""
+        """Return the tensor itself: all tensors are dense."""
 
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...) -> results.topk:
-        """The k greatest (or least) elements along `dim`, in order whatever `sorted` says, and where they stood."""
+        """Return the k largest (or smallest) elements along `dim`, always sorted, and their indices."""
 
     def trace(self) -> Tensor:
-        """The sum of a matrix's diagonal."""
+        """Sum the diagonal of a matrix."""
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Exchange two dims."""
+        """Swap two dims."""
 
-    def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor: ...
+    def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Exchange two dims in place."""
 
     def tril(self, diagonal: builtins.int = ...) -> Tensor:
-        """The elements on and below a diagonal, zero above; of each matrix in the last two dims."""
+        """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""
 
     def tril_(self, diagonal: builtins.int = ...) -> Tensor:
-        """The elements on and below a diagonal, zero above; of each matrix in the last two dims."""
+        """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""
 
     def triu(self, diagonal: builtins.int = ...) -> Tensor:
-        """The elements on and above a diagonal, zero below; of each matrix in the last two dims."""
+        """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
 
     def triu_(self, diagonal: builtins.int = ...) -> Tensor:
-        """The elements on and above a diagonal, zero below; of each matrix in the last two dims."""
+        """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
 
     def true_divide(self, other: Tensor | builtins.float) -> Tensor:
-        """input / other, broadcast."""
+        """Return input / other, broadcast."""
 
     def true_divide_(self, other: Tensor | builtins.float) -> Tensor:
-        """input / other, broadcast."""
+        """Return input / other, broadcast."""
 
     def trunc(self) -> Tensor:
-        """The integer part."""
+        """Return the integer part of each element."""
 
     def trunc_(self) -> Tensor:
-        """The integer part."""
+        """Return the integer part of each element."""
 
     def type(self, dtype: Any = ..., non_blocking: builtins.bool = ...) -> Any:
-        """The tensor converted to a dtype; without one, the name of PyTorch's class for the tensor's own."""
+        """Convert to a dtype; without one, return the name of PyTorch's class for the tensor's dtype."""
 
     def type_as(self, other: Tensor) -> Tensor:
-        """The tensor with the dtype and on the device of `other`."""
+        """Convert to the dtype and device of `other`."""
 
     def unbind(self, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """The slices along a dim, each without it."""
+        """Return the slices along a dim, each without that dim."""
 
     def unflatten(self, dim: builtins.int, *sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Split one dim into several; one of their sizes may be -1."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """All windows of `size` places along a dim, `step` apart, as a new last dim: a view."""
+        """Return a view of all windows of `size` elements along a dim, `step` apart, as a new last dim."""
 
     def uniform_(self, from_: builtins.float = ..., to: builtins.float = ..., *, generator: Generator | None = ..., **named: builtins.float) -> Tensor:
-        """Fill with numbers uniform in [from, to)."""
+        """Fill with numbers from the uniform distribution on [from, to)."""
 
     def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
-        """The elements, or the slices along `dim`, each once and in order; NaN are all different."""
+        """Return the unique elements, or slices along `dim`, sorted; NaN are all different."""
 
     def unique_consecutive(self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
-        """As `unique`, without sorting: of equal neighbours one is left."""
+        """Remove repeated neighbors; otherwise as `unique`, without sorting."""
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """Insert a dim of size 1 before position `dim`."""
 
-    def unsqueeze_(self, dim: builtins.int) -> Tensor: ...
+    def unsqueeze_(self, dim: builtins.int) -> Tensor:
+        """Insert a dim of size 1 in place."""
 
     def var(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
-        """Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased` is another word for correction=1, the default."""
+        """Compute Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased=True` is correction=1, the default."""
 
     def vdot(self, tensor: Tensor) -> Tensor:
-        """The inner product of two vectors."""
+        """Return the inner product of two vectors."""
 
     def view(self, *size: Any, dtype: Any = ...) -> Tensor:
-        """view(size): the same memory in another shape. view(dtype): the same memory read as another dtype."""
+        """Return the same memory in another shape, view(size), or as another dtype, view(dtype)."""
 
-    def view_as(self, other: Tensor) -> Tensor: ...
+    def view_as(self, other: Tensor) -> Tensor:
+        """Return a view with the shape of `other`."""
 
     def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
-        """Cut along dim 0; into as many equal parts, or before the given places."""
+        """Split along dim 0; into this many equal parts, or before these indices."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """This tensor where the condition holds, else `other`."""
+        """Select this tensor where the condition holds, else `other`."""
 
     def xlogy(self, other: Tensor | builtins.float) -> Tensor:
-        """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
+        """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
 
     def xlogy_(self, other: Tensor | builtins.float) -> Tensor:
-        """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
+        """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
 
-    def zero_(self) -> Tensor: ...
+    def zero_(self) -> Tensor:
+        """Fill with zeros."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tallow.tensor import Tensor
+from tallow.core.tensor import Tensor
 
 class aminmax(NamedTuple):
     min: Tensor

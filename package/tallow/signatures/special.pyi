@@ -6,11 +6,11 @@ from typing import Any
 
 from tallow.devices import device as Device
 from tallow.dtypes import dtype as Dtype
-from tallow.layout import memory_format as MemoryFormat
+from tallow.ops.memory_format import memory_format as MemoryFormat
 from tallow.random import Generator
 from tallow.signatures import results
-from tallow.size import Size
-from tallow.tensor import Tensor
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor
 
 __all__ = [
     "digamma",
@@ -31,46 +31,46 @@ __all__ = [
 ]
 
 def digamma(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The derivative of lgamma."""
+    """Return the derivative of lgamma."""
 
 def erf(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
+    """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
 
 def erfc(input: Tensor, *, out: Any = ...) -> Tensor:
-    """1 - erf(input), without the cancellation."""
+    """Return 1 - erf(input), without cancellation."""
 
 def erfinv(input: Tensor, *, out: Any = ...) -> Tensor:
-    """The inverse of erf, on [-1, 1]; NaN elsewhere."""
+    """Return the inverse of erf on [-1, 1]; NaN elsewhere."""
 
 def exp2(input: Tensor, *, out: Any = ...) -> Tensor:
-    """2 to the power of input."""
+    """Return 2 to the power of each element."""
 
 def expm1(input: Tensor, *, out: Any = ...) -> Tensor:
-    """exp(input) - 1, exact near 0."""
+    """Return exp(input) - 1, accurate near 0."""
 
 def log1p(input: Tensor, *, out: Any = ...) -> Tensor:
-    """log(1 + input), exact near 0."""
+    """Return log(1 + input), accurate near 0."""
 
 def log_softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
-    """ln softmax(input) along `dim`, where no small number is taken the logarithm of; `dtype` converts the input first."""
+    """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers."""
 
 def logit(input: Tensor, eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
-    """ln(x / (1 - x)), the inverse of sigmoid; x is kept within [eps, 1 - eps] if `eps` is given."""
+    """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
 
 def multigammaln(input: Tensor, p: builtins.int) -> Tensor:
-    """The logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)"""
+    """Compute the logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)."""
 
 def polygamma(n: builtins.int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma."""
+    """Compute the n-th derivative of digamma."""
 
 def round(input: Tensor, *, decimals: builtins.int = ..., out: Any = ...) -> Tensor:
-    """To the nearest number with that many decimals; what lies half way goes to the even one."""
+    """Round to the given number of decimals; ties go to the even digit."""
 
 def sinc(input: Tensor, *, out: Any = ...) -> Tensor:
-    """sin(πx) / πx, and 1 at 0."""
+    """Return sin(πx) / πx, and 1 at 0."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
-    """Exponential weights along `dim`, summing to one; `dtype` converts the input first."""
+    """Return exponential weights along `dim` that sum to one; `dtype` converts the input first."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """input · ln(other), 0 where the input is 0 unless `other` is NaN."""
+    """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""

@@ -1,6 +1,6 @@
-"""Text to token ids and back."""
+"""Convert text to token ids and back."""
 
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 from tallow.text.llama2c import Llama2cTokenizer
 
 __all__ = ["ChatTemplate", "Llama2cTokenizer", "Tokenizer"]

@@ -1,5 +1,5 @@
-"""How GPT-2's vocabulary, and those after it, spell bytes: visible ones of Latin-1 as themselves, the others as letters
-from Ā on."""
+"""The letters that GPT-2's and similar vocabularies use for bytes: visible Latin-1 characters for themselves, letters
+from Ā on for the others."""
 
 _VISIBLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 _HIDDEN = sorted(set(range(256)) - set(_VISIBLE))

@@ -1,7 +1,7 @@
-"""Chat templates: Jinja programs that come with a model, and write a conversation as the model was trained to read it.
+"""Chat templates: Jinja programs that format a conversation as the model was trained on it.
 
-They are as trustworthy as any file: they run in a sandbox, see nothing but plain data, and are stopped when they go on
-for too long or make too much text; `template_sandbox` says how.
+A template comes from an untrusted file: it runs in a sandbox, sees only plain data, and is stopped if it runs for too
+long or produces too much text; see `template_sandbox`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any
 from tallow.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TokenizerError
 from tallow.text.template_budget import Budget, Refusal
 
-MAX_SOURCE = 1 << 17  # characters; the longest in use have some 20,000
-MAX_MESSAGE = 1000  # characters of an error that a template raises
+MAX_SOURCE = 1 << 17  # characters; the longest known templates have about 20,000
+MAX_MESSAGE = 1000  # maximum characters of an error that a template raises
 
 Message = Mapping[str, Any]
-"""What somebody says: "role" ("system", "user", "assistant", ...), "content", and whatever else a template knows."""
+"""One message: "role" ("system", "user", "assistant", ...), "content", and other keys that the template reads."""
 
 
 class ChatTemplate:
-    """Writes conversations.
+    """A chat template, which formats conversations.
 
     Args:
-        source: of the template.
-        tokens: special tokens that it may name, as {"bos_token": "<s>"}.
-        name: of the template in error messages.
+        source: Jinja source of the template.
+        tokens: special tokens that it may use, as {"bos_token": "<s>"}.
+        name: name of the template in error messages.
 
-    Raises:  TokenizerError for what is no template; MissingPackageError
+    Raises:  TokenizerError for an invalid template; MissingPackageError
 
     Example:
         ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}").render(messages)
@@ -37,12 +37,12 @@ class ChatTemplate:
 
     def __init__(self, source: str, tokens: Mapping[str, str] | None = None, name: str = "the chat template") -> None:
         if len(source) > MAX_SOURCE:
-            raise TokenizerError(f"{name} has {len(source)} characters; {MAX_SOURCE} are enough")
+            raise TokenizerError(f"{name} has {len(source)} characters; the maximum is {MAX_SOURCE}")
         self.source = source
         self.name = name
         self._tokens = dict(tokens or {})
         self._budget = Budget()
-        self._lock = threading.Lock()  # threads of a server share a template, and a budget is for one rendering
+        self._lock = threading.Lock()  # a server's threads share a template, but a budget counts one rendering
         try:
             import jinja2  # optional: the extra `text`
         except ImportError as error:
@@ -50,13 +50,13 @@ class ChatTemplate:
         from tallow.text.template_sandbox import Sandbox  # needs jinja2
 
         try:
-            self._template = Sandbox(self._budget).compiled(source)
+            self._template = Sandbox(self._budget).compile_template(source)
         except jinja2.TemplateSyntaxError as error:
             raise TokenizerError(f"{name}, line {error.lineno}: {error.message}"[:MAX_MESSAGE]) from error
         except (RecursionError, MemoryError) as error:
             raise TokenizerError(f"{name} nests too deeply") from error
-        except Exception as error:  # Jinja and Python raise whatever they like for a program that is none
-            raise TokenizerError(f"{name} is no template: {_said(error)}") from error
+        except Exception as error:  # Jinja and Python raise many kinds of errors for an invalid program
+            raise TokenizerError(f"{name} is not a template: {_describe(error)}") from error
 
     def render(
         self,
@@ -67,31 +67,31 @@ class ChatTemplate:
         add_generation_prompt: bool = False,
         **variables: Any,
     ) -> str:
-        """The text of a conversation.
+        """Return the text of a conversation.
 
         Args:
             tools: functions that the model may call, as JSON schemas.
-            documents: texts that it may quote.
-            add_generation_prompt: end with what begins an answer.
-            variables: whatever else the template reads, such as enable_thinking.
+            documents: texts that the model may quote.
+            add_generation_prompt: end with the start of an answer.
+            variables: other variables that the template reads, such as enable_thinking.
 
-        Raises:  ArgumentError when the template refuses the messages; ArgumentTypeError for what is not plain data;
-                 TokenizerError when the template fails, or does not come to an end
+        Raises:  ArgumentError if the template refuses the messages; ArgumentTypeError for arguments that are not plain
+                 data; TokenizerError if the template fails, or does not finish
         """
         for i, message in enumerate(messages):
             if not isinstance(message, Mapping):
                 raise ArgumentTypeError(f'message {i} is {message!r}; a message is {{"role": ..., "content": ...}}')
         data = {"messages": list(map(dict, messages)), "tools": tools, "documents": documents, **variables}
         try:
-            written = json.dumps(data)  # the methods of other objects are no template's business
+            text = json.dumps(data)  # templates must not call methods of other objects
         except (TypeError, ValueError, RecursionError) as error:
-            raise ArgumentTypeError(f"{self.name} reads plain data only: {error}") from error
+            raise ArgumentTypeError(f"{self.name} accepts only plain data: {error}") from error
         with self._lock:
-            data = json.loads(written)
-            self._budget.begin(len(written), data)
-            return self._rendered({**data, "add_generation_prompt": add_generation_prompt})
+            data = json.loads(text)
+            self._budget.begin(len(text), data)
+            return self._render({**data, "add_generation_prompt": add_generation_prompt})
 
-    def _rendered(self, data: dict[str, Any]) -> str:
+    def _render(self, data: dict[str, Any]) -> str:
         parts = []
         try:
             for part in self._template.generate({**self._tokens, **data}):
@@ -102,34 +102,34 @@ class ChatTemplate:
         except Refusal as error:
             raise ArgumentError(f"{self.name} refuses the messages: {error!s:.{MAX_MESSAGE}}") from error
         except (RecursionError, MemoryError) as error:
-            raise TokenizerError(f"{self.name} does not come to an end") from error
-        except Exception as error:  # a template is a program: it may raise whatever Python has
-            raise TokenizerError(f"{self.name} fails: {_said(error)}") from error
+            raise TokenizerError(f"{self.name} does not finish") from error
+        except Exception as error:  # a template is a program: it may raise any exception
+            raise TokenizerError(f"{self.name} fails: {_describe(error)}") from error
         return "".join(parts)
 
 
-def _said(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:MAX_MESSAGE]
 
 
 def choose_template(entry: Any, *, name: str | None = None, tools: bool = False) -> str | None:
-    """The source that the `chat_template` of a `tokenizer_config.json` gives: one, or a list of named ones.
+    """Return the source from the `chat_template` of a `tokenizer_config.json`: a string, or a list of named ones.
 
     Args:
-        name: of a list's; None means "default", or "tool_use" where there are tools and the list has it.
+        name: name in the list; None means "default", or "tool_use" if there are tools and the list has it.
 
     Raises:  ArgumentError for a name that is not in the list
     """
     if isinstance(entry, str):
         if name is not None:
-            raise ArgumentError(f"no chat template {name!r}: there is one without a name")
+            raise ArgumentError(f"no chat template {name!r}: the only one has no name")
         return entry
     if not isinstance(entry, list):
         return None
     items = [item for item in entry if isinstance(item, dict) and isinstance(item.get("name"), str)]
-    named = {item["name"]: item.get("template") for item in items}
-    wanted = name or ("tool_use" if tools and "tool_use" in named else "default")
-    source = named.get(wanted)
+    sources = {item["name"]: item.get("template") for item in items}
+    key = name or ("tool_use" if tools and "tool_use" in sources else "default")
+    source = sources.get(key)
     if isinstance(source, str):
         return source
-    raise ArgumentError(f"no chat template {wanted!r}", mend=f"there are {', '.join(map(repr, named))}")
+    raise ArgumentError(f"no chat template {key!r}", hint=f"choose one of {', '.join(map(repr, sources))}")

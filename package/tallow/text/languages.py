@@ -1,10 +1,10 @@
-"""The languages that Whisper knows, in the order of its tokens."""
+"""The languages of Whisper, in the order of its tokens."""
 
 from __future__ import annotations
 
 from tallow.errors import ArgumentError
 
-# code:name; the codes are those of ISO 639, but for jw, which is Javanese.
+# code:name; ISO 639 codes, except for jw, Javanese.
 _TABLE = """
 en:english zh:chinese de:german es:spanish ru:russian ko:korean fr:french ja:japanese pt:portuguese tr:turkish
 pl:polish ca:catalan nl:dutch ar:arabic sv:swedish it:italian id:indonesian hi:hindi fi:finnish vi:vietnamese
@@ -27,15 +27,17 @@ LANGUAGES = {code: name.replace("_", " ") for code, name in (entry.split(":") fo
 CODES = {name: code for code, name in LANGUAGES.items()}
 CODES |= {name: code for code, name in (entry.split(":") for entry in _ALIASES.split())}
 
-# They put no spaces between words.
+# Languages written without spaces between words.
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue"})
 
 
 def language_code(language: str) -> str:
-    """The code of a language by its code or its English name.  Raises: ArgumentError"""
+    """Return the code of a language, given its code or its English name.  Raises: ArgumentError"""
     name = language.lower()
     if name in LANGUAGES:
         return name
     if name not in CODES:
-        raise ArgumentError(f"language {language!r}", mend=f"one of {', '.join(LANGUAGES)}, or an English name")
+        raise ArgumentError(
+            f"unknown language {language!r}", hint=f"use one of {', '.join(LANGUAGES)}, or an English name"
+        )
     return CODES[name]

@@ -1,11 +1,11 @@
-"""Regular expressions of a `tokenizer.json`: refuse those that can take exponential time.
+"""Refuse regular expressions in a `tokenizer.json` that can take exponential time.
 
-Both engines that run them backtrack: Oniguruma natively, which gives up one match after some ten million steps, and the
-browser's own, which never gives up. Neither has a time limit. So a pattern may not repeat a group that can match one
-text in several ways, as `(a+)+` and `(a|a)*` do, and one alternative may not have many choices in a row. What remains
-takes polynomial time at worst. The patterns of published tokenizers repeat single characters and classes only.
+Both engines backtrack: Oniguruma natively, which gives up a match after about ten million steps, and the browser's own,
+which never gives up. Neither has a time limit. So a pattern may not repeat a group that can match a text in several
+ways, as `(a+)+` and `(a|a)*` do, and an alternative may not have many choices in a row. Other patterns take at most
+polynomial time. The patterns of published tokenizers repeat only single characters and classes.
 
-The two engines read some brackets differently, so a pattern is read both ways.
+The two engines parse some brackets differently, so patterns are checked both ways.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 from tallow.errors import TokenizerError
 
-MAX_LENGTH = 1 << 14  # characters; the longest in use have some 1000
-MAX_CHOICES = 16  # of one alternative: optional parts, repetitions, alternations
-MAX_LOOPS = 4  # of those, repetitions without a limit; published patterns have two
-MEND = "repeat single characters or classes, no groups; or take another tokenizer"
+MAX_LENGTH = 1 << 14  # characters; the longest known patterns have about 1000
+MAX_CHOICES = 16  # per alternative: optional parts, repetitions, alternations
+MAX_LOOPS = 4  # of these, unlimited repetitions; published patterns have two
+HINT = "repeat single characters or classes, not groups; or use another tokenizer"
 
 _ESCAPE = re.compile(r"\\(?:[pPx]\{[^}]*\}|k<[^>]*>|.)", re.DOTALL)
 _GROUP = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|P?<\w+>|[ims-]+[:)]))?")
@@ -27,7 +27,7 @@ _TIMES = re.compile(r"\{(\d*)(,?)(\d*)\}")
 
 @dataclass
 class _Cost:
-    """How many choices a part of a pattern offers, and how many of them are repetitions without a limit."""
+    """The number of choices in a part of a pattern, and how many of them are unlimited repetitions."""
 
     choices: int = 0
     loops: int = 0
@@ -38,8 +38,8 @@ class _Cost:
 
 @dataclass
 class _Group:
-    """A group that is being read: the alternatives before, the parts of this one, and its last part, which a repetition
-    may follow."""
+    """A group being parsed: its finished alternatives, the parts of the current one, and its last part, which a
+    repetition may follow."""
 
     alternatives: list[_Cost] = field(default_factory=list)
     before: _Cost = field(default_factory=_Cost)
@@ -61,31 +61,31 @@ class _Group:
 def check(pattern: str) -> None:
     """Raise TokenizerError for a pattern that may take exponential time."""
     if len(pattern) > MAX_LENGTH:
-        raise TokenizerError(f"a pattern of {len(pattern)} characters; {MAX_LENGTH} are enough", MEND)
+        raise TokenizerError(f"a pattern of {len(pattern)} characters; the maximum is {MAX_LENGTH}", HINT)
     for nested in (True, False):
-        _read(pattern, nested)
+        _check(pattern, nested)
 
 
-def _read(pattern: str, nested: bool) -> None:
-    """Args:  nested: whether a class can have classes in it, as in Oniguruma; not in JavaScript"""
+def _check(pattern: str, nested: bool) -> None:
+    """Check a pattern. `nested`: whether classes can contain classes, as in Oniguruma but not in JavaScript."""
     groups = [_Group()]
     at = 0
     while at < len(pattern):
         character = pattern[at]
         if character == "\\":
             if pattern.startswith("\\g", at):
-                raise TokenizerError(f"the pattern {pattern!r:.200} calls itself", MEND)
+                raise TokenizerError(f"the pattern {pattern!r:.200} is recursive", HINT)
             groups[-1].part(_Cost())
-            at = found.end() if (found := _ESCAPE.match(pattern, at)) else len(pattern)
+            at = match.end() if (match := _ESCAPE.match(pattern, at)) else len(pattern)
         elif character == "[":
             groups[-1].part(_Cost())
             at = _class_end(pattern, at, nested)
         elif character == "(":
             opening = _GROUP.match(pattern, at)
             if opening is None or pattern[opening.end() : opening.end() + 1] == "?":
-                raise TokenizerError(f"the pattern {pattern!r:.200} has a group of a kind that is not read", MEND)
+                raise TokenizerError(f"the pattern {pattern!r:.200} has a group of an unsupported kind", HINT)
             at = opening.end()
-            if not opening[0].endswith(")"):  # of flags alone
+            if not opening[0].endswith(")"):  # flags only
                 groups.append(_Group())
         elif character == ")":
             if len(groups) > 1:
@@ -98,7 +98,7 @@ def _read(pattern: str, nested: bool) -> None:
             at += 1
         elif times := _times(pattern, at):
             limit, varies, at = times
-            groups[-1].last = _repeated(groups[-1].last, limit, varies, pattern)
+            groups[-1].last = _repeat(groups[-1].last, limit, varies, pattern)
         else:
             groups[-1].part(_Cost())
             at += 1
@@ -107,7 +107,7 @@ def _read(pattern: str, nested: bool) -> None:
 
 
 def _class_end(pattern: str, at: int, nested: bool) -> int:
-    """Where a class ends that starts here. In Oniguruma a bracket that comes first in it is a character."""
+    """Return the end of the class that starts at `at`. In Oniguruma a leading ] in a class is a character."""
     depth = 0
     while at < len(pattern):
         character = pattern[at]
@@ -126,34 +126,35 @@ def _class_end(pattern: str, at: int, nested: bool) -> int:
 
 
 def _times(pattern: str, at: int) -> tuple[int | None, bool, int] | None:
-    """The most repetitions that are asked for here, None for any number; whether there may be fewer; and the end."""
+    """Parse a quantifier: its maximum (None if unlimited), whether the count may vary, and its end."""
     character = pattern[at]
     if character in "*+?":
         end = at + 1 + pattern.startswith(("?", "+"), at + 1)  # lazy, or possessive
         return (1 if character == "?" else None), True, end
-    found = _TIMES.match(pattern, at)
-    if found is None or not (found[1] or found[3]):
+    match = _TIMES.match(pattern, at)
+    if match is None or not (match[1] or match[3]):
         return None
-    least, comma, most = found.groups()
+    least, comma, most = match.groups()
     limit = int(most) if most else None if comma else int(least)
     varies = bool(comma) and least != most
-    return limit, varies, found.end() + pattern.startswith("?", found.end())
+    return limit, varies, match.end() + pattern.startswith("?", match.end())
 
 
-def _repeated(cost: _Cost, limit: int | None, varies: bool, pattern: str) -> _Cost:
+def _repeat(cost: _Cost, limit: int | None, varies: bool, pattern: str) -> _Cost:
     if cost.choices and limit is None:
         raise TokenizerError(
-            f"the pattern {pattern!r:.200} may take exponential time: it repeats what matches in several ways", MEND
+            f"the pattern {pattern!r:.200} may take exponential time: it repeats a part that matches in several ways",
+            HINT,
         )
-    made = _Cost(int(varies), int(limit is None)).plus(cost, 1 if limit is None else limit)
-    _check_cost(made, pattern)
-    return made
+    result = _Cost(int(varies), int(limit is None)).plus(cost, 1 if limit is None else limit)
+    _check_cost(result, pattern)
+    return result
 
 
 def _check_cost(cost: _Cost, pattern: str) -> None:
     if cost.choices > MAX_CHOICES or cost.loops > MAX_LOOPS:
         raise TokenizerError(
             f"the pattern {pattern!r:.200} may take too long: one alternative has {cost.choices} choices, "
-            f"{cost.loops} of them without a limit; {MAX_CHOICES} and {MAX_LOOPS} are allowed",
-            MEND,
+            f"{cost.loops} of them unlimited; the maximum is {MAX_CHOICES} and {MAX_LOOPS}",
+            HINT,
         )

@@ -1,9 +1,9 @@
-"""Filters and tests of chat templates: Jinja's, each of which pays before it does anything.
+"""Filters and tests of chat templates: those of Jinja, with payment before each operation.
 
-Filters that Jinja runs lazily run at once here, and give an iterator, which a template can tell as little from Jinja's
-generator as it can use it twice. Left out are the filters that write HTML for pages (`urlize`, `striptags`, `xmlattr`,
-...), that break lines (`wordwrap`) or print for debugging (`pprint`): chat templates do not use them, other programs
-that render chat templates do not have them, and several take quadratic time.
+Filters that are lazy in Jinja run at once here and return an iterator, which a template cannot tell from Jinja's
+generator. Omitted are filters that write HTML (`urlize`, `striptags`, `xmlattr`, ...), that wrap lines (`wordwrap`) or
+print for debugging (`pprint`): chat templates do not use them, other programs that render chat templates do not support
+them, and several take quadratic time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from jinja2.runtime import Undefined
 from markupsafe import Markup, escape
 
 from tallow.errors import TokenizerError
-from tallow.text.template_budget import ITEM, LONGEST_ESCAPE, MEND, Budget
+from tallow.text.template_budget import HINT, ITEM, LONGEST_ESCAPE, Budget
 from tallow.text.template_methods import ESCAPED, growth, is_key
 
 if TYPE_CHECKING:
     from tallow.text.template_sandbox import Sandbox
 
-MAX_DIGITS = 4096  # of a number in a text
+MAX_DIGITS = 4096  # of a number in text
 MAX_PRECISION = 64
 _PLAIN_TESTS = (
     *("boolean", "callable", "defined", "escaped", "false", "float", "integer", "iterable", "mapping", "none"),
@@ -42,7 +42,7 @@ _COMPARISONS = {
 
 
 class Group(NamedTuple):
-    """What `groupby` gives: the value of the attribute, and the items that have it."""
+    """A result of `groupby`: the value of the attribute, and the items with it."""
 
     grouper: Any
     list: list[Any]
@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
 
 class Filters:
-    """The filters and tests of one sandbox, which `table` and `tests` list by name."""
+    """The filters and tests of one sandbox, in `table` and `tests` by name."""
 
     def __init__(self, sandbox: Sandbox, budget: Budget) -> None:
         self._sandbox, self._budget = sandbox, budget
@@ -65,9 +65,9 @@ class Filters:
         }
         strings = {name: self._string_method(name) for name in ("capitalize", "lower", "upper")}
         self.table: dict[str, Callable[..., Any]] = {**own, **aliases, **strings, "e": self._escape}
-        known: dict[str, Any] = {**tests.TESTS}
+        jinja_tests: dict[str, Any] = {**tests.TESTS}
         self.tests: dict[str, Callable[..., Any]] = {
-            **{name: known[name] for name in _PLAIN_TESTS},
+            **{name: jinja_tests[name] for name in _PLAIN_TESTS},
             **{name: self._comparison(operator) for name, operator in _COMPARISONS.items()},
             **{name: getattr(self, f"_is_{name}") for name in ("divisibleby", "even", "lower", "odd", "upper")},
             "filter": lambda name: isinstance(name, str) and name in self.table,
@@ -77,14 +77,14 @@ class Filters:
     # -------------------------------------------------------------------------------------------------------- strings
 
     def _text(self, value: Any) -> str:
-        """The value as a string; what is marked as HTML stays so."""
+        """Return the value as a string; Markup stays Markup."""
         return self._budget.text(value)
 
     def _string_method(self, name: str) -> Callable[[Any], str]:
         return lambda value: self._method(value, name)
 
     def _method(self, value: Any, name: str, *arguments: Any) -> Any:
-        """A method of the value as a string."""
+        """Call a method of the value as a string."""
         return self._sandbox.method(self._text(value), name)(*arguments)
 
     def _center(self, value: Any, width: int = 80) -> str:
@@ -129,9 +129,9 @@ class Filters:
         lines = len(self._sandbox.method(value, "splitlines")())
         wide = len(width) if isinstance(width, str) else int(width)
         self._budget.reserve(growth(value, width) * 2 * (len(value) + (lines + 1) * max(1, wide)))
-        made = filters.do_indent(value, width, first, blank)
-        self._budget.make(2 * len(made))
-        return made
+        result = filters.do_indent(value, width, first, blank)
+        self._budget.make(2 * len(result))
+        return result
 
     def _truncate(
         self, value: str, length: int = 255, killwords: bool = False, end: str = "...", leeway: int | None = None
@@ -140,9 +140,9 @@ class Filters:
         return filters.do_truncate(self._sandbox, value, length, killwords, end, leeway)
 
     def _join(self, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> str:
-        listed = self._budget.items(value)
+        items = self._budget.items(value)
         get = self._getter(attribute)
-        parts = [str(self._text(get(part))) for part in listed]
+        parts = [str(self._text(get(part))) for part in items]
         return self._budget.join(str(self._text(d)), parts)
 
     def _tojson(
@@ -153,17 +153,17 @@ class Filters:
         separators: tuple[str, str] | None = None,
         sort_keys: bool = False,
     ) -> str:
-        """JSON without the escapes for HTML of Jinja's own, as transformers has it."""
+        """Return JSON without Jinja's HTML escapes, as in transformers."""
         size = self._budget.weigh(value)
         wide = len(indent) if isinstance(indent, str) else max(0, indent or 0)
         around = sum(map(len, separators)) if separators else 4
-        # No value nests deeper than it has parts, and none of its parts is smaller than ITEM.
+        # The depth of a value is at most the number of its parts, each of which weighs at least ITEM.
         parts = size // ITEM
         self._budget.step(8 + parts * (3 if indent is None else 6))
         self._budget.reserve(LONGEST_ESCAPE * size + parts * (around + 1 + wide * (min(parts, _depth(value)) + 1)))
-        made = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-        self._budget.make(2 * len(made))
-        return made
+        result = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+        self._budget.make(2 * len(result))
+        return result
 
     # -------------------------------------------------------------------------------------------------------- numbers
 
@@ -179,18 +179,18 @@ class Filters:
     def _digits(self, value: Any) -> Any:
         self._budget.step(4)
         if isinstance(value, str) and len(value) > MAX_DIGITS:
-            raise TokenizerError(f"the chat template reads a number of {len(value)} characters", MEND)
+            raise TokenizerError(f"the chat template reads a number of {len(value)} characters", HINT)
         return value
 
     def _round(self, value: Any, precision: int = 0, method: str = "common") -> Any:
         if abs(precision) > MAX_PRECISION:
-            raise TokenizerError(f"the chat template rounds to {precision} digits", MEND)
+            raise TokenizerError(f"the chat template rounds to {precision} digits", HINT)
         return filters.do_round(value, precision, method)  # type: ignore[arg-type]
 
     def _sum(self, value: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
         get = self._getter(attribute)
         if isinstance(start, str):
-            raise TypeError("sum of strings; join joins them")
+            raise TypeError("sum of strings; use join")
         for item in self._budget.items(value):
             start = self._sandbox.call_binop(None, "+", start, get(item))
         return start
@@ -198,47 +198,47 @@ class Filters:
     # ---------------------------------------------------------------------------------------------------------- lists
 
     def _getter(self, attribute: Any, default: Any = None, lower: bool = False) -> Callable[[Any], Any]:
-        """What takes an attribute of a value, which may be the path to one, and pays for each of its steps."""
+        """Return a function that gets an attribute, possibly a dotted path, and pays for each step."""
         if attribute is not None and not isinstance(attribute, str | int):
             raise TypeError(f"a {type(attribute).__name__} as the name of an attribute")
         cost = 8 + (len(attribute) >> 1 if isinstance(attribute, str) else 0)
         get = filters.make_attrgetter(self._sandbox, attribute, default=default)
 
-        def paid(item: Any) -> Any:
+        def get_paid(item: Any) -> Any:
             self._budget.step(cost)
-            found = get(item)
-            return self._method(found, "lower") if lower and isinstance(found, str) else found
+            result = get(item)
+            return self._method(result, "lower") if lower and isinstance(result, str) else result
 
-        return paid
+        return get_paid
 
-    def _keys(self, listed: list[Any], attribute: Any, case_sensitive: bool, default: Any = None) -> list[Any]:
-        """What to sort the items by, paid for: all the comparisons that sorting takes."""
+    def _keys(self, items: list[Any], attribute: Any, case_sensitive: bool, default: Any = None) -> list[Any]:
+        """Return the sort keys of the items, after paying for all comparisons of sorting."""
         self._budget.step(10)
         split = attribute.split(",") if isinstance(attribute, str) else [attribute]
         self._budget.step(4 * len(split))
         getters = [self._getter(part, default, not case_sensitive) for part in split]
-        keys = [[get(item) for get in getters] for item in listed]
+        keys = [[get(item) for get in getters] for item in items]
         size = self._budget.weigh(keys)
         self._budget.step((size >> 5) * max(1, len(keys).bit_length()))
         return keys
 
-    def _order(self, listed: list[Any], keys: list[Any], reverse: bool = False) -> list[Any]:
-        order = sorted(range(len(listed)), key=keys.__getitem__, reverse=reverse)
-        return [listed[i] for i in order]
+    def _order(self, items: list[Any], keys: list[Any], reverse: bool = False) -> list[Any]:
+        order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
+        return [items[i] for i in order]
 
     def _sort(
         self, value: Iterable[Any], reverse: bool = False, case_sensitive: bool = False, attribute: Any = None
     ) -> list[Any]:
-        listed = self._budget.items(value)
-        return self._order(listed, self._keys(listed, attribute, case_sensitive), reverse)
+        items = self._budget.items(value)
+        return self._order(items, self._keys(items, attribute, case_sensitive), reverse)
 
     def _dictsort(
         self, value: Any, case_sensitive: bool = False, by: str = "key", reverse: bool = False
     ) -> list[tuple[Any, Any]]:
         if by not in ("key", "value"):
             raise TypeError("dictsort sorts by 'key' or 'value'")
-        listed = self._budget.items(value.items())
-        return self._order(listed, self._keys(listed, 0 if by == "key" else 1, case_sensitive), reverse)
+        items = self._budget.items(value.items())
+        return self._order(items, self._keys(items, 0 if by == "key" else 1, case_sensitive), reverse)
 
     def _min(self, value: Iterable[Any], case_sensitive: bool = False, attribute: Any = None) -> Any:
         return self._extreme(min, value, case_sensitive, attribute)
@@ -247,54 +247,54 @@ class Filters:
         return self._extreme(max, value, case_sensitive, attribute)
 
     def _extreme(self, choose: Callable[..., int], value: Iterable[Any], case_sensitive: bool, attribute: Any) -> Any:
-        listed = self._budget.items(value)
-        if not listed:
+        items = self._budget.items(value)
+        if not items:
             return self._sandbox.undefined("No aggregated item, sequence was empty.")
         get = self._getter(attribute, lower=not case_sensitive)
-        keys = [get(item) for item in listed]
+        keys = [get(item) for item in items]
         self._budget.weigh(keys)
-        return listed[choose(range(len(listed)), key=keys.__getitem__)]
+        return items[choose(range(len(items)), key=keys.__getitem__)]
 
     def _groupby(
         self, value: Iterable[Any], attribute: Any, default: Any = None, case_sensitive: bool = False
     ) -> list[Any]:
         self._budget.step(40)
-        listed = self._budget.items(value)
+        items = self._budget.items(value)
         get, get_key = self._getter(attribute, default), self._getter(attribute, default, not case_sensitive)
-        keys = [get_key(item) for item in listed]
+        keys = [get_key(item) for item in items]
         self._budget.step((self._budget.weigh(keys) >> 5) * max(1, len(keys).bit_length()))
-        self._budget.make(2 * ITEM * len(listed))
+        self._budget.make(2 * ITEM * len(items))
         groups: list[Any] = []
         last: Any = None
-        for i in sorted(range(len(listed)), key=keys.__getitem__):
+        for i in sorted(range(len(items)), key=keys.__getitem__):
             if not groups or keys[i] != last:
-                groups.append(Group(get(listed[i]), []))
+                groups.append(Group(get(items[i]), []))
                 last = keys[i]
-            groups[-1].list.append(listed[i])
+            groups[-1].list.append(items[i])
         return groups
 
     def _unique(self, value: Iterable[Any], case_sensitive: bool = False, attribute: Any = None) -> Iterator[Any]:
         get = self._getter(attribute, lower=not case_sensitive)
-        found: dict[Any, Any] = {}
+        unique: dict[Any, Any] = {}
         for item in self._budget.items(value):
             key = get(item)
             self._budget.weigh(key)
-            found.setdefault(_hashable(key), item)
-        return iter(list(found.values()))
+            unique.setdefault(_hashable(key), item)
+        return iter(list(unique.values()))
 
     def _batch(self, value: Iterable[Any], linecount: int, fill_with: Any = None) -> Iterator[list[Any]]:
-        listed = self._budget.items(value)
-        self._budget.make(ITEM * len(listed))
+        items = self._budget.items(value)
+        self._budget.make(ITEM * len(items))
         self._budget.reserve(ITEM * max(0, linecount) if fill_with is not None else 0)
-        made = list(filters.do_batch(listed, linecount, fill_with))
-        self._budget.make(ITEM * len(made[-1]) if made else 0)
-        return iter(made)
+        batches = list(filters.do_batch(items, linecount, fill_with))
+        self._budget.make(ITEM * len(batches[-1]) if batches else 0)
+        return iter(batches)
 
     def _slice(self, value: Iterable[Any], slices: int, fill_with: Any = None) -> Iterator[list[Any]]:
-        listed = self._budget.items(value)
+        items = self._budget.items(value)
         self._budget.step(max(0, slices))
-        self._budget.make(ITEM * (len(listed) + max(0, slices)))
-        return iter(list(filters.sync_do_slice(listed, slices, fill_with)))
+        self._budget.make(ITEM * (len(items) + max(0, slices)))
+        return iter(list(filters.sync_do_slice(items, slices, fill_with)))
 
     def _list(self, value: Iterable[Any]) -> list[Any]:
         return self._budget.items(value)
@@ -317,11 +317,11 @@ class Filters:
     def _attr(self, value: Any, name: str) -> Any:
         return self._sandbox.attribute(value, name)
 
-    # ----------------------------------------------------------------------------------------- one by one
+    # ------------------------------------------------------------------------------------------------------ per item
 
     def _map(self, value: Iterable[Any], *arguments: Any, **options: Any) -> Iterator[Any]:
         if arguments:
-            function = self._named(self.table, "filter", arguments[0])
+            function = self._lookup(self.table, "filter", arguments[0])
             return iter([function(item, *arguments[1:], **options) for item in self._each(value)])
         if not options.keys() <= {"attribute", "default"} or "attribute" not in options:
             raise TypeError("map takes the name of a filter, or an attribute and a default")
@@ -329,32 +329,32 @@ class Filters:
         return iter([get(item) for item in self._each(value)])
 
     def _select(self, value: Iterable[Any], *test: Any, **options: Any) -> Iterator[Any]:
-        return self._chosen(value, True, None, test, options)
+        return self._filter(value, True, None, test, options)
 
     def _reject(self, value: Iterable[Any], *test: Any, **options: Any) -> Iterator[Any]:
-        return self._chosen(value, False, None, test, options)
+        return self._filter(value, False, None, test, options)
 
     def _selectattr(self, value: Iterable[Any], name: Any, *test: Any, **options: Any) -> Iterator[Any]:
-        return self._chosen(value, True, name, test, options)
+        return self._filter(value, True, name, test, options)
 
     def _rejectattr(self, value: Iterable[Any], name: Any, *test: Any, **options: Any) -> Iterator[Any]:
-        return self._chosen(value, False, name, test, options)
+        return self._filter(value, False, name, test, options)
 
-    def _chosen(
-        self, value: Iterable[Any], wanted: bool, attribute: Any, test: tuple[Any, ...], options: dict[str, Any]
+    def _filter(
+        self, value: Iterable[Any], keep: bool, attribute: Any, test: tuple[Any, ...], options: dict[str, Any]
     ) -> Iterator[Any]:
-        holds = self._named(self.tests, "test", test[0]) if test else bool
+        matches = self._lookup(self.tests, "test", test[0]) if test else bool
         get = self._getter(attribute)
-        return iter([x for x in self._each(value) if bool(holds(get(x), *test[1:], **options)) is wanted])
+        return iter([x for x in self._each(value) if bool(matches(get(x), *test[1:], **options)) is keep])
 
     def _each(self, value: Iterable[Any]) -> Iterator[Any]:
         for item in self._budget.items(value) if value else ():
             self._budget.step(4)
             yield item
 
-    def _named(self, table: dict[str, Callable[..., Any]], kind: str, name: Any) -> Callable[..., Any]:
+    def _lookup(self, table: dict[str, Callable[..., Any]], kind: str, name: Any) -> Callable[..., Any]:
         if not isinstance(name, str) or name not in table:
-            raise TypeError(f"there is no {kind} of this name" + (f": {name:.50}" if isinstance(name, str) else ""))
+            raise TypeError(f"unknown {kind}" + (f": {name:.50}" if isinstance(name, str) else ""))
         return table[name]
 
     # ---------------------------------------------------------------------------------------------------------- tests
@@ -390,7 +390,7 @@ _OWN = (
 
 
 def _depth(value: Any) -> int:
-    """How deep lists and dicts nest in a value whose size is paid for."""
+    """Return the depth of nested lists and dicts in a value whose size is paid for."""
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list | tuple):
@@ -399,9 +399,9 @@ def _depth(value: Any) -> int:
 
 
 def _hashable(key: Any) -> Any:
-    """A key of a set that equals another's where the values are equal, and has a hash that is a secret.
+    """Return a key that is equal for equal values, and whose hash a template cannot choose.
 
-    See `template_methods.is_key` for why numbers are not used as they are.
+    See `template_methods.is_key` for why numbers are converted.
     """
     if isinstance(key, tuple):
         return tuple(map(_hashable, key))

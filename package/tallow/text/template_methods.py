@@ -1,6 +1,6 @@
-"""The methods that a chat template may call, of strings, lists and dicts, and what each pays before it runs.
+"""The methods of strings, lists and dicts that a chat template may call, and their costs.
 
-The list is closed: what is not here is refused, such as `int.to_bytes`, which makes as many bytes as it is told to.
+All other methods are refused, such as `int.to_bytes`, which allocates as many bytes as requested.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any
 from markupsafe import EscapeFormatter, Markup
 
 from tallow.errors import TokenizerError
-from tallow.text.template_budget import ITEM, LONGEST_ESCAPE, MEND, Budget
+from tallow.text.template_budget import HINT, ITEM, LONGEST_ESCAPE, Budget
 
-ESCAPED = 6  # characters of HTML for one, as "&quot;" or less
-LONGEST_NUMBER = 400  # characters that a format without a width makes of a number: 1e308 with six decimals
-MAX_WIDTH = 1000  # that comes as an argument
+ESCAPED = 6  # maximum HTML characters for one character, as in "&quot;"
+LONGEST_NUMBER = 400  # maximum characters of a number formatted without a width: 1e308 with six decimals
+MAX_WIDTH = 1000  # of a width given as an argument
 _NUMBERS = re.compile(r"\d+")
 
 Cost = Callable[[Budget, Any, tuple[Any, ...]], object]
-"""Pays for one call of a method: of what, with which arguments; options come last, in the method's order."""
+"""Pay for a call of a method, given its object and arguments; keyword arguments come last."""
 
 
 class Method:
-    """A method of one value."""
+    """A method bound to a value, which pays for its calls."""
 
     __slots__ = ("_budget", "_cost", "_name", "_value")
 
@@ -34,29 +34,29 @@ class Method:
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         self._budget.step(4)
         self._cost(self._budget, self._value, (*arguments, *options.values()))
-        made = getattr(self._value, self._name)(*arguments, **options)
-        charge(self._budget, made)
-        return made
+        result = getattr(self._value, self._name)(*arguments, **options)
+        charge(self._budget, result)
+        return result
 
 
-def charge(budget: Budget, made: Any) -> None:
-    """Pay for a string, or a list of strings, just made within what was reserved for it."""
-    if isinstance(made, str):
-        budget.make(len(made))
-    elif isinstance(made, list | tuple):
-        budget.make(ITEM * len(made) + sum(len(part) for part in made if isinstance(part, str)))
+def charge(budget: Budget, result: Any) -> None:
+    """Pay for a new string or list of strings, whose memory was reserved."""
+    if isinstance(result, str):
+        budget.make(len(result))
+    elif isinstance(result, list | tuple):
+        budget.make(ITEM * len(result) + sum(len(part) for part in result if isinstance(part, str)))
 
 
 def growth(*texts: Any) -> int:
-    """How much longer strings may get when they join: those that are marked as HTML escape the others."""
+    """Return the factor by which joined strings may grow: Markup escapes plain strings."""
     return ESCAPED if any(isinstance(text, Markup) for text in texts) else 1
 
 
 def is_key(value: Any) -> bool:
-    """Whether a dict may have this key.
+    """Return whether a dict may have this key.
 
-    Strings hash with a secret. Numbers do not: a list of large ones can be made that all fall into one place of a
-    table, which makes every use of it walk through all of them.
+    String hashes depend on a secret. Number hashes do not: large numbers can be chosen to collide, which makes every
+    lookup walk through all of them.
     """
     return value is None or isinstance(value, str) or (isinstance(value, int) and abs(value) <= MAX_WIDTH)
 
@@ -64,7 +64,7 @@ def is_key(value: Any) -> bool:
 # ------------------------------------------------------------------------------------------------------------ strings
 
 
-def _whole(arguments: tuple[Any, ...], index: int, default: int) -> int:
+def _int_argument(arguments: tuple[Any, ...], index: int, default: int) -> int:
     value = arguments[index] if index < len(arguments) else default
     return value if isinstance(value, int) else 0
 
@@ -97,12 +97,12 @@ def _strip(budget: Budget, text: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _pad(budget: Budget, text: str, arguments: tuple[Any, ...]) -> None:
-    budget.reserve(growth(text) * max(len(text), _whole(arguments, 0, 0)))
+    budget.reserve(growth(text) * max(len(text), _int_argument(arguments, 0, 0)))
 
 
 def _expand(budget: Budget, text: str, arguments: tuple[Any, ...]) -> None:
     budget.step(len(text) >> 6)
-    budget.reserve(len(text) + text.count("\t") * max(0, _whole(arguments, 0, 8)))
+    budget.reserve(len(text) + text.count("\t") * max(0, _int_argument(arguments, 0, 8)))
 
 
 def _split(budget: Budget, text: str, arguments: tuple[Any, ...]) -> None:
@@ -134,8 +134,8 @@ def _replace(budget: Budget, text: str, arguments: tuple[Any, ...]) -> None:
     old, new = (*arguments[:2], "", "")[:2]
     budget.search(len(text), _length(old))
     count = text.count(old) if isinstance(old, str) else 0
-    if len(arguments) > 2 and _whole(arguments, 2, -1) >= 0:
-        count = min(count, _whole(arguments, 2, -1))
+    if len(arguments) > 2 and _int_argument(arguments, 2, -1) >= 0:
+        count = min(count, _int_argument(arguments, 2, -1))
     budget.reserve(growth(text, old, new) * (len(text) + count * _length(new)))
 
 
@@ -161,25 +161,25 @@ class Join:
         self._budget, self._separator = budget, separator
 
     def __call__(self, parts: Any, /) -> str:
-        listed = self._budget.items(parts)
-        for part in listed:
+        strings = self._budget.items(parts)
+        for part in strings:
             if not isinstance(part, str):
-                raise TypeError(f"a list of strings is to be joined, and it holds a {type(part).__name__}")
-        return self._budget.join(self._separator, listed, growth(self._separator, *listed))
+                raise TypeError(f"join takes a list of strings, but it contains a {type(part).__name__}")
+        return self._budget.join(self._separator, strings, growth(self._separator, *strings))
 
 
 # --------------------------------------------------------------------------------------------------------- formatting
 
 
 def check_percent(budget: Budget, text: str, values: Any) -> None:
-    """Pay for `text % values`, whatever its widths are, before it takes place."""
+    """Pay for `text % values`, with any widths, before it runs."""
     arguments = values if isinstance(values, tuple) else (values,)
     parts = list(arguments)
     for value in arguments:
         if isinstance(value, Mapping):
             parts.extend(value.values())
     if "*" in text and any(isinstance(value, int) and abs(value) > MAX_WIDTH for value in parts):
-        raise TokenizerError("the chat template pads a text to a width of its own choice", MEND)
+        raise TokenizerError(f"the chat template pads a text to a width above {MAX_WIDTH}", HINT)
     conversions = text.count("%")
     budget.step(4 + (len(text) >> 3) + (12 * (1 + conversions) if isinstance(text, Markup) else 0))
     size = LONGEST_ESCAPE * budget.weigh(values) + LONGEST_NUMBER
@@ -187,29 +187,31 @@ def check_percent(budget: Budget, text: str, values: Any) -> None:
 
 
 def _widths(text: str) -> int:
-    """The sum of all numbers in a format, which is more than all its widths and precisions."""
+    """Return the sum of all numbers in a format, an upper bound of its widths and precisions."""
     return sum(int(number) if len(number) < 19 else 10**18 for number in _NUMBERS.findall(text))
 
 
 class Field:
-    """Pays for the fields of `str.format`, as a part of one of Python's formatters."""
+    """Mixin for a formatter that pays for the fields of `str.format`."""
 
     budget: Budget
 
     def format_field(self, value: Any, format_spec: str) -> Any:
+        """Format a field within the budget."""
         size = LONGEST_ESCAPE * self.budget.weigh(value) + LONGEST_NUMBER
         self.budget.reserve(ESCAPED * (size + _widths(format_spec)))
-        made = super().format_field(value, format_spec)  # type: ignore[misc]
-        self.budget.make(len(made))
-        return made
+        result = super().format_field(value, format_spec)  # type: ignore[misc]
+        self.budget.make(len(result))
+        return result
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
+        """Apply !r, !s or !a to a field within the budget."""
         self.budget.reserve(LONGEST_ESCAPE * self.budget.weigh(value))
         return super().convert_field(value, conversion)  # type: ignore[misc]
 
 
 class EscapedField(Field, EscapeFormatter):
-    """The same for strings that are marked as HTML."""
+    """`Field` for Markup strings."""
 
 
 # -------------------------------------------------------------------------------------------------- lists and mappings
@@ -226,12 +228,12 @@ def _get(budget: Budget, value: Any, arguments: tuple[Any, ...]) -> None:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is hashed and compared at once."""
+    """Return whether hashing and comparing `value` takes constant time."""
     return value is None or isinstance(value, str | int | float)
 
 
 def _view(budget: Budget, value: Any, arguments: tuple[Any, ...]) -> None:
-    """A view of a dict takes neither time nor memory."""
+    """Pay nothing: a view of a dict takes neither time nor memory."""
 
 
 def _copy(budget: Budget, value: Any, arguments: tuple[Any, ...]) -> None:

@@ -1,20 +1,20 @@
-"""Where chat templates run: Jinja with a closed list of what they may name, and a budget for all that they do.
+"""The sandbox of chat templates: Jinja with a closed list of names and a budget for all operations.
 
-A template is a program from a file that nobody has read. Jinja parses it, and compiles it to Python; between the two,
-the tree is rewritten so that everything with a cost goes through this module:
+A template is a program from an untrusted file. Jinja parses it and compiles it to Python; in between, the tree is
+rewritten so that every operation with a cost goes through this module:
 
-    every list of statements    pays first for the nodes in it, so that no loop, branch, macro or call is free
+    every list of statements    first pays for the nodes in it, so that no loop, branch, macro or call is free
     operators, comparisons      `call_binop`, `compare`: pay for their operands before they compute
     a.b, a[b], a[b:c]           a closed list of methods by the type of `a`; slices pay for what they copy
-    calls                       methods of that list, macros, recursive loops and the globals; nothing else
+    calls                       only methods of that list, macros, recursive loops and the globals
     filters, tests              a closed list, in `template_filters`
-    {{ a }}, a ~ b, {% set %}   pay for the text that they make
+    {{ a }}, a ~ b, {% set %}   pay for the text that they produce
 
-Statements that reach for other templates, or change how this one escapes, are refused. Nothing is computed while the
-template is compiled: the optimizer is off, and what it would fold is not constant any more. Sources are short, and
-their trees not deep.
+Statements that include other templates, or change the escaping, are refused. Nothing is computed while the template is
+compiled: the optimizer is off, and the rewritten nodes are not constant. Sources are short, and their trees are not
+deep.
 
-The globals and filters are those of transformers, without `lipsum`, which writes random text.
+The globals and filters are those of transformers, except `lipsum`, which writes random text.
 
 Source:  transformers 5.23, `transformers/utils/chat_template_utils.py`
 """
@@ -34,7 +34,7 @@ from jinja2.utils import Cycler, Joiner, Namespace, object_type_repr
 from markupsafe import Markup
 
 from tallow.errors import TokenizerError
-from tallow.text.template_budget import ITEM, MEND, Budget, Refusal
+from tallow.text.template_budget import HINT, ITEM, Budget, Refusal
 from tallow.text.template_filters import Filters, Group
 from tallow.text.template_methods import (
     METHODS,
@@ -48,11 +48,11 @@ from tallow.text.template_methods import (
     is_plain,
 )
 
-MAX_NODES = 6000  # of a template's tree; the longest in use have some 1,300
+MAX_NODES = 6000  # of a template's tree; the largest known have about 1,300
 MAX_NAMES = 500  # Jinja copies the table of names for every branch
 MAX_TREE_DEPTH = 150
-BLOCK_DEPTH = 5  # for how many levels a block in a block counts: to compile it takes more of the stack
-MAX_TOKENS = 3000  # of one expression or statement; the longest in use have some 300
+BLOCK_DEPTH = 5  # levels that a nested block counts for: compiling it takes more of the stack
+MAX_TOKENS = 3000  # of one expression or statement; the longest known have about 300
 MAX_BITS = 2048  # of a number
 MAX_NAME = 100  # characters of a name in an error
 MAX_FORMAT = 1000  # characters of a format of dates
@@ -64,8 +64,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "gteq": operator.ge,
     "lt": operator.lt,
     "lteq": operator.le,
-    "in": lambda value, holder: value in holder,
-    "notin": lambda value, holder: value not in holder,
+    "in": lambda value, container: value in container,
+    "notin": lambda value, container: value not in container,
 }
 _OPERANDS = (int, float, str, list, tuple, dict, type(None), Undefined)
 _LOOP = frozenset(
@@ -86,7 +86,7 @@ _REFUSED = (
 
 
 class ChatNamespace(Namespace):
-    """What `namespace()` makes: attributes that a template can set, none of which begins with an underscore."""
+    """The result of `namespace()`: attributes that a template can set; none begins with an underscore."""
 
     def __init__(self, budget: Budget, attributes: dict[str, Any]) -> None:
         super().__init__()
@@ -96,12 +96,13 @@ class ChatNamespace(Namespace):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if not isinstance(name, str) or name.startswith("_"):
-            raise SecurityError("an attribute of a namespace that is no name, or begins with an underscore")
+            raise SecurityError("an attribute of a namespace that is not a name, or begins with an underscore")
         object.__getattribute__(self, "_budget").check_depth(value, only_data=True)
         super().__setitem__(name, value)
 
     @staticmethod
     def attributes_of(namespace: ChatNamespace) -> dict[str, Any]:
+        """Return the attributes of a namespace."""
         return object.__getattribute__(namespace, "_Namespace__attrs")
 
 
@@ -116,26 +117,27 @@ class Global:
 
 
 class Generation(ext.Extension):
-    """{% generation %} marks answers for training; here it changes nothing."""
+    """The tag {% generation %}, which marks answers for training; it has no effect here."""
 
-    tags = {"generation"}  # noqa: RUF012 - Jinja's
+    tags = {"generation"}  # noqa: RUF012 - Jinja's interface
 
     def parse(self, parser: Any) -> nodes.Node:
+        """Parse the tag and its body."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return nodes.Scope(body, lineno=line)
 
 
 class Formatter(Field, sandbox.SandboxedFormatter):
-    """`str.format`, which takes attributes as the sandbox does."""
+    """Formatter of `str.format` with the sandbox's attribute access."""
 
 
 class EscapedFormatter(EscapedField, sandbox.SandboxedEscapeFormatter):
-    """The same of strings that are marked as HTML."""
+    """`Formatter` for Markup strings."""
 
 
 class Sandbox(sandbox.ImmutableSandboxedEnvironment):
-    """Jinja's environment for one template, whose operations pay out of `budget`."""
+    """Jinja environment of one template, whose operations pay from `budget`."""
 
     intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%", "**"))
 
@@ -146,14 +148,14 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             extensions=[Generation, ext.loopcontrols],
             autoescape=False,
             optimized=False,
-            finalize=self._shown,
+            finalize=self._print,
             cache_size=0,
         )
         self._budget = budget
         self.concat: Any = lambda parts: budget.join("", list(parts))
         own = Filters(self, budget)
-        # Spaces: no template can write these names, and `map` and `select` look into the tables of `own`.
-        hidden = {" step": budget.step, " text": self._concatenated, " slice": self._slice, " spread": self._spread}
+        # The spaces keep templates from using these names; `map` and `select` look names up in `own`.
+        hidden = {" step": budget.step, " text": self._concatenate, " slice": self._slice, " spread": self._spread}
         hidden |= {" key": self._key, " weighed": self._weighed}
         hidden |= {f" {name}": self._comparison(name) for name in _COMPARE}
         self.filters = {**own.table, **hidden}
@@ -167,18 +169,18 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
         functions |= {"joiner": Joiner, "raise_exception": self._refuse, "strftime_now": self._now}
         self.globals = {name: Global(function) for name, function in functions.items()}
 
-    def compiled(self, source: str) -> jinja2.Template:
-        """The template.
+    def compile_template(self, source: str) -> jinja2.Template:
+        """Compile a template.
 
-        Raises:  jinja2.TemplateSyntaxError; whatever Jinja and Python raise for a program that is none
+        Raises:  jinja2.TemplateSyntaxError; any exception of Jinja and Python for an invalid program
         """
         self._check_tokens(source)
         tree = self.parse(source)
-        Rewriting().template(tree)
+        Rewriter().template(tree)
         return self.from_string(tree.set_environment(self))  # type: ignore[arg-type]
 
     def _check_tokens(self, source: str) -> None:
-        """Refuse expressions so long that their tree is too deep to be freed."""
+        """Refuse expressions so long that their tree is too deep to free."""
         count = 0
         for token in self._tokenize(source, None):
             count = 0 if token.type in ("block_begin", "variable_begin") else count + 1
@@ -203,23 +205,23 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             for value, times in ((left, right), (right, left)):
                 if isinstance(value, str | list | tuple) and isinstance(times, int):
                     budget.reserve(_slots(value) * max(0, times))
-        made = super().call_binop(context, operator, left, right)
-        if isinstance(made, str | list | tuple):
-            budget.make(_slots(made))
-        return made
+        result = super().call_binop(context, operator, left, right)
+        if isinstance(result, str | list | tuple):
+            budget.make(_slots(result))
+        return result
 
     def percent(self, text: str, values: Any) -> str:
-        """text % values."""
+        """Return text % values."""
         check_percent(self._budget, text, values)
-        made = text % values
-        self._budget.make(len(made))
-        return made
+        result = text % values
+        self._budget.make(len(result))
+        return result
 
     def _comparison(self, name: str) -> Callable[[Any, Any], bool]:
         return lambda left, right: self.compare(name, left, right)
 
     def compare(self, name: str, left: Any, right: Any) -> Any:
-        """Compare two values, or look for one in the other."""
+        """Compare two values, or test whether one contains the other."""
         budget = self._budget
         if name in ("in", "notin"):
             if isinstance(right, str):
@@ -231,8 +233,8 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
                 budget.step(len(right) >> 2)
                 budget.weigh(left)
             elif isinstance(right, Iterator | LoopContext):
-                found = any(left is item or self.compare("eq", left, item) for item in right)
-                return found is (name == "in")
+                is_found = any(left is item or self.compare("eq", left, item) for item in right)
+                return is_found is (name == "in")
             else:
                 budget.weigh(left)
                 budget.weigh(right)
@@ -256,7 +258,7 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         if isinstance(obj, Undefined):
-            return obj[argument]  # which raises
+            return obj[argument]  # raises
         if not is_plain(argument):
             if isinstance(argument, Undefined):
                 return self._missing(obj, "undefined")
@@ -269,7 +271,7 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
         return self.attribute(obj, argument) if isinstance(argument, str) else self._missing(obj, argument)
 
     def attribute(self, obj: Any, name: Any) -> Any:
-        """An attribute that templates may use, or an undefined value, which raises when it is used."""
+        """Return an attribute that templates may use, or an undefined value, which raises on use."""
         if not isinstance(name, str):
             raise TypeError(f"a {type(name).__name__} as the name of an attribute")
         if isinstance(obj, Undefined):
@@ -279,8 +281,8 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             return attributes[name] if name in attributes else self._missing(obj, name)
         if isinstance(obj, LoopContext) and name in _LOOP:
             self._budget.step(len(obj) >> 3 if name in ("length", "revindex", "revindex0") else 0)
-            found = self._changed(obj) if name == "changed" else getattr(obj, name)
-            return Global(found) if name in ("changed", "cycle") else found
+            value = self._changed(obj) if name == "changed" else getattr(obj, name)
+            return Global(value) if name in ("changed", "cycle") else value
         if isinstance(obj, Macro) and name in _MACRO:
             return getattr(obj, name)
         if isinstance(obj, Group) and name in ("grouper", "list"):
@@ -296,17 +298,18 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
         return self._missing(obj, name)
 
     def _missing(self, obj: Any, name: Any) -> Undefined:
-        """An undefined value that does not hold on to `obj`."""
+        """Return an undefined value that does not keep `obj` alive."""
         kind = "attribute" if isinstance(name, str) else "element"
         hint = f"{object_type_repr(obj)} has no {kind} {name[:MAX_NAME] if isinstance(name, str) else name!r}"
         return self.undefined(hint)
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
+        """Return an undefined value that raises SecurityError on use."""
         hint = f"access to attribute {attribute[:MAX_NAME]!r} of {object_type_repr(obj)} is unsafe."
         return self.undefined(hint, exc=SecurityError)
 
     def method(self, value: Any, name: str) -> Method:
-        """A method of the closed list."""
+        """Return a method of the closed list.  Raises: TypeError"""
         methods = METHODS.get(type(value), {})
         if name not in methods:
             raise TypeError(f"a {type(value).__name__} has no {name}")
@@ -323,21 +326,21 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
         formatter = EscapedFormatter(self, escape=text.escape) if isinstance(text, Markup) else Formatter(self)
         formatter.budget = self._budget
 
-        def formatted(*arguments: Any, **options: Any) -> str:
+        def format_paid(*arguments: Any, **options: Any) -> str:
             self._budget.step((20 if isinstance(text, Markup) else 6) + (len(text) >> 1))
             if name == "format_map":
                 (options,), arguments = arguments, ()
-            made = formatter.vformat(text, arguments, options)
-            self._budget.make(len(made))
-            return type(text)(made)
+            result = formatter.vformat(text, arguments, options)
+            self._budget.make(len(result))
+            return type(text)(result)
 
-        return formatted
+        return format_paid
 
     def _slice(self, value: Any, start: Any, stop: Any, step: Any) -> Any:
-        """value[start:stop:step]"""
+        """Return value[start:stop:step]."""
         if isinstance(value, str | list | tuple):
-            chosen = range(len(value))[start:stop:step]
-            self._budget.make(len(chosen) if isinstance(value, str) else ITEM * len(chosen))
+            positions = range(len(value))[start:stop:step]
+            self._budget.make(len(positions) if isinstance(value, str) else ITEM * len(positions))
         elif not isinstance(value, range | Undefined):
             raise TypeError(f"a slice of a {type(value).__name__}")
         return value[start:stop:step]
@@ -345,13 +348,14 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
     # ----------------------------------------------------------------------------------------------------------- calls
 
     def call(self, context: Any, function: Any, /, *arguments: Any, **options: Any) -> Any:
+        """Call a function that templates may call, after paying for it."""
         options.pop("_loop_vars", None)
         options.pop("_block_vars", None)
         if isinstance(function, Method | Join):
             return function(*arguments, **options)
         self._budget.step(4)
         if isinstance(function, Undefined):
-            return function()  # which raises what is undefined
+            return function()  # raises an error that names it
         if not isinstance(function, Global | Macro | LoopContext | Joiner):
             raise SecurityError(f"a {type(function).__name__} is called")
         for argument in (*arguments, *options.values()):
@@ -363,25 +367,25 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             self._budget.leave()
 
     def _spread(self, values: Any) -> Any:
-        """The values of f(*values) or f(**values)."""
+        """Return the values of f(*values) or f(**values), after paying for them."""
         if isinstance(values, dict):
             self._budget.make(ITEM * len(values))
             return values
         return self._budget.items(values)
 
     def _key(self, value: Any) -> Any:
-        """A key of {key: ...}; such a dict is no larger than the source."""
+        """Check a key of {key: ...}. The dict's size is limited by the source."""
         if not is_key(value) and not (isinstance(value, int) and value.bit_length() < 32):
-            raise TokenizerError("the chat template uses something other than strings and small numbers as keys", MEND)
+            raise TokenizerError("the chat template uses something other than strings and small numbers as keys", HINT)
         return value
 
     def _dict(self, /, *pairs: Any, **options: Any) -> dict[Any, Any]:
-        listed = [self._budget.items(values.items() if isinstance(values, dict) else values) for values in pairs]
-        for values in listed:
+        lists = [self._budget.items(values.items() if isinstance(values, dict) else values) for values in pairs]
+        for values in lists:
             for key, _ in values:
                 if not is_key(key):
                     raise TypeError(f"dict() with a {type(key).__name__} as a key")
-        return dict(*listed, **options)
+        return dict(*lists, **options)
 
     def _namespace(self, /, *pairs: Any, **options: Any) -> ChatNamespace:
         return ChatNamespace(self._budget, self._dict(*pairs, **options))
@@ -391,31 +395,31 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
 
     def _now(self, format: str) -> str:
         if len(format) > MAX_FORMAT:
-            raise TokenizerError(f"the chat template formats a date with {len(format)} characters", MEND)
-        format.encode()  # raises for half a character, as strftime does until Python 3.14
+            raise TokenizerError(f"the chat template formats a date with {len(format)} characters", HINT)
+        format.encode()  # raises for a lone surrogate, as strftime does before Python 3.14
         self._budget.step(len(format))
         return self._budget.text(datetime.now().strftime(format))
 
     # ----------------------------------------------------------------------------------------------------------- texts
 
     @pass_context  # without it Jinja calls this for constants, while it compiles
-    def _shown(self, context: Any, value: Any) -> str:
-        """What {{ value }} writes."""
+    def _print(self, context: Any, value: Any) -> str:
+        """Return the text of {{ value }}."""
         return self._budget.text(value)
 
-    def _concatenated(self, parts: list[Any]) -> str:
-        """a ~ b ~ c"""
+    def _concatenate(self, parts: list[Any]) -> str:
+        """Return a ~ b ~ c."""
         return self._budget.join("", [str(self._budget.text(part)) for part in parts])
 
 
 def _check_numbers(operator: str, left: int, right: int) -> None:
-    """Refuse what makes a huge number before it takes the time."""
+    """Refuse operations whose result is a huge number."""
     bits = left.bit_length() + right.bit_length()
     if operator == "**":
         bits = left.bit_length() * max(0, right)
     if bits > MAX_BITS and operator in ("*", "**", "+", "-"):
         what = "a power" if operator == "**" else "a number"
-        raise TokenizerError(f"the chat template computes {what} of more than {MAX_BITS} bits", MEND)
+        raise TokenizerError(f"the chat template computes {what} of more than {MAX_BITS} bits", HINT)
 
 
 def _slots(value: str | list[Any] | tuple[Any, ...]) -> int:
@@ -426,26 +430,27 @@ def _may_index(value: Any) -> bool:
     return isinstance(value, str | list | tuple | dict | range)
 
 
-class Rewriting:
-    """Rewrites the tree of a template, so that all it does goes through a sandbox."""
+class Rewriter:
+    """Rewrite the tree of a template so that all its operations go through a sandbox."""
 
     def __init__(self) -> None:
         self._nodes = 0
         self._names: set[str] = set()
 
     def template(self, tree: nodes.Template) -> None:
-        tree.body = self._paid(tree.body, 0, 1)
+        """Rewrite the whole tree in place."""
+        tree.body = self._add_payment(tree.body, 0, 1)
 
-    def _paid(self, body: list[nodes.Node], depth: int, line: int) -> list[nodes.Node]:
-        """The statements, after one that pays for them."""
-        inside = 1
+    def _add_payment(self, body: list[nodes.Node], depth: int, line: int) -> list[nodes.Node]:
+        """Return the statements, preceded by one that pays for them."""
+        total = 1
         for i, node in enumerate(body):
             body[i], count = self._visit(node, depth)
-            inside += count
-        return [nodes.ExprStmt(_hidden("step", nodes.Const(inside), line), lineno=line), *body]
+            total += count
+        return [nodes.ExprStmt(_hidden("step", nodes.Const(total), line), lineno=line), *body]
 
     def _visit(self, node: nodes.Node, depth: int) -> tuple[nodes.Node, int]:
-        """The node that takes a node's place, and how many nodes run with it: those in other lists pay themselves."""
+        """Return a node's replacement and the number of nodes that run with it; nested lists pay for themselves."""
         self._nodes += 1
         line = node.lineno
         if isinstance(node, nodes.Name | nodes.Macro):
@@ -453,26 +458,26 @@ class Rewriting:
         if depth > MAX_TREE_DEPTH or self._nodes > MAX_NODES or len(self._names) > MAX_NAMES:
             raise jinja2.TemplateSyntaxError("the chat template is too large, or nests too deeply", line)
         if isinstance(node, _REFUSED):
-            raise jinja2.TemplateSyntaxError(f"{type(node).__name__.lower()} has no place in a chat template", line)
+            raise jinja2.TemplateSyntaxError(f"{type(node).__name__.lower()} is not allowed in a chat template", line)
         count = 1
         for name, value in node.iter_fields():
             if isinstance(value, nodes.Node):
-                made, inside = self._visit(value, depth + 1)
-                setattr(node, name, made)
+                replacement, inside = self._visit(value, depth + 1)
+                setattr(node, name, replacement)
                 count += inside
             elif name == "body" or (name == "else_" and value):
-                setattr(node, name, self._paid(value, depth + BLOCK_DEPTH, line))
+                setattr(node, name, self._add_payment(value, depth + BLOCK_DEPTH, line))
             elif isinstance(value, list):
                 for i, item in enumerate(value):
                     if isinstance(item, nodes.Node):
                         value[i], inside = self._visit(item, depth + 1)
                         count += inside
-        return self._rewritten(node, count), count
+        return self._replace(node, count), count
 
-    def _rewritten(self, node: nodes.Node, count: int) -> nodes.Node:
+    def _replace(self, node: nodes.Node, count: int) -> nodes.Node:
         line = node.lineno
         if isinstance(node, nodes.For) and node.test is not None:
-            # The test runs for items that the body never sees.
+            # The test also runs for items that the body skips.
             node.test = nodes.And(_hidden("step", nodes.Const(count), line), node.test, lineno=line)
         elif isinstance(node, nodes.Call | nodes.Filter | nodes.Test):
             if node.dyn_args is not None:
@@ -485,13 +490,13 @@ class Rewriting:
         elif isinstance(node, nodes.Concat):
             return _hidden("text", nodes.List(node.nodes, lineno=line), line)
         elif isinstance(node, nodes.Compare):
-            return self._compared(node)
+            return self._replace_comparison(node)
         elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
             parts = (node.arg.start, node.arg.stop, node.arg.step)
             return _hidden("slice", node.node, line, *(part or nodes.Const(None) for part in parts))
         return node
 
-    def _compared(self, node: nodes.Compare) -> nodes.Expr:
+    def _replace_comparison(self, node: nodes.Compare) -> nodes.Expr:
         if len(node.ops) == 1:
             return _hidden(node.ops[0].op, node.expr, node.lineno, node.ops[0].expr)
         if any(part.op in ("in", "notin") for part in node.ops):
@@ -503,5 +508,5 @@ class Rewriting:
 
 
 def _hidden(name: str, value: nodes.Expr, line: int, *arguments: nodes.Expr) -> nodes.Filter:
-    """A call of one of the functions that no template can name."""
+    """Return a call of a function that templates cannot name."""
     return nodes.Filter(value, f" {name}", list(arguments), [], None, None, lineno=line)

@@ -1,8 +1,8 @@
-"""Tokenizers of Hugging Face's `tokenizer.json`: byte-pair encodings, WordPiece and Unigram, with all that goes before.
+"""Tokenizers from Hugging Face's `tokenizer.json`: BPE, WordPiece and Unigram, with normalizers and pre-tokenizers.
 
-The work is done by Hugging Face's own libraries: natively by the package `tokenizers`, in Pyodide by its JavaScript
-counterpart `@huggingface/tokenizers`, which a page registers as the module `huggingface_tokenizers`. Both give the same
-ids, but for rare cases that `_JavaScript` names.
+Hugging Face's own libraries do the work: natively the package `tokenizers`, in Pyodide its JavaScript counterpart
+`@huggingface/tokenizers`, which a page registers as the module `huggingface_tokenizers`. Both give the same ids, except
+in rare cases listed in `_JavaScript`.
 """
 
 from __future__ import annotations
@@ -31,35 +31,40 @@ FILE = "tokenizer.json"
 CONFIG = "tokenizer_config.json"
 TEMPLATE = "chat_template.jinja"
 TEMPLATES = "additional_chat_templates/*.jinja"
-MAX_BYTES = 256 << 20  # the largest in use take some 40 MB
+MAX_BYTES = 256 << 20  # the largest known take about 40 MB
 MAX_DEPTH = 32
-MEND = "take the tokenizer.json that belongs to the model, or save it again with transformers"
-UNFINISHED = "\N{REPLACEMENT CHARACTER}"  # what a tokenizer makes of the first bytes of a character
-CONTEXT = 8  # ids of a prompt that are enough to tell whether a space goes before the next
-UNLIMITED = 1 << 40  # a config without a limit says 10^30
+HINT = "use the model's own tokenizer.json, or save it again with transformers"
+UNFINISHED = "\N{REPLACEMENT CHARACTER}"  # decoded from an incomplete character
+CONTEXT = 8  # ids of a prompt that determine whether a space precedes the next token
+UNLIMITED = 1 << 40  # configs without a limit have 10^30
 IN_PYODIDE = sys.platform == "emscripten"
 
 
 class Encoded(NamedTuple):
-    """The ids of a text, and for each the segment it is of, 0 or 1."""
+    """The ids of a text, and the segment of each, 0 or 1."""
 
     ids: list[int]
     segments: list[int]
 
 
 class Engine(Protocol):
-    """What does the work: Hugging Face's library in one language or the other."""
+    """The interface to Hugging Face's library, in Rust or JavaScript."""
 
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded: ...
-    def decode(self, ids: Sequence[int], special: bool) -> str: ...
-    def token_to_id(self, token: str) -> int | None: ...
+    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
+        """Encode a text or a pair, with special tokens if `special`."""
+
+    def decode(self, ids: Sequence[int], special: bool) -> str:
+        """Return the text of ids, with special tokens if `special`."""
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the id of a token, or None."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Texts as a model reads them, padded to the longest.
+    """A batch of encoded texts, padded to the longest.
 
-    Shapes:  all (B, T), int64; attention_mask 1 for what is text, token_type_ids 1 for the second segment
+    Shapes:  all (B, T), int64; attention_mask is 1 for text, token_type_ids is 1 for the second segment
     """
 
     input_ids: npt.NDArray[np.int64]
@@ -68,15 +73,15 @@ class Batch:
 
 
 class Tokenizer:
-    """Turns text into ids and back, as the model's own tokenizer.
+    """A model's tokenizer, which converts text to ids and back.
 
     Args:
-        engine: what does the work.
-        config: the entries of `tokenizer_config.json`, as far as there are any.
+        engine: the library that does the work.
+        config: the entries of `tokenizer_config.json`, if any.
 
     Attributes:
-        model_max_length: the most ids a text may have, special tokens included; None without a limit.
-        chat_template: Jinja source, a list of named ones as in `tokenizer_config.json`, or None.
+        model_max_length: maximum number of ids, special tokens included; None for no limit.
+        chat_template: Jinja source, a list of named sources as in `tokenizer_config.json`, or None.
 
     Example:
         tokenizer = Tokenizer.from_pretrained("all-MiniLM-L6-v2")
@@ -98,59 +103,49 @@ class Tokenizer:
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Tokenizer:
-        """Read a model's folder: `tokenizer.json`, and where they are there `tokenizer_config.json` and
-        `chat_template.jinja`, which goes before a template in the config. `folder` may also be the `tokenizer.json`
-        itself, or a GGUF file, which has all of that in it.
+        """Load the tokenizer of a model's folder: `tokenizer.json` and, if they exist, `tokenizer_config.json` and
+        `chat_template.jinja`, which takes precedence over a template in the config. `folder` may also be the path of a
+        `tokenizer.json`, or of a GGUF file, which contains all of them.
 
-        Raises:  TokenizerError when the file is missing or malformed; MissingPackageError
+        Raises:  TokenizerError if the file is missing or malformed; MissingPackageError
         """
-        folder = Path(folder)
-        path = folder / FILE
-        if folder.is_file():
-            if folder.suffix != path.suffix:
-                return cls.from_gguf(folder)
-            path, folder = folder, folder.parent
-        if not path.exists():
-            raise TokenizerError(f"{path} does not exist", mend="save the tokenizer as a fast one, in transformers")
-        config_path = folder / CONFIG
-        config = _read_object(config_path) if config_path.exists() else {}
-        config["chat_template"] = _read_templates(folder) or config.get("chat_template")
-        text = _read_text(path)
+        if Path(folder).is_file() and Path(folder).suffix != Path(FILE).suffix:
+            return cls.from_gguf(folder)
+        path, text, config = read_files(folder)
         engine = _engine(text, str(path))
         _check_patterns(text, str(path))
         return cls(engine, config)
 
     @classmethod
-    def from_gguf(cls, source: Source) -> Tokenizer:
-        """The tokenizer, and the chat template, of a GGUF file.
+    def from_gguf(cls, source: Source | GGUF) -> Tokenizer:
+        """Load the tokenizer and the chat template of a GGUF file, which may be open already.
 
-        Raises:  CheckpointError for a file that is malformed; TokenizerError for a tokenizer of a kind that is not
-                 read; MissingPackageError
+        Raises:  CheckpointError for a malformed file; TokenizerError for an unsupported tokenizer; MissingPackageError
         """
-        file = GGUF(source)
+        file = source if isinstance(source, GGUF) else GGUF(source)
         entries, config = tokenizer_entries(file.metadata, file.name)
-        return cls(_engine(json.dumps(entries), f"what is made of the tokenizer in {file.name}"), config)
+        return cls(_engine(json.dumps(entries), f"the converted tokenizer of {file.name}"), config)
 
     def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
-        """The ids of a text, or of two with what comes between them.
+        """Return the ids of a text, or of a pair of texts with separators.
 
         Raises:  TokenizerError for a text with lone surrogates
         """
         return self._encode(text, pair, add_special_tokens).ids
 
     def encode_batch(self, texts: Sequence[str | tuple[str, str]], *, max_length: int | None = None) -> Batch:
-        """Texts, or pairs of them, with special tokens, padded on the right to the longest.
+        """Encode texts, or pairs of texts, with special tokens, padded on the right to the longest.
 
         Args:
-            max_length: longer ones lose what is beyond it, but for their last token, which is a special one; a pair
-                loses of its second text. None means `model_max_length`.
+            max_length: longer texts are truncated, except for their last token, which is a special token; of a pair,
+                the second text is truncated. None means `model_max_length`.
 
-        Raises:  ArgumentError for no texts; TokenizerError as `encode`
+        Raises:  ArgumentError for an empty list; TokenizerError as in `encode`
         """
         return self.pad(self.encode_each(texts, max_length=max_length))
 
     def encode_each(self, texts: Sequence[str | tuple[str, str]], *, max_length: int | None = None) -> list[Encoded]:
-        """What `encode_batch` pads."""
+        """Encode texts as `encode_batch` does, without padding."""
         limit = self.model_max_length if max_length is None else max_length
         rows = []
         for text in texts:
@@ -162,9 +157,9 @@ class Tokenizer:
         return rows
 
     def pad(self, rows: Sequence[Encoded]) -> Batch:
-        """Encoded texts as one batch.  Raises: ArgumentError for none"""
+        """Pad encoded texts to one batch.  Raises: ArgumentError for an empty list"""
         if not rows:
-            raise ArgumentError("a batch of no texts", mend="pass one or more")
+            raise ArgumentError("a batch of no texts", hint="pass one or more texts")
         shape = len(rows), max(len(row.ids) for row in rows)
         batch = Batch(np.full(shape, self.pad_token_id or 0), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
         for i, row in enumerate(rows):
@@ -174,26 +169,26 @@ class Tokenizer:
         return batch
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
-        """The text of ids."""
+        """Return the text of ids."""
         return self._engine.decode(list(map(int, ids)), not skip_special_tokens)
 
     def decode_stream(self, ids: Iterable[int], *, previous: Sequence[int] = ()) -> Iterator[str]:
-        """The text of ids as they come, in pieces that never split a character; special tokens are left out.
+        """Yield the text of a stream of ids, in pieces that never split a character, without special tokens.
 
-        Args:  previous: the ids before the first, where there are some, such as a prompt's
+        Args:  previous: the ids before the first one, such as a prompt's
         """
-        # A token's text depends on those before it, so each is decoded after the ids of the last piece that was shown.
-        held = list(previous[-CONTEXT:])
-        shown = len(self.decode(held)) if held else 0
-        known = len(held)
+        # A token's text depends on the tokens before it, so decode it together with the ids of the last piece.
+        window = list(previous[-CONTEXT:])
+        emitted = len(self.decode(window)) if window else 0
+        previous_count = len(window)
         for token in ids:
-            held.append(token)
-            text = self.decode(held)
-            if len(text) > shown and not text.endswith(UNFINISHED):
-                yield text[shown:]
-                held, known = held[known:], len(held) - known
-                shown = len(self.decode(held))
-        if held[known:] and (rest := self.decode(held)[shown:]):
+            window.append(token)
+            text = self.decode(window)
+            if len(text) > emitted and not text.endswith(UNFINISHED):
+                yield text[emitted:]
+                window, previous_count = window[previous_count:], len(window) - previous_count
+                emitted = len(self.decode(window))
+        if window[previous_count:] and (rest := self.decode(window)[emitted:]):
             yield rest
 
     def apply_chat_template(
@@ -205,14 +200,14 @@ class Tokenizer:
         add_generation_prompt: bool = False,
         **variables: Any,
     ) -> list[int]:
-        """The ids of a conversation, as the model was trained to read it.
+        """Return the ids of a conversation, formatted by the chat template.
 
         Args:
-            chat_template: the name of one of several; None means "default", or "tool_use" if there are tools and it is
-                there.
-            tools, add_generation_prompt, variables: as `ChatTemplate.render`
+            chat_template: the name of one of several; None means "default", or "tool_use" if there are tools and it
+                exists.
+            tools, add_generation_prompt, variables: as for `ChatTemplate.render`
 
-        Raises:  as `render_chat`
+        Raises:  as in `render_chat`
         """
         text = self.render_chat(
             messages,
@@ -231,23 +226,23 @@ class Tokenizer:
         tools: Sequence[dict[str, Any]] | None = None,
         **variables: Any,
     ) -> str:
-        """The text of a conversation, special tokens included; arguments as `apply_chat_template`.
+        """Return the text of a conversation, with special tokens; arguments as for `apply_chat_template`.
 
-        Raises:  TokenizerError when there is no template, or it fails; ArgumentError when it refuses the messages;
+        Raises:  TokenizerError if there is no template, or it fails; ArgumentError if it refuses the messages;
                  MissingPackageError
         """
         source = choose_template(self.chat_template, name=chat_template, tools=bool(tools))
         if source is None:
             raise TokenizerError(
                 "the tokenizer has no chat template",
-                mend="take a model that is trained to chat, often called -Instruct or -Chat; or set chat_template",
+                hint="use a chat model, often named -Instruct or -Chat; or set chat_template",
             )
         if self._template is None or self._template.source != source:
             self._template = ChatTemplate(source, self._special_tokens())
         return self._template.render(messages, tools=tools, **variables)
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a piece or a special token; None where there is none."""
+        """Return the id of a token or special token; None if it does not exist."""
         return self._engine.token_to_id(token)
 
     def _encode(self, text: str, pair: str | None, special: bool) -> Encoded:
@@ -257,7 +252,7 @@ class Tokenizer:
             except UnicodeEncodeError as error:
                 raise TokenizerError(
                     f"the text has a lone surrogate at {error.start}: {part[error.start]!r}",
-                    mend="decode the bytes it came from with errors='replace'",
+                    hint="decode the bytes it came from with errors='replace'",
                 ) from error
         return self._engine.encode(text, pair, special)
 
@@ -266,7 +261,7 @@ class Tokenizer:
         return None if token is None else self._engine.token_to_id(token)
 
     def _special_tokens(self) -> dict[str, str]:
-        """The tokens that the config names, as {"bos_token": "<s>"}."""
+        """Return the tokens that the config names, as {"bos_token": "<s>"}."""
         tokens = {}
         for name, token in self._config.items():
             if isinstance(token, dict):  # an "AddedToken"
@@ -276,8 +271,24 @@ class Tokenizer:
         return tokens
 
 
+def read_files(folder: str | Path) -> tuple[Path, str, dict[str, Any]]:
+    """Return the path and the text of a folder's `tokenizer.json`, and the entries of its `tokenizer_config.json`, with
+    the chat template of `chat_template.jinja`. `folder` may also be the path of a `tokenizer.json`.
+
+    Raises:  TokenizerError if the file is missing or malformed
+    """
+    folder = Path(folder)
+    path, folder = (folder, folder.parent) if folder.is_file() else (folder / FILE, folder)
+    if not path.exists():
+        raise TokenizerError(f"{path} does not exist", hint="save the tokenizer as a fast one, in transformers")
+    config_path = folder / CONFIG
+    config = _read_object(config_path) if config_path.exists() else {}
+    config["chat_template"] = _read_templates(folder) or config.get("chat_template")
+    return path, _read_text(path), config
+
+
 def write_tokenizer(entries: dict[str, Any], config: dict[str, Any], folder: Path) -> None:
-    """Write a `tokenizer.json` and a `tokenizer_config.json`, which tallow and transformers read.  Raises: OSError"""
+    """Write a `tokenizer.json` and a `tokenizer_config.json` for tallow and transformers.  Raises: OSError"""
     config = {"tokenizer_class": "PreTrainedTokenizerFast"} | config
     for name, values in ((FILE, entries), (CONFIG, config)):
         with atomic_write(folder / name) as file:
@@ -287,7 +298,7 @@ def write_tokenizer(entries: dict[str, Any], config: dict[str, Any], folder: Pat
 def _read_text(path: Path) -> str:
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise TokenizerError(f"{path} has {size} bytes, too many for a tokenizer", mend="it may be another file")
+        raise TokenizerError(f"{path} has {size} bytes, too many for a tokenizer", hint="it may be another file")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -295,7 +306,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read_templates(folder: Path) -> str | list[dict[str, str]] | None:
-    """The chat template that is a file of its own, or a list where there are further ones."""
+    """Return the chat template in its own file, or a list of named ones if there are several."""
     if not (folder / TEMPLATE).exists():
         return None
     default = _read_text(folder / TEMPLATE)
@@ -311,7 +322,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _check_patterns(text: str, name: str) -> None:
-    """Raise TokenizerError for a regular expression in a `tokenizer.json` that may take exponential time."""
+    """Raise TokenizerError if a regular expression in a `tokenizer.json` may take exponential time."""
     try:
         pending: list[Any] = [parse_object(text.encode(), name, MAX_DEPTH)]
     except ValueError as error:  # a CheckpointError
@@ -329,19 +340,19 @@ def _engine(text: str, name: str) -> Engine:
 
 
 @contextmanager
-def _refused(what: str) -> Iterator[None]:
-    """Turns what the package `tokenizers` raises into a TokenizerError: the class Exception itself, and where it panics
-    one of Rust's that is no Exception."""
+def _converted_errors(message: str) -> Iterator[None]:
+    """Convert exceptions of the package `tokenizers` to TokenizerError: it raises Exception itself and, when it panics,
+    a class of Rust that is not an Exception."""
     try:
         yield
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise TokenizerError(f"{what}: {error}", mend=MEND) from error
+        raise TokenizerError(f"{message}: {error}", hint=HINT) from error
 
 
 class _Native:
-    """The package `tokenizers`, written in Rust."""
+    """Engine on the package `tokenizers`, written in Rust."""
 
     def __init__(self, text: str, name: str) -> None:
         try:
@@ -349,18 +360,18 @@ class _Native:
         except ImportError as error:
             raise MissingPackageError("tokenizers", name, "text") from error
         self._name = name
-        with _refused(f"{name} is not a tokenizer.json"):
+        with _converted_errors(f"{name} is not a tokenizer.json"):
             self._tokenizer = tokenizers.Tokenizer.from_str(text)
-            self._tokenizer.no_truncation()  # what a file may ask for; `encode_batch` does both
+            self._tokenizer.no_truncation()  # a file may enable both; `encode_batch` does them itself
             self._tokenizer.no_padding()
 
     def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        with _refused(f"{self._name} cannot encode the text"):
+        with _converted_errors(f"{self._name} cannot encode the text"):
             encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
             return Encoded(encoding.ids, encoding.type_ids)
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
-        with _refused(f"{self._name} cannot decode the ids"):
+        with _converted_errors(f"{self._name} cannot decode the ids"):
             return self._tokenizer.decode(ids, skip_special_tokens=not special)
 
     def token_to_id(self, token: str) -> int | None:
@@ -368,22 +379,23 @@ class _Native:
 
 
 class _JavaScript:
-    """The npm package `@huggingface/tokenizers`, as of 0.2.0.
+    """Engine on the npm package `@huggingface/tokenizers` 0.2.0.
 
-    It gives the ids of the package `tokenizers`, but for these:
+    It gives the same ids as the package `tokenizers`, with these exceptions:
 
-    - lower case of a Greek word that ends in capital sigma: "ΑΣ" is "ας" here, "ασ" there;
-    - BertNormalizer leaves ideographs beyond U+FFFF together: "𠀀𠀁" is one word, not two;
-    - U+0085 is no white space and U+FEFF is, where no normalizer has removed them: "a\\x85b";
-    - characters newer than Unicode 8 may be of another category;
+    - lower case of a Greek word that ends in a capital sigma: "ΑΣ" is "ας" here, "ασ" there;
+    - BertNormalizer does not separate ideographs beyond U+FFFF: "𠀀𠀁" is one word, not two;
+    - U+0085 is not white space but U+FEFF is, unless a normalizer removes them: "a\\x85b";
+    - characters newer than Unicode 8 may have another category;
     - the pre-tokenizer Whitespace splits at letters beyond ASCII ("aж"), Punctuation keeps runs together ("!!"), Digits
-      knows ASCII's alone ("٣٤"), and Split at a string keeps what it is to remove or merge;
-    - of ways to cut a word that are as likely but for rounding, as "I", "II" and "II", "I", Unigram may take another;
-    - added tokens match within words although they are `single_word`;
-    - an empty second text is as none.
+      knows only ASCII digits ("٣٤"), and Split at a string keeps the string instead of removing or merging it;
+    - if two splits of a word are equally probable up to rounding ("I", "II" and "II", "I"), Unigram may choose the
+      other one;
+    - added tokens match within words even if they are `single_word`;
+    - an empty second text counts as none.
 
-    What it does not have is an error: the normalizers Nmt and ByteLevel, the pre-tokenizers UnicodeScripts and
-    CharDelimiterSplit.
+    It raises an error for what it does not support: the normalizers Nmt and ByteLevel, the pre-tokenizers
+    UnicodeScripts and CharDelimiterSplit.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -392,15 +404,15 @@ class _JavaScript:
         except ImportError as error:
             raise TokenizerError(
                 f"{name} needs the JavaScript module @huggingface/tokenizers",
-                mend='import it in the page, then pyodide.registerJsModule("huggingface_tokenizers", module)',
+                hint='import it in the page, then pyodide.registerJsModule("huggingface_tokenizers", module)',
             ) from error
-        import js  # Pyodide's
+        import js  # a module of Pyodide
 
         try:
             entries = js.JSON.parse(text)
-            # Without a config, whose entries would change decoding and nothing of them is known to tokenizer.json.
+            # No config: its entries would change decoding, unlike in the native library.
             self._tokenizer = huggingface_tokenizers.Tokenizer.new(entries, js.Object.new())
-        except Exception as error:  # whatever JavaScript threw
+        except Exception as error:  # any JavaScript exception
             raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
         processor = getattr(entries, "post_processor", None)
         self._one_segment = getattr(processor, "type", None) == "RobertaProcessing"
@@ -413,18 +425,20 @@ class _JavaScript:
             return Encoded(ids, [0] * len(ids) if self._one_segment else segments.to_py())
         if pair is None:
             return Encoded(ids, [0] * len(ids))
-        # Nothing comes between the two; some post-processors would lose the second.
+        # Without separators, some post-processors would drop the second text.
         first, second = self.encode(text, None, special), self.encode(pair, None, special)
         return Encoded(first.ids + second.ids, first.segments + [1] * len(second.ids))
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
-        from pyodide.ffi import to_js  # of Pyodide
+        from pyodide.ffi import to_js  # a module of Pyodide
 
-        known = [i for i in ids if self._tokenizer.id_to_token(i) is not None]
-        if not known:
+        known_ids = [i for i in ids if self._tokenizer.id_to_token(i) is not None]
+        if not known_ids:
             return ""
-        return self._tokenizer.decode(to_js(known), skip_special_tokens=not special, clean_up_tokenization_spaces=False)
+        return self._tokenizer.decode(
+            to_js(known_ids), skip_special_tokens=not special, clean_up_tokenization_spaces=False
+        )
 
     def token_to_id(self, token: str) -> int | None:
-        found = self._tokenizer.token_to_id(token)
-        return None if found is None else int(found)
+        token_id = self._tokenizer.token_to_id(token)
+        return None if token_id is None else int(token_id)

@@ -1,13 +1,13 @@
-"""Whisper's tokenizer: GPT-2's byte-pair encoding, and tokens for languages, tasks and times.
+"""Whisper's tokenizer: GPT-2's byte-pair encoding, with tokens for languages, tasks and timestamps.
 
-Text is split into words, numbers, marks and spaces; the bytes of each piece are merged pair by pair, that of the lowest
-rank first, as long as there are ranks for what they make. A token's id is its rank; the special ones follow:
+Text is split into words, numbers, punctuation and spaces; the bytes of each piece are merged pair by pair, lowest rank
+first, as long as the result has a rank. A token's id is its rank; the special tokens follow:
 
     <|endoftext|> <|startoftranscript|> <|en|> ... <|translate|> <|transcribe|> <|startoflm|> <|startofprev|>
     <|nospeech|> <|notimestamps|> <|0.00|> <|0.02|> ... <|30.00|>
 
-Ranks come from OpenAI's `.tiktoken` files (a line for each token: its bytes in base64, its rank), or from a
-`tokenizer.json` or `vocab.json` of Hugging Face's, whose vocabularies spell each byte as a letter.
+Ranks come from OpenAI's `.tiktoken` files (one line per token: its bytes in base64, its rank), or from a Hugging Face
+`tokenizer.json` or `vocab.json`, whose vocabularies write each byte as a letter.
 
 Source:  https://github.com/openai/whisper, `tokenizer.py`; https://github.com/openai/gpt-2, `encoder.py`
 """
@@ -31,21 +31,21 @@ from tallow.text.byte_letters import BYTES_OF_LETTERS
 from tallow.text.languages import LANGUAGES, UNSPACED, language_code
 
 TASKS = ("transcribe", "translate")
-ENGLISH_ONLY_VOCAB = 51864  # the vocabularies of models of many languages are larger
+ENGLISH_ONLY_VOCAB = 51864  # multilingual models have larger vocabularies
 TIMESTAMPS = 1501
 SECONDS_PER_TIMESTAMP = 0.02
-OTHER_SPECIALS = 8 + TIMESTAMPS  # all but the languages
+OTHER_SPECIALS = 8 + TIMESTAMPS  # all special tokens but the languages
 MAX_BYTES = 64 << 20
 MAX_DEPTH = 32
 UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
-# The first that a folder has; the .tiktoken of models of many languages has a name of its own.
+# The first that exists in a folder is used. Multilingual models have their own .tiktoken file.
 VOCABULARIES = ("tokenizer.json", "vocab.json", "multilingual.tiktoken", "gpt2.tiktoken")
 
-# GPT-2's pattern, for text in which `_classes` has put one ASCII character for each of a kind.
+# GPT-2's pattern, for text in which `_class_of` replaced each character by an ASCII one of its kind.
 _PIECES = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", re.ASCII)
 
-# What notes sounds that are no speech: ♪, (laughs), [music]. Of the last, which are several tokens, the first goes.
+# Symbols for sounds other than speech: ♪, (laughs), [music]. Of _NOTES, which take several tokens, the first counts.
 _SYMBOLS = (
     *'"#()*+/:;<=>@[\\]^_`{|}~「」『』',
     *("<<", ">>", "<<<", ">>>", "--", "---", "-(", "-[", "('", '("', "((", "))", "(((", ")))"),
@@ -55,44 +55,46 @@ _NOTES = "♩♪♫♬♭♮♯"
 
 
 class Words(NamedTuple):
-    """A text in words, and the ids of each."""
+    """The words of a text, and the ids of each word."""
 
     words: list[str]
     tokens: list[list[int]]
 
 
 class WhisperTokenizer:
-    """Turns text into ids and back, as OpenAI's does.
+    """Whisper's tokenizer, equivalent to OpenAI's.
 
     Args:
-        ranks: of the bytes of each token.
-        vocab_size: the model's, which says how many languages there are tokens for.
+        ranks: rank of each token, by its bytes.
+        vocab_size: the model's vocabulary size, which determines the number of languages.
 
     Attributes:
-        is_multilingual: whether the model was trained on more than English, and is told the language and the task.
+        is_multilingual: whether the model is multilingual, so that a transcript starts with the language and the task.
         eot, sot, translate, transcribe, sot_lm, sot_prev, no_speech, no_timestamps, timestamp_begin: special ids.
 
-    Raises:  TokenizerError when the two do not fit each other, or there are no ranks for all bytes
+    Raises:  TokenizerError if the arguments do not match, or a byte has no rank
     """
 
     def __init__(self, ranks: Mapping[bytes, int], vocab_size: int) -> None:
         languages = vocab_size - len(ranks) - OTHER_SPECIALS
         if not 0 <= languages <= len(LANGUAGES):
             raise TokenizerError(
-                f"{len(ranks)} tokens of text for a model of {vocab_size} tokens",
-                mend="multilingual.tiktoken is for the models of many languages, gpt2.tiktoken for those of English",
+                f"{len(ranks)} text tokens for a model of {vocab_size} tokens",
+                hint="multilingual.tiktoken is for multilingual models, gpt2.tiktoken for English ones",
             )
         if sorted(ranks.values()) != list(range(len(ranks))) or not all(bytes([i]) in ranks for i in range(256)):
-            raise TokenizerError("the vocabulary's ids have gaps, or it lacks a byte", mend="take the model's own")
+            raise TokenizerError(
+                "the vocabulary's ids have gaps, or it lacks a byte", hint="use the model's own vocabulary"
+            )
         self._ranks = dict(ranks)
         self.vocab_size = vocab_size
         self.is_multilingual = vocab_size > ENGLISH_ONLY_VOCAB
         self.languages = tuple(LANGUAGES)[:languages]
         self.eot = len(ranks)
         self.sot = self.eot + 1
-        after = self.sot + 1 + languages
-        self.translate, self.transcribe, self.sot_lm, self.sot_prev = range(after, after + 4)
-        self.no_speech, self.no_timestamps, self.timestamp_begin = range(after + 4, after + 7)
+        next_id = self.sot + 1 + languages
+        self.translate, self.transcribe, self.sot_lm, self.sot_prev = range(next_id, next_id + 4)
+        self.no_speech, self.no_timestamps, self.timestamp_begin = range(next_id + 4, next_id + 7)
         specials = ["endoftext", "startoftranscript", *self.languages, "translate", "transcribe", "startoflm"]
         specials += ["startofprev", "nospeech", "notimestamps"]
         specials += [f"{i * SECONDS_PER_TIMESTAMP:.2f}" for i in range(TIMESTAMPS)]
@@ -101,80 +103,80 @@ class WhisperTokenizer:
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, vocab_size: int) -> WhisperTokenizer:
-        """Read what a model's folder has: `tokenizer.json`, `vocab.json`, or one of OpenAI's `.tiktoken` files.
+        """Load the tokenizer of a model's folder: `tokenizer.json`, `vocab.json`, or OpenAI's `.tiktoken` files.
 
-        Raises:  TokenizerError when there is none, it is malformed, or it is another model's
+        Raises:  TokenizerError if there is none, it is malformed, or it does not match the model
         """
         names = [name for name in VOCABULARIES if (Path(folder) / name).is_file()]
         if "multilingual.tiktoken" in names and vocab_size <= ENGLISH_ONLY_VOCAB:
             names.remove("multilingual.tiktoken")
         if not names:
-            raise TokenizerError(f"{folder} has none of {', '.join(VOCABULARIES)}", mend="put the model's own there")
+            raise TokenizerError(f"{folder} has none of {', '.join(VOCABULARIES)}", hint="add the model's own file")
         return cls.load(Path(folder) / names[0], vocab_size)
 
     @classmethod
     def load(cls, path: str | Path, vocab_size: int) -> WhisperTokenizer:
-        """Read one file, as `from_pretrained`."""
+        """Load one tokenizer file; see `from_pretrained`."""
         path = Path(path)
         if path.stat().st_size > MAX_BYTES:
-            raise TokenizerError(f"{path} is larger than {MAX_BYTES} bytes", mend="it is no tokenizer")
+            raise TokenizerError(f"{path} is larger than {MAX_BYTES} bytes", hint="it is not a tokenizer")
         content = path.read_bytes()
-        ranks = _of_json(content, str(path)) if path.suffix == ".json" else _of_tiktoken(content, str(path))
+        ranks = _parse_json(content, str(path)) if path.suffix == ".json" else _parse_tiktoken(content, str(path))
         return cls(ranks, vocab_size)
 
     # ------------------------------------------------------------------------------------------------------ text, ids
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text; what looks like a special token is text, too."""
+        """Return the ids of a text; special tokens in it are treated as text."""
         classes = "".join(map(_class_of, text))
         pieces = (text[match.start() : match.end()].encode("utf-8", "replace") for match in _PIECES.finditer(classes))
         return [token for piece in pieces for token in self._merge(piece)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, without times."""
+        """Return the text of ids, without timestamps."""
         return self.decode_with_timestamps([i for i in ids if i < self.timestamp_begin])
 
     def decode_with_timestamps(self, ids: Sequence[int]) -> str:
-        """The text of ids, with times as <|1.08|>.  Raises: ArgumentError for ids that there are not"""
+        """Return the text of ids, with timestamps as <|1.08|>.  Raises: ArgumentError for invalid ids"""
         if ids and not 0 <= min(ids) <= max(ids) < len(self._bytes):
-            raise ArgumentError(f"ids from {min(ids)} to {max(ids)}; there are {len(self._bytes)}")
+            raise ArgumentError(f"ids from {min(ids)} to {max(ids)}; the vocabulary has {len(self._bytes)}")
         return b"".join(self._bytes[i] for i in ids).decode("utf-8", errors="replace")
 
     def _merge(self, piece: bytes) -> list[int]:
-        """The ids of one piece: byte pairs merged, that of the lowest rank first, of equals the leftmost."""
+        """Return the ids of one piece, after merging byte pairs: lowest rank first, leftmost of equals."""
         if piece in self._ranks:
             return [self._ranks[piece]]
         parts: list[bytes | None] = [piece[i : i + 1] for i in range(len(piece))]
-        after = list(range(1, len(parts) + 1))
-        before = list(range(-1, len(parts) - 1))
+        following = list(range(1, len(parts) + 1))
+        preceding = list(range(-1, len(parts) - 1))
         pairs: list[tuple[int, int, bytes]] = []
 
-        def offer(left: int) -> None:
-            right = after[left] if left >= 0 else len(parts)
+        def consider(left: int) -> None:
+            right = following[left] if left >= 0 else len(parts)
             if right < len(parts):
                 merged = (parts[left] or b"") + (parts[right] or b"")
                 if merged in self._ranks:
                     heapq.heappush(pairs, (self._ranks[merged], left, merged))
 
         for i in range(len(parts)):
-            offer(i)
+            consider(i)
         while pairs:
             _, left, merged = heapq.heappop(pairs)
-            right = after[left]
+            right = following[left]
             if parts[left] is None or right >= len(parts) or (parts[left] or b"") + (parts[right] or b"") != merged:
-                continue  # one of the two has been merged with another since
+                continue  # one of the two has been merged since
             parts[left], parts[right] = merged, None
-            after[left] = after[right]
-            if after[left] < len(parts):
-                before[after[left]] = left
-            offer(before[left])
-            offer(left)
+            following[left] = following[right]
+            if following[left] < len(parts):
+                preceding[following[left]] = left
+            consider(preceding[left])
+            consider(left)
         return [self._ranks[part] for part in parts if part is not None]
 
     # --------------------------------------------------------------------------------------------------- special tokens
 
     def language_token(self, language: str) -> int:
-        """Raises:  ArgumentError for one that the model has no token for"""
+        """Return the id of a language's token.  Raises: ArgumentError if the model has none"""
         code = language_code(language)
         if code not in self.languages:
             raise ArgumentError(f"the model does not know {LANGUAGES[code]}")
@@ -186,82 +188,82 @@ class WhisperTokenizer:
         return range(self.sot + 1, self.sot + 1 + len(self.languages))
 
     def sot_sequence(self, language: str | None = None, task: str = "transcribe") -> tuple[int, ...]:
-        """What a transcript starts with: for models of many languages, the language and what to do.
+        """Return the ids that a transcript starts with: for multilingual models, with the language and the task.
 
         Args:
-            language: English if None.
+            language: code or English name; English if None.
             task: "transcribe", or "translate" to English.
 
-        Raises:  ArgumentError for a language or a task that there is not
+        Raises:  ArgumentError for an unknown language or task
         """
         if task not in TASKS:
-            raise ArgumentError(f"task {task!r}", mend=f"one of {', '.join(TASKS)}")
+            raise ArgumentError(f"unknown task {task!r}", hint=f"use one of {', '.join(TASKS)}")
         if not self.is_multilingual:
             return (self.sot,)
         return self.sot, self.language_token(language or "en"), getattr(self, task)
 
     @cached_property
     def blank_tokens(self) -> tuple[int, ...]:
-        """What makes a transcript that says nothing, at its start."""
+        """The ids that make a transcript blank if it starts with them."""
         return (*self.encode(" "), self.eot)
 
     @cached_property
     def non_speech_tokens(self) -> tuple[int, ...]:
-        """What writes of speakers and noises, as ♪♪♪, (SPEAKING FRENCH) or [DAVID], and is not said."""
-        # Dashes and quotes stand between words, but do not begin one.
-        found = {self.encode(" -")[0], self.encode(" '")[0]}
+        """The ids of notes that are not speech, such as ♪♪♪, (SPEAKING FRENCH) or [DAVID]."""
+        # Dashes and quotes may occur between words, but not start one.
+        result = {self.encode(" -")[0], self.encode(" '")[0]}
         for symbol in (*_SYMBOLS, *_NOTES):
             for tokens in (self.encode(symbol), self.encode(" " + symbol)):
                 if len(tokens) == 1 or symbol in _NOTES:
-                    found.add(tokens[0])
-        return tuple(sorted(found))
+                    result.add(tokens[0])
+        return tuple(sorted(result))
 
     # ----------------------------------------------------------------------------------------------------------- words
 
     def split_to_words(self, ids: Sequence[int], language: str | None) -> Words:
-        """Where words begin: at spaces and marks, or, in languages without spaces, at every character."""
+        """Split ids to words: at spaces and punctuation, or at every character in languages without spaces."""
         characters = self._split_to_characters(ids)
         if language in UNSPACED and self.is_multilingual:
             return characters
         words, tokens = Words([], [])
-        for piece, own in zip(*characters, strict=True):
+        for piece, piece_ids in zip(*characters, strict=True):
             is_mark = piece.strip() in string.punctuation
-            if not words or own[0] >= self.eot or piece.startswith(" ") or is_mark:
+            if not words or piece_ids[0] >= self.eot or piece.startswith(" ") or is_mark:
                 words.append(piece)
-                tokens.append(list(own))
+                tokens.append(list(piece_ids))
             else:
                 words[-1] += piece
-                tokens[-1] += own
+                tokens[-1] += piece_ids
         return Words(words, tokens)
 
     def _split_to_characters(self, ids: Sequence[int]) -> Words:
-        """The fewest ids at a time that are whole characters."""
-        whole = self.decode_with_timestamps(ids)
+        """Split ids to the shortest groups that are complete characters."""
+        full_text = self.decode_with_timestamps(ids)
         words, tokens = Words([], [])
-        held: list[int] = []
-        shown = 0
+        group: list[int] = []
+        position = 0
         for token in ids:
-            held.append(token)
-            text = self.decode_with_timestamps(held)
-            # What is replaced in the whole, too, is no first part of a character: it stays so.
-            at = text.find(UNFINISHED)
-            if at < 0 or whole[shown + at] == UNFINISHED:
+            group.append(token)
+            text = self.decode_with_timestamps(group)
+            # A replacement that also occurs in the full text is not an incomplete character.
+            index = text.find(UNFINISHED)
+            if index < 0 or full_text[position + index] == UNFINISHED:
                 words.append(text)
-                tokens.append(held)
-                held = []
-                shown += len(text)
+                tokens.append(group)
+                group = []
+                position += len(text)
         return Words(words, tokens)
 
 
 def _class_of(character: str) -> str:
-    """An ASCII character that stands for the kind of this one; those of ASCII stand for themselves."""
+    """Return an ASCII character of the same kind; ASCII characters are returned as they are."""
     if character < "\x80":
         return character
     kind = unicodedata.category(character)[0]
     return "a" if kind == "L" else "0" if kind == "N" else "\t" if character.isspace() else "!"
 
 
-def _of_tiktoken(content: bytes, name: str) -> dict[bytes, int]:
+def _parse_tiktoken(content: bytes, name: str) -> dict[bytes, int]:
     ranks = {}
     for number, line in enumerate(content.splitlines(), 1):
         try:
@@ -269,12 +271,12 @@ def _of_tiktoken(content: bytes, name: str) -> dict[bytes, int]:
             ranks[base64.b64decode(token)] = int(rank)
         except (ValueError, binascii.Error) as error:
             raise TokenizerError(
-                f"{name}, line {number}: {line[:40]!r} is not a token in base64 and its rank", mend="fetch it again"
+                f"{name}, line {number}: {line[:40]!r} is not a token in base64 and its rank", hint="download it again"
             ) from error
     return ranks
 
 
-def _of_json(content: bytes, name: str) -> dict[bytes, int]:
+def _parse_json(content: bytes, name: str) -> dict[bytes, int]:
     entries = parse_object(content, name, MAX_DEPTH)
     vocabulary: Any = entries
     added: set[str] = set()
@@ -282,7 +284,7 @@ def _of_json(content: bytes, name: str) -> dict[bytes, int]:
         vocabulary = entries["model"].get("vocab") if isinstance(entries["model"], dict) else None
         added = {str(token.get("content")) for token in _objects(entries.get("added_tokens"))}
     if not isinstance(vocabulary, dict):
-        raise TokenizerError(f"{name} has no vocabulary of byte pairs", mend="take the tokenizer of a Whisper")
+        raise TokenizerError(f"{name} has no vocabulary of byte pairs", hint="use the tokenizer of a Whisper model")
     return dict(_byte_tokens(vocabulary, added, name))
 
 
@@ -296,5 +298,7 @@ def _byte_tokens(vocabulary: dict[str, Any], added: set[str], name: str) -> Iter
         if token in added or (token.startswith("<|") and token.endswith("|>")):
             continue
         if not isinstance(rank, int) or not all(letter in letters for letter in token):
-            raise TokenizerError(f"{name}: {token!r}: {rank!r} is no token of bytes", mend="take that of a Whisper")
+            raise TokenizerError(
+                f"{name}: {token!r}: {rank!r} is not a token of bytes", hint="use the tokenizer of a Whisper model"
+            )
         yield bytes(letters[letter] for letter in token), rank

@@ -1,10 +1,10 @@
-"""Training runs that can be stopped after any step, and go on from their last checkpoint to the same weights.
+"""Training runs that can be stopped after any step and resumed to the same final weights.
 
-`Training` is what all runs share: steps, a learning rate that rises and falls, validation and checkpoints.
+`Training` is the base class: steps, a learning rate schedule, validation and checkpoints.
 `LanguageModelTraining` trains language models on texts, in one process or several; `tallow train` is its command.
 """
 
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 from tallow.training.language_modelling import LanguageModelSettings, LanguageModelTraining
 from tallow.training.progress import follow, interruption
 from tallow.training.run import Settings, Training, learning_rate_factor

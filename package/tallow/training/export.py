@@ -1,4 +1,4 @@
-"""Writing a trained language model as a folder that tallow and transformers read."""
+"""Export a trained language model to a folder for tallow and transformers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tallow.models.llama_formats import save_hugging_face
 
 
 def export(model: CausalLM, folder: Path) -> None:
-    """Write weights in float32 and a config; with the tokenizer and whatever else a model came with, if it did.
+    """Write float32 weights and a config; for a loaded model also its tokenizer and other files.
 
     Raises:  OSError
     """

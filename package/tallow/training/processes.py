@@ -1,4 +1,4 @@
-"""The processes that train one model together: those that MPI has started, or this one alone."""
+"""The processes of a training run: those started by MPI, or this one alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import cuda
+from tallow.core.tensor import wrap
 from tallow.distributed import (
     ReduceOp,
     all_reduce,
@@ -20,16 +21,15 @@ from tallow.distributed import (
     is_initialized,
 )
 from tallow.distributed.mpi import is_launched, world
-from tallow.distributed.rendezvous import names_a_job
-from tallow.tensor import wrap
+from tallow.distributed.rendezvous import has_world_size
 
 
 class Processes:
-    """Where this process stands among the others, and what they tell each other.
+    """The rank of this process, and communication with the others.
 
     Attributes:
-        rank: of this process, from 0 on.
-        size: how many there are.
+        rank: rank of this process, from 0.
+        size: number of processes.
     """
 
     def __init__(self) -> None:
@@ -37,48 +37,49 @@ class Processes:
 
     @classmethod
     def join(cls) -> Processes:
-        """Join the others, if mpiexec has started any.
+        """Join the other processes, if mpiexec started any.
 
-        Raises:  MissingPackageError, DeviceError when it has and MPI cannot be used; ArgumentError when torchrun has
-                 started them, each of which would train alone
+        Raises:  MissingPackageError, DeviceError if there are others but MPI cannot be used; ArgumentError if torchrun
+                 started the processes, each of which would train alone
         """
-        if (is_launched() or names_a_job()) and not is_initialized():
+        if (is_launched() or has_world_size()) and not is_initialized():
             init_process_group()
         return cls()
 
     def device(self, name: str) -> str:
-        """The device of this process: where several share a machine, and its index is not given, a GPU for each."""
+        """Return the device of this process: for "cuda" with several processes, one GPU for each on a machine."""
         if name == "cuda" and self.size > 1:
             name = f"cuda:{world().neighbours.rank}"
             cuda.set_device(name)
         return name
 
     def wait(self) -> None:
-        """Until all have come here: a process that ends with an error, or by Ctrl-C, may end the others."""
+        """Wait for all processes: one that ends with an error or Ctrl-C earlier might end the others."""
         if self.size > 1:
             barrier()
 
     def mean(self, values: list[float]) -> list[float]:
-        """Of everybody's numbers, one by one."""
+        """Return the elementwise mean over all processes."""
         return [total / self.size for total in self.sum(values)]
 
     def sum(self, values: list[float]) -> list[float]:
+        """Return the elementwise sum over all processes."""
         if self.size == 1:
             return values
         numbers = np.array(values, np.float64)
         all_reduce(wrap(numbers), ReduceOp.SUM)
         return numbers.tolist()
 
-    def tell(self, value: Any) -> Any:
-        """Rank 0's value: numbers, strings, None, and containers of them."""
-        told = [value]
+    def broadcast(self, value: Any) -> Any:
+        """Return the value of rank 0: numbers, strings, None, and containers of them."""
+        values = [value]
         if self.size > 1:
-            broadcast_object_list(told)
-        return told[0]
+            broadcast_object_list(values)
+        return values[0]
 
-    def tell_array(self, array: npt.NDArray[np.int32] | None) -> npt.NDArray[np.int32] | None:
-        """Rank 0's array, or None; the others pass None."""
-        length = self.tell(None if array is None else array.size)
+    def broadcast_array(self, array: npt.NDArray[np.int32] | None) -> npt.NDArray[np.int32] | None:
+        """Return the array of rank 0, or None. Other ranks pass None."""
+        length = self.broadcast(None if array is None else array.size)
         if length is None or self.size == 1:
             return array
         array = np.empty(length, np.int32) if array is None else array

@@ -1,4 +1,4 @@
-"""Showing how a run gets on, and stopping it in good order."""
+"""Show the progress of a run, and stop it cleanly on signals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def progress_bar() -> Any:
-    """The class tqdm.  Raises: MissingPackageError"""
+    """Return the class tqdm.  Raises: MissingPackageError"""
     try:
         from tqdm import tqdm
     except ImportError as error:
@@ -28,10 +28,10 @@ def progress_bar() -> Any:
 
 
 class Stop:
-    """Whether a signal has asked a run to stop.
+    """A flag that is set by a signal to stop a run.
 
     Attributes:
-        signal: its number; None while there was none.
+        signal: number of the signal; None if there was none.
     """
 
     signal: int | None = None
@@ -42,29 +42,29 @@ class Stop:
 
 @contextmanager
 def interruption() -> Iterator[Stop]:
-    """Within it the first Ctrl-C, SIGTERM or SIGHUP is kept, for a run to `stop` by; the second one acts as ever.
+    """Record the first Ctrl-C, SIGTERM or SIGHUP in a `Stop`; a second one takes its usual effect.
 
-    A signal that is ignored, as nohup does with SIGHUP and a shell with the SIGINT of what it starts with &, stays so.
+    Ignored signals stay ignored, such as SIGHUP under nohup and SIGINT in background jobs of a shell.
     """
     stop = Stop()
-    before: dict[int, Any] = {}
+    previous: dict[int, Any] = {}
 
-    def keep(number: int, frame: Any) -> None:
+    def record(number: int, frame: Any) -> None:
         if stop.signal is None:
             stop.signal = number
-        elif callable(before[number]):
-            before[number](number, frame)  # raises KeyboardInterrupt
+        elif callable(previous[number]):
+            previous[number](number, frame)  # raises KeyboardInterrupt
         else:
-            sys.exit(128 + number)  # after what is being written is removed
+            sys.exit(128 + number)  # exits through `finally` blocks, which remove unfinished files
 
     for name in SIGNALS:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, keep)
+            previous[number] = signal.signal(number, record)
     try:
         yield stop
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
@@ -78,26 +78,26 @@ def follow(
     quiet: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> bool:
-    """Take the remaining steps and show them on stderr: a bar where that is a terminal and there is tqdm, else lines.
+    """Take the remaining steps and show progress on stderr: a bar on a terminal with tqdm, else lines.
 
     Args:
-        describe: what to say of a row of the run's curve.
-        names: of the losses.
-        every: how many steps a line is for.
-        tokens: of each step, to tell the speed by.
+        describe: function from a row of the run's curve to text.
+        names: names of the losses.
+        every: number of steps per line.
+        tokens: tokens per step, to compute the speed.
         quiet: show nothing.
-        stop: ends the run after a step, and saves it; None means on Ctrl-C, SIGTERM or SIGHUP, as `interruption` says.
+        stop: when it returns True, the run is saved and ends; None means on Ctrl-C, SIGTERM or SIGHUP.
 
-    Returns: whether the run has come to its end; if it was stopped, it is saved
+    Returns: whether the run is complete; a stopped run is saved
 
-    Raises:  as `Training.run`
+    Raises:  as in `Training.run`
     """
-    with ExitStack() as shown:
-        stop = shown.enter_context(interruption()) if stop is None else stop
+    with ExitStack() as stack:
+        stop = stack.enter_context(interruption()) if stop is None else stop
         if quiet:
             view: _Lines | _Bar | None = None
         elif sys.stderr.isatty() and find_spec("tqdm") is not None:
-            view = _Bar(training, tokens, shown)
+            view = _Bar(training, tokens, stack)
         else:
             view = _Lines(training, tokens, every)
         reported = len(training.curve)
@@ -105,13 +105,13 @@ def follow(
             if view is not None:
                 view.step([f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True)])
                 for row in training.curve[reported:]:
-                    view.say(describe(row))
+                    view.write(describe(row))
                 reported = len(training.curve)
     return training.step == training.settings.steps
 
 
 class _Lines:
-    """A line now and then."""
+    """Progress as lines, one every few steps."""
 
     def __init__(self, training: Training, tokens: int, every: int) -> None:
         self._training, self._tokens, self._every = training, tokens, every
@@ -123,20 +123,20 @@ class _Lines:
             return
         rate = (step - self._last) / (now - self._since)
         speed = f"{rate * self._tokens:.0f} tokens/s" if self._tokens else f"{rate:.2f} steps/s"
-        self.say(f"step {step}: " + ", ".join([*losses, speed]))
+        self.write(f"step {step}: " + ", ".join([*losses, speed]))
         self._since, self._last = now, step
 
-    def say(self, line: str) -> None:
+    def write(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
 class _Bar:
-    """tqdm's; it is closed with what was `shown`."""
+    """Progress as a tqdm bar, which `stack` closes."""
 
-    def __init__(self, training: Training, tokens: int, shown: ExitStack) -> None:
+    def __init__(self, training: Training, tokens: int, stack: ExitStack) -> None:
         steps = training.settings.steps
         bar = progress_bar()(total=steps, initial=training.step, unit="step", dynamic_ncols=True)
-        self._bar, self._tokens = shown.enter_context(bar), tokens
+        self._bar, self._tokens = stack.enter_context(bar), tokens
 
     def step(self, losses: list[str]) -> None:
         self._bar.update()
@@ -144,12 +144,12 @@ class _Bar:
         speed = [f"{rate * self._tokens:.0f} tokens/s"] if self._tokens else []
         self._bar.set_postfix_str(", ".join([*losses, *speed]), refresh=False)
 
-    def say(self, line: str) -> None:
+    def write(self, line: str) -> None:
         self._bar.write(line, file=sys.stderr)
 
 
 def sparkline(values: Sequence[float], width: int = 24) -> str:
-    """Values as a line of blocks, from the lowest to the highest of them; more than `width` are averaged in groups."""
+    """Return values as a line of block characters; more than `width` values are averaged in groups."""
     count = min(width, len(values))
     edges = [i * len(values) // count for i in range(count + 1)] if count else []
     means = [sum(values[start:end]) / (end - start) for start, end in pairwise(edges)]

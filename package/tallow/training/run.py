@@ -1,4 +1,4 @@
-"""What all training runs share: steps, the learning rate's way, validation, and checkpoints to go on from."""
+"""The base class of training runs: steps, learning rate schedule, validation and checkpoints."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tallow.optim.lr_scheduler.functions import LambdaLR
 from tallow.optim.optimizer import Optimizer
 from tallow.random import Generator
 
-# Settings that a run may be resumed with others of: the weights do not depend on them.
-FREE = ("validate_every", "checkpoint_every")
-POINTS = 500  # of the history: enough for a picture, little in a checkpoint
+# Settings that may change when a run is resumed: the weights do not depend on them.
+CHANGEABLE = ("validate_every", "checkpoint_every")
+POINTS = 500  # maximum length of the history: enough for a plot, small in a checkpoint
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a run depends on. Equal settings give equal weights, on one kind of machine.
+    """The settings that determine a run. Equal settings give equal weights on the same kind of machine.
 
     Attributes:
-        steps: of the optimizer.
-        batch_size: how many samples a step learns from.
-        learning_rate: after `warmup_steps`, in which it rises in a line.
-        final_learning_rate: after all steps; it falls along half a cosine.
-        clip_norm: the most that the norm of all gradients may be.
-        validate_every, checkpoint_every: steps.
+        steps: number of optimizer steps.
+        batch_size: samples per step.
+        learning_rate: peak learning rate, reached linearly after `warmup_steps`.
+        final_learning_rate: learning rate at the end, reached by cosine decay.
+        clip_norm: maximum norm of all gradients.
+        validate_every, checkpoint_every: intervals in steps.
     """
 
     seed: int = 1
@@ -51,7 +51,7 @@ class Settings:
 
 
 def learning_rate_factor(step: int, settings: Settings) -> float:
-    """The learning rate as a factor: it rises in a line, then falls along half a cosine."""
+    """Return the learning rate factor of a step: linear warmup, then cosine decay."""
     if step < settings.warmup_steps:
         return (step + 1) / settings.warmup_steps
     done = (step - settings.warmup_steps) / max(1, settings.steps - settings.warmup_steps)
@@ -60,20 +60,19 @@ def learning_rate_factor(step: int, settings: Settings) -> float:
 
 
 class Training(ABC):
-    """A run: what is trained, by which optimizer, and how far it is. A subclass says what a step learns from.
+    """A training run: module, optimizer and progress. A subclass defines how a step computes gradients.
 
     Args:
-        module: all that is trained.
-        checkpoint: the file that the run is kept in.
-        generator: of the order of the data, where that is drawn from one.
-        scaler: of the losses in float16.
+        module: module with all trained parameters.
+        checkpoint: file that the run is saved to.
+        generator: generator of the data order, if there is one.
+        scaler: scaler of float16 losses.
 
     Attributes:
-        model: what comes of the run; a subclass sets it.
-        step: how many steps were taken.
-        curve: (step, mean of each training loss since the row before, and what `validate` says) at intervals.
-        history: (step, mean of each training loss since the row before) at shorter intervals: `POINTS` of them, or as
-            many as there are steps.
+        model: the trained model; a subclass sets it.
+        step: number of steps taken.
+        curve: (step, mean of each training loss since the row before, and result of `validate`) at intervals.
+        history: (step, mean of each training loss since the row before) at shorter intervals: at most `POINTS` rows.
         seconds: time spent in steps and validation, over all sessions.
     """
 
@@ -97,35 +96,35 @@ class Training(ABC):
         self._module, self._optimizer, self._generator = module, optimizer, generator
         self._scaler = GradScaler("cpu", enabled=False) if scaler is None else scaler
         self._scheduler = LambdaLR(optimizer, lambda step: learning_rate_factor(step, settings))
-        self._sums: list[float] = []  # of the losses since the last row of `curve`
-        self._recent: list[float] = []  # and since that of `history`
+        self._sums: list[float] = []  # sums of the losses since the last row of `curve`
+        self._recent: list[float] = []  # sums of the losses since the last row of `history`
 
     @abstractmethod
     def learn(self) -> Sequence[float]:
-        """Leave the gradients of step number `step`, from `_scaler.scale(loss).backward()`; its losses."""
+        """Compute the gradients of step `step` with `_scaler.scale(loss).backward()`, and return its losses."""
 
     @abstractmethod
     def validate(self) -> float | None:
-        """How good the model is now, on what it has not learnt from; None where there is nothing to tell by."""
+        """Return the validation loss; None without validation data."""
 
     def agree(self, values: list[float]) -> list[float]:
-        """What the numbers are for all processes that train together: their mean."""
+        """Return the mean of the values over all processes."""
         return values
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[tuple[float, ...]]:
         """Take the remaining steps, and yield the losses of each.
 
-        Args:  stop: is asked in each step; once it says so, that step is the last, and is saved
+        Args:  stop: called in each step; if it returns True, that step is the last, and is saved
 
-        Raises:  NumericError when a loss or the gradients are no longer finite; the checkpoint is of before
+        Raises:  NumericError if a loss or the gradients are not finite; the checkpoint is of an earlier step
         """
         settings, stopping = self.settings, False
         while self.step < settings.steps and not stopping:
             started = time.perf_counter()
-            *losses, stopped = self._take_step(stop)
-            stopping = stopped > 0
+            *losses, should_stop = self._take_step(stop)
+            stopping = should_stop > 0
             self.step += 1
-            self._sums = _added(self._sums, losses)
+            self._sums = _add(self._sums, losses)
             self._add_to_history(losses)
             if self.step % settings.validate_every == 0 or self.step == settings.steps:
                 self._add_to_curve()
@@ -135,7 +134,7 @@ class Training(ABC):
             yield tuple(losses)
 
     def save(self) -> None:
-        """Write the checkpoint, in place of the one before.  Raises: OSError"""
+        """Write the checkpoint, which replaces the previous one.  Raises: OSError"""
         save_checkpoint(
             self.checkpoint,
             **self._state(),
@@ -150,17 +149,17 @@ class Training(ABC):
         )
 
     def resume(self) -> None:
-        """Go on where the checkpoint was written.
+        """Restore the state from the checkpoint.
 
-        Raises:  ArgumentError when it is of other settings; CheckpointError, OSError when it cannot be read
+        Raises:  ArgumentError if its settings differ; CheckpointError, OSError if it cannot be read
         """
-        # First the settings, which say more than the shapes that follow from them.
+        # Check the settings first: their differences are clearer than those of shapes that follow from them.
         progress = load_checkpoint(self.checkpoint)
         self._check_progress(progress)
-        if others := differences(self.settings, progress["settings"], FREE):
+        if others := differences(self.settings, progress["settings"], CHANGEABLE):
             raise ArgumentError(
                 "\n".join([f"{self.checkpoint} was written with other settings", *others]),
-                mend="give the same options, or start over",
+                hint="pass the same options, or start over",
             )
         load_checkpoint(self.checkpoint, **self._state())
         self._scaler.load_state_dict(progress["scaler"])
@@ -169,8 +168,8 @@ class Training(ABC):
         self.history, self._recent = progress["history"], progress["recent"]
 
     def _check_progress(self, progress: Mapping[str, Any]) -> None:
-        """Raises:  CheckpointError for a checkpoint that is not of a run"""
-        holds = {
+        """Raise CheckpointError if the checkpoint is not of a training run."""
+        is_valid = {
             "settings": isinstance(progress.get("settings"), Mapping),
             "scaler": isinstance(progress.get("scaler"), dict),
             "step": type(progress.get("step")) is int and progress["step"] >= 0,
@@ -180,32 +179,32 @@ class Training(ABC):
             "history": _are_rows(progress.get("history")),
             "recent": _are_numbers(progress.get("recent")),
         }
-        if wrong := [name for name, is_so in holds.items() if not is_so]:
+        if wrong := [name for name, is_entry_valid in is_valid.items() if not is_entry_valid]:
             raise CheckpointError(
-                f"{self.checkpoint} is not the checkpoint of such a run: its {', '.join(wrong)} cannot be gone on with",
-                mend="start over, or take the run's own checkpoint",
+                f"{self.checkpoint} is not the checkpoint of such a run: its {', '.join(wrong)} cannot be resumed",
+                hint="start over, or use the run's own checkpoint",
             )
 
     def _take_step(self, stop: Callable[[], bool]) -> list[float]:
-        """The losses, and whether anybody wants to stop."""
+        """Take a step. Return the losses, and a positive number if any process wants to stop."""
         self._optimizer.zero_grad()
         losses = self.learn()
         self._scaler.unscale_(self._optimizer)
         norm = clip_grad_norm_(self._module.parameters(), self.settings.clip_norm).item()
-        *losses, stopped = self.agree([*losses, float(stop())])
-        # Gradients of float16 overflow now and then; the scaler leaves such steps out.
+        *losses, should_stop = self.agree([*losses, float(stop())])
+        # float16 gradients overflow occasionally; the scaler skips such steps.
         if not all(map(math.isfinite, losses)) or not (math.isfinite(norm) or self._scaler.is_enabled()):
-            said = ", ".join(f"{loss:g}" for loss in losses)
+            values = ", ".join(f"{loss:g}" for loss in losses)
             raise NumericError(
-                f"step {self.step + 1}: the loss is {said} and the norm of the gradients {norm:g}",
-                mend=f"lower the learning rate; {self.checkpoint} is of an earlier step",
+                f"step {self.step + 1}: the loss is {values} and the norm of the gradients {norm:g}",
+                hint=f"lower the learning rate; {self.checkpoint} is of an earlier step",
             )
         scale = self._scaler.get_scale()
         self._scaler.step(self._optimizer)
         self._scaler.update()
         if self._scaler.get_scale() >= scale:  # the optimizer has taken the step
             self._scheduler.step()
-        return [*losses, stopped]
+        return [*losses, should_stop]
 
     def _add_to_curve(self) -> None:
         since = self.step - (self.curve[-1][0] if self.curve else 0)
@@ -215,7 +214,7 @@ class Training(ABC):
         self._sums = []
 
     def _add_to_history(self, losses: Sequence[float]) -> None:
-        self._recent = _added(self._recent, losses)
+        self._recent = _add(self._recent, losses)
         every = math.ceil(self.settings.steps / POINTS)
         if self.step % every == 0 or self.step == self.settings.steps:
             since = self.step - (self.history[-1][0] if self.history else 0)
@@ -227,7 +226,7 @@ class Training(ABC):
         return state if self._generator is None else {**state, "generator": self._generator}
 
 
-def _added(sums: Sequence[float], losses: Sequence[float]) -> list[float]:
+def _add(sums: Sequence[float], losses: Sequence[float]) -> list[float]:
     return [total + loss for total, loss in zip(sums or [0.0] * len(losses), losses, strict=True)]
 
 
@@ -239,10 +238,10 @@ def _are_numbers(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) in (int, float) for value in values)
 
 
-def differences(own: Settings, theirs: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
-    """A line for each setting, or entry of a mapping among them, that is another in `theirs`, but for the free ones."""
+def differences(own: Settings, theirs: Mapping[str, Any], ignored: Collection[str] = ()) -> list[str]:
+    """Return a line for each setting, or entry of a mapping setting, that differs in `theirs`, except ignored ones."""
     here, there = _flat(asdict(own)), _flat(theirs)
-    names = [name for name in here | there if name not in free and here.get(name) != there.get(name)]
+    names = [name for name in here | there if name not in ignored and here.get(name) != there.get(name)]
     return [f"  {name}: {there.get(name)} there, {here.get(name)} here" for name in names]
 
 

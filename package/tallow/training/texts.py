@@ -1,4 +1,4 @@
-"""Texts of files as tokens, and the tokens as rows to learn from."""
+"""Read texts from files as tokens, and cut the tokens into rows for training."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ Tokens = npt.NDArray[np.int32]
 
 
 def documents(paths: Iterable[Path]) -> Iterator[str]:
-    """The texts of files, and of all .txt files in folders and the folders in them, in the order of their names.
+    """Yield the texts of files, and of all .txt files in folders, recursively, in name order.
 
-    A file is one text, or several with <|endoftext|> between them; empty ones are left out.
+    A file contains one text, or several separated by <|endoftext|>; empty texts are skipped.
 
-    Raises:  DatasetError for a folder without such files, and for what is not UTF-8; OSError
+    Raises:  DatasetError for a folder without .txt files, and for files that are not UTF-8; OSError
     """
     for path in paths:
         files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
         if not files:
-            raise DatasetError(f"{path} has no {SUFFIX} file", mend="name the files, or a folder of texts")
+            raise DatasetError(f"{path} has no {SUFFIX} file", hint="pass the files, or a folder of texts")
         for file in files:
             try:
                 text = file.read_bytes().decode("utf-8")
             except UnicodeDecodeError as error:
                 raise DatasetError(
                     f"{file} is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}",
-                    mend="convert it, as with iconv",
+                    hint="convert it, for example with iconv",
                 ) from error
             yield from filter(str.strip, text.split(SEPARATOR))
 
 
 def tokens_of(texts: Iterable[str], vocabulary: Vocabulary) -> Tokens:
-    """The tokens of texts one after the other, with the vocabulary's mark before each and after the last."""
-    mark = np.array([] if vocabulary.mark is None else [vocabulary.mark], np.int32)
-    parts = [np.concatenate([mark, vocabulary.encode(text)], dtype=np.int32) for text in texts]
-    return np.concatenate([*parts, mark])
+    """Return the concatenated tokens of texts, with the end-of-text token before each and after the last."""
+    separator = np.array([] if vocabulary.end_of_text is None else [vocabulary.end_of_text], np.int32)
+    parts = [np.concatenate([separator, vocabulary.encode(text)], dtype=np.int32) for text in texts]
+    return np.concatenate([*parts, separator])
 
 
 class Rows:
-    """Tokens cut into rows, each of which begins with the last token of the one before; what remains is left out.
+    """Tokens cut into rows; each begins with the last token of the previous row. The remainder is dropped.
 
-    Rows are taken in an order that goes on without end: all of them, in an order drawn for this time through, then all
-    again in another. Positions in it tell which rows, so no process and no run needs to know what was taken before.
+    Rows are taken in an endless order: all of them in a random order, then all again in another. A position in this
+    order determines the row, so no process and no run needs to know which rows were taken before.
 
     Args:
         tokens: ids.
-        context: how many tokens of a row are read; one more is in it, to be told last.
-        seed: of the orders.
+        context: number of input tokens per row; a row has one more, the last target.
+        seed: seed of the random orders.
 
-    Raises:  DatasetError for fewer tokens than a row has
+    Raises:  DatasetError for fewer tokens than one row
     """
 
     def __init__(self, tokens: Tokens, context: int, seed: int = 0) -> None:
@@ -69,8 +69,8 @@ class Rows:
         self._count = (len(tokens) - 1) // context
         if self._count < 1:
             raise DatasetError(
-                f"{len(tokens)} tokens of text; a row of context {context} takes {context + 1}",
-                mend="train on more text, or with a shorter context",
+                f"{len(tokens)} tokens of text, but a row of context {context} needs {context + 1}",
+                hint="train on more text, or with a shorter context",
             )
         self._order = lru_cache(2)(self._draw)
 
@@ -78,17 +78,17 @@ class Rows:
         return self._count
 
     def __getitem__(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Rows (B, context + 1) in the order of the text."""
+        """Return rows (B, context + 1) in text order."""
         return self._tokens[indices[:, None] * self._context + np.arange(self._context + 1)].astype(np.int64)
 
     def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Rows (B, context + 1) in the drawn order."""
-        times, places = np.divmod(positions, self._count)
-        return self[np.array([self._order(time)[place] for time, place in zip(times, places, strict=True)])]
+        """Return rows (B, context + 1) in the random order."""
+        epochs, offsets = np.divmod(positions, self._count)
+        return self[np.array([self._order(epoch)[offset] for epoch, offset in zip(epochs, offsets, strict=True)])]
 
     def digest(self) -> str:
-        """What tells these tokens from others."""
+        """Return a hash of the tokens."""
         return hashlib.sha256(self._tokens.tobytes()).hexdigest()[:16]
 
-    def _draw(self, time: int) -> npt.NDArray[np.int64]:
-        return randperm(self._count, device="cpu", generator=Generator().manual_seed(self._seed + int(time))).numpy()
+    def _draw(self, epoch: int) -> npt.NDArray[np.int64]:
+        return randperm(self._count, device="cpu", generator=Generator().manual_seed(self._seed + int(epoch))).numpy()

@@ -1,6 +1,6 @@
-"""Vocabularies to train a language model with: all bytes, pieces learnt from the texts, or another model's.
+"""Vocabularies for training a language model: bytes, BPE learned from the texts, or another model's.
 
-A folder keeps it as `tokenizer.json`, for `tallow.text.Tokenizer` and transformers to read.
+A vocabulary is stored as `tokenizer.json`, for `tallow.text.Tokenizer` and transformers.
 """
 
 from __future__ import annotations
@@ -17,61 +17,63 @@ import numpy.typing as npt
 
 from tallow.data.stories import SEPARATOR
 from tallow.errors import MissingPackageError, TokenizerError
+from tallow.io.gguf import GGUF
 from tallow.io.json_object import parse_object
 from tallow.text.byte_letters import LETTERS_OF_BYTES
+from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.tokenizer import CONFIG, FILE, MAX_DEPTH, Tokenizer, write_tokenizer
 
-MARK = SEPARATOR  # ends a text, and so stands before the next
-MARKS = {"bos_token": MARK, "eos_token": MARK}
+END_OF_TEXT = SEPARATOR  # ends a text, and so precedes the next one
+SPECIAL_TOKENS = {"bos_token": END_OF_TEXT, "eos_token": END_OF_TEXT}
 BYTES = 256
 TOKENIZER_FILES = (FILE, CONFIG, "special_tokens_map.json", "chat_template.jinja")
-SPELLING = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """How texts become tokens.
+    """An encoding of texts as tokens.
 
     Attributes:
-        size: the largest id, and one.
-        mark: the id that stands between texts; None if there is none.
-        encode: the ids of a text.
+        size: the largest id plus one.
+        end_of_text: id of the token between texts; None if there is none.
+        encode: function from a text to its ids.
     """
 
     size: int
-    mark: int | None
+    end_of_text: int | None
     encode: Callable[[str], npt.NDArray[Any]]
 
 
-def write_bytes(folder: Path) -> Vocabulary:
-    """A token for each byte, and the mark. Nothing is needed to train with it; to read its file, `tokenizers` is."""
+def write_byte_vocabulary(folder: Path) -> Vocabulary:
+    """Write a vocabulary of bytes and end-of-text. Training needs no package; reading the file needs `tokenizers`."""
     entries = {
         "version": "1.0",
         "added_tokens": [
-            {"id": BYTES, "content": MARK, "special": True}
+            {"id": BYTES, "content": END_OF_TEXT, "special": True}
             | dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
         ],
         "normalizer": None,
-        "pre_tokenizer": SPELLING,
+        "pre_tokenizer": BYTE_LEVEL,
         "post_processor": None,
-        "decoder": SPELLING,
+        "decoder": BYTE_LEVEL,
         "model": {
             "type": "BPE",
-            "vocab": {letter: byte for byte, letter in sorted(LETTERS_OF_BYTES.items())} | {MARK: BYTES},
+            "vocab": {letter: byte for byte, letter in sorted(LETTERS_OF_BYTES.items())} | {END_OF_TEXT: BYTES},
             "merges": [],
         },
     }
-    write_tokenizer(entries, MARKS, folder)
-    return of_bytes()
+    write_tokenizer(entries, SPECIAL_TOKENS, folder)
+    return byte_vocabulary()
 
 
-def of_bytes() -> Vocabulary:
-    """What `write_bytes` has written."""
+def byte_vocabulary() -> Vocabulary:
+    """Return the vocabulary that `write_byte_vocabulary` writes."""
     return Vocabulary(BYTES + 1, BYTES, lambda text: np.frombuffer(text.encode(), np.uint8))
 
 
-def write_learnt(texts: Iterable[str], size: int, folder: Path) -> Vocabulary:
-    """Byte-pair encoding learnt from texts, of `size` pieces: the mark, the bytes, and what is merged of them.
+def write_learned(texts: Iterable[str], size: int, folder: Path) -> Vocabulary:
+    """Learn a byte-pair encoding of `size` tokens from texts: end-of-text, the bytes, and merges of them.
 
     Raises:  MissingPackageError
     """
@@ -85,17 +87,17 @@ def write_learnt(texts: Iterable[str], size: int, folder: Path) -> Vocabulary:
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = [LETTERS_OF_BYTES[byte] for byte in range(BYTES)]
     trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=[MARK], initial_alphabet=alphabet, show_progress=False
+        vocab_size=size, special_tokens=[END_OF_TEXT], initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(texts, trainer)
-    write_tokenizer(json.loads(tokenizer.to_str()), MARKS, folder)
+    write_tokenizer(json.loads(tokenizer.to_str()), SPECIAL_TOKENS, folder)
     return read(folder)
 
 
 def copy(source: Path, folder: Path) -> Vocabulary:
-    """The vocabulary of another model: its folder, or its `tokenizer.json`.
+    """Copy the vocabulary of another model, given its folder or its `tokenizer.json`.
 
-    Raises:  TokenizerError when there is none; MissingPackageError
+    Raises:  TokenizerError if there is none; MissingPackageError
     """
     if source.is_file():
         shutil.copyfile(source, folder / FILE)
@@ -103,29 +105,35 @@ def copy(source: Path, folder: Path) -> Vocabulary:
         for file in filter(Path.is_file, (source / name for name in TOKENIZER_FILES)):
             shutil.copyfile(file, folder / file.name)
         if not (source / FILE).is_file():
-            raise TokenizerError(f"{source} has no {FILE}", mend="save the tokenizer as a fast one, in transformers")
+            raise TokenizerError(f"{source} has no {FILE}", hint="save the tokenizer as a fast one, in transformers")
     try:
         return read(folder)
     except TokenizerError as error:
         raise TokenizerError(f"{source}, copied: {error}") from error
 
 
-def read(folder: Path) -> Vocabulary:
-    """The vocabulary that a folder's `tokenizer.json` is.
+def read(source: Path) -> Vocabulary:
+    """Read the vocabulary in a folder's `tokenizer.json`, or in a GGUF file.
 
-    Raises:  TokenizerError when there is none, or it is malformed; MissingPackageError
+    Raises:  TokenizerError if there is none, or it is malformed; MissingPackageError
     """
-    tokenizer = Tokenizer.from_pretrained(folder)
-    marks = (tokenizer.eos_token_id, tokenizer.token_to_id(MARK), tokenizer.bos_token_id)
+    tokenizer = Tokenizer.from_pretrained(source)
+    candidates = (tokenizer.eos_token_id, tokenizer.token_to_id(END_OF_TEXT), tokenizer.bos_token_id)
     return Vocabulary(
-        _size(folder / FILE),
-        next((mark for mark in marks if mark is not None), None),
+        _size(_entries(source)),
+        next((token for token in candidates if token is not None), None),
         lambda text: np.array(tokenizer.encode(text, add_special_tokens=False), np.int32),
     )
 
 
-def _size(path: Path) -> int:
-    entries = parse_object(path.read_bytes(), str(path), MAX_DEPTH)
-    pieces, added = entries["model"]["vocab"], entries.get("added_tokens") or []
-    ids = pieces.values() if isinstance(pieces, dict) else range(len(pieces))
+def _entries(source: Path) -> dict[str, Any]:
+    """Return the entries of the `tokenizer.json`."""
+    if source.is_file():
+        return tokenizer_entries(GGUF(source).metadata, str(source))[0]
+    return parse_object((source / FILE).read_bytes(), str(source / FILE), MAX_DEPTH)
+
+
+def _size(entries: dict[str, Any]) -> int:
+    tokens, added = entries["model"]["vocab"], entries.get("added_tokens") or []
+    ids = tokens.values() if isinstance(tokens, dict) else range(len(tokens))
     return 1 + max([*ids, *(token["id"] for token in added)])

@@ -1,8 +1,8 @@
-"""Where PyTorch has `torch.utils`."""
+"""tallow's `torch.utils`."""
 
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 from tallow.utils import data
 
 __all__ = ["checkpoint", "data"]
 
-__getattr__, __dir__ = names_of(__name__, later={"checkpoint": "tallow.utils.checkpoint"})
+__getattr__, __dir__ = names_of(__name__, lazy={"checkpoint": "tallow.utils.checkpoint"})

@@ -1,4 +1,4 @@
-"""Trading time for memory: what backward needs of a part of a model is computed again instead of kept.
+"""Activation checkpointing: recompute what backward needs of a part of a model instead of storing it.
 
 Source:  Chen et al. 2016, arXiv:1604.06174
 """
@@ -13,10 +13,10 @@ from tallow.autograd import enable_grad, grad, is_grad_enabled
 from tallow.autograd.function import Function
 from tallow.autograd.graph import Node, Output
 from tallow.autograd.modes import mode
+from tallow.core.lazy_names import names_of
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.names import names_of
 from tallow.random import default_generator
-from tallow.tensor import Tensor
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -31,15 +31,15 @@ def checkpoint(
     debug: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, which is called a second time in backward: only its arguments are kept till then.
+    """Call `function(*args, **kwargs)` and store only its arguments; backward calls it again for the rest.
 
     Gradients reach the arguments that are tensors, and the parameters that the function uses.
 
     Args:
-        function: returns a tensor, or a tuple of tensors and other values; it must do the same both times.
-        preserve_rng_state: draw the same random numbers the second time, so that dropout drops the same.
-        context_fn: makes two context managers: one for this call, one for the second.
-        use_reentrant, determinism_check, debug: without effect; there is one way to recompute.
+        function: returns a tensor, or a tuple of tensors and other values; it must do the same in both calls.
+        preserve_rng_state: draw the same random numbers in the second call, so that dropout masks are the same.
+        context_fn: returns two context managers, for the first and the second call.
+        use_reentrant, determinism_check, debug: have no effect; there is one way to recompute.
     """
     first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not is_grad_enabled():
@@ -47,22 +47,22 @@ def checkpoint(
             return function(*args, **kwargs)
     segment = _Segment(function, args, kwargs, preserve_rng_state, again)
     with first:
-        made = segment.run()
-    outputs = made if isinstance(made, tuple) else (made,)
+        result = segment.run()
+    outputs = result if isinstance(result, tuple) else (result,)
     own = set(map(id, segment.inputs))
     used = [leaf for leaf in _leaves_behind(outputs) if id(leaf) not in own]
     segment.outputs = tuple(t.detach() if isinstance(t, Tensor) else t for t in outputs)
-    returned = _Recomputed.apply(segment, *segment.given, *used)
-    return returned if isinstance(made, tuple) else returned[0]
+    returned = _Recomputed.apply(segment, *segment.tensors, *used)
+    return returned if isinstance(result, tuple) else returned[0]
 
 
 class _Segment:
-    """A call that can be made again.
+    """A call that can be repeated.
 
     Attributes:
-        given: the arguments that are tensors.
-        inputs: the tensors that stand for them in the call, without their histories.
-        outputs: what the first call returned.
+        tensors: the arguments that are tensors.
+        inputs: the same tensors as leaves, which the call gets in their place.
+        outputs: what the first call returned; empty once it has been handed over, so that it may be overwritten.
         context: of the second call.
     """
 
@@ -76,40 +76,45 @@ class _Segment:
     ) -> None:
         self.context = context
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.given = [a for a in args if isinstance(a, Tensor)]
+        self.tensors = [a for a in args if isinstance(a, Tensor)]
         self.random_state = default_generator.get_state() if preserve_rng_state else None
         self.autocast = mode.autocast
         self.inputs: list[Tensor] = []
         self.outputs: tuple[Any, ...] = ()
 
     def run(self) -> Any:
-        self.inputs = [t.detach().requires_grad_(t.requires_grad) for t in self.given]
+        """Call the function on leaves, so that its graph ends at its arguments."""
+        self.inputs = [t.detach().requires_grad_(t.requires_grad) for t in self.tensors]
         inputs = iter(self.inputs)
         with enable_grad():
             return self.function(*(next(inputs) if isinstance(a, Tensor) else a for a in self.args), **self.kwargs)
 
     def run_again(self) -> tuple[Any, ...]:
+        """Call the function again, with the random state and autocast of the first call. Return the outputs."""
         outside, autocast = default_generator.get_state(), mode.autocast
         if self.random_state is not None:
             default_generator.set_state(self.random_state)
         mode.autocast = self.autocast
         try:
             with self.context:
-                made = self.run()
+                result = self.run()
         finally:
             mode.autocast = autocast
             if self.random_state is not None:
                 default_generator.set_state(outside)
-        return made if isinstance(made, tuple) else (made,)
+        return result if isinstance(result, tuple) else (result,)
 
 
 class _Recomputed(Function):
+    """The op that stands for a segment: forward returns what was computed, backward computes it again and goes back."""
+
     @staticmethod
     def forward(ctx: Any, segment: _Segment, *tensors: Tensor) -> Any:
-        ctx.segment, ctx.used = segment, tensors[len(segment.given) :]
+        ctx.segment, ctx.used = segment, tensors[len(segment.tensors) :]
         ctx.save_for_backward(*tensors)  # so that overwriting one before backward is an error
         ctx.set_materialize_grads(False)
-        return segment.outputs
+        outputs, segment.outputs = segment.outputs, ()
+        return outputs
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
@@ -119,13 +124,13 @@ class _Recomputed(Function):
             for y, g in zip(outputs, grads, strict=True)
             if g is not None and isinstance(y, Tensor) and y.requires_grad
         ]
-        wanted = [t for t in (*ctx.segment.inputs, *ctx.used) if t.requires_grad]
-        found = iter(grad([y for y, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True))
-        return None, *(next(found) if t.requires_grad else None for t in (*ctx.segment.inputs, *ctx.used))
+        leaves = [t for t in (*ctx.segment.inputs, *ctx.used) if t.requires_grad]
+        leaf_grads = iter(grad([y for y, _ in pairs], leaves, [g for _, g in pairs], allow_unused=True))
+        return None, *(next(leaf_grads) if t.requires_grad else None for t in (*ctx.segment.inputs, *ctx.used))
 
 
 def _leaves_behind(outputs: Sequence[Any]) -> Iterator[Tensor]:
-    """The leaves that the outputs depend on, each once."""
+    """Yield the leaves that the outputs depend on, each once."""
     pending = [t._node or t for t in outputs if isinstance(t, Tensor) and t.requires_grad]
     seen = set()
     while pending:
@@ -144,7 +149,7 @@ def _leaves_behind(outputs: Sequence[Any]) -> Iterator[Tensor]:
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """A chain of modules, cut into segments that are checkpointed each by itself; the last one is not."""
+    """Run a chain of modules in segments, each checkpointed except the last."""
     chain = list(functions.children() if hasattr(functions, "children") else functions)
     if not 1 <= segments <= len(chain):
         raise ArgumentError(f"checkpoint_sequential: {segments} segments of {len(chain)} modules")

@@ -1,4 +1,4 @@
-"""A demo that needs no model: the tests of web/ talk to it."""
+"""A demo without a model, for the tests of web/."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class Demo:
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if head.startswith(REFUSED):
-            raise CheckpointError(f"{name} of size {size} is refused", mend="send another")
+            raise CheckpointError(f"{name} of size {size} is refused", hint="send another")
         return None
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         return {name: [array.size, hashlib.sha256(array).hexdigest()] for name, array in files.items()}
 
     def describe(self, *, numbers: list[float], **rest: Any) -> dict[str, Any]:
-        """Something of every kind that a call returns."""
+        """Return a value of every type that a call can return."""
         array = np.asarray(numbers, dtype=np.float32)
         return {"sum": float(array.sum()), "array": 2 * array, "bytes": b"\x00\xff", "rest": rest, "none": None}
 
     def softmax(self, *, row: list[float]) -> dict[str, Any]:
-        """A compiled kernel's result, and the library that it comes from."""
+        """Return a compiled kernel's result, and the name of its library."""
         with kernels.require("wasm"):
             result = tl.softmax(tl.tensor(row), dim=0)
         return {"result": result.tolist(), "library": kernels.info().library}
 
     def fail(self) -> None:
-        raise CheckpointError("failed on purpose", mend="ask for less")
+        raise CheckpointError("failed on purpose", hint="ask for less")
 
     async def fail_later(self) -> None:
         await asyncio.sleep(0)
@@ -68,7 +68,7 @@ class Demo:
         try:
             for i in range(count):
                 if i == fail_at:
-                    raise CheckpointError("failed on purpose", mend="ask for less")
+                    raise CheckpointError("failed on purpose", hint="ask for less")
                 time.sleep(pause_s)
                 yield f"{i} ", {"made": i + 1, "closed": self.closed}
         finally:

@@ -1,4 +1,4 @@
-"""Agents on a line: REINFORCE with a baseline, deep Q-learning with replay, and a clipped policy of Gaussians."""
+"""Agents on a line: REINFORCE with a baseline, deep Q-learning with replay, and a clipped Gaussian policy."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ Step = namedtuple("Step", ("state", "action", "next_state", "reward"))
 
 
 class Line:
-    """The right end is the goal; every step costs."""
+    """The right end is the goal; every step has a cost."""
 
     def reset(self):
         self.place, self.time = LENGTH // 2, 0
@@ -55,7 +55,7 @@ class Gaussian(nn.Module):
 
 
 def play_and_learn(agent, optimizer, world, gamma=0.95):
-    """One episode of REINFORCE; its reward and loss."""
+    """Play one episode of REINFORCE; return its reward and loss."""
     state, done, steps, rewards = world.reset(), False, [], []
     while not done:
         policy, value = agent(torch.as_tensor(state).float())
@@ -69,9 +69,9 @@ def play_and_learn(agent, optimizer, world, gamma=0.95):
     returns = torch.tensor(returns)
     returns = (returns - returns.mean()) / (returns.std() + np.finfo(np.float32).eps.item())
     losses = []
-    for (log_prob, entropy, value), wanted in zip(steps, returns):
-        losses.append(-log_prob * (wanted - value.item()) - 0.01 * entropy)
-        losses.append(F.smooth_l1_loss(value, torch.tensor([wanted])).view(()))
+    for (log_prob, entropy, value), target in zip(steps, returns):
+        losses.append(-log_prob * (target - value.item()) - 0.01 * entropy)
+        losses.append(F.smooth_l1_loss(value, torch.tensor([target])).view(()))
     loss = torch.stack(losses).sum()
     optimizer.zero_grad()
     loss.backward()
@@ -85,9 +85,9 @@ def replay(online, target, memory, optimizer, size=8, gamma=0.9):
     future = torch.zeros(size)
     with torch.no_grad():
         future[goes_on] = target(torch.cat([state for state in batch.next_state if state is not None])).max(1).values
-    wanted = future * gamma + torch.cat(batch.reward)
+    expected = future * gamma + torch.cat(batch.reward)
     predicted = online(torch.cat(batch.state)).gather(1, torch.cat(batch.action))
-    loss = nn.SmoothL1Loss()(predicted, wanted.unsqueeze(1))
+    loss = nn.SmoothL1Loss()(predicted, expected.unsqueeze(1))
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_value_(online.parameters(), 100)

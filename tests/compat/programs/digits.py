@@ -1,4 +1,4 @@
-"""A convolutional network that reads digits off small noisy pictures: options, loaders, epochs, a scheduler."""
+"""A convolutional network that reads digits from small noisy pictures: options, loaders, epochs, a scheduler."""
 
 from __future__ import print_function
 
@@ -17,7 +17,7 @@ DOTS = ["111101101101111", "010110010010111", "111001111100111", "11100111100111
 
 
 class Pictures(Dataset):
-    """A digit of 3 x 5 dots somewhere on each picture of 12 x 12."""
+    """Pictures of 12 x 12 pixels, each with a digit of 3 x 5 dots at a random position."""
 
     def __init__(self, length, transform=None):
         rng = np.random.RandomState(0)
@@ -69,7 +69,7 @@ def learn(model, loader, optimizer, device, epoch, every):
             )
 
 
-def examine(model, loader, device):
+def evaluate(model, loader, device):
     model.eval()
     loss, right = 0, 0
     with torch.no_grad():
@@ -115,7 +115,7 @@ def main():
     scheduler = StepLR(optimizer, step_size=1, gamma=0.7)
     for epoch in range(1, args.steps + 1):
         learn(model, loader, optimizer, device, epoch, every=4)
-        examine(model, held_out_loader, device)
+        evaluate(model, held_out_loader, device)
         scheduler.step()
     print(scheduler.get_last_lr())
     torch.save(model.state_dict(), os.path.join(os.path.dirname(args.init), "reader.pt"))

@@ -123,7 +123,7 @@ class GPT(nn.Module):
         return logits, F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1)
 
     def shorten(self, context):
-        """Give up the last places, as after loading a longer model."""
+        """Drop the last positions, as after loading a longer model."""
         self.cfg.context = context
         self.body.places.weight = nn.Parameter(self.body.places.weight[:context])
         for layer in self.body.layers:
@@ -152,15 +152,15 @@ class GPT(nn.Module):
 
 
 class Text:
-    """Batches of windows into a text, from memory that is pinned where that helps."""
+    """Batches of windows of a text, from pinned memory where available."""
 
     def __init__(self, text, device):
         letters = sorted(set(text))
         self.meta = pickle.loads(pickle.dumps({"size": len(letters), "id": {c: i for i, c in enumerate(letters)}}))
         self.letters = letters
         ids = np.array([self.meta["id"][c] for c in text], dtype=np.uint16)
-        cut = int(0.9 * len(ids))
-        self.parts = {"train": ids[:cut], "val": ids[cut:]}
+        split = int(0.9 * len(ids))
+        self.parts = {"train": ids[:split], "val": ids[split:]}
         self.device = device
 
     def batch(self, part, context=32, size=8):

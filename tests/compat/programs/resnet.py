@@ -1,4 +1,4 @@
-"""A residual network of either kind of block, on coloured noise: initialisation, momentum, warm-up, a meter."""
+"""A residual network with both kinds of block, on coloured noise: initialization, momentum, warm-up, a meter."""
 
 import argparse
 import os
@@ -91,7 +91,7 @@ class ResNet(nn.Module):
             elif isinstance(module, (nn.modules.batchnorm._BatchNorm, nn.GroupNorm)):
                 nn.init.constant_(module.weight, 1)
                 nn.init.constant_(module.bias, 0)
-        for module in self.modules():  # each residual begins as nothing
+        for module in self.modules():  # each residual branch starts as zero
             if isinstance(module, BasicBlock):
                 nn.init.zeros_(module.last_norm.weight)
 
@@ -112,8 +112,8 @@ class Mean:
 
 
 @torch.no_grad()
-def hits(scores: Tensor, target: Tensor, ks: Tuple[int, ...]) -> List[Tensor]:
-    """The percentage of targets among the k best, for each k."""
+def accuracy(scores: Tensor, target: Tensor, ks: Tuple[int, ...]) -> List[Tensor]:
+    """Return the percentage of targets among the top k predictions, for each k."""
     best = scores.topk(max(ks), 1, True, True)[1].t()
     hit = best.eq(target.view(1, -1).expand_as(best))
     return [hit[:k].reshape(-1).float().sum(0, keepdim=True).mul_(100.0 / target.size(0)) for k in ks]
@@ -151,7 +151,7 @@ def main() -> None:
         chosen = torch.arange(12, device=device) + 12 * (step % 2)
         scores = model(images.index_select(0, chosen).contiguous(memory_format=torch.channels_last))
         loss = criterion(scores, labels[chosen])
-        first, five = hits(scores, labels[chosen], (1, 5))
+        first, five = accuracy(scores, labels[chosen], (1, 5))
         losses.add(loss.item(), len(chosen))
         top1.add(first[0].item(), len(chosen))
         for p in model.parameters():

@@ -1,4 +1,4 @@
-"""A transcriber in the manner of large speech models: layers that bear half precision, a cache kept by hooks."""
+"""A transcriber built like large speech models: layers for half precision, a cache filled by hooks."""
 
 import argparse
 import os
@@ -97,7 +97,7 @@ class Listener(nn.Module):
 
     def forward(self, mel: Tensor) -> Tensor:
         x = F.gelu(self.conv2(F.gelu(self.conv1(mel)))).permute(0, 2, 1)
-        assert x.shape[1:] == self.places.shape, "sound of another length"
+        assert x.shape[1:] == self.places.shape, "the audio has another length"
         x = (x + self.places).to(x.dtype)
         for layer in self.layers:
             x = layer(x)
@@ -115,8 +115,8 @@ class Writer(nn.Module):
         self.register_buffer("mask", torch.empty(sizes.text, sizes.text).fill_(-np.inf).triu_(1), persistent=False)
 
     def forward(self, ids: Tensor, sound: Tensor, cache: Optional[dict] = None) -> Tensor:
-        done = next(iter(cache.values())).shape[1] if cache else 0
-        x = (self.tokens(ids) + self.places[done : done + ids.shape[-1]]).to(sound.dtype)
+        position = next(iter(cache.values())).shape[1] if cache else 0
+        x = (self.tokens(ids) + self.places[position : position + ids.shape[-1]]).to(sound.dtype)
         for layer in self.layers:
             x = layer(x, sound, mask=self.mask, cache=cache)
         x = self.norm(x)

@@ -1,4 +1,4 @@
-"""A variational autoencoder of smooth pictures, with a convolutional decoder and a weight on the divergence."""
+"""A variational autoencoder of smooth pictures, with a convolutional decoder and a weighted divergence."""
 
 import argparse
 import os
@@ -38,8 +38,8 @@ class Autoencoder(nn.Module):
         return self.decoder(torch.randn(n, self.latent))
 
 
-def elbo(x, made, mean, logvar, beta=1.0):
-    fit = F.binary_cross_entropy(made, x, reduction="sum")
+def elbo(x, decoded, mean, logvar, beta=1.0):
+    fit = F.binary_cross_entropy(decoded, x, reduction="sum")
     divergence = 0.5 * torch.sum(mean.pow(2) + logvar.exp() - 1 - logvar)
     return fit + beta * divergence, divergence
 

@@ -1,4 +1,4 @@
-"""Recurrent networks over words: a language model whose state runs on, and a tagger of packed sentences."""
+"""Recurrent networks for words: a language model that carries its state, and a tagger of packed sentences."""
 
 import argparse
 import math
@@ -58,7 +58,7 @@ def without_history(state):
 
 
 def columns(ids, batch):
-    """The text as `batch` long columns."""
+    """Return the text as `batch` long columns."""
     length = ids.size(0) // batch
     return ids.narrow(0, 0, length * batch).view(batch, -1).t().contiguous()
 
@@ -93,9 +93,9 @@ def invent(model, length=10):
     word, state, words = torch.ones(1, 1, dtype=torch.long), model.start(1), []
     for _ in range(length):
         scores, state = model(word, state)
-        drawn = torch.multinomial(scores.squeeze().div(0.9).exp().cpu(), 1)[0]
-        word.fill_(drawn)
-        words.append(drawn.item())
+        sampled = torch.multinomial(scores.squeeze().div(0.9).exp().cpu(), 1)[0]
+        word.fill_(sampled)
+        words.append(sampled.item())
     return words
 
 

@@ -1,4 +1,4 @@
-"""Run in each of several processes: every check of the modules named on the command line, in one order."""
+"""Run in each of several processes: every check of the modules named on the command line, in the same order."""
 
 from __future__ import annotations
 

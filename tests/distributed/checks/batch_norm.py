@@ -1,4 +1,4 @@
-"""SyncBatchNorm: in every process what one BatchNorm makes of all processes' batches together."""
+"""SyncBatchNorm computes in every process what one BatchNorm computes for all batches together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tallow.errors import ArgumentError, DistributedError
 from tallow.nn.parallel import DistributedDataParallel
 
 CHANNELS = 3
-TOLERANCE = 2e-6  # of sums in float32 that are rounded in another order
-SHAPES = ((), (5,), (4, 3), (2, 3, 2))  # of a sample's positions
+TOLERANCE = 2e-6  # float32 sums rounded in a different order
+SHAPES = ((), (5,), (4, 3), (2, 3, 2))  # positions of a sample
 
 
-def alike(mine: tl.Tensor | None, expected: tl.Tensor | None, what: Any, tolerance: float = TOLERANCE) -> None:
+def assert_close(mine: tl.Tensor | None, expected: tl.Tensor | None, what: Any, tolerance: float = TOLERANCE) -> None:
     assert mine is not None
     assert expected is not None
     assert mine.dtype is expected.dtype
@@ -28,13 +28,13 @@ def alike(mine: tl.Tensor | None, expected: tl.Tensor | None, what: Any, toleran
 
 
 def parts(counts: list[int], positions: tuple[int, ...], dtype: Any = tl.float32) -> list[tl.Tensor]:
-    """Every rank's batch, far from zero: a difference of large sums would show."""
+    """Return every rank's batch, far from zero so that a difference of large sums would show."""
     rng = np.random.default_rng(0)
     return [tl.tensor(rng.normal(30, 2, (count, CHANNELS, *positions))).to(dtype) for count in counts]
 
 
 def layers(**options: Any) -> tuple[tl.nn.BatchNorm1d, tl.nn.SyncBatchNorm]:
-    """The layer for all of the batch in one process, and that for a part of it."""
+    """Return the layer for the whole batch in one process, and the one for a part of it."""
     alone, together = tl.nn.BatchNorm1d(CHANNELS, **options), tl.nn.SyncBatchNorm(CHANNELS, **options)
     alone.dims = together.dims  # any number of positions
     for layer in (alone, together):
@@ -52,7 +52,7 @@ def train(layer: Any, x: tl.Tensor, g: tl.Tensor) -> tuple[tl.Tensor, tl.Tensor 
     return y.detach(), x.grad
 
 
-def summed(x: tl.Tensor | None) -> tl.Tensor:
+def all_reduced(x: tl.Tensor | None) -> tl.Tensor:
     assert x is not None
     total = x.clone()
     dist.all_reduce(total)
@@ -69,13 +69,13 @@ def compare(counts: list[int], positions: tuple[int, ...], tolerance: float = TO
         y, dx = train(alone, tl.cat(batches), tl.cat(weights))
         own_y, own_dx = train(together, batches[rank], weights[rank])
         own = slice(int(starts[rank]), int(starts[rank + 1]))
-        alike(own_y, y[own], what, 10 * tolerance)  # the mean is 30
+        assert_close(own_y, y[own], what, 10 * tolerance)  # the mean is 30
         assert dx is not None
-        alike(own_dx, dx[own], what, 10 * tolerance)
+        assert_close(own_dx, dx[own], what, 10 * tolerance)
     for one, other in zip(alone.parameters(), together.parameters(), strict=True):
-        alike(summed(other.grad), one.grad, what, 50 * tolerance)
+        assert_close(all_reduced(other.grad), one.grad, what, 50 * tolerance)
     for (name, one), other in zip(alone.named_buffers(), together.buffers(), strict=True):
-        alike(other, one, (name, *what), 10 * tolerance)
+        assert_close(other, one, (name, *what), 10 * tolerance)
 
 
 def check_batches_of_one_size(folder: Path) -> None:
@@ -87,7 +87,7 @@ def check_batches_of_other_sizes_and_none(folder: Path) -> None:
     n = dist.get_world_size()
     compare([rank + 1 for rank in range(n)], (2,))
     compare([0, *[3] * (n - 1)], (2, 2))
-    compare([1] * n, ())  # one value each: enough together
+    compare([1] * n, ())  # one value each: together they are enough
 
 
 def check_options(folder: Path) -> None:
@@ -108,10 +108,10 @@ def check_evaluation_is_for_each_process_alone(folder: Path) -> None:
     alone.eval()
     together.eval()
     x = tl.randn(dist.get_rank() + 1, CHANNELS)
-    if dist.get_rank() == 0:  # nobody waits for anybody
-        alike(together(x), alone(x), "evaluation")
+    if dist.get_rank() == 0:  # no rank waits for another
+        assert_close(together(x), alone(x), "evaluation")
     alone, together = (layer.eval() for layer in layers(track_running_stats=False))
-    alike(together(x.repeat(2, 1)), alone(x.repeat(2, 1)), "evaluation by the batch")
+    assert_close(together(x.repeat(2, 1)), alone(x.repeat(2, 1)), "evaluation by the batch")
 
 
 def check_a_process_group(folder: Path) -> None:
@@ -125,10 +125,10 @@ def check_a_process_group(folder: Path) -> None:
     batches = [x + 5 * which for which, x in enumerate(parts([4] * n, ()))]
     first = rank // 2 * 2
     expected = alone(tl.cat(batches[first : first + 2]))[4 * (rank - first) :][:4] + 0.5
-    alike(converted(batches[rank]), expected, "two of the processes", 10 * TOLERANCE)
-    outsider = dist.new_group([0])  # a group of one for rank 0, and the others are not in it
+    assert_close(converted(batches[rank]), expected, "two of the processes", 10 * TOLERANCE)
+    outsider = dist.new_group([0])  # a group of rank 0 only; the others are not in it
     layer = tl.nn.SyncBatchNorm(CHANNELS, process_group=outsider)
-    alike(layer(batches[rank]), tl.nn.BatchNorm1d(CHANNELS)(batches[rank]), "outside of the group")
+    assert_close(layer(batches[rank]), tl.nn.BatchNorm1d(CHANNELS)(batches[rank]), "outside of the group")
     dist.barrier()
     for group in (groups[rank // 2], outsider):
         if group is not dist.GroupMember.NON_GROUP_MEMBER:
@@ -136,7 +136,7 @@ def check_a_process_group(folder: Path) -> None:
 
 
 def check_training_with_averaged_gradients(folder: Path) -> None:
-    """A network with normalisation trains as in one process, which it does not where each has its own statistics."""
+    """A network with normalization trains as in one process. With separate statistics per rank it does not."""
     n, rank = dist.get_world_size(), dist.get_rank()
     tl.manual_seed(0)
     x, y = tl.randn(4 * n, 6), tl.randn(4 * n, 2)
@@ -156,7 +156,7 @@ def check_training_with_averaged_gradients(folder: Path) -> None:
             tl.nn.functional.mse_loss(model(x[rows]), y[rows]).backward()
             optimizer.step()
     for (name, one), other in zip(alone.state_dict().items(), together.module.state_dict().values(), strict=True):
-        alike(other, one, name, 10 * TOLERANCE)
+        assert_close(other, one, name, 10 * TOLERANCE)
 
 
 def check_mistakes(folder: Path) -> None:
@@ -165,5 +165,5 @@ def check_mistakes(folder: Path) -> None:
         ArgumentError, match=r"expected more than 1 value per channel in all \d processes together, got 1"
     ):
         tl.nn.SyncBatchNorm(CHANNELS)(tl.ones(one, CHANNELS))
-    with pytest.raises(DistributedError, match="different things"):
+    with pytest.raises(DistributedError, match="different operations"):
         tl.nn.SyncBatchNorm(CHANNELS + one)(tl.ones(2, CHANNELS + one))

@@ -1,4 +1,4 @@
-"""The engine of NCCL, on stand-ins of CuPy's arrays and of its communicator: what it asks NCCL to do is right."""
+"""The NCCL engine with stubs for CuPy's arrays and communicator: it makes the right calls to NCCL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tallow.distributed.groups import member
 from tallow.distributed.mpi import world
 from tallow.errors import ArgumentError, DeviceError, DtypeError
 
-# A number of NCCL's for each dtype and operation, and what NumPy and MPI have for it.
+# NCCL's number for each dtype and operation, and the NumPy or MPI equivalent.
 TYPES: dict[str, Any] = {
     "FLOAT64": np.float64,
     "FLOAT32": np.float32,
@@ -38,45 +38,45 @@ OPERATIONS = ("SUM", "PROD", "MAX", "MIN", "AVG")
 
 
 class Communicator:
-    """NCCL's functions, by MPI, on the memory that is pointed to."""
+    """NCCL's functions implemented by MPI, on the memory at the given addresses."""
 
     def __init__(self, size: int, key: bytes, rank: int) -> None:
         assert key == bytes(range(64, 192))  # rank 0's
-        self.comm = world().everybody.Dup()
+        self.comm = world().comm.Dup()
         assert (size, rank) == (self.comm.size, self.comm.rank)
 
     def destroy(self) -> None:
         self.comm.Free()
 
-    def allReduce(self, given: int, taken: int, count: int, dtype: int, op: int, stream: int) -> None:
-        numbers = self._reduced(given, count, dtype, op)
-        memory(taken, count, dtype)[:] = numbers
+    def allReduce(self, source: int, target: int, count: int, dtype: int, op: int, stream: int) -> None:
+        numbers = self._reduced(source, count, dtype, op)
+        memory(target, count, dtype)[:] = numbers
 
-    def reduce(self, given: int, taken: int, count: int, dtype: int, op: int, root: int, stream: int) -> None:
-        numbers = self._reduced(given, count, dtype, op)
+    def reduce(self, source: int, target: int, count: int, dtype: int, op: int, root: int, stream: int) -> None:
+        numbers = self._reduced(source, count, dtype, op)
         if self.comm.rank == root:
-            memory(taken, count, dtype)[:] = numbers
+            memory(target, count, dtype)[:] = numbers
 
-    def reduceScatter(self, given: int, taken: int, count: int, dtype: int, op: int, stream: int) -> None:
-        numbers = self._reduced(given, count * self.comm.size, dtype, op)
-        memory(taken, count, dtype)[:] = numbers.reshape(self.comm.size, count)[self.comm.rank]
+    def reduceScatter(self, source: int, target: int, count: int, dtype: int, op: int, stream: int) -> None:
+        numbers = self._reduced(source, count * self.comm.size, dtype, op)
+        memory(target, count, dtype)[:] = numbers.reshape(self.comm.size, count)[self.comm.rank]
 
-    def broadcast(self, given: int, taken: int, count: int, dtype: int, root: int, stream: int) -> None:
-        assert given == taken
-        self.comm.Bcast(memory(taken, count, dtype), root)
+    def broadcast(self, source: int, target: int, count: int, dtype: int, root: int, stream: int) -> None:
+        assert source == target
+        self.comm.Bcast(memory(target, count, dtype), root)
 
-    def allGather(self, given: int, taken: int, count: int, dtype: int, stream: int) -> None:
-        self.comm.Allgather(memory(given, count, dtype), memory(taken, count * self.comm.size, dtype))
+    def allGather(self, source: int, target: int, count: int, dtype: int, stream: int) -> None:
+        self.comm.Allgather(memory(source, count, dtype), memory(target, count * self.comm.size, dtype))
 
-    def send(self, given: int, count: int, dtype: int, peer: int, stream: int) -> None:
-        Stand.requests.append(self.comm.Isend(memory(given, count, dtype), peer))
+    def send(self, source: int, count: int, dtype: int, peer: int, stream: int) -> None:
+        StubStream.requests.append(self.comm.Isend(memory(source, count, dtype), peer))
 
-    def recv(self, taken: int, count: int, dtype: int, peer: int, stream: int) -> None:
-        Stand.requests.append(self.comm.Irecv(memory(taken, count, dtype), peer))
+    def recv(self, target: int, count: int, dtype: int, peer: int, stream: int) -> None:
+        StubStream.requests.append(self.comm.Irecv(memory(target, count, dtype), peer))
 
-    def _reduced(self, given: int, count: int, dtype: int, op: int) -> Any:
+    def _reduced(self, source: int, count: int, dtype: int, op: int) -> Any:
         name = [*TYPES][dtype]
-        numbers = memory(given, count, dtype)
+        numbers = memory(source, count, dtype)
         if name == "BFLOAT16":
             return tl.dtypes.cast(self._mpi(tl.dtypes.widen(numbers.copy()), op), tl.bfloat16)
         if name == "FLOAT16":
@@ -90,8 +90,8 @@ class Communicator:
         return reduced / self.comm.size if name == "AVG" else reduced
 
 
-class Stand:
-    """The messages of this process that are under way, as they are on a stream until somebody waits for it."""
+class StubStream:
+    """Messages of this process in progress, as if on a stream, until the program waits."""
 
     requests: list[Any] = []  # noqa: RUF012
 
@@ -117,21 +117,21 @@ class Stream:
         return SimpleNamespace(done=True)
 
     def wait_event(self, event: Any) -> None:
-        Stand.finish()
+        StubStream.finish()
 
     def synchronize(self) -> None:
-        Stand.finish()
+        StubStream.finish()
 
 
 @contextlib.contextmanager
-def stand_ins(own_gpu: bool = True, available: bool = True) -> Iterator[None]:
-    """In place of CuPy: its arrays, its streams and its NCCL."""
+def stub_cupy(own_gpu: bool = True, available: bool = True) -> Iterator[None]:
+    """Replace CuPy by stubs: its arrays, its streams and its NCCL."""
     nccl: Any = ModuleType("cupy.cuda.nccl")
     vars(nccl).update({f"NCCL_{name}": i for i, name in enumerate(TYPES)})
     vars(nccl).update({f"NCCL_{name}": i for i, name in enumerate(OPERATIONS)})
     nccl.available, nccl.NcclCommunicator = available, Communicator
     nccl.get_unique_id = lambda: bytes(range(64, 192)) if world().rank == 0 else None
-    nccl.groupStart, nccl.groupEnd = lambda: None, Stand.finish
+    nccl.groupStart, nccl.groupEnd = lambda: None, StubStream.finish
     cuda: Any = ModuleType("cupy.cuda")
     bus = world().rank if own_gpu else 0
     cuda.nccl, cuda.Stream, cuda.get_current_stream = nccl, Stream, Stream
@@ -153,58 +153,58 @@ def stand_ins(own_gpu: bool = True, available: bool = True) -> Iterator[None]:
             dist.init_process_group()
 
 
-def given(rank: int, *shape: int, dtype: Any = tl.float32) -> tl.Tensor:
-    return collectives.given(rank, *shape, dtype=dtype).to("cuda")
+def input_of(rank: int, *shape: int, dtype: Any = tl.float32) -> tl.Tensor:
+    return collectives.input_of(rank, *shape, dtype=dtype).to("cuda")
 
 
 def check_arrays_of_gpus_travel_by_nccl(folder: Path) -> None:
     rank, n = dist.get_rank(), dist.get_world_size()
-    with stand_ins():
+    with stub_cupy():
         for name in collectives.DTYPES:
             if name == "int16":
                 continue
-            x = given(rank, 2, 3, dtype=getattr(tl, name)).T
+            x = input_of(rank, 2, 3, dtype=getattr(tl, name)).T
             dist.all_reduce(x)
-            counts = collectives.everybodys(2, 3, dtype=tl.int64)
+            counts = collectives.all_inputs(2, 3, dtype=tl.int64)
             expected = counts.any(0) if name == "bool" else counts.sum(0)
             np.testing.assert_array_equal(x.cpu().T.to(tl.int64).numpy(), expected, err_msg=name)
-        x = given(rank, 4)
+        x = input_of(rank, 4)
         dist.all_reduce(x, dist.ReduceOp.AVG)
-        np.testing.assert_allclose(x.cpu().numpy(), collectives.everybodys(4).mean(0))
-        x = given(rank, 4)
+        np.testing.assert_allclose(x.cpu().numpy(), collectives.all_inputs(4).mean(0))
+        x = input_of(rank, 4)
         dist.reduce(x, dst=n - 1, op=dist.ReduceOp.MAX)
-        reduced = collectives.everybodys(4).max(0) if rank == n - 1 else collectives.given(rank, 4).numpy()
+        reduced = collectives.all_inputs(4).max(0) if rank == n - 1 else collectives.input_of(rank, 4).numpy()
         np.testing.assert_array_equal(x.cpu().numpy(), reduced)
         x = tl.empty(3, device="cuda")
-        dist.reduce_scatter_tensor(x, given(rank, n, 3))
-        np.testing.assert_array_equal(x.cpu().numpy(), collectives.everybodys(n, 3).sum(0)[rank])
+        dist.reduce_scatter_tensor(x, input_of(rank, n, 3))
+        np.testing.assert_array_equal(x.cpu().numpy(), collectives.all_inputs(n, 3).sum(0)[rank])
 
 
 def check_moving_without_reducing(folder: Path) -> None:
     rank, n = dist.get_rank(), dist.get_world_size()
-    with stand_ins():
+    with stub_cupy():
         for dtype in (tl.float32, tl.bfloat16, tl.int16):
-            all_of_them = [collectives.given(each, 3, dtype=dtype) for each in range(n)]
-            x = given(rank, 3, dtype=dtype)
-            whole = tl.zeros(n * 3, dtype=dtype, device="cuda")
-            dist.all_gather_into_tensor(whole, x)
-            assert tl.equal(whole.cpu(), tl.cat(all_of_them))
+            all_of_them = [collectives.input_of(each, 3, dtype=dtype) for each in range(n)]
+            x = input_of(rank, 3, dtype=dtype)
+            full = tl.zeros(n * 3, dtype=dtype, device="cuda")
+            dist.all_gather_into_tensor(full, x)
+            assert tl.equal(full.cpu(), tl.cat(all_of_them))
             parts = [tl.zeros(3, dtype=dtype, device="cuda") for _ in range(n)] if rank == 0 else None
             dist.gather(x, parts)
             assert parts is None or all(tl.equal(a.cpu(), b) for a, b in zip(parts, all_of_them, strict=True))
-            room = tl.zeros(3, dtype=dtype, device="cuda")
-            dist.scatter(room, parts)
-            assert tl.equal(room.cpu(), all_of_them[rank])
+            buffer = tl.zeros(3, dtype=dtype, device="cuda")
+            dist.scatter(buffer, parts)
+            assert tl.equal(buffer.cpu(), all_of_them[rank])
             sent = dist.isend(x, (rank + 1) % n)
-            assert dist.recv(room, src=(rank - 1) % n) == (rank - 1) % n
+            assert dist.recv(buffer, src=(rank - 1) % n) == (rank - 1) % n
             sent.wait()
-            assert tl.equal(room.cpu(), all_of_them[rank - 1])
-            dist.broadcast(room, src=0)
-            assert tl.equal(room.cpu(), all_of_them[-1])
+            assert tl.equal(buffer.cpu(), all_of_them[rank - 1])
+            dist.broadcast(buffer, src=0)
+            assert tl.equal(buffer.cpu(), all_of_them[-1])
 
 
 def check_a_model_on_gpus(folder: Path) -> None:
-    with stand_ins():
+    with stub_cupy():
         tl.manual_seed(dist.get_rank())
         model = tl.nn.parallel.DistributedDataParallel(tl.nn.Linear(2, 1).to("cuda"), bucket_cap_mb=1e-6)
         assert len(model.reducer.buckets) == 2
@@ -217,23 +217,23 @@ def check_a_model_on_gpus(folder: Path) -> None:
 
 def check_normalisation_of_gpus(folder: Path) -> None:
     n, rank = dist.get_world_size(), dist.get_rank()
-    x = tl.stack([collectives.given(each, 3, 2).float() for each in range(n)])
+    x = tl.stack([collectives.input_of(each, 3, 2).float() for each in range(n)])
     alone, together = tl.nn.BatchNorm1d(2), tl.nn.SyncBatchNorm(2)
-    with stand_ins():
+    with stub_cupy():
         y = together.to("cuda")(x[rank].to("cuda"))
         y.square().sum().backward()
         np.testing.assert_allclose(y.detach().cpu().numpy(), alone(x.flatten(0, 1))[3 * rank :][:3].detach(), atol=1e-5)
 
 
 def check_the_gpu_of_a_process(folder: Path) -> None:
-    with stand_ins():
+    with stub_cupy():
         for backend in (None, "nccl"):
             dist.destroy_process_group()
             dist.init_process_group(backend, device_id="cuda:0")
-            assert [*member(None)._engines] == ["cpu", "cuda"]  # it is started
+            assert [*member(None)._engines] == ["cpu", "cuda"]  # starts the engine
             assert dist.get_backend() == "nccl"
         dist.destroy_process_group()
-        with pytest.raises(DeviceError, match="backend 'mpi' does not move tensors of device 'cuda'"):
+        with pytest.raises(DeviceError, match="backend 'mpi' does not support tensors of device 'cuda'"):
             dist.init_process_group("gloo", device_id=0)
         with pytest.raises(DeviceError, match="cuda:5"):
             dist.init_process_group(device_id="cuda:5")
@@ -241,14 +241,14 @@ def check_the_gpu_of_a_process(folder: Path) -> None:
 
 
 def check_what_is_missing(folder: Path) -> None:
-    with stand_ins(available=False), pytest.raises(DeviceError, match=r"not find NCCL\n.*nvidia-nccl-cu12"):
-        dist.all_reduce(given(0, 1))
-    with stand_ins(own_gpu=False), pytest.raises(DeviceError, match=r"are both on GPU 0\n.*LOCAL_RANK"):
-        dist.all_reduce(given(0, 1))
-    with stand_ins():
-        with pytest.raises(ArgumentError, match="from a rank that is named"):
-            dist.recv(given(0, 1))
+    with stub_cupy(available=False), pytest.raises(DeviceError, match=r"not find NCCL\n.*nvidia-nccl-cu12"):
+        dist.all_reduce(input_of(0, 1))
+    with stub_cupy(own_gpu=False), pytest.raises(DeviceError, match=r"are both on GPU 0\n.*LOCAL_RANK"):
+        dist.all_reduce(input_of(0, 1))
+    with stub_cupy():
+        with pytest.raises(ArgumentError, match="the rank to receive from"):
+            dist.recv(input_of(0, 1))
         with pytest.raises(DtypeError, match=r"NCCL has no ReduceOp\.SUM for tensors of tallow\.int16"):
-            dist.all_reduce(given(0, 1, dtype=tl.int16))
+            dist.all_reduce(input_of(0, 1, dtype=tl.int16))
         with pytest.raises(DtypeError, match=r"NCCL has no ReduceOp\.BXOR"):
-            dist.all_reduce(given(0, 1, dtype=tl.int32), dist.ReduceOp.BXOR)
+            dist.all_reduce(input_of(0, 1, dtype=tl.int32), dist.ReduceOp.BXOR)

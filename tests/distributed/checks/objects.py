@@ -1,4 +1,4 @@
-"""What ranks tell each other beside tensors, and that they notice when they are not about to do the same."""
+"""Objects sent between ranks, and detection of ranks that call different operations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import tallow.distributed as dist
 from tallow.errors import ArgumentError, ArgumentTypeError, DistributedError
 
 
-def said(rank: int) -> dict[str, Any]:
-    """Of another length in each rank."""
+def message(rank: int) -> dict[str, Any]:
+    """Return an object whose length differs in each rank."""
     return {
         "rank": rank,
         "name": "x" * 100 * rank,
@@ -24,21 +24,21 @@ def said(rank: int) -> dict[str, Any]:
     }
 
 
-def check_objects_come_as_they_went(folder: Path) -> None:
+def check_objects_arrive_unchanged(folder: Path) -> None:
     rank, n = dist.get_rank(), dist.get_world_size()
-    everybodys = [said(each) for each in range(n)]
+    everybodys = [message(each) for each in range(n)]
     got: list[Any] = [None] * n
-    dist.all_gather_object(got, said(rank))
+    dist.all_gather_object(got, message(rank))
     assert got == everybodys
     on_root: list[Any] | None = [None] * n if rank == n - 1 else None
-    dist.gather_object(said(rank), on_root, dst=n - 1)
+    dist.gather_object(message(rank), on_root, dst=n - 1)
     assert on_root in (None, everybodys)
-    told = [said(rank), "mine"]
-    dist.broadcast_object_list(told, src=n - 1)
-    assert told == [said(n - 1), "mine"]
+    objects = [message(rank), "mine"]
+    dist.broadcast_object_list(objects, src=n - 1)
+    assert objects == [message(n - 1), "mine"]
     mine: list[Any] = [None]
     dist.scatter_object_list(mine, everybodys if rank == 0 else None)
-    assert mine == [said(rank)]
+    assert mine == [message(rank)]
 
 
 def check_tensors_in_objects(folder: Path) -> None:
@@ -56,7 +56,7 @@ class Dangerous:
 
 
 def check_that_nothing_is_run(folder: Path) -> None:
-    """One rank's object cannot be sent: all are told, and go on."""
+    """One rank's object cannot be sent: all ranks raise and can continue."""
     rank, n = dist.get_rank(), dist.get_world_size()
     expected: Any = ArgumentTypeError if rank == 1 else DistributedError
     match = "cannot save" if rank == 1 else "rank 1 has an object that cannot be sent"
@@ -74,12 +74,12 @@ def check_lists_of_another_length(folder: Path) -> None:
         dist.all_gather_object([None], 1)
     with pytest.raises(ArgumentError, match="empty output list"):
         dist.scatter_object_list([])
-    with pytest.raises(ArgumentError, match=r"rank 0 passes the list of objects, and nobody else does"):
+    with pytest.raises(ArgumentError, match=r"rank 0 must pass the list of objects, and no other rank"):
         dist.gather_object(1, None if dist.get_rank() == 0 else [None] * n)
 
 
 def check_ranks_that_do_different_things(folder: Path) -> None:
-    """All of them are told what each is about to do, and can go on."""
+    """All ranks learn what each is about to call, and can continue."""
     is_first = dist.get_rank() == 0
     others = ", ".join(map(str, range(1, dist.get_world_size())))
     x, y = tl.ones(3), tl.ones(3).double()

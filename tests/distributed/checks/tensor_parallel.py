@@ -1,4 +1,4 @@
-"""A Llama divided among the ranks: the logits, texts and gradients of the whole one, from a part of the bytes."""
+"""A Llama divided among the ranks: logits, texts and gradients of the whole model, from a part of its bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tallow.models.parallel import TensorParallelLlama
 from tallow.nn import functional as F
 
 SIZES: dict[str, Any] = {
-    "vocab_size": 37,  # no number of ranks divides it
+    "vocab_size": 37,  # not divisible by any number of ranks
     "hidden_size": 32,
     "intermediate_size": 48,
     "num_hidden_layers": 2,
@@ -33,7 +33,7 @@ DIVIDED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down
 
 
 def write(folder: Path, name: str, dtype: Any = tl.float32, shards: bool = False, **changes: Any) -> Path:
-    """A model's folder, by rank 0."""
+    """Write a model's folder in rank 0."""
     folder /= name
     if dist.get_rank() == 0:
         folder.mkdir()
@@ -56,11 +56,11 @@ def write(folder: Path, name: str, dtype: Any = tl.float32, shards: bool = False
 def check_logits_and_texts(folder: Path) -> None:
     for name, options in {"plain": {}, "tied": {"tie_word_embeddings": True}, "shards": {"shards": True}}.items():
         place = write(folder, name, **options)
-        whole, divided = Llama.from_pretrained(place), TensorParallelLlama.from_pretrained(place)
+        full_model, divided = Llama.from_pretrained(place), TensorParallelLlama.from_pretrained(place)
         tokens = tl.tensor([PROMPT, PROMPT[::-1]])
         with tl.no_grad():
-            np.testing.assert_allclose(divided(tokens).numpy(), whole(tokens).numpy(), atol=2e-5, err_msg=name)
-        texts = [list(generate(model, PROMPT, max_tokens=24)) for model in (whole, divided)]
+            np.testing.assert_allclose(divided(tokens).numpy(), full_model(tokens).numpy(), atol=2e-5, err_msg=name)
+        texts = [list(generate(model, PROMPT, max_tokens=24)) for model in (full_model, divided)]
         assert texts[0] == texts[1], name
         assert divided.new_cache().layers[0].keys.shape[1] == SIZES["num_key_value_heads"] // dist.get_world_size()
 
@@ -74,39 +74,39 @@ def check_a_token_beyond_the_vocabulary(folder: Path) -> None:
 
 def check_bfloat16(folder: Path) -> None:
     place = write(folder, "bfloat16", dtype=tl.bfloat16)
-    whole, divided = Llama.from_pretrained(place), TensorParallelLlama.from_pretrained(place)
+    full_model, divided = Llama.from_pretrained(place), TensorParallelLlama.from_pretrained(place)
     assert divided.head_weight.dtype is tl.bfloat16
     tokens = tl.tensor([PROMPT])
     with tl.no_grad():
-        expected = whole(tokens).float().numpy()
+        expected = full_model(tokens).float().numpy()
         # The parts of a sum are rounded to eight bits before they are added.
         np.testing.assert_allclose(divided(tokens).float().numpy(), expected, atol=0.05 * np.abs(expected).max())
 
 
 def check_gradients(folder: Path) -> None:
     place = write(folder, "gradients")
-    whole, divided = Llama.from_pretrained(place).train(), TensorParallelLlama.from_pretrained(place).train()
-    for model in (whole, divided):
+    full_model, divided = Llama.from_pretrained(place).train(), TensorParallelLlama.from_pretrained(place).train()
+    for model in (full_model, divided):
         F.cross_entropy(model(tl.tensor([PROMPT[:-1]]))[0], tl.tensor(PROMPT[1:])).backward()
     for name, parameter in divided.named_parameters():
-        expected = whole.get_parameter(name).grad
+        expected = full_model.get_parameter(name).grad
         layer: Any = divided.get_submodule(name.rpartition(".")[0])
         dim = getattr(layer, "sharded", {}).get(name.rpartition(".")[2])
         assert expected is not None
         assert parameter.grad is not None
         if dim is not None:
             expected = expected.narrow(dim, layer.share.start, layer.share.size)
-        scale = whole.get_parameter(name).grad.abs().max().item()
+        scale = full_model.get_parameter(name).grad.abs().max().item()
         np.testing.assert_allclose(parameter.grad.numpy(), expected.numpy(), atol=1e-5 * scale, err_msg=name)
 
 
 def check_that_each_rank_reads_its_part_only(folder: Path) -> None:
     class Counting(io.FileIO):
-        taken = 0
+        bytes_read = 0
 
-        def readinto(self, room: Any) -> int | None:
-            count = super().readinto(room)
-            Counting.taken += count or 0
+        def readinto(self, buffer: Any) -> int | None:
+            count = super().readinto(buffer)
+            Counting.bytes_read += count or 0
             return count
 
     place = write(folder, "counted")
@@ -125,7 +125,7 @@ def check_that_each_rank_reads_its_part_only(folder: Path) -> None:
             expected += rows * tensor.shape[1] * tensor.itemsize
         else:
             expected += tensor.nbytes
-    assert Counting.taken == expected
+    assert Counting.bytes_read == expected
 
 
 def check_what_does_not_fit(folder: Path) -> None:

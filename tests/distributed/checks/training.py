@@ -1,4 +1,4 @@
-"""DistributedDataParallel: the gradients and steps of one process that has the whole batch."""
+"""DistributedDataParallel: gradients and steps equal those of one process with the whole batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tallow.nn import functional as F
 from tallow.nn.parallel import DistributedDataParallel
 from tallow.nn.parallel.reducer import split
 
-TOLERANCE = 1e-6  # of sums in float32 that are rounded in another order
+TOLERANCE = 1e-6  # float32 sums rounded in a different order
 BATCH = 8
 
 
@@ -55,13 +55,13 @@ def loss_of(model: Any, x: tl.Tensor, y: tl.Tensor) -> tl.Tensor:
     return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), y.reshape(-1))
 
 
-def mine(x: tl.Tensor) -> tl.Tensor:
-    """This rank's part of a batch."""
+def own_part(x: tl.Tensor) -> tl.Tensor:
+    """Return this rank's part of a batch."""
     return x.chunk(dist.get_world_size())[dist.get_rank()]
 
 
 def pair(make: Callable[[], tl.nn.Module], **options: Any) -> tuple[tl.nn.Module, DistributedDataParallel]:
-    """The model of one process, and that of all: they begin as rank 0's, whatever the others drew."""
+    """Return a single-process model and the distributed one; both start from rank 0's weights."""
     tl.manual_seed(0)
     alone = make()
     tl.manual_seed(dist.get_rank())
@@ -77,7 +77,7 @@ def assert_same(alone: tl.nn.Module, together: DistributedDataParallel, gradient
 
 
 def assert_gradients_differ(module: tl.nn.Module) -> None:
-    """Nothing has averaged them."""
+    """Nothing has averaged the gradients."""
     first = next(module.parameters()).grad
     assert first is not None
     everybodys = [tl.empty_like(first) for _ in range(dist.get_world_size())]
@@ -95,7 +95,7 @@ def check_steps_are_those_of_one_process(folder: Path) -> None:
                 for step in steps:
                     step.zero_grad()
                 loss_of(alone, x, y).backward()
-                loss_of(together, mine(x), mine(y)).backward()
+                loss_of(together, own_part(x), own_part(y)).backward()
                 assert_same(alone, together, gradients=True)
                 for step in steps:
                     step.step()
@@ -107,9 +107,9 @@ def check_gradients_add_up_without_sync(folder: Path) -> None:
     alone, together = pair(mlp)
     (loss_of(alone, x, y) + loss_of(alone, x + 1, y)).backward()
     with together.no_sync():
-        loss_of(together, mine(x), mine(y)).backward()
+        loss_of(together, own_part(x), own_part(y)).backward()
     assert_gradients_differ(together.module)
-    loss_of(together, mine(x) + 1, mine(y)).backward()
+    loss_of(together, own_part(x) + 1, own_part(y)).backward()
     assert_same(alone, together, gradients=True)
 
 
@@ -119,7 +119,7 @@ def check_blocks_without_sync_nest(folder: Path) -> None:
     with together.no_sync():
         with together.no_sync():
             pass
-        loss_of(together, mine(x), mine(y)).backward()
+        loss_of(together, own_part(x), own_part(y)).backward()
     assert_gradients_differ(together.module)
 
 
@@ -140,34 +140,34 @@ def check_buckets_are_sent_while_backward_goes_on(folder: Path) -> None:
         output.register_hook(lambda g: sent.append(together.reducer.sent))
 
     together.module.get_submodule("0").register_forward_hook(watch)
-    loss_of(together, mine(x), mine(y)).backward()
+    loss_of(together, own_part(x), own_part(y)).backward()
     assert 0 < sent[0] < len(together.reducer.buckets)
 
 
-def check_a_backward_that_failed_is_forgotten(folder: Path) -> None:
+def check_a_failed_backward_leaves_no_state(folder: Path) -> None:
     x, y = data_of_mlp()
     alone, together = pair(mlp)
 
     def fail(g: tl.Tensor) -> None:
         raise ArithmeticError("on purpose")
 
-    first = together.module.get_submodule("0")  # whose gradients come last
+    first = together.module.get_submodule("0")  # their gradients come last
 
     def watch(module: tl.nn.Module, inputs: Any, output: tl.Tensor) -> None:
         output.register_hook(fail)
 
     handle = first.register_forward_hook(watch)
     with pytest.raises(ArithmeticError, match="on purpose"):
-        loss_of(together, mine(x), mine(y)).backward()
+        loss_of(together, own_part(x), own_part(y)).backward()
     handle.remove()
     together.zero_grad()
     loss_of(alone, x, y).backward()
-    loss_of(together, mine(x), mine(y)).backward()
+    loss_of(together, own_part(x), own_part(y)).backward()
     assert_same(alone, together, gradients=True)
 
 
-class Choice(tl.nn.Module):
-    """Every rank but the first leaves out `some`; all leave out `none`."""
+class PartlyUsed(tl.nn.Module):
+    """Every rank but the first skips `some`; all skip `none`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,18 +178,18 @@ class Choice(tl.nn.Module):
 
 
 def check_parameters_without_a_gradient(folder: Path) -> None:
-    refusing = DistributedDataParallel(Choice())
+    refusing = DistributedDataParallel(PartlyUsed())
     with pytest.raises(DistributedError, match=r"got no gradient: .*none\.bias"):
         refusing(tl.ones(1, 2)).sum().backward()
     dist.barrier()
     for option in ({"static_graph": True}, {"find_unused_parameters": True}):
-        allowing = DistributedDataParallel(Choice(), **option)
+        allowing = DistributedDataParallel(PartlyUsed(), **option)
         for _ in range(2):
             allowing.zero_grad()
             allowing(tl.ones(1, 2)).sum().backward()
             choice: Any = allowing.module
             assert choice.none.weight.grad is None
-            # One rank has a gradient of 1 for each output, the others have none.
+            # One rank has a gradient of 1 for each output, the others have no gradient.
             assert choice.some.bias.grad.tolist() == pytest.approx([1 / dist.get_world_size()] * 2)
 
 
@@ -201,7 +201,7 @@ def check_buffers_are_rank_0s(folder: Path) -> None:
     norm: Any = together.module.get_submodule("0")
     momentum, means = 0.1, [np.array([1.0, 2.5]), np.array([3.0, 7.5]), np.array([1.0, 1.0])]
     running = np.zeros(2)
-    for mean in means:  # of rank 0's batches; the last one is the same in all
+    for mean in means:  # of rank 0's batches; the last batch is the same in all ranks
         running = (1 - momentum) * running + momentum * mean
     np.testing.assert_allclose(norm.running_mean.numpy(), running, rtol=1e-6)
 
@@ -225,15 +225,15 @@ def check_other_models_are_noticed(folder: Path) -> None:
 
 
 def check_the_sampler_asks_the_group(folder: Path) -> None:
-    asked = DistributedSampler(range(10), seed=3)
-    told = DistributedSampler(range(10), dist.get_world_size(), dist.get_rank(), seed=3)
-    assert list(asked) == list(told)
+    default = DistributedSampler(range(10), seed=3)
+    explicit = DistributedSampler(range(10), dist.get_world_size(), dist.get_rank(), seed=3)
+    assert list(default) == list(explicit)
 
 
-def check_a_wrapper_that_is_gone_does_nothing(folder: Path) -> None:
+def check_a_deleted_wrapper_does_nothing(folder: Path) -> None:
     x, y = data_of_mlp()
     _, together = pair(mlp)
     module = together.module
     del together
-    loss_of(module, mine(x), mine(y)).backward()
+    loss_of(module, own_part(x), own_part(y)).backward()
     assert_gradients_differ(module)

@@ -1,4 +1,4 @@
-"""An ordinary program for PyTorch and several processes: a line through points. Its argument is where rank 0 writes."""
+"""An ordinary program for PyTorch and several processes: fit a line. Its argument is the file that rank 0 writes."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def main():
     loader = DataLoader(points, batch_size=2, sampler=sampler)
     torch.manual_seed(rank)
     model = torch.nn.Linear(2, 1)
-    if rank == 0:  # the others begin as it does
+    if rank == 0:  # the other ranks get rank 0's weights
         torch.nn.init.constant_(model.weight, 0.5)
         torch.nn.init.constant_(model.bias, 0.25)
     model = DDP(model)

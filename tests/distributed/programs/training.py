@@ -1,5 +1,7 @@
-"""`tallow train`, with something that happens to the last rank. Arguments: the file that a rank's words go to, with its
-number behind it; what happens, and in which step; and those of `tallow`."""
+"""Run `tallow train` with an event in the last rank.
+
+Arguments: the file for a rank's output, which gets the rank as suffix; the event, and its step; and those of `tallow`.
+"""
 
 import signal
 import sys
@@ -8,9 +10,9 @@ import tallow.distributed as dist
 from tallow.cli import main
 from tallow.training.language_modelling import LanguageModelTraining
 
-said, event, at, *arguments = sys.argv[1:]
+output, event, at, *arguments = sys.argv[1:]
 dist.init_process_group()
-sys.stderr = open(f"{said}.{dist.get_rank()}", "w", buffering=1)  # noqa: SIM115 - until exit
+sys.stderr = open(f"{output}.{dist.get_rank()}", "w", buffering=1)  # noqa: SIM115 - until exit
 is_last = dist.get_rank() == dist.get_world_size() - 1
 learn = LanguageModelTraining.learn
 
@@ -25,6 +27,6 @@ def learn_until(self):
 
 
 LanguageModelTraining.learn = learn_until
-if is_last and event == "options":  # as where every machine has a script of its own
+if is_last and event == "options":  # as if every machine had a script of its own
     arguments += ["--clip", "2"]
 sys.exit(main(arguments))

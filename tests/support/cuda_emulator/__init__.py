@@ -1,9 +1,10 @@
-"""Kernels of CUDA C++, compiled for the CPU and run there: what they compute is tested without a GPU.
+"""Compile CUDA C++ kernels for the CPU and run them there, to test their results without a GPU.
 
-Where NVRTC is installed, everything that runs here has compiled for GPUs too: for those of `nvrtc.CARDS`.
+`compile_kernel` replaces the method of `tallow_cuda.backend.CupyBackend`: it compiles the source together with
+emulator.hpp, which implements the CUDA names it uses, by Zig's C++ compiler, and returns a function that runs all
+threads of a launch. Compiled kernels are cached. emulator.hpp says what is emulated and how; speed is not.
 
-`compile_kernel` stands in for the method of `tallow_cuda.backend.CupyBackend`. emulator.hpp says what is emulated; how
-fast a kernel is, only a GPU can show.
+If NVRTC is installed, every source that runs here is also compiled for the GPUs in `nvrtc.CARDS`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from support import nvrtc, places, streams_like
+from support import nvrtc, paths, streams_like
 from tallow.errors import KernelCompileError
 from tallow_cuda.launching import argument
 from tallow_cuda.sources import with_headers
@@ -37,15 +38,16 @@ extern "C" const char* launch_NAME(
 }
 """
 
-shared_most = 227 << 10  # bytes of shared memory that a block can have: on compute capability 9.0
-backwards = False  # whether the threads of a block, and the blocks, run in the reverse order
-launched: list[str] = []  # the kernels that have run, by name
+max_shared_bytes = 227 << 10  # bytes of shared memory a block can have on compute capability 9.0
+backwards = False  # whether blocks, and the threads of a block, run in reverse order
+launched: list[str] = []  # names of the kernels that have run
 
 
 def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Callable[..., None]:
-    """The kernel `name` of a source, as `CupyBackend.compile_kernel` gives it.
+    """Return the kernel `name` of a source as a function, as `CupyBackend.compile_kernel` does.
 
-    Raises:  KernelCompileError, with what the compiler says
+    Raises:
+        KernelCompileError: the source does not compile; the message has the compiler's output.
     """
     launch = getattr(_library(with_headers(source), tuple(options)), f"launch_{name}", None)
     if launch is None:
@@ -53,40 +55,41 @@ def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Calla
     launch.restype = ctypes.c_char_p
 
     def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
-        if shared_mem > shared_most:
-            raise RuntimeError(f"{name}: a block cannot have so much shared memory")
-        values = [_value(argument(a)) for a in args]
+        if shared_mem > max_shared_bytes:
+            raise RuntimeError(f"{name}: more shared memory than a block can have")
+        values = [_argument_bytes(argument(a)) for a in args]
         pointers = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))
-        three = [(ctypes.c_uint * 3)(*size, *[1] * (3 - len(size))) for size in (grid, block)]
+        dimensions = [(ctypes.c_uint * 3)(*size, *[1] * (3 - len(size))) for size in (grid, block)]
 
         def start(alive: Any = (values, args)) -> None:
             launched.append(name)
-            wrong = launch(*three, shared_mem, pointers, backwards)
-            if wrong is not None:
-                raise RuntimeError(f"{name}: {wrong.decode()}")
+            error = launch(*dimensions, shared_mem, pointers, backwards)
+            if error is not None:
+                raise RuntimeError(f"{name}: {error.decode()}")
 
-        if not streams_like.later(start):
+        if not streams_like.record(start):
             start()
 
     return run
 
 
-def _value(given: Any) -> np.ndarray[Any, Any]:
-    """The bytes of an argument: of a number, of a struct in a NumPy array, of the address of an array."""
-    if isinstance(given, np.generic | np.ndarray):
-        assert given.size == 1, "CuPy passes NumPy arrays of one element by value, and no others"
-        return np.array(given)
-    return np.array(given.data.ptr, np.uint64)
+def _argument_bytes(argument_value: Any) -> np.ndarray[Any, Any]:
+    """Return the bytes of an argument: a number, a struct (array of one element), or the address of an array."""
+    if isinstance(argument_value, np.generic | np.ndarray):
+        assert argument_value.size == 1, "CuPy passes NumPy arrays of one element by value, and no others"
+        return np.array(argument_value)
+    return np.array(argument_value.data.ptr, np.uint64)
 
 
 @cache
 def _library(source: str, options: tuple[str, ...]) -> ctypes.CDLL:
-    """All kernels of a source."""
+    """Compile all kernels of a source into a shared library and load it."""
     entries = "".join(ENTRY.replace("NAME", name) for name in KERNEL.findall(source))
-    looped = source.replace("#pragma unroll\n", "\n")  # for registers, which a CPU has few of: it halves compiling
-    text = "\n".join([EMULATOR.read_text(), '#line 1 "kernel.cu"', looped, entries])
+    # Without unrolling, which only pays with a GPU's many registers, compiling takes half the time.
+    rolled = source.replace("#pragma unroll\n", "\n")
+    text = "\n".join([EMULATOR.read_text(), '#line 1 "kernel.cu"', rolled, entries])
     key = hashlib.sha256("\0".join([text, *options, *FLAGS]).encode()).hexdigest()[:32]
-    folder = places.cache_dir() / "emulated"
+    folder = paths.cache_dir() / "emulated"
     folder.mkdir(parents=True, exist_ok=True)
     if nvrtc.is_available():
         _compile_for_cards(source, options, folder)
@@ -95,20 +98,20 @@ def _library(source: str, options: tuple[str, ...]) -> ctypes.CDLL:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             file = Path(scratch, "kernel.cpp")
             file.write_text(text)
-            made = Path(scratch, "kernel.so")
-            command = [sys.executable, "-m", "ziglang", "c++", *FLAGS, *options, str(file), "-o", str(made)]
+            built = Path(scratch, "kernel.so")
+            command = [sys.executable, "-m", "ziglang", "c++", *FLAGS, *options, str(file), "-o", str(built)]
             result = subprocess.run(command, capture_output=True, text=True)
             if result.returncode:
                 raise KernelCompileError(f"the kernel does not compile:\n{result.stderr}")
-            made.replace(target)
+            built.replace(target)
     return ctypes.CDLL(str(target))
 
 
 def _compile_for_cards(source: str, options: tuple[str, ...], folder: Path) -> None:
-    """Compile each variant of a source for the newest card, and one variant for the others, which takes a second.
+    """Compile each variant of a source for the newest GPU, and only one variant for the others, which takes a second.
 
-    The instructions that a card may lack are those of the source, whatever its element types. A file in the cache says
-    what has compiled, so a later run does not compile it again.
+    Instructions that a GPU may lack do not depend on the element types. A file in the cache records each successful
+    compilation, so later runs skip it.
     """
     *others, newest = nvrtc.CARDS
     for cards, what in ((others, [source]), ([newest], [source, *options])):

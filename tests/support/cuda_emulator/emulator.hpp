@@ -1,10 +1,12 @@
-// CUDA C++ on a CPU, for tests of kernels: what the sources of tallow_cuda use of CUDA, and no more.
+// CUDA C++ on a CPU, for kernel tests: the CUDA types, intrinsics and functions that tallow_cuda's sources use, no more.
 //
-// Every thread of a block is a fiber, and one of them runs at a time, until it waits for others. A warp runs as far ahead
-// of the next as it can, and blocks run one after the other. So the order of threads is known, and can be turned round: a
-// result that then differs shows a race. What a GPU leaves to chance is made bad: shared memory holds NaN at the start of a
-// block, bytes that are copied asynchronously arrive when they are waited for and not before, and where threads of one
-// block wait at different places, the launch fails. Numbers below 2^-126 count as zero, as CuPy compiles it.
+// How: each thread of a block is a fiber. One fiber runs at a time, until it waits at a barrier or a warp-wide function.
+// A warp runs as far ahead of the next as it can, and blocks run one after another. So the order of threads is fixed, and
+// can be reversed: if the result then differs, the kernel has a race.
+//
+// What a GPU leaves undefined is set to fail: shared memory holds NaN at the start of a block, asynchronous copies arrive
+// only when the kernel waits for them, and a launch fails if threads of a block wait at different barriers. Numbers below
+// 2^-126 are flushed to zero, as in CuPy's compilation.
 
 #pragma once
 
@@ -33,13 +35,13 @@ struct dim3 {
 
 static dim3 gridDim, blockDim, blockIdx;
 
-// Where the linker puts shared memory of fixed sizes, if there is any.
+// The linker section of shared memory of fixed size, if there is any.
 extern "C" __attribute__((weak, visibility("hidden"))) unsigned char __start_shared_memory[], __stop_shared_memory[];
 
 namespace emulated {
 
 constexpr int WARP_SIZE = 32, MOST_THREADS = 1024, STACK = 1 << 16, WORDS = 16, GUARD = 64;
-constexpr int MOST_SHARED = 227 << 10;  // bytes that a block can have on compute capability 9.0
+constexpr int MOST_SHARED = 227 << 10;  // bytes per block on compute capability 9.0
 
 struct Copy {
     void* to;
@@ -48,18 +50,18 @@ struct Copy {
 };
 
 struct Fiber {
-    ucontext_t context;  // where it starts
-    jmp_buf place;       // where it goes on
+    ucontext_t context;  // entry point
+    jmp_buf place;       // where to continue
     dim3 index;
     int number;
     bool started, done;
-    uint32_t slots[2][WORDS];  // what it shows the others of its warp, in turns
+    uint32_t slots[2][WORDS];  // values for the other lanes of the warp, alternating
     int turn;
-    Copy copies[256];      // asynchronous ones, in their order
+    Copy copies[256];      // asynchronous copies in order
     int first_copy, last_copy, committed[64], groups;
 };
 
-// Where fibers meet. It opens when all that are still running have come.
+// A barrier for fibers. It opens when all fibers that are still running have arrived.
 struct Barrier {
     int waiting;
     unsigned opened;
@@ -72,11 +74,11 @@ static jmp_buf scheduler;
 static int threads;
 static Barrier block_barrier, warp_barriers[MOST_THREADS / WARP_SIZE];
 static int any_of_block;
-static unsigned long progress;  // how often a barrier has opened or a fiber has ended
+static unsigned long progress;  // number of opened barriers and finished fibers
 static unsigned char* shared;
-static const char* failed;  // what ended the launch
+static const char* failed;  // error message if the launch failed
 
-// Threads change places by jumps: swapcontext would ask the system for the mask of signals each time.
+// Switch fibers by longjmp: swapcontext would make a system call for the signal mask each time.
 [[noreturn]] inline void fail(const char* what) {
     failed = what;
     _longjmp(scheduler, 1);
@@ -123,7 +125,7 @@ inline void meet_warp() {
     meet(warp_barriers[start / WARP_SIZE], start, end);
 }
 
-// What the lanes of a warp show each other.
+// Values that the lanes of a warp exchange.
 struct Warp {
     const Fiber* lanes;
     int turn;
@@ -131,8 +133,8 @@ struct Warp {
     const uint32_t* operator[](int lane) const { return lanes[lane].slots[turn]; }
 };
 
-// All lanes of the warp show `size` bytes, and then look at what others show. A lane shows the next in another place, and
-// can show one after that only when all have looked at the first.
+// Exchange `size` bytes between all lanes of the warp: each lane writes its value, then reads those of others. Two slots
+// alternate, so a lane can overwrite a value only after all lanes have read it.
 template <class Look> inline void exchange(const void* shown, int size, Look look) {
     int turn = current->turn ^= 1;
     memcpy(current->slots[turn], shown, size);
@@ -143,16 +145,16 @@ template <class Look> inline void exchange(const void* shown, int size, Look loo
 template <class T> inline T from_lane(T value, int lane) {
     static_assert(sizeof(T) <= WORDS * 4, "too large");
     T found = value;
-    if (warp_start() + lane >= threads) fail("a shuffle reads a lane that is not there");
+    if (warp_start() + lane >= threads) fail("a shuffle reads a lane that does not exist");
     exchange(&value, sizeof(T), [&](Warp warp) { memcpy(&found, warp[lane], sizeof(T)); });
     return found;
 }
 
-// Asynchronous copies: a ring of them, and of the groups' ends.
+// Asynchronous copies: a ring buffer of copies, and one of the ends of groups.
 constexpr int COPIES = 256, GROUPS = 64;
 
 inline void copy_later(void* to, const void* from, int size, bool wanted) {
-    if ((uintptr_t)to % size || (wanted && (uintptr_t)from % size)) fail("an asynchronous copy is not aligned");
+    if ((uintptr_t)to % size || (wanted && (uintptr_t)from % size)) fail("an asynchronous copy is misaligned");
     if (current->last_copy - current->first_copy == COPIES) fail("more asynchronous copies than are emulated");
     current->copies[current->last_copy++ % COPIES] = {to, wanted ? from : 0, size};
 }
@@ -211,15 +213,15 @@ static void** entry_arguments;
 
 inline void run_fiber() {
     entry(entry_arguments);
-    if (current->first_copy != current->last_copy) fail("a thread ends before its asynchronous copies have");
+    if (current->first_copy != current->last_copy) fail("a thread ends before its asynchronous copies complete");
     current->done = true;
     progress++;
     yield();
     fail("a thread that has ended was run");
 }
 
-// Run a warp as far ahead of the others as it gets: what it overwrites there before they have read it shows in a result.
-// Gives how many of its threads have ended.
+// Run a warp as far ahead of the others as possible, so that data it overwrites too early changes the result.
+// Return the number of its threads that have finished.
 inline int run_warp(int warp, bool backwards) {
     int start = warp * WARP_SIZE, end = start + WARP_SIZE < threads ? start + WARP_SIZE : threads, ended = 0;
     unsigned long before;
@@ -260,14 +262,13 @@ inline void run_block(bool backwards) {
             if (failed) return;
         }
         if (left > 0 && progress == before) {
-            failed = "threads wait for others that never come";
+            failed = "deadlock: threads wait at a barrier that others never reach";
             return;
         }
     }
 }
 
-// 0, or what is wrong.
-// While it is there, numbers below the smallest normal one count as zero, as operands and as results.
+// Flush subnormal operands and results to zero while an object of this class exists.
 class FlushToZero {
 #if defined(__x86_64__)
     unsigned before = __builtin_ia32_stmxcsr();
@@ -287,6 +288,7 @@ class FlushToZero {
 #endif
 };
 
+// Run a launch. Return null, or an error message.
 inline const char* launch(void (*kernel)(void**), const unsigned* grid, const unsigned* block, int shared_bytes,
                           void** arguments, bool backwards) {
     static unsigned char canary[GUARD];
@@ -296,7 +298,7 @@ inline const char* launch(void (*kernel)(void**), const unsigned* grid, const un
     threads = block[0] * block[1] * block[2];
     if (threads < 1 || threads > MOST_THREADS) return "a block has from 1 to 1024 threads";
     if (block[2] > 64) return "a block is at most 64 deep";
-    if (shared_bytes > MOST_SHARED) return "a block cannot have so much shared memory";
+    if (shared_bytes > MOST_SHARED) return "more shared memory than a block can have";
     if (grid[0] < 1 || grid[1] < 1 || grid[2] < 1 || grid[1] > 65535 || grid[2] > 65535)
         return "a grid has from 1 to 65535 blocks in y and z";
     if (!fibers) {
@@ -312,7 +314,7 @@ inline const char* launch(void (*kernel)(void**), const unsigned* grid, const un
     for (long i = 0; i < blocks && !failed; i++) {
         long b = backwards ? blocks - 1 - i : i;
         blockIdx = {(unsigned)(b % grid[0]), (unsigned)(b / grid[0] % grid[1]), (unsigned)(b / ((long)grid[0] * grid[1]))};
-        memset(shared, 0xff, shared_bytes);  // NaN, in every float format
+        memset(shared, 0xff, shared_bytes);  // NaN in every float format
         if (__start_shared_memory) memset(__start_shared_memory, 0xff, __stop_shared_memory - __start_shared_memory);
         memcpy(shared + shared_bytes, canary, GUARD);
         run_block(backwards);
@@ -366,7 +368,7 @@ inline unsigned __ballot_sync(unsigned, int predicate) {
         for (int i = 0; i < 32 && start + i < emulated::threads; i++)
             bits |= (warp.lanes[i].done ? 0 : warp[i][0]) << i;
     });
-    emulated::meet_warp();  // a lane may end now, and the others have not seen that
+    emulated::meet_warp();  // a lane may finish now, before the others have read its value
     return bits;
 }
 

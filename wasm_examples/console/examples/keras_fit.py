@@ -1,4 +1,4 @@
-# The same idea in Keras' words: compile, fit, evaluate.
+# The same in Keras' API: compile, fit, evaluate.
 import numpy as np
 
 from tallow import keras

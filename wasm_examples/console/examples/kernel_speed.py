@@ -1,11 +1,11 @@
-# What the WebAssembly kernels are worth: the same product with NumPy alone.
+# Compare the WebAssembly kernels with NumPy, on the same matrix product.
 import time
 
 import tallow as tl
 
 
 def seconds(function, repeats=5):
-    function()  # the first call finds the kernel
+    function()  # the first call selects the kernel
     started = time.perf_counter()
     for _ in range(repeats):
         function()

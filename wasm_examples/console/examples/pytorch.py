@@ -1,4 +1,4 @@
-# Code written for PyTorch, unchanged but for the first two lines.
+# Code written for PyTorch, unchanged except for the first two lines.
 import tallow.compat
 
 tallow.compat.install_torch()

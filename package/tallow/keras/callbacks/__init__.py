@@ -1,5 +1,6 @@
-"""Callbacks under Keras's names: what is done while a model trains. See `callback` for what they share."""
+"""Callbacks under their Keras names."""
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.callbacks.backup_and_restore import BackupAndRestore
 from tallow.keras.callbacks.callback import Callback, CallbackList
 from tallow.keras.callbacks.csv_logger import CSVLogger
@@ -29,3 +30,5 @@ __all__ = [
     "TensorBoard",
     "TerminateOnNaN",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,4 +1,4 @@
-"""Going on with training that was cut off."""
+"""Resume training after an interruption."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tallow.keras.callbacks.callback import Callback, Logs
 
 
 class BackupAndRestore(Callback):
-    """Saves all that training is after each epoch; the next `fit` with the same folder goes on from there.
+    """Save the whole state of training after each epoch; the next `fit` with the same folder resumes from it.
 
-    That is the model, the optimizer and the random numbers: what follows is what would have followed. Cut off within an
-    epoch, training goes on from the epoch's start with what it had learned by the last save.
+    The file holds the model, the optimizer and the random number generators, so that a resumed run matches an
+    uninterrupted one. After an interruption within an epoch, training restarts that epoch with the last saved weights.
 
     Args:
-        backup_dir: a folder for the file, which is called "training.safetensors".
+        backup_dir: the folder of the file, "training.safetensors".
         save_freq: "epoch", or a number of batches.
-        double_checkpoint: keep the last file but one, and take it where the last is damaged.
-        delete_checkpoint: delete the files when training is done.
+        double_checkpoint: keep the previous file too, and use it if the last one is damaged.
+        delete_checkpoint: delete the files when training ends.
 
-    Raises:  ArgumentError for another `save_freq`; CheckpointError where the file is that of another model
+    Raises:  ArgumentError for an invalid `save_freq`; CheckpointError if the file belongs to another model
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class BackupAndRestore(Callback):
         if not os.fspath(backup_dir):
             raise ArgumentError("BackupAndRestore: backup_dir is empty")
         if save_freq != "epoch" and not isinstance(save_freq, int):
-            raise ArgumentError(f"BackupAndRestore: save_freq={save_freq!r}", mend='use "epoch" or a number of batches')
+            raise ArgumentError(f"BackupAndRestore: save_freq={save_freq!r}", hint='use "epoch" or a number of batches')
         self.backup_dir = os.fspath(backup_dir)
         self.save_freq = save_freq
         self.double_checkpoint = double_checkpoint
@@ -84,5 +84,5 @@ class BackupAndRestore(Callback):
         for path in (self._file, self._earlier):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
-        with contextlib.suppress(OSError):  # there is something of somebody else's in it
+        with contextlib.suppress(OSError):  # the folder contains other files
             os.rmdir(self.backup_dir)

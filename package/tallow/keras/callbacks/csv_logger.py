@@ -1,4 +1,4 @@
-"""The metrics of every epoch as a table in a file."""
+"""Write the metrics of every epoch to a CSV file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tallow.keras.callbacks.callback import Callback, Logs
 
 
 class CSVLogger(Callback):
-    """Writes a row for each epoch as it ends: "epoch", from 0, and the metrics, "NA" for one that is not there.
+    """Write a row at the end of each epoch: "epoch", from 0, and the metrics, with "NA" for missing ones.
 
     Args:
         filename: a text file in UTF-8.
-        separator: what stands between two values.
-        append: go on behind what the file has, instead of starting it anew.
+        separator: the string between values.
+        append: append to the file instead of overwriting it.
     """
 
     def __init__(self, filename: str | os.PathLike[str], separator: str = ",", append: bool = False) -> None:
@@ -27,14 +27,14 @@ class CSVLogger(Callback):
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self._columns = []
-        with self._open("a" if self.append else "w"):  # what cannot be written shows before the first epoch
+        with self._open("a" if self.append else "w"):  # report a file that cannot be written before the first epoch
             pass
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         logs = logs or {}
         if not self._columns:
             self._columns = sorted(logs)
-            if not any(name.startswith("val_") for name in logs):  # validation may come with a later epoch
+            if not any(name.startswith("val_") for name in logs):  # validation may start in a later epoch
                 self._columns += [f"val_{name}" for name in self._columns]
         with self._open("a") as file:
             writer = csv.DictWriter(
@@ -45,5 +45,5 @@ class CSVLogger(Callback):
             writer.writerow({"epoch": epoch} | logs)
 
     def _open(self, mode: str) -> TextIO:
-        """Open for one row only: training may end in an error, and nobody would close it."""
+        """Open the file for one row: if training ends in an error, nothing would close an open file."""
         return cast(TextIO, open(self.filename, mode, encoding="utf-8", newline=""))

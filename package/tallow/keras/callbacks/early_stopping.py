@@ -1,22 +1,22 @@
-"""Ending training when it helps no more."""
+"""Stop training when a metric stops improving."""
 
 from __future__ import annotations
 
+from tallow.core.tensor import Tensor
 from tallow.keras.callbacks.callback import Logs
 from tallow.keras.callbacks.monitor import MonitorCallback
 from tallow.keras.messages import print_message
-from tallow.tensor import Tensor
 
 
 class EarlyStopping(MonitorCallback):
-    """Stops training when a metric has not got better for `patience` epochs.
+    """Stop training when a metric has not improved for `patience` epochs.
 
     Args:
-        monitor, mode, min_delta: as `MonitorCallback`.
-        verbose: 1 says so when it stops.
-        baseline: epochs that are not better than this count as not getting better.
-        restore_best_weights: at the end, give the model the weights of its best epoch.
-        start_from_epoch: epochs before this one, from 0, are left out of account.
+        monitor, mode, min_delta: as in `MonitorCallback`.
+        verbose: 1 prints a message when training stops.
+        baseline: epochs that are not better than this do not count as an improvement.
+        restore_best_weights: restore the weights of the best epoch at the end.
+        start_from_epoch: ignore the epochs before this one, counted from 0.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The metrics of every epoch, as lists and as curves."""
+"""The metrics of every epoch, as lists and as plots."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Any
 
 from tallow.errors import ArgumentError
 from tallow.keras.callbacks.callback import Callback, Logs
-from tallow.plotting import figure_class
+from tallow.training.plotting import figure_class
 
 
 class History(Callback):
-    """What `fit` returns.
+    """The result of `fit`.
 
     Attributes:
         epoch: the numbers of the epochs, from 0.
-        history: by name of a metric, "val_" before those of the validation data, its value after each epoch.
+        history: maps the name of a metric to its values after each epoch; validation metrics start with "val_".
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.epoch: list[int] = []
         self.history: dict[str, list[Any]] = {}
-        self._epochs: dict[str, list[int]] = {}  # of the values in `history`: not every metric comes every epoch
+        self._epochs: dict[str, list[int]] = {}  # epochs of the values in `history`, as a metric may be missing in some
 
     def set_model(self, model: Any) -> None:
         super().set_model(model)
-        model.history = self  # there from the start, so that it is there when training is interrupted
+        model.history = self  # set at the start, so that it exists even if training is interrupted
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self.epoch = []
@@ -38,23 +38,24 @@ class History(Callback):
             self._epochs.setdefault(name, []).append(epoch)
 
     def plot(self, metrics: Any = None) -> Any:
-        """A matplotlib figure with a chart for each metric: its curve in training and, dashed, in validation.
+        """Return a matplotlib figure with a chart per metric: training as a solid line, validation as a dashed line.
 
-        A notebook shows it; elsewhere `figure.savefig("curves.png")` does.
+        A notebook displays it; elsewhere call `figure.savefig("curves.png")`.
 
         Args:
-            metrics: the names of those to show; all of them if it is None.
+            metrics: the names of the metrics to plot; None plots all.
 
-        Raises:  ArgumentError without an epoch, or for a metric that is not there; MissingPackageError
-            without matplotlib
+        Raises:  ArgumentError before the first epoch or for an unknown metric; MissingPackageError without matplotlib
         """
         make_figure = _figure_class()
         if not self.history:
-            raise ArgumentError("history.plot(): there is no epoch to show yet", mend="call model.fit(...) first")
-        every = list(dict.fromkeys(name.removeprefix("val_") for name in self.history))
-        names = every if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
-        if missing := [name for name in names if name not in every]:
-            raise ArgumentError(f"history.plot(): no metric {missing[0]!r}", mend=f"there are: {', '.join(every)}")
+            raise ArgumentError("history.plot(): there are no epochs to plot yet", hint="call model.fit(...) first")
+        available = list(dict.fromkeys(name.removeprefix("val_") for name in self.history))
+        names = available if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
+        if missing := [name for name in names if name not in available]:
+            raise ArgumentError(
+                f"history.plot(): no metric {missing[0]!r}", hint=f"available metrics: {', '.join(available)}"
+            )
         figure = make_figure(figsize=(4.8 * len(names), 3.6), layout="constrained")
         for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
             for key, label, style in ((name, "training", "-"), (f"val_{name}", "validation", "--")):
@@ -70,12 +71,12 @@ class History(Callback):
 
 
 def _figure_class() -> Any:
-    """matplotlib's Figure, able to show itself in a notebook: without pyplot, which would keep it, none knows how."""
+    """Return matplotlib's Figure with a PNG representation for notebooks, which otherwise need pyplot."""
 
-    class ShownFigure(figure_class("history.plot()")):  # type: ignore[misc]
+    class NotebookFigure(figure_class("history.plot()")):  # type: ignore[misc]
         def _repr_png_(self) -> bytes:
             picture = io.BytesIO()
             self.savefig(picture, format="png")
             return picture.getvalue()
 
-    return ShownFigure
+    return NotebookFigure

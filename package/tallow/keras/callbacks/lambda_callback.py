@@ -1,4 +1,4 @@
-"""A callback made of functions."""
+"""A callback defined by functions."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from tallow.keras.callbacks.callback import Callback
 
 
 class LambdaCallback(Callback):
-    """Calls the functions given by the names of hooks: `LambdaCallback(on_epoch_end=lambda epoch, logs: print(logs))`.
+    """Call functions as hooks: `LambdaCallback(on_epoch_end=lambda epoch, logs: print(logs))`.
 
-    Raises:  ArgumentTypeError for a name that is no hook
+    Raises:  ArgumentTypeError for an unknown hook name
     """
 
     def __init__(self, **hooks: Callable[..., Any] | None) -> None:
         super().__init__()
         for name, function in hooks.items():
             if not name.startswith("on_") or not hasattr(Callback, name):
-                raise ArgumentTypeError(f"LambdaCallback: there is no hook {name!r}")
+                raise ArgumentTypeError(f"LambdaCallback: unknown hook {name!r}")
             if function is not None:
-                setattr(self, name, _with_logs_by_place(function))
+                setattr(self, name, _positional_hook(function))
 
 
-def _with_logs_by_place(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A hook that passes everything by place: the function may call its arguments what it likes."""
+def _positional_hook(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a hook that passes all arguments by position, so that the function may name its parameters freely."""
 
-    def hook(*where: int, logs: Any = None) -> None:
-        function(*where, logs)
+    def hook(*position: int, logs: Any = None) -> None:
+        function(*position, logs)
 
     return hook

@@ -1,4 +1,4 @@
-"""Changing the learning rate between epochs."""
+"""Change the learning rate between epochs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tallow.keras.messages import print_message
 
 
 class LearningRateScheduler(Callback):
-    """Sets the learning rate before each epoch, and files it in `history` as "learning_rate".
+    """Set the learning rate before each epoch, and record it in `history` as "learning_rate".
 
     Args:
-        schedule: a function of the epoch, from 0, and of the learning rate so far; or of the epoch alone.
-        verbose: 1 says so.
+        schedule: a function of the epoch, from 0, and the current learning rate; or of the epoch alone.
+        verbose: 1 prints the rate.
 
-    Raises:  ArgumentTypeError where the function returns no number
+    Raises:  ArgumentTypeError if the function does not return a number
     """
 
     def __init__(self, schedule: Callable[..., Any], verbose: int = 0) -> None:
         super().__init__()
         self.schedule = schedule
         self.verbose = verbose
-        self._takes_rate = _takes_two(schedule)
+        self._takes_rate = _accepts_two(schedule)
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
         arguments = (epoch, self.model.optimizer.learning_rate) if self._takes_rate else (epoch,)
@@ -44,25 +44,25 @@ class LearningRateScheduler(Callback):
             logs["learning_rate"] = self.model.optimizer.learning_rate
 
 
-def _takes_two(function: Callable[..., Any]) -> bool:
+def _accepts_two(function: Callable[..., Any]) -> bool:
     try:
         inspect.signature(function).bind(0, 0.0)
     except TypeError:
         return False
-    except ValueError:  # a builtin may have no signature
+    except ValueError:  # a builtin without a signature
         return True
     return True
 
 
 class ReduceLROnPlateau(MonitorCallback):
-    """Multiplies the learning rate with `factor` when a metric has not got better for `patience` epochs.
+    """Multiply the learning rate by `factor` when a metric has not improved for `patience` epochs.
 
     Args:
-        monitor, mode, min_delta: as `MonitorCallback`.
+        monitor, mode, min_delta: as in `MonitorCallback`.
         factor: below 1.
-        verbose: 1 says so.
-        cooldown: epochs after a change that are left out of account.
-        min_lr: the learning rate goes no lower.
+        verbose: 1 prints each change.
+        cooldown: the number of epochs to ignore after a change.
+        min_lr: the lower bound of the learning rate.
 
     Raises:  ArgumentError for a factor of 1 or more
     """

@@ -1,4 +1,4 @@
-"""Saving the model while it is trained."""
+"""Save the model during training."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tallow.keras.messages import print_message
 
 
 class ModelCheckpoint(MonitorCallback):
-    """Saves the model, or its weights, after every epoch or so many batches.
+    """Save the model, or its weights, after every epoch or every few batches.
 
     Args:
-        filepath: where to; `{epoch}`, counted from 1, `{batch}` and the metrics are filled in as by `str.format`:
-            "{epoch:02d}-{val_loss:.2f}.keras". Folders on the way are made.
-        monitor, mode: as `MonitorCallback`; they matter to `save_best_only`.
-        verbose: 1 says what is done.
-        save_best_only: save only where the metric is better than it has been.
-        save_weights_only: `save_weights` instead of `save`.
+        filepath: a path in which `str.format` fills in `{epoch}`, counted from 1, `{batch}` and the metrics, such as
+            "{epoch:02d}-{val_loss:.2f}.keras". Missing folders are created.
+        monitor, mode: as in `MonitorCallback`, for `save_best_only`.
+        verbose: 1 prints a message per save.
+        save_best_only: save only if the metric improved.
+        save_weights_only: call `save_weights` instead of `save`.
         save_freq: "epoch", or a number of batches.
-        initial_value_threshold: what the first value must be better than.
+        initial_value_threshold: a value that the first one must improve on.
 
-    Raises:  ArgumentError for another `save_freq` or extension, and for a `filepath` with a metric that is not there
+    Raises:  ArgumentError for an invalid `save_freq` or extension, and for an unknown metric in `filepath`
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class ModelCheckpoint(MonitorCallback):
     ) -> None:
         super().__init__(monitor, mode, initial_value_threshold)
         if save_freq != "epoch" and not isinstance(save_freq, int):
-            raise ArgumentError(f"ModelCheckpoint: save_freq={save_freq!r}", mend='use "epoch" or a number of batches')
+            raise ArgumentError(f"ModelCheckpoint: save_freq={save_freq!r}", hint='use "epoch" or a number of batches')
         self.filepath = os.fspath(filepath)
         suffix = ".weights.h5" if save_weights_only else ".keras"
         if not self.filepath.endswith((suffix, ".safetensors") if save_weights_only else suffix):
-            raise ArgumentError(  # now, and not after the first epoch
+            raise ArgumentError(  # raised here rather than after the first epoch
                 f"ModelCheckpoint: cannot save {'weights' if save_weights_only else 'a model'} as {self.filepath!r}",
-                mend=f"let it end in {suffix}",
+                hint=f"use a path that ends in {suffix}",
             )
         self.verbose = verbose
         self.save_best_only = save_best_only
@@ -83,26 +83,26 @@ class ModelCheckpoint(MonitorCallback):
             return self.filepath.format(epoch=epoch + 1, **logs)
         except KeyError as error:
             raise ArgumentError(
-                f"ModelCheckpoint: {self.filepath!r} names {error}, which is not there",
-                mend=f"use epoch, or one of: {', '.join(logs)}",
+                f"ModelCheckpoint: {self.filepath!r} contains {error}, which is not a known value",
+                hint=f"use epoch, or one of: {', '.join(logs)}",
             ) from error
 
     def _is_due(self, epoch: int, logs: Logs, path: str) -> bool:
         if not self.save_best_only:
-            self._say(epoch, f"saving model to {path}")
+            self._print(epoch, f"saving model to {path}")
             return True
         current = logs.get(self.monitor)
         if current is None:
-            warnings.warn(f"ModelCheckpoint saves every model: {self.monitor!r} is not there", stacklevel=5)
+            warnings.warn(f"ModelCheckpoint saves every time: metric {self.monitor!r} is not available", stacklevel=5)
             return True
         best = "None" if self.best is None else f"{self.best:.5f}"
         if not self.is_better(current, self.best):
-            self._say(epoch, f"{self.monitor} did not improve from {best}")
+            self._print(epoch, f"{self.monitor} did not improve from {best}")
             return False
-        self._say(epoch, f"{self.monitor} improved from {best} to {current:.5f}, saving model to {path}")
+        self._print(epoch, f"{self.monitor} improved from {best} to {current:.5f}, saving model to {path}")
         self.best = current
         return True
 
-    def _say(self, epoch: int, what: str) -> None:
+    def _print(self, epoch: int, message: str) -> None:
         if self.verbose:
-            print_message(f"\nEpoch {epoch + 1}: {what}")
+            print_message(f"\nEpoch {epoch + 1}: {message}")

@@ -1,4 +1,4 @@
-"""The progress bar, as a callback."""
+"""The progress bar of `fit`, `evaluate` and `predict`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tallow.keras.progress import Progbar, can_overwrite
 
 
 class ProgbarLogger(Callback):
-    """Shows a progress bar for each epoch, or for an evaluation or a prediction; `fit` adds it unless verbose is 0."""
+    """Show a progress bar for each epoch, evaluation or prediction; `fit` adds it unless verbose is 0."""
 
     reads_tensors: ClassVar[bool] = True
 
@@ -22,7 +22,7 @@ class ProgbarLogger(Callback):
         self._target: int | None = None
         self._seen = 0
         self._bar: Progbar | None = None
-        self._in_fit = False  # whose validation is silent
+        self._in_fit = False  # validation within fit shows no bar
 
     def set_params(self, params: dict[str, Any]) -> None:
         super().set_params(params)
@@ -66,7 +66,7 @@ class ProgbarLogger(Callback):
         self._advance(batch, None)
 
     def abandon(self) -> None:
-        """End the line of a bar that will not be finished."""
+        """End the line of a bar that will not be completed."""
         if self._bar is not None:
             self._bar.abandon()
 
@@ -87,7 +87,7 @@ class ProgbarLogger(Callback):
 
 
 def resolve_verbosity(verbose: Any) -> int:
-    """What "auto" means here: a bar (1) where a line can be written over, a line for each epoch (2) elsewhere."""
+    """Resolve "auto": a bar (1) if the output can overwrite a line, otherwise one line per epoch (2)."""
     if verbose == "auto":
         return 1 if can_overwrite(sys.stdout) else 2
     return int(verbose)

@@ -1,4 +1,4 @@
-"""Measuring with the moving averages of the weights while training goes on with the weights."""
+"""Evaluate with the moving averages of the weights during training."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from tallow.keras.callbacks.callback import Callback, Logs
 
 
 class SwapEMAWeights(Callback):
-    """Puts the averages of an optimizer with `use_ema=True` in the weights' place while the model is evaluated or
-    predicts, so that validation measures them.
+    """Swap the weights with the averages of an optimizer with `use_ema=True` during evaluation and prediction.
 
     Args:
-        swap_on_epoch: also between epochs, so that a ModelCheckpoint behind this callback saves the averages.
+        swap_on_epoch: also swap between epochs, so that a ModelCheckpoint after this callback saves the averages.
 
     Raises:  ArgumentError for an optimizer without averages, when they are needed
     """
@@ -23,33 +22,35 @@ class SwapEMAWeights(Callback):
     def __init__(self, swap_on_epoch: bool = False) -> None:
         super().__init__()
         self.swap_on_epoch = swap_on_epoch
-        self._are_averages = False  # whether the model has the averages in place of its weights
+        self._are_averages = False  # whether the weights are currently the averages
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
         if self.swap_on_epoch:
-            self._show(False)
+            self._set_averages(False)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if self.swap_on_epoch:
-            self._show(True)
-            if epoch == self.params["epochs"] - 1:  # the end of training takes what the optimizer has for the averages
+            self._set_averages(True)
+            if (
+                epoch == self.params["epochs"] - 1
+            ):  # finalize_variable_values assigns the optimizer's averages at the end of training
                 optimizer = self._optimizer()
                 for param, average in optimizer.averages.items():
                     average[...] = dtypes.widen(param.array)
 
     def on_test_begin(self, logs: Logs | None = None) -> None:
-        self._show(True)
+        self._set_averages(True)
 
     def on_test_end(self, logs: Logs | None = None) -> None:
-        self._show(False)
+        self._set_averages(False)
 
     def on_predict_begin(self, logs: Logs | None = None) -> None:
-        self._show(True)
+        self._set_averages(True)
 
     def on_predict_end(self, logs: Logs | None = None) -> None:
-        self._show(False)
+        self._set_averages(False)
 
-    def _show(self, averages: bool) -> None:
+    def _set_averages(self, averages: bool) -> None:
         if averages == self._are_averages:
             return
         self._are_averages = averages
@@ -62,5 +63,7 @@ class SwapEMAWeights(Callback):
     def _optimizer(self) -> Any:
         optimizer = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
         if not getattr(optimizer, "use_ema", False):
-            raise ArgumentError("SwapEMAWeights: the optimizer keeps no averages", mend="make it with use_ema=True")
+            raise ArgumentError(
+                "SwapEMAWeights: the optimizer has no moving averages", hint="create the optimizer with use_ema=True"
+            )
         return optimizer

@@ -1,4 +1,4 @@
-"""The metrics, and the weights, for TensorBoard. tensorboardX writes the files; it is an optional dependency."""
+"""Write metrics and weights for TensorBoard, with tensorboardX, an optional dependency."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from tallow.keras.callbacks.callback import Callback, Logs
 
 
 class TensorBoard(Callback):
-    """Writes what `tensorboard --logdir logs` shows.
+    """Write log files for `tensorboard --logdir logs`.
 
-    The metrics of epochs go to the folders `train` and `validation` as epoch_loss and so on, the learning rate as
-    epoch_learning_rate, those of an evaluation by the step as evaluation_loss_vs_iterations.
+    Epoch metrics go to the folders `train` and `validation` as epoch_loss etc., the learning rate as
+    epoch_learning_rate, and metrics of an evaluation, by step, as evaluation_loss_vs_iterations.
 
     Args:
         log_dir: the folder.
-        histogram_freq: write histograms of the weights after every so many epochs; 0 writes none.
-        write_graph: write the description of the model, as text.
-        write_steps_per_second: write how fast training is, by epoch.
-        update_freq: "epoch", or the number of batches after which metrics are written as batch_loss and so on; "batch"
-            is 1.
-        write_images, profile_batch, embeddings_freq, embeddings_metadata: refused unless they are off.
+        histogram_freq: write histograms of the weights every this many epochs; 0 writes none.
+        write_graph: write the model's configuration, as text.
+        write_steps_per_second: write the training speed per epoch.
+        update_freq: "epoch", or the number of batches after which metrics are written as batch_loss etc.; "batch" is 1.
+        write_images, profile_batch, embeddings_freq, embeddings_metadata: not supported.
 
-    Raises:  MissingPackageError without tensorboardX, when training begins; ArgumentError for what is refused
+    Raises:  MissingPackageError without tensorboardX, when training begins; ArgumentError for unsupported options
     """
 
     def __init__(
@@ -41,27 +40,27 @@ class TensorBoard(Callback):
         embeddings_metadata: Any = None,
     ) -> None:
         super().__init__()
-        refused = {
+        unsupported = {
             "write_images": write_images,
             "profile_batch": profile_batch,
             "embeddings_freq": embeddings_freq,
             "embeddings_metadata": embeddings_metadata,
         }
-        if used := [name for name, value in refused.items() if value]:
-            raise ArgumentError(f"TensorBoard: {used[0]} is not supported", mend="leave it out")
+        if used := [name for name, value in unsupported.items() if value]:
+            raise ArgumentError(f"TensorBoard: {used[0]} is not supported", hint=f"remove {used[0]}")
         if update_freq not in ("epoch", "batch") and not (isinstance(update_freq, int) and update_freq > 0):
-            raise ArgumentError(f"TensorBoard: update_freq={update_freq!r}", mend='use "epoch", "batch" or a number')
+            raise ArgumentError(f"TensorBoard: update_freq={update_freq!r}", hint='use "epoch", "batch" or a number')
         self.log_dir = os.fspath(log_dir)
         self.histogram_freq = histogram_freq
         self.write_graph = write_graph
         self.write_steps_per_second = write_steps_per_second
         self.update_freq = 1 if update_freq == "batch" else update_freq
         self._writers: dict[str, Any] = {}
-        self._batches = 0  # of training, so far
-        self._epoch_began = (0.0, 0)  # when, and at which batch
+        self._batches = 0  # training batches so far
+        self._epoch_began = (0.0, 0)  # time and number of batches at the start of the epoch
 
     def _writer(self, name: str) -> Any:
-        """The writer of a folder, made when there is something to write."""
+        """Return the writer of a folder, and create it at the first use."""
         if name not in self._writers:
             try:
                 from tensorboardX import SummaryWriter  # optional: the extra "tensorboard"
@@ -97,8 +96,8 @@ class TensorBoard(Callback):
         if self.model.optimizer is not None:
             train.add_scalar("epoch_learning_rate", self.model.optimizer.learning_rate, epoch)
         if self.write_steps_per_second:
-            began, batches = self._epoch_began
-            rate = (self._batches - batches) / max(time.monotonic() - began, 1e-9)
+            start, batches = self._epoch_began
+            rate = (self._batches - batches) / max(time.monotonic() - start, 1e-9)
             train.add_scalar("epoch_steps_per_second", rate, epoch)
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             for layer in self.model.layers:

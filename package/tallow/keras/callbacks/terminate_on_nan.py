@@ -1,4 +1,4 @@
-"""Ending training that has come apart."""
+"""Stop training when the loss is not finite."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tallow.keras.messages import print_message
 
 
 class TerminateOnNaN(Callback):
-    """Stops training when the loss is NaN or infinite. Without it training goes on, and every weight is NaN.
+    """Stop training when the loss is NaN or infinite, before all weights become NaN.
 
     Args:
-        raise_error: raise a NumericError instead of stopping quietly.
+        raise_error: raise a NumericError instead of stopping with a message.
     """
 
     def __init__(self, raise_error: bool = False) -> None:
@@ -27,7 +27,7 @@ class TerminateOnNaN(Callback):
         if self.raise_error:
             raise NumericError(
                 f"the loss is {loss} at batch {batch}",
-                mend="lower the learning rate, clip gradients (clipnorm=1.0), or look for NaN in the data",
+                hint="lower the learning rate, clip gradients (clipnorm=1.0), or look for NaN in the data",
             )
         print_message(f"Batch {batch}: Invalid loss, terminating training")
         self.model.stop_training = True

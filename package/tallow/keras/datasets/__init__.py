@@ -1,11 +1,11 @@
-"""Data sets as Keras gives them: `(x_train, y_train), (x_test, y_test) = keras.datasets.mnist.load_data()`."""
+"""Datasets in Keras' form: `(x_train, y_train), (x_test, y_test) = keras.datasets.mnist.load_data()`."""
 
 from __future__ import annotations
 
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 
-LATER = {name: f"tallow.keras.datasets.{name}" for name in ("cifar10", "fashion_mnist", "mnist")}
+LAZY = {name: f"tallow.keras.datasets.{name}" for name in ("cifar10", "fashion_mnist", "mnist")}
 
-__all__ = list(LATER)
+__all__ = list(LAZY)
 
-__getattr__, __dir__ = names_of(__name__, later=LATER)
+__getattr__, __dir__ = names_of(__name__, lazy=LAZY)

@@ -1,4 +1,4 @@
-"""Articles of clothing, in the format of MNIST."""
+"""Fashion-MNIST: articles of clothing, in the format of MNIST."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from tallow.keras.datasets.images import Part, load
 
 
 def load_data() -> tuple[Part, Part]:
-    """(x_train, y_train), (x_test, y_test); see `images.load`.
+    """Return (x_train, y_train), (x_test, y_test); see `images.load`.
 
-    Shapes:  x (60000, 28, 28), y (60000); 10000 to test with
+    Shapes:  x (60000, 28, 28), y (60000) for training; 10000 images for testing
     """
     return load(FashionMNIST)

@@ -1,4 +1,4 @@
-"""The data sets of `tallow.data` as arrays, from the folder where Keras keeps its own."""
+"""The datasets of `tallow.data` as arrays, in Keras' cache folder."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Part = tuple[Pixels, Pixels]
 
 
 def load(dataset: type[ImageDataset]) -> tuple[Part, Part]:
-    """The images and labels to train with, and those to test with.
+    """Return the images and labels for training, and those for testing.
 
-    The files are looked for in `~/.keras/datasets`, or `$KERAS_HOME/datasets`, and downloaded to it where they are not
-    there, or not whole. That needs the extra `data`.
+    The files are read from `~/.keras/datasets`, or `$KERAS_HOME/datasets`. Missing or incomplete files are downloaded,
+    which needs the extra `data`.
 
     Dtypes:  uint8
-    Raises:  DatasetError when they can be neither read nor downloaded
+    Raises:  DatasetError if they can be neither read nor downloaded
     """
     return _part(dataset, train=True), _part(dataset, train=False)
 

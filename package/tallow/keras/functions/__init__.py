@@ -1,6 +1,6 @@
-"""The functions of `keras.ops`, by the namespaces that Keras has them in.
+"""The functions of `keras.ops`, grouped by Keras' namespaces.
 
-Arrays and numbers are taken as well as tensors. `keras.ops` offers them for symbolic tensors too.
+They accept arrays and numbers as well as tensors. `keras.ops` adds support for symbolic tensors.
 """
 
 from __future__ import annotations
@@ -29,5 +29,5 @@ NN: Functions = neural.NN | convolution.NN
 LINALG: Functions = linear_algebra.LINALG | {function.__name__: function for function in arrays.OF_LINALG}
 IMAGE: Functions = images.IMAGE | image_motion.IMAGE
 FUNCTIONS: Functions = NUMPY | NN | LINALG
-for _family in (elements, arrays, arrangement, linear_algebra, fourier, control):  # what is in keras.ops alone
+for _family in (elements, arrays, arrangement, linear_algebra, fourier, control):  # only in keras.ops
     FUNCTIONS |= _family.CORE

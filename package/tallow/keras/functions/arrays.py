@@ -1,4 +1,4 @@
-"""Functions of tensors under NumPy's names, with `axis` and `keepdims`: those that most programs use."""
+"""The most common functions of tensors under NumPy's names, with `axis` and `keepdims`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.functions.operands import dtype_of, tensor
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
 Axis = int | Sequence[int] | None
 
@@ -33,28 +33,33 @@ def _reduction(name: str) -> Callable[..., Any]:
 
 
 def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the index of the maximum along an axis."""
     return tensor(x).argmax(axis, keepdim=keepdims)
 
 
 def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the index of the minimum along an axis."""
     return tensor(x).argmin(axis, keepdim=keepdims)
 
 
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Return the cumulative sum along an axis, or of the flattened tensor."""
     x = tensor(x, dtype)
     return x.reshape(-1).cumsum(0) if axis is None else x.cumsum(axis)
 
 
 def sort(x: Any, axis: int = -1) -> Tensor:
+    """Sort along an axis."""
     return tensor(x).sort(axis)[0]
 
 
 def argsort(x: Any, axis: int = -1) -> Tensor:
+    """Return the indices that sort along an axis; equal elements keep their order."""
     return tensor(x).argsort(axis, stable=True)
 
 
 def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The k largest of the last axis, and their indices."""
+    """Return the k largest elements along the last axis, and their indices."""
     values, indices = tensor(x).topk(k, -1, sorted=sorted)
     return values, indices
 
@@ -63,46 +68,54 @@ def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
 
 
 def shape(x: Any) -> tuple[Any, ...]:
+    """Return the shape."""
     return tuple(tensor(x).shape)
 
 
 def ndim(x: Any) -> int:
+    """Return the number of dims."""
     return tensor(x).ndim
 
 
 def reshape(x: Any, newshape: int | Sequence[int]) -> Tensor:
+    """Return the tensor with a new shape."""
     return tensor(x).reshape((newshape,) if isinstance(newshape, int) else tuple(newshape))
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
+    """Permute the axes; by default reverse them."""
     x = tensor(x)
     return x.permute(*(reversed(range(x.ndim)) if axes is None else axes))
 
 
 def expand_dims(x: Any, axis: int | Sequence[int]) -> Tensor:
+    """Insert axes of size 1."""
     x = tensor(x)
     axes = [axis] if isinstance(axis, int) else list(axis)
     rank = x.ndim + len(axes)
-    for place in sorted(a % rank for a in axes):
-        x = x.unsqueeze(place)
+    for position in sorted(a % rank for a in axes):
+        x = x.unsqueeze(position)
     return x
 
 
 def squeeze(x: Any, axis: Axis = None) -> Tensor:
+    """Remove axes of size 1."""
     x = tensor(x)
     return x.squeeze() if axis is None else x.squeeze(axis if isinstance(axis, int) else tuple(axis))
 
 
 def concatenate(xs: Sequence[Any], axis: int = -1) -> Tensor:
+    """Concatenate along an axis."""
     return tl.cat([tensor(x) for x in xs], axis)
 
 
 def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
+    """Stack along a new axis."""
     return tl.stack([tensor(part) for part in x], axis)
 
 
 def split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
-    """Into so many equal parts, or at these indices."""
+    """Split into equal parts, or at indices."""
     x = tensor(x)
     if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
         raise ArgumentError(f"split: {x.shape[axis]} elements cannot be split into {indices_or_sections} equal parts")
@@ -110,61 +123,73 @@ def split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> tu
 
 
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
+    """Repeat each element along an axis."""
     return tensor(x).repeat_interleave(repeats if isinstance(repeats, int) else tensor(repeats), axis)
 
 
 def tile(x: Any, repeats: int | Sequence[int]) -> Tensor:
+    """Repeat the whole tensor along its axes."""
     return tensor(x).tile((repeats,) if isinstance(repeats, int) else tuple(repeats))
 
 
 def flip(x: Any, axis: Axis = None) -> Tensor:
+    """Reverse the order along axes; by default all."""
     x = tensor(x)
     return x.flip(tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis))
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
+    """Shift elements along axes; elements beyond the end reappear at the start."""
     return tl.roll(tensor(x), shift, axis)
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
+    """Swap two axes."""
     return tensor(x).transpose(axis1, axis2)
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
+    """Move axes to other positions."""
     return tensor(x).movedim(source, destination)
 
 
 def broadcast_to(x: Any, shape: Sequence[int]) -> Tensor:
+    """Broadcast to a shape."""
     return tensor(x).broadcast_to(tuple(shape))
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float | None = None) -> Tensor:
-    """`pad_width`: one number, (before, after), or such a pair for each axis."""
+    """Pad; `pad_width` is one number, (before, after), or such a pair for each axis."""
     x = tensor(x)
     pairs = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     return F.pad(x, [n for pair in reversed(pairs) for n in pair], mode, constant_values)
 
 
 def ravel(x: Any) -> Tensor:
+    """Flatten to one axis."""
     return tensor(x).reshape(-1)
 
 
 def tril(x: Any, k: int = 0) -> Tensor:
+    """Set the elements above a diagonal to zero."""
     return tensor(x).tril(k)
 
 
 def triu(x: Any, k: int = 0) -> Tensor:
+    """Set the elements below a diagonal to zero."""
     return tensor(x).triu(k)
 
 
-# ------------------------------------------------------------------------------------------------- choosing, combining
+# ------------------------------------------------------------------------------------------- selection, combination
 
 
 def cast(x: Any, dtype: Any) -> Tensor:
+    """Cast to a dtype."""
     return tensor(x, dtype)
 
 
 def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
+    """Select from x1 or x2 by a condition; without them, return the indices where the condition is True."""
     condition = tensor(condition).to(tl.bool)
     if x1 is None or x2 is None:
         return tuple(condition.nonzero().T)
@@ -172,44 +197,50 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
 
 
 def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
+    """Limit values to a range."""
     return tensor(x).clamp(x_min, x_max)
 
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """Return the elements at indices along an axis, or of the flattened tensor."""
     x, indices = tensor(x), tensor(indices).long()
     if axis is None:
         x, axis = x.reshape(-1), 0
     axis %= x.ndim
-    chosen = x.index_select(axis, indices.reshape(-1))
-    return chosen.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    selected = x.index_select(axis, indices.reshape(-1))
+    return selected.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
 
 
 def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """Return the elements at indices that match the other axes."""
     return tl.take_along_dim(tensor(x), tensor(indices).long(), axis)
 
 
 def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = "float32") -> Tensor:
-    """Vectors of zeros but for a 1 at each index; all zeros for one that is out of range."""
+    """Return one-hot vectors of indices; an index out of range gives all zeros."""
     x = tensor(x).long()
     hot = x[..., None] == tl.arange(num_classes, device=x.device)
     return (hot if axis == -1 else hot.movedim(-1, axis)).to(dtype_of(dtype))
 
 
 def einsum(subscripts: str, *operands: Any) -> Tensor:
+    """Evaluate an einsum."""
     return tl.einsum(subscripts, *map(tensor, operands))
 
 
 def dot(x1: Any, x2: Any) -> Tensor:
-    """As numpy.dot: over the last axis of the first, and the last but one of the second."""
+    """Multiply as numpy.dot does: over the last axis of x1 and the second-to-last of x2."""
     x1, x2 = tensor(x1), tensor(x2)
     return x1 * x2 if not x1.ndim or not x2.ndim else tl.tensordot(x1, x2, ([-1], [-1 if x2.ndim == 1 else -2]))
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the norm of vectors or matrices."""
     return tl.linalg.norm(tensor(x), ord, axis, keepdim=keepdims)
 
 
 def stop_gradient(variable: Any) -> Tensor:
+    """Return the values without gradients."""
     return tensor(variable).detach()
 
 
@@ -217,22 +248,27 @@ def stop_gradient(variable: Any) -> Tensor:
 
 
 def zeros(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
+    """Return zeros."""
     return tl.zeros(*shape, dtype=dtype_of(dtype))
 
 
 def ones(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
+    """Return ones."""
     return tl.ones(*shape, dtype=dtype_of(dtype))
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = "float32") -> Tensor:
+    """Return a tensor filled with a value."""
     return tl.full(tuple(shape), fill_value, dtype=dtype_of(dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = "float32") -> Tensor:
+    """Return ones on a diagonal, and zeros elsewhere."""
     return tensor(np.eye(N, M, k), dtype)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+    """Return evenly spaced numbers from start up to, but not including, stop."""
     numbers = np.arange(start, step=step) if stop is None else np.arange(start, stop, step)
     return tensor(numbers, dtype)
 
@@ -240,32 +276,37 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """Evenly from start to stop, which is left out without `endpoint`; with `retstep` also the step."""
+    """Return evenly spaced numbers from start to stop; `endpoint` includes stop, `retstep` also returns the step."""
     numbers, step = np.linspace(start, stop, num, endpoint, retstep=True, axis=axis)
     return (tensor(numbers, dtype), tensor(step, dtype)) if retstep else tensor(numbers, dtype)
 
 
 def zeros_like(x: Any, dtype: Any = None) -> Tensor:
+    """Return zeros with the shape of x."""
     return tl.zeros_like(tensor(x, dtype))
 
 
 def ones_like(x: Any, dtype: Any = None) -> Tensor:
+    """Return ones with the shape of x."""
     return tl.ones_like(tensor(x, dtype))
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    """Return a tensor with the shape of x, filled with a value."""
     return tl.full_like(tensor(x, dtype), fill_value)
 
 
 def convert_to_tensor(x: Any, dtype: Any = None) -> Tensor:
+    """Convert to a tensor."""
     return tensor(x, dtype)
 
 
 def convert_to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """Convert to a NumPy array."""
     return tensor(x).numpy(force=True)
 
 
-# What keras.ops.numpy has, and what is in keras.ops alone.
+# Functions of keras.ops.numpy, and those that are only in keras.ops.
 REDUCTIONS = ("sum", "mean", "max", "min", "prod", "std", "var", "any", "all")
 OF_NUMPY = (
     arange, argmax, argmin, argsort, broadcast_to, clip, concatenate, cumsum, dot, einsum, expand_dims, eye, flip, full,

@@ -1,4 +1,4 @@
-"""Functions of each element, most of them tallow's own under NumPy's name."""
+"""Elementwise functions, most of them tallow's own under NumPy's name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow as tl
-from tallow.keras.functions.operands import beside, floats, tensor
-from tallow.tensor import Tensor
+from tallow.core.tensor import Tensor
+from tallow.keras.functions.operands import as_operand, floats, tensor
 
-# Keras' names that are tallow's, too.
+# Names that Keras and tallow share.
 UNARY = (
     "abs absolute arccos arccosh arcsin arcsinh arctan arctanh bitwise_not ceil cos cosh deg2rad exp exp2 expm1 floor "
     "isfinite isinf isnan isneginf isposinf log log10 log1p log2 logical_not negative rad2deg reciprocal sign signbit "
@@ -20,8 +20,8 @@ BINARY = (
     "arctan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor fmax fmin fmod gcd heaviside "
     "hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter"
 )
-OF_KERAS_ALONE = "erf erfc erfinv rsqrt"  # in keras.ops, not in keras.ops.numpy
-# Keras' name -> tallow's.
+KERAS_ONLY = "erf erfc erfinv rsqrt"  # in keras.ops, not in keras.ops.numpy
+# Keras' name -> tallow's name
 RENAMED = {
     "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "div", "true_divide": "div",
     "floor_divide": "floor_divide", "mod": "remainder", "power": "pow", "equal": "eq", "not_equal": "ne",
@@ -45,72 +45,76 @@ def _binary(name: str) -> Callable[..., Any]:
 
     def apply(x1: Any, x2: Any) -> Any:
         if isinstance(x1, bool | int | float) and isinstance(x2, Tensor):
-            return function(beside(x1, x2), x2)
+            return function(as_operand(x1, x2), x2)
         x1 = tensor(x1)
-        return function(x1, beside(x2, x1))
+        return function(x1, as_operand(x2, x1))
 
     return apply
 
 
 def round(x: Any, decimals: int = 0) -> Tensor:
+    """Round to a number of decimals."""
     return tl.round(tensor(x), decimals=decimals)
 
 
 def cbrt(x: Any) -> Tensor:
-    """The number whose third power is x."""
+    """Return the cube root."""
     x = floats(x)
     return x.sign() * x.abs() ** (1 / 3)
 
 
 def divide_no_nan(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2, and 0 where x2 is 0."""
+    """Return x1 / x2, and 0 where x2 is 0."""
     x1, x2 = floats(x1), tensor(x2)
     is_zero = x2 == 0
     return tl.where(is_zero, 0.0, x1 / tl.where(is_zero, tl.ones_like(x2), x2))
 
 
 def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Return whether elements are equal within a tolerance."""
     return tl.isclose(tensor(x1), tensor(x2), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Return whether all elements are equal within a tolerance."""
     return isclose(x1, x2, rtol, atol, equal_nan).all()
 
 
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """Replace NaN and infinities by finite numbers."""
     return tl.nan_to_num(tensor(x), nan, posinf, neginf)
 
 
-# Of complex numbers there are none, so that these say what they say of real ones.
+# tallow has no complex dtypes, so these functions treat every input as real.
 
 
 def real(x: Any) -> Tensor:
-    """x itself: tallow's numbers are real."""
+    """Return x unchanged: all tallow dtypes are real."""
     return tensor(x)
 
 
 def imag(x: Any) -> Tensor:
-    """Zeros: tallow's numbers are real."""
+    """Return zeros: all tallow dtypes are real."""
     return tl.zeros_like(tensor(x))
 
 
 def conjugate(x: Any) -> Tensor:
-    """x itself: tallow's numbers are real."""
+    """Return x unchanged: all tallow dtypes are real."""
     return tensor(x)
 
 
 def isreal(x: Any) -> Tensor:
-    """True for all: tallow's numbers are real."""
+    """Return True for all elements: all tallow dtypes are real."""
     return tl.ones_like(tensor(x), dtype=tl.bool)
 
 
 def angle(x: Any) -> Tensor:
-    """0 for numbers from 0 on, π for those below; NaN stays."""
+    """Return 0 for numbers from 0 on, π for negative ones, and NaN for NaN."""
     x = floats(x)
     return tl.where(x < 0, math.pi, tl.where(x.isnan(), x, tl.zeros_like(x)))
 
 
-# Coefficients of Abramowitz & Stegun, 9.8.1 and 9.8.2, for |x| up to 3.75 and beyond, of rising powers.
+# Coefficients of Abramowitz & Stegun, 9.8.1 and 9.8.2, for |x| up to 3.75 and above, in ascending powers.
 I0_NEAR = (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813)
 I0_FAR = (
     0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706, 0.02635537, -0.01647633, 0.00392377,
@@ -119,9 +123,9 @@ I0_EDGE = 3.75
 
 
 def i0(x: Any) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0.
+    """Return the modified Bessel function of the first kind, of order 0.
 
-    Dtypes:  any float; to 2e-7
+    Dtypes:  any float; accurate to 2e-7
     Source:  Abramowitz & Stegun, Handbook of Mathematical Functions, 9.8.1 and 9.8.2
     """
     size = floats(x).abs()
@@ -142,10 +146,10 @@ OWN = (allclose, angle, cbrt, conjugate, divide_no_nan, i0, imag, isclose, isrea
 
 NUMPY: dict[str, Callable[..., Any]] = {
     **{name: _unary(name) for name in UNARY.split()},
-    **{name: _unary(theirs) for name, theirs in RENAMED_UNARY.items()},
+    **{name: _unary(tallow_name) for name, tallow_name in RENAMED_UNARY.items()},
     **{name: _binary(name) for name in BINARY.split()},
-    **{name: _binary(theirs) for name, theirs in RENAMED.items()},
+    **{name: _binary(tallow_name) for name, tallow_name in RENAMED.items()},
     **{function.__name__: function for function in OWN},
     "conj": conjugate,
 }
-CORE = {name: _unary(name) for name in OF_KERAS_ALONE.split()}
+CORE = {name: _unary(name) for name in KERAS_ONLY.split()}

@@ -1,4 +1,4 @@
-"""Functions of networks: activations, normalizations, losses of elements, attention, the order of pixels."""
+"""Neural network functions: activations, normalizations, losses, attention, and pixel rearrangement."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras import activations
-from tallow.keras.config import epsilon as little
+from tallow.keras.config import epsilon as default_epsilon
 from tallow.keras.functions.arrays import one_hot
 from tallow.keras.functions.operands import floats, tensor
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
-NOT_OPS = ("exponential", "gelu", "linear", "mish")  # activations that keras.ops does not have, or has otherwise
+NOT_OPS = ("exponential", "gelu", "linear", "mish")  # activations that keras.ops lacks or defines differently
 
 
-def _activation(function: Callable[..., Any]) -> Callable[..., Any]:
+def _accept_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def apply(x: Any, *args: Any, **kwargs: Any) -> Any:
         return function(tensor(x), *args, **kwargs)
@@ -27,12 +27,12 @@ def _activation(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def gelu(x: Any, approximate: bool = True) -> Tensor:
-    """As activations.gelu, but by a tanh unless told otherwise."""
+    """Apply activations.gelu, by default with the tanh approximation."""
     return activations.gelu(tensor(x), approximate)
 
 
 def multi_hot(inputs: Any, num_classes: int, axis: int = -1, dtype: Any = None) -> Tensor:
-    """A vector of zeros, but for ones at all the indices of a sample.
+    """Return vectors with ones at all indices of a sample, and zeros elsewhere.
 
     Shapes:  inputs (N) -> (num_classes), or (B, N) -> (B, num_classes)
     """
@@ -44,7 +44,7 @@ def multi_hot(inputs: Any, num_classes: int, axis: int = -1, dtype: Any = None) 
 
 
 def normalize(x: Any, axis: int | Sequence[int] | None = -1, order: float = 2, epsilon: float | None = None) -> Tensor:
-    """Vectors along an axis, or several, divided by their norm of this order; along two, by a matrix's."""
+    """Divide vectors along an axis by their norm of this order; two axes use a matrix norm."""
     x = floats(x)
     dims = axis if axis is None or isinstance(axis, int) else tuple(axis)
     size = tl.linalg.vector_norm(x, order) if axis is None else tl.linalg.norm(x, order, dims, keepdim=True)
@@ -54,9 +54,11 @@ def normalize(x: Any, axis: int | Sequence[int] | None = -1, order: float = 2, e
 def moments(
     x: Any, axes: int | Sequence[int], keepdims: bool = False, synchronized: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance."""
+    """Return the mean and the variance."""
     if synchronized:
-        raise ArgumentError("moments: synchronized=True", mend="leave it out: there is one device")
+        raise ArgumentError(
+            "moments: synchronized=True", hint="remove it; synchronization across devices is not supported"
+        )
     x = floats(x)
     dims = (axes,) if isinstance(axes, int) else tuple(axes)
     return x.mean(dims, keepdim=keepdims), x.var(dims, unbiased=False, keepdim=keepdims)
@@ -65,7 +67,7 @@ def moments(
 def batch_normalization(
     x: Any, mean: Any, variance: Any, axis: int, offset: Any = None, scale: Any = None, epsilon: float = 1e-3
 ) -> Tensor:
-    """(x - mean) / √(variance + epsilon) · scale + offset, all of them vectors along `axis`."""
+    """Return (x - mean) / √(variance + epsilon) · scale + offset, with all of them vectors along `axis`."""
     x = floats(x)
     shape = [1] * x.ndim
     shape[axis] = -1
@@ -78,30 +80,30 @@ def batch_normalization(
 def layer_normalization(
     x: Any, gamma: Any = None, beta: Any = None, axis: int | Sequence[int] = -1, epsilon: float | None = None
 ) -> Tensor:
-    """(x - mean) / √(variance + epsilon) · gamma + beta of each sample, over some axes."""
+    """Return (x - mean) / √(variance + epsilon) · gamma + beta, with statistics of each sample over some axes."""
     x = floats(x)
     axes = _sorted_axes(x, axis)
     variance, mean = tl.var_mean(x, axes, unbiased=False, keepdim=True)
-    y = (x - mean) * (variance + (little() if epsilon is None else epsilon)).rsqrt()
-    y = y if gamma is None else y * _along(gamma, x, axes)
-    return y if beta is None else y + _along(beta, x, axes)
+    y = (x - mean) * (variance + (default_epsilon() if epsilon is None else epsilon)).rsqrt()
+    y = y if gamma is None else y * _broadcast_parameter(gamma, x, axes)
+    return y if beta is None else y + _broadcast_parameter(beta, x, axes)
 
 
 def rms_normalization(
     x: Any, scale: Any = None, axis: int | Sequence[int] = -1, epsilon: float | None = None
 ) -> Tensor:
-    """x / √(mean of x² + epsilon) · scale, over some axes."""
+    """Return x / √(mean of x² + epsilon) · scale over some axes."""
     x = floats(x)
     axes = _sorted_axes(x, axis)
-    y = x * (x.square().mean(axes, keepdim=True) + (little() if epsilon is None else epsilon)).rsqrt()
-    return y if scale is None else y * _along(scale, x, axes)
+    y = x * (x.square().mean(axes, keepdim=True) + (default_epsilon() if epsilon is None else epsilon)).rsqrt()
+    return y if scale is None else y * _broadcast_parameter(scale, x, axes)
 
 
 def _sorted_axes(x: Tensor, axis: int | Sequence[int]) -> list[int]:
     return sorted(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
 
 
-def _along(parameter: Any, x: Tensor, axes: list[int]) -> Tensor:
+def _broadcast_parameter(parameter: Any, x: Tensor, axes: list[int]) -> Tensor:
     parameter = floats(parameter)
     if parameter.ndim == x.ndim:
         return parameter
@@ -117,23 +119,32 @@ def _same_shape(function: str, one: Tensor, other: Tensor) -> None:
 
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
-    """Of each element.  Shapes:  target and output (...) -> the same"""
+    """Return the binary cross-entropy of each element.
+
+    Shapes:  target and output (...) -> the same
+    """
     target, output = floats(target), floats(output)
     _same_shape("binary_crossentropy", target, output)
     if from_logits:
         return F.binary_cross_entropy_with_logits(output, target, reduction="none")
-    return F.binary_cross_entropy(output.clamp(little(), 1 - little()), target, reduction="none")
+    return F.binary_cross_entropy(output.clamp(default_epsilon(), 1 - default_epsilon()), target, reduction="none")
 
 
 def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
-    """Of each sample.  Shapes:  target and output (..., C) -> (...)"""
+    """Return the cross-entropy of each sample with a target distribution.
+
+    Shapes:  target and output (..., C) -> (...)
+    """
     target, output = floats(target), floats(output)
     _same_shape("categorical_crossentropy", target, output)
     return -(target * _log_probabilities(output, from_logits, axis)).sum(axis)
 
 
 def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
-    """Of each sample.  Shapes:  target (...) or (..., 1) of class numbers, output (..., C) -> (...)"""
+    """Return the cross-entropy of each sample with a class index.
+
+    Shapes:  target (...) or (..., 1) of class indices, output (..., C) -> (...)
+    """
     target, output = tensor(target).long(), floats(output)
     if target.ndim == output.ndim and target.shape[axis] == 1:
         target = target.squeeze(axis)
@@ -141,18 +152,18 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
         raise ShapeError(
             f"sparse_categorical_crossentropy: target {tuple(target.shape)} for output {tuple(output.shape)}"
         )
-    chosen = tl.take_along_dim(_log_probabilities(output, from_logits, axis), target.unsqueeze(axis), axis)
-    return -chosen.squeeze(axis)
+    selected = tl.take_along_dim(_log_probabilities(output, from_logits, axis), target.unsqueeze(axis), axis)
+    return -selected.squeeze(axis)
 
 
 def _log_probabilities(output: Tensor, from_logits: bool, axis: int) -> Tensor:
     if from_logits:
         return F.log_softmax(output, dim=axis)
-    return (output / output.sum(axis, keepdim=True)).clamp(little(), 1 - little()).log()
+    return (output / output.sum(axis, keepdim=True)).clamp(default_epsilon(), 1 - default_epsilon()).log()
 
 
 def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0) -> Tensor:
-    """Connectionist temporal classification.
+    """Return the connectionist temporal classification loss of each sample.
 
     Shapes:  target (B, N) of labels, output (B, T, C) of logits, target_length and output_length (B) -> (B)
     """
@@ -162,7 +173,10 @@ def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, m
 
 
 def psnr(x1: Any, x2: Any, max_val: float) -> Tensor:
-    """The ratio of signal to noise.  Units: decibel"""
+    """Return the peak signal-to-noise ratio.
+
+    Units:   decibels
+    """
     x1, x2 = floats(x1), floats(x2)
     _same_shape("psnr", x1, x2)
     return 20 * tl.log10(tl.tensor(float(max_val), dtype=x1.dtype)) - 10 * tl.log10((x1 - x2).square().mean())
@@ -182,12 +196,12 @@ def dot_product_attention(
     flash_attention: bool | None = None,
     attn_logits_soft_cap: float | None = None,
 ) -> Tensor:
-    """softmax(query keyᵀ · scale + bias) value.
+    """Return softmax(query keyᵀ · scale + bias) value.
 
     Args:
-        mask: True where a query sees a key; it and bias broadcast to (B, H, T, S), and exclude each other.
-        flash_attention: taken for Keras' sake; tallow.kernels chooses the kernel.
-        attn_logits_soft_cap: bound of the scores, by a tanh.
+        mask: True where a query attends to a key; mask and bias broadcast to (B, H, T, S); only one of them may be set.
+        flash_attention: ignored, because tallow.kernels chooses the kernel.
+        attn_logits_soft_cap: bound of the scores, applied with tanh.
 
     Shapes:  query (B, T, H, K), key and value (B, S, G, K), G a divisor of H -> (B, T, H, K)
     """
@@ -195,23 +209,23 @@ def dot_product_attention(
     if {q.ndim, k.ndim, v.ndim} != {4}:
         raise ShapeError(f"dot_product_attention: expected 4 dims, got {q.ndim}, {k.ndim} and {v.ndim}")
     if bias is not None and mask is not None:
-        raise ArgumentError("dot_product_attention: both bias and mask", mend="give one of them")
+        raise ArgumentError("dot_product_attention: bias and mask are both set", hint="pass only one of them")
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     allowed = None if mask is None else tensor(mask).to(tl.bool)
     if is_causal and (allowed is not None or bias is not None or attn_logits_soft_cap is not None):
         causal = tl.ones(q.shape[2], k.shape[2], dtype=tl.bool, device=q.device).tril()
         allowed, is_causal = causal if allowed is None else allowed & causal, False
     if attn_logits_soft_cap is not None:
-        return _capped(q, k, v, allowed, bias, scale, attn_logits_soft_cap).transpose(1, 2)
-    added: Any = allowed
+        return _soft_capped_attention(q, k, v, allowed, bias, scale, attn_logits_soft_cap).transpose(1, 2)
+    attn_mask: Any = allowed
     if bias is not None:
-        added = floats(bias) if allowed is None else floats(bias).masked_fill(allowed.logical_not(), -1e30)
+        attn_mask = floats(bias) if allowed is None else floats(bias).masked_fill(allowed.logical_not(), -1e30)
     enable_gqa = q.shape[1] != k.shape[1]
-    y = F.scaled_dot_product_attention(q, k, v, added, 0.0, is_causal, scale, enable_gqa=enable_gqa)
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask, 0.0, is_causal, scale, enable_gqa=enable_gqa)
     return y.transpose(1, 2)
 
 
-def _capped(
+def _soft_capped_attention(
     q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, bias: Any, scale: float | None, cap: float
 ) -> Tensor:
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
@@ -223,17 +237,23 @@ def _capped(
 
 
 def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Shapes:  x (B, C, H, W) -> (B, C · window, windows)"""
+    """Return sliding windows as columns.
+
+    Shapes:  x (B, C, H, W) -> (B, C · window, windows)
+    """
     return F.unfold(tensor(x), kernel_size, dilation, padding, stride)
 
 
 def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The sum of windows in their places: the adjoint of `unfold`."""
+    """Sum windows at their positions; the adjoint of `unfold`."""
     return F.fold(tensor(x), output_size, kernel_size, dilation, padding, stride)
 
 
 def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
-    """Blocks of pixels as channels.  Shapes:  x (B, H, W, C) -> (B, H / size, W / size, C · size²)"""
+    """Move blocks of pixels to the channels.
+
+    Shapes:  x (B, H, W, C) -> (B, H / size, W / size, C · size²)
+    """
     x, size = tensor(x), block_size
     if data_format == "channels_last":
         B, H, W, C = x.shape
@@ -245,7 +265,7 @@ def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") 
 
 
 def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
-    """Channels as blocks of pixels: the inverse of `space_to_depth`."""
+    """Move channels to blocks of pixels; the inverse of `space_to_depth`."""
     x, size = tensor(x), block_size
     if data_format == "channels_last":
         B, H, W, C = x.shape
@@ -263,6 +283,6 @@ OWN = (
 )  # fmt: skip
 ACTIVATIONS = activations.FUNCTIONS | activations.ALIASES
 NN: dict[str, Callable[..., Any]] = {
-    **{name: _activation(f) for name, f in ACTIVATIONS.items() if name not in NOT_OPS},
+    **{name: _accept_arrays(f) for name, f in ACTIVATIONS.items() if name not in NOT_OPS},
     **{function.__name__: function for function in OWN},
 }

@@ -1,4 +1,4 @@
-"""Sums, orders and counts beyond the usual ones; those that leave NaN out."""
+"""Reductions, sorting and counting beyond the common functions, including those that ignore NaN."""
 
 from __future__ import annotations
 
@@ -9,147 +9,157 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.keras.functions.operands import Axis, floats, kept_axes, last_axis_of, tensor
-from tallow.tensor import Tensor
+from tallow.keras.functions.operands import Axis, floats, merge_axes, restore_axes, tensor
 
 
 def amax(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    x, axes = last_axis_of(tensor(x), axis)
-    return kept_axes(x.amax(-1), axes, keepdims)
+    """Return the maximum along axes."""
+    x, axes = merge_axes(tensor(x), axis)
+    return restore_axes(x.amax(-1), axes, keepdims)
 
 
 def amin(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    x, axes = last_axis_of(tensor(x), axis)
-    return kept_axes(x.amin(-1), axes, keepdims)
+    """Return the minimum along axes."""
+    x, axes = merge_axes(tensor(x), axis)
+    return restore_axes(x.amin(-1), axes, keepdims)
 
 
 def ptp(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest less the least."""
+    """Return the maximum minus the minimum."""
     return amax(x, axis, keepdims) - amin(x, axis, keepdims)
 
 
 def average(x: Any, axis: Axis = None, weights: Any = None) -> Tensor:
-    """The mean, by weights if they are given: of the shape of x, or along a single axis."""
+    """Return the mean, optionally with weights of the shape of x, or along a single axis."""
     x = floats(x)
     if weights is None:
-        return last_axis_of(x, axis)[0].mean(-1)
+        return merge_axes(x, axis)[0].mean(-1)
     weights = tensor(weights).to(x.dtype)
     if weights.shape != x.shape:
         if not isinstance(axis, int) or tuple(weights.shape) != (x.shape[axis],):
             raise ArgumentError(
                 f"average: weights of shape {tuple(weights.shape)} for x of shape {tuple(x.shape)} and axis={axis}",
-                mend="give weights of the shape of x, or as many as x has along a single axis",
+                hint="pass weights with the shape of x, or one per element of a single axis",
             )
         weights = weights.reshape(*(n if a == axis % x.ndim else 1 for a, n in enumerate(x.shape)))
-    total = last_axis_of(weights.broadcast_to(x.shape), axis)[0].sum(-1)
-    return last_axis_of(x * weights, axis)[0].sum(-1) / total
+    total = merge_axes(weights.broadcast_to(x.shape), axis)[0].sum(-1)
+    return merge_axes(x * weights, axis)[0].sum(-1) / total
 
 
 def count_nonzero(x: Any, axis: Axis = None) -> Tensor:
-    return (last_axis_of(tensor(x), axis)[0] != 0).sum(-1)
+    """Return the number of nonzero elements."""
+    return (merge_axes(tensor(x), axis)[0] != 0).sum(-1)
 
 
 def quantile(x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
-    """Quantiles from 0 to 1; several come first.
+    """Return quantiles, from 0 to 1; several quantiles form the first axis.
 
-    Args:    method: "linear", "lower", "higher", "nearest" or "midpoint", where one lies between two values.
+    Args:    method: interpolation between two values: "linear", "lower", "higher", "nearest" or "midpoint".
     """
-    x, axes = last_axis_of(floats(x), axis)
-    return _at_quantiles(tl.quantile(x, tensor(q).to(x.dtype), -1, interpolation=method), q, axes, keepdims)
+    x, axes = merge_axes(floats(x), axis)
+    return _restore_quantile_axes(tl.quantile(x, tensor(q).to(x.dtype), -1, interpolation=method), q, axes, keepdims)
 
 
 def nanquantile(x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
-    """`quantile` of what is not NaN."""
-    x, axes = last_axis_of(floats(x), axis)
-    return _at_quantiles(tl.nanquantile(x, tensor(q).to(x.dtype), -1, interpolation=method), q, axes, keepdims)
+    """Return quantiles as `quantile` does, ignoring NaN."""
+    x, axes = merge_axes(floats(x), axis)
+    return _restore_quantile_axes(tl.nanquantile(x, tensor(q).to(x.dtype), -1, interpolation=method), q, axes, keepdims)
 
 
-def _at_quantiles(y: Tensor, q: Any, axes: list[int], keepdims: bool) -> Tensor:
-    several = np.ndim(q if not isinstance(q, Tensor) else q.numpy())
-    return kept_axes(y, [axis + several for axis in axes], keepdims)
+def _restore_quantile_axes(y: Tensor, q: Any, axes: list[int], keepdims: bool) -> Tensor:
+    q_dims = np.ndim(q if not isinstance(q, Tensor) else q.numpy())
+    return restore_axes(y, [axis + q_dims for axis in axes], keepdims)
 
 
 def percentile(x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
-    """`quantile`, from 0 to 100."""
+    """Return quantiles as `quantile` does, with q from 0 to 100."""
     return quantile(x, tensor(q) / 100, axis, method, keepdims)
 
 
 def nanpercentile(x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """Return percentiles as `percentile` does, ignoring NaN."""
     return nanquantile(x, tensor(q) / 100, axis, method, keepdims)
 
 
 def median(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The middle, or the mean of the two that are."""
+    """Return the middle value, or the mean of the two middle values."""
     return quantile(x, 0.5, axis, keepdims=keepdims)
 
 
 def nanmedian(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the median, ignoring NaN."""
     return nanquantile(x, 0.5, axis, keepdims=keepdims)
 
 
-# ------------------------------------------------------------------------------------------------------- without NaN
+# ------------------------------------------------------------------------------------------------------ ignoring NaN
 
 
-def _without_nan(x: Any, value: float) -> Tensor:
+def _fill_nan(x: Any, value: float) -> Tensor:
     x = floats(x)
     return x.masked_fill(x.isnan(), value)
 
 
 def _all_nan(x: Any, axis: Axis, keepdims: bool) -> Tensor:
-    flat, axes = last_axis_of(floats(x), axis)
-    return kept_axes(flat.isnan().all(-1), axes, keepdims)
+    flat, axes = merge_axes(floats(x), axis)
+    return restore_axes(flat.isnan().all(-1), axes, keepdims)
 
 
 def nansum(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    flat, axes = last_axis_of(_without_nan(x, 0.0), axis)
-    return kept_axes(flat.sum(-1), axes, keepdims)
+    """Return the sum, ignoring NaN."""
+    flat, axes = merge_axes(_fill_nan(x, 0.0), axis)
+    return restore_axes(flat.sum(-1), axes, keepdims)
 
 
 def nanprod(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    flat, axes = last_axis_of(_without_nan(x, 1.0), axis)
-    return kept_axes(flat.prod(-1), axes, keepdims)
+    """Return the product, ignoring NaN."""
+    flat, axes = merge_axes(_fill_nan(x, 1.0), axis)
+    return restore_axes(flat.prod(-1), axes, keepdims)
 
 
 def nanmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest; NaN where there is nothing else."""
-    greatest = amax(_without_nan(x, -math.inf), axis, keepdims)
-    return greatest.masked_fill(_all_nan(x, axis, keepdims), math.nan)
+    """Return the maximum, ignoring NaN; NaN if all elements are NaN."""
+    maximum = amax(_fill_nan(x, -math.inf), axis, keepdims)
+    return maximum.masked_fill(_all_nan(x, axis, keepdims), math.nan)
 
 
 def nanmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The least; NaN where there is nothing else."""
-    least = amin(_without_nan(x, math.inf), axis, keepdims)
-    return least.masked_fill(_all_nan(x, axis, keepdims), math.nan)
+    """Return the minimum, ignoring NaN; NaN if all elements are NaN."""
+    minimum = amin(_fill_nan(x, math.inf), axis, keepdims)
+    return minimum.masked_fill(_all_nan(x, axis, keepdims), math.nan)
 
 
 def nanmean(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the mean, ignoring NaN."""
     x = floats(x)
     return nansum(x, axis, keepdims) / nansum(x.isnan().logical_not().to(x.dtype), axis, keepdims)
 
 
 def nanvar(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the variance, ignoring NaN."""
     x = floats(x)
-    every = list(range(x.ndim)) if axis is None else axis
-    return nanmean((x - nanmean(x, every, keepdims=True)).square(), axis, keepdims)
+    axes = list(range(x.ndim)) if axis is None else axis
+    return nanmean((x - nanmean(x, axes, keepdims=True)).square(), axis, keepdims)
 
 
 def nanstd(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the standard deviation, ignoring NaN."""
     return nanvar(x, axis, keepdims).sqrt()
 
 
 def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """-1 where there is nothing but NaN."""
-    return _first_nan(x, -math.inf, axis, keepdims)
+    """Return the index of the maximum, ignoring NaN; -1 if all elements are NaN."""
+    return _arg_without_nan(x, -math.inf, axis, keepdims)
 
 
 def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """-1 where there is nothing but NaN."""
-    return _first_nan(x, math.inf, axis, keepdims)
+    """Return the index of the minimum, ignoring NaN; -1 if all elements are NaN."""
+    return _arg_without_nan(x, math.inf, axis, keepdims)
 
 
-def _first_nan(x: Any, worst: float, axis: int | None, keepdims: bool) -> Tensor:
-    filled = _without_nan(x, worst)
+def _arg_without_nan(x: Any, worst: float, axis: int | None, keepdims: bool) -> Tensor:
+    filled = _fill_nan(x, worst)
     index = (filled.argmax if worst < 0 else filled.argmin)(axis, keepdim=keepdims)
     return index.masked_fill(_all_nan(x, axis, keepdims), -1)
 
@@ -158,43 +168,52 @@ def _first_nan(x: Any, worst: float, axis: int | None, keepdims: bool) -> Tensor
 
 
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Return the cumulative product along an axis, or of the flattened tensor."""
     x = tensor(x, dtype)
     return x.reshape(-1).cumprod(0) if axis is None else x.cumprod(axis)
 
 
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    x = tensor(_without_nan(x, 0.0), dtype)
+    """Return the cumulative sum, with NaN as 0."""
+    x = tensor(_fill_nan(x, 0.0), dtype)
     return x.reshape(-1).cumsum(0) if axis is None else x.cumsum(axis)
 
 
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    return cumprod(_without_nan(x, 1.0), axis, dtype)
+    """Return the cumulative product, with NaN as 1."""
+    return cumprod(_fill_nan(x, 1.0), axis, dtype)
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
+    """Return the n-th differences along an axis."""
     return tl.diff(tensor(a), n, axis)
 
 
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+    """Return the integral along an axis by the trapezoidal rule."""
     return tl.trapezoid(floats(y), None if x is None else floats(x), dx=dx, dim=axis)
 
 
 def argpartition(x: Any, kth: int, axis: int = -1) -> Tensor:
-    """Indices such that the element at `kth` is where sorting puts it, the smaller ones before it; they are sorted."""
+    """Return indices that put the kth element at its sorted position, with smaller elements before it (sorted)."""
     return tensor(x).argsort(axis, stable=True)
 
 
 def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tensor:
+    """Return the indices at which values keep a sorted sequence sorted."""
     return tl.searchsorted(tensor(sorted_sequence), tensor(values), side=side)
 
 
 def digitize(x: Any, bins: Any) -> Tensor:
-    """In which bin each element is: 0 before the first boundary, which belongs to the bin after it."""
+    """Return the bin of each element: 0 below the first boundary; a boundary belongs to the bin after it."""
     return tl.bucketize(tensor(x), tensor(bins), right=True)
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each number comes.  Shapes:  x (N) -> (numbers), or (B, N) -> (B, numbers)"""
+    """Count how often each integer occurs.
+
+    Shapes:  x (N) -> (integers), or (B, N) -> (B, integers)
+    """
     x = tensor(x).long()
     weights = None if weights is None else tensor(weights)
     if x.ndim == 1:
@@ -205,9 +224,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
 
 
 def histogram(x: Any, bins: int = 10, range: tuple[float, float] | None = None) -> tuple[Tensor, Tensor]:
-    """How many elements are in each of as many equal parts of a range, by default of all; and their edges."""
+    """Return the number of elements in equal parts of a range, by default of all elements, and the edges."""
     if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
-        raise ArgumentError(f"histogram: bins={bins!r}", mend="give a positive integer")
+        raise ArgumentError(f"histogram: bins={bins!r}", hint="pass a positive integer")
     flat = floats(x).reshape(-1)
     low, high = (float(flat.min()), float(flat.max())) if range is None else range
     if low == high:
@@ -216,28 +235,30 @@ def histogram(x: Any, bins: int = 10, range: tuple[float, float] | None = None) 
 
 
 def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Return whether each element of x1 is in x2."""
     return tl.isin(tensor(x1), tensor(x2), assume_unique=assume_unique, invert=invert)
 
 
 def corrcoef(x: Any) -> Tensor:
+    """Return the correlation coefficients of the rows."""
     return tl.corrcoef(floats(x))
 
 
 def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
-    """The cross-correlation of two vectors.
+    """Return the cross-correlation of two vectors.
 
-    Args:    mode: "valid", where they overlap; "same", as long as the longer one; "full", wherever they meet.
+    Args:    mode: "valid" for full overlap; "same" for the length of the longer one; "full" for any overlap.
     """
     x1, x2 = floats(x1), floats(x2)
     long, short = max(len(x1), len(x2)), min(len(x1), len(x2))
     if mode not in ("valid", "same", "full"):
-        raise ArgumentError(f"correlate: mode={mode!r}", mend="use 'valid', 'same' or 'full'")
+        raise ArgumentError(f"correlate: mode={mode!r}", hint="use 'valid', 'same' or 'full'")
     padding = {"valid": 0, "same": short // 2, "full": short - 1}[mode]
     if len(x1) >= len(x2):
         return tl.conv1d(x1[None, None], x2[None, None], padding=padding)[0, 0][: None if mode != "same" else long]
-    turned = tl.conv1d(x2[None, None], x1[None, None], padding=short - 1)[0, 0].flip(0)
+    reversed_result = tl.conv1d(x2[None, None], x1[None, None], padding=short - 1)[0, 0].flip(0)
     start = {"valid": short - 1, "same": short // 2, "full": 0}[mode]
-    return turned[start : start + {"valid": long - short + 1, "same": long, "full": long + short - 1}[mode]]
+    return reversed_result[start : start + {"valid": long - short + 1, "same": long, "full": long + short - 1}[mode]]
 
 
 def unique(
@@ -250,11 +271,12 @@ def unique(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The distinct elements, or slices along an axis, in order.
+    """Return the distinct elements, or slices along an axis, in order.
 
     Args:
-        return_index, return_inverse, return_counts: also where each is first; which one each element is; how often.
-        size: how many to give, filled up with `fill_value`, by default 0, or cut off.
+        return_index, return_inverse, return_counts: also return the first index of each, the index of each element's
+            distinct value, and the counts.
+        size: the size of the result, padded with `fill_value`, by default 0, or truncated.
     """
     array = tensor(x)
     values = tl.unique(array, sorted, return_inverse=True, return_counts=True, dim=axis)
@@ -263,17 +285,20 @@ def unique(
     first = order[(counts.cumsum(0) - counts).long()]
     if axis is None:
         inverse = inverse.reshape(array.shape)
-    results = [distinct, *(part for part, wanted in ((first, return_index), (counts, return_counts)) if wanted)]
+    results = [
+        distinct,
+        *(part for part, is_returned in ((first, return_index), (counts, return_counts)) if is_returned),
+    ]
     if size is not None:
-        along = 0 if axis is None else axis
+        dim = 0 if axis is None else axis
         fills = [0 if fill_value is None else fill_value, 0, 0]
-        results = [_sized(part, size, along if i == 0 else 0, fills[i]) for i, part in enumerate(results)]
+        results = [_pad_or_truncate(part, size, dim if i == 0 else 0, fills[i]) for i, part in enumerate(results)]
     if return_inverse:
         results.insert(1 + return_index, inverse)
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _sized(x: Tensor, size: int, axis: int, value: Any) -> Tensor:
+def _pad_or_truncate(x: Tensor, size: int, axis: int, value: Any) -> Tensor:
     missing = size - x.shape[axis]
     if missing <= 0:
         return x.narrow(axis, 0, size)

@@ -1,7 +1,8 @@
-"""Layers under Keras' names."""
+"""Keras layers under their Keras names."""
 
 from __future__ import annotations
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.layers.activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from tallow.keras.layers.attention import GroupQueryAttention, MultiHeadAttention
 from tallow.keras.layers.augmentation import (
@@ -138,7 +139,7 @@ from tallow.keras.layers.wrappers import Bidirectional, SpectralNormalization, T
 from tallow.keras.serialization import deserialize_keras_object as deserialize
 from tallow.keras.serialization import serialize_keras_object as serialize
 
-# Keras' other names for the same.
+# Keras' aliases.
 AvgPool1D, AvgPool2D, AvgPool3D = AveragePooling1D, AveragePooling2D, AveragePooling3D
 MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D
 GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = (
@@ -321,3 +322,5 @@ __all__ = [
     "serialize",
     "subtract",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

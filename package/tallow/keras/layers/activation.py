@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras import activations, constraints
-from tallow.keras.layers.checks import known
+from tallow.keras.layers.checks import known_size
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
-from tallow.tensor import Tensor
 
-MASKED = -1e9  # a score that does not count
+MASKED = -1e9  # score that makes a position's softmax weight vanish
 
 
 class Elementwise(Layer):
-    """Base of layers whose result has the shape of their input."""
+    """Base class of layers whose output has the shape of their input."""
 
     supports_masking = True
 
@@ -27,7 +27,7 @@ class Elementwise(Layer):
 
 
 class Activation(Elementwise):
-    """A function by its name, or any function of a tensor."""
+    """Apply an activation, given by name or as a function of a tensor."""
 
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -38,7 +38,7 @@ class Activation(Elementwise):
 
 
 class ReLU(Elementwise):
-    """As activations.relu."""
+    """Rectified linear unit; see activations.relu."""
 
     def __init__(
         self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0, **kwargs: Any
@@ -58,7 +58,7 @@ class LeakyReLU(Elementwise):
     """x where positive, negative_slope · x elsewhere."""
 
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
-        negative_slope = kwargs.pop("alpha", negative_slope)  # its name in older programs
+        negative_slope = kwargs.pop("alpha", negative_slope)  # Keras 2's name
         super().__init__(**kwargs)
         self.negative_slope = negative_slope
 
@@ -78,7 +78,7 @@ class ELU(Elementwise):
 
 
 class Softmax(Elementwise):
-    """exp(x) / Σ exp(x) along `axis`, or several axes; with a mask of its shape, over what counts."""
+    """exp(x) / Σ exp(x) along one or several axes; a mask of x's shape excludes the positions where it is False."""
 
     def __init__(self, axis: int | Sequence[int] = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -89,9 +89,9 @@ class Softmax(Elementwise):
 
 
 class PReLU(Elementwise):
-    """x where positive, alpha · x elsewhere, alpha learned for each feature.
+    """x where positive, alpha · x elsewhere, with one learned alpha per feature.
 
-    Args:    shared_axes: the axes, counted from 1, along which alpha is the same.
+    Args:    shared_axes: the axes, counted from 1, that share one alpha.
     """
 
     def __init__(
@@ -109,8 +109,8 @@ class PReLU(Elementwise):
         self.shared_axes = [shared_axes] if isinstance(shared_axes, int) else list(shared_axes or ())
 
     def build(self, input_shape: Shape) -> None:
-        own = [axis for axis in range(1, len(input_shape)) if axis not in self.shared_axes]
-        shape = tuple(known(self.name, input_shape, a) if a in own else 1 for a in range(1, len(input_shape)))
+        axes = [axis for axis in range(1, len(input_shape)) if axis not in self.shared_axes]
+        shape = tuple(known_size(self.name, input_shape, a) if a in axes else 1 for a in range(1, len(input_shape)))
         self.alpha = self.add_weight(
             shape,
             self.alpha_initializer,
@@ -118,15 +118,15 @@ class PReLU(Elementwise):
             constraint=self.alpha_constraint,
             name="alpha",
         )
-        self.input_spec = InputSpec(ndim=len(input_shape), axes={axis: input_shape[axis] for axis in own})
+        self.input_spec = InputSpec(ndim=len(input_shape), axes={axis: input_shape[axis] for axis in axes})
 
     def call(self, x: Tensor) -> Tensor:
         return activations.relu(x) - self.alpha * activations.relu(-x)
 
 
 def masked_softmax(x: Tensor, axis: int | tuple[int, ...], mask: Tensor | None) -> Tensor:
-    """The softmax over what the mask has True for, 0 elsewhere; all 0 where it has nothing."""
+    """Return the softmax over the positions where `mask` is True, and 0 elsewhere; a row without any True is all 0."""
     if mask is None:
         return activations.softmax(x, axis)
-    left_out = mask.to(tl.bool).logical_not()
-    return activations.softmax(x.masked_fill(left_out, MASKED), axis).masked_fill(left_out, 0.0)
+    excluded = mask.to(tl.bool).logical_not()
+    return activations.softmax(x.masked_fill(excluded, MASKED), axis).masked_fill(excluded, 0.0)

@@ -1,20 +1,20 @@
-"""What layers of a kernel and a bias share."""
+"""Base class and functions of layers with a kernel and a bias."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.keras import activations, constraints
 from tallow.keras.layers.layer import Layer
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
 
 class Affine(Layer):
-    """A layer with a kernel, perhaps a bias, and an activation.
+    """Base class of layers with a kernel, an optional bias and an activation.
 
-    Args:    as the layer's own
+    Args:    as in the subclasses
     """
 
     kernel: Any
@@ -44,11 +44,12 @@ class Affine(Layer):
         self.bias_constraint = constraints.get(bias_constraint)
 
     def add_kernel_and_bias(self, kernel: tuple[int, ...], bias: tuple[int, ...]) -> None:
-        """Make both, of these shapes; the bias is None if the layer has none."""
+        """Create the kernel and the bias with these shapes; the bias is None if `use_bias` is False."""
         self.kernel = self.add_kernel(kernel, "kernel")
         self.bias = self.add_bias(bias)
 
     def add_kernel(self, shape: tuple[int, ...], name: str) -> Any:
+        """Create and return the kernel."""
         return self.add_weight(
             shape,
             self.kernel_initializer,
@@ -58,6 +59,7 @@ class Affine(Layer):
         )
 
     def add_bias(self, shape: tuple[int, ...]) -> Any:
+        """Create and return the bias; return None if `use_bias` is False."""
         if not self.use_bias:
             return None
         return self.add_weight(
@@ -70,12 +72,15 @@ class Affine(Layer):
 
 
 def affine(x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
-    """x · kernel + bias.  Shapes:  x (..., in), kernel (in, out), bias (out) -> (..., out)"""
+    """Return x · kernel + bias.
+
+    Shapes:  x (..., in), kernel (in, out), bias (out) -> (..., out)
+    """
     if x.ndim == 2 and bias is not None:
         return tl.addmm(bias, x, kernel)
     return F.linear(x, kernel.mT, bias)
 
 
 def as_float(x: Tensor, like: Tensor) -> Tensor:
-    """`x` in the dtype of the weights: images may be bytes, and counts integers."""
+    """Convert `x` to the dtype of `like`, a weight; images may be uint8 and counts integers."""
     return x if x.dtype is like.dtype else x.to(like.dtype)

@@ -1,4 +1,4 @@
-"""Attention in several heads, with projections to them and back.
+"""Multi-head attention with its input and output projections.
 
 Letters: N batch, T query positions, S key positions, D width, H query heads, G key/value heads, K = key_dim,
 V = value_dim.
@@ -12,25 +12,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras import initializers
 from tallow.keras.layers.activation import masked_softmax
 from tallow.keras.layers.affine import Affine, affine, as_float
-from tallow.keras.layers.checks import known, positive
+from tallow.keras.layers.checks import known_size, positive
 from tallow.keras.layers.layer import Layer
-from tallow.keras.layers.regularization import checked_rate, kept
+from tallow.keras.layers.regularization import check_rate, dropout_mask
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
 from tallow.random import Generator
-from tallow.tensor import Tensor
 
 
 class HeadProjection(Affine):
-    """The last dims of x times a kernel of several dims, as attention projects to its heads and back.
+    """Multiply the last dims of x by a kernel of several dims; attention uses it to project to heads and back.
 
     Args:
-        contracted: how many of the last dims of x the kernel's first ones meet.
-        output_shape: the dims that come in their place.
+        contracted: the number of last dims of x that are contracted with the first dims of the kernel.
+        output_shape: the dims that replace them.
     """
 
     supports_masking = True
@@ -41,7 +41,7 @@ class HeadProjection(Affine):
         self.output_dims = output_shape
 
     def build(self, input_shape: Shape) -> None:
-        width = tuple(known(self.name, input_shape, axis) for axis in range(-self.contracted, 0))
+        width = tuple(known_size(self.name, input_shape, axis) for axis in range(-self.contracted, 0))
         shape = (*width, *self.output_dims)
         axes = range(len(shape))
         self.kernel_initializer = initializers.with_axes(
@@ -50,33 +50,33 @@ class HeadProjection(Affine):
         self.add_kernel_and_bias(shape, self.output_dims)
 
     def call(self, x: Tensor) -> Tensor:
-        kept = x.shape[: x.ndim - self.contracted]
+        outer = x.shape[: x.ndim - self.contracted]
         inner = math.prod(self.kernel.shape[: self.contracted])
-        x = as_float(x, self.kernel).reshape(*kept, inner)
+        x = as_float(x, self.kernel).reshape(*outer, inner)
         bias = None if self.bias is None else self.bias.reshape(-1)
         y = affine(x, self.kernel.reshape(inner, -1), bias)
-        return y.reshape(*kept, *self.output_dims)
+        return y.reshape(*outer, *self.output_dims)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[: len(input_shape) - self.contracted], *self.output_dims)
 
 
 class HeadedAttention(Layer):
-    """softmax(q kᵀ / √K + mask) v in several heads, each with projections of its own, and one of all to the output.
+    """softmax(q kᵀ / √K + mask) v in several heads, each with its own projections, then one output projection.
 
     Args:
         heads: H, G, K and V.
-        dropout: of the scores.
-        settings: those of the projections: use_bias, initializers, regularizers, constraints.
-        attention_axes: the dims that positions are along; by default all between the batch and the features.
-        sliding_window: a query sees keys at most this far away, less one.
-        use_gate: multiply what the heads give by a sigmoid of the query.
-        seed: of the dropout, which otherwise follows tallow's default generator.
+        dropout: dropout probability of the scores.
+        settings: use_bias, initializers, regularizers and constraints of the projections.
+        attention_axes: the axes that hold positions; by default all axes between the batch and the features.
+        sliding_window: a query attends to keys less than this distance away.
+        use_gate: multiply the heads' output by a sigmoid of the projected query.
+        seed: seed of the dropout; None uses tallow's default generator.
 
     Shapes:  query (N, T, D), value (N, S, Dv), key (N, S, Dk), by default the value -> (N, T, D), or `output_shape`
              instead of D; with return_attention_scores also (N, H, T, S). attention_mask (N, T, S), True where a query
-             sees a key; query_mask (N, T), value_mask and key_mask (N, S), as masks that travel with tensors.
-             T and S are several dims where attention_axes are.
+             attends to a key; query_mask (N, T), value_mask and key_mask (N, S): the sequence masks that tensors carry.
+             T and S stand for several dims if attention_axes has several axes.
     """
 
     supports_masking = True
@@ -96,10 +96,10 @@ class HeadedAttention(Layer):
         super().__init__(**kwargs)
         names = ("number of query heads", "number of key and value heads", "width of keys", "width of values")
         self.heads = tuple(positive(self.name, name, n) for name, n in zip(names, heads, strict=True))
-        self.dropout = checked_rate(self.name, dropout)
+        self.dropout = check_rate(self.name, dropout)
         self.settings = settings
         self.projected = output_shape
-        self.axes: Any = None if attention_axes is None else tuple(attention_axes)  # a tuple once it is built
+        self.axes: Any = None if attention_axes is None else tuple(attention_axes)  # a tuple once the layer is built
         self.sliding_window = None
         if sliding_window is not None:
             self.sliding_window = positive(self.name, "sliding_window", sliding_window)
@@ -111,14 +111,14 @@ class HeadedAttention(Layer):
         if rank < 3 or {len(value_shape), len(key_shape)} != {rank}:
             raise ArgumentError(
                 f"{self.name}: query {query_shape}, value {value_shape} and key {key_shape} must have the same number "
-                "of dims, three at least"
+                "of dims, at least three"
             )
         axes = range(1, rank - 1) if self.axes is None else sorted(axis % rank for axis in self.axes)
         if not axes or not 1 <= axes[0] <= axes[-1] < rank - 1:
-            raise ArgumentError(f"{self.name}: attention_axes={self.axes}", mend=f"use axes from 1 to {rank - 2}")
+            raise ArgumentError(f"{self.name}: attention_axes={self.axes}", hint=f"use axes from 1 to {rank - 2}")
         self.axes = tuple(axes)
         H, G, K, V = self.heads
-        output = (known(self.name, query_shape, -1),) if self.projected is None else tuple(self.projected)
+        output = (known_size(self.name, query_shape, -1),) if self.projected is None else tuple(self.projected)
         self.query_dense = self._projection("query", query_shape, 1, (H, K))
         self.key_dense = self._projection("key", key_shape, 1, (G, K))
         if self.use_gate:
@@ -129,9 +129,9 @@ class HeadedAttention(Layer):
     def _projection(self, name: str, input_shape: Shape, contracted: int, output: tuple[int, ...]) -> HeadProjection:
         use_bias, kernel, bias, *others = self.settings
         kernel, bias = (initializers.get(first) for first in (kernel, bias))
-        made = HeadProjection(contracted, output, use_bias, kernel, bias, *others, name=name, dtype=self.dtype_policy)
-        made.build(input_shape)
-        return made
+        dense = HeadProjection(contracted, output, use_bias, kernel, bias, *others, name=name, dtype=self.dtype_policy)
+        dense.build(input_shape)
+        return dense
 
     def call(
         self,
@@ -148,28 +148,28 @@ class HeadedAttention(Layer):
     ) -> Any:
         key = value if key is None else key
         masks = self._masks(query_mask, value_mask, key_mask, attention_mask)
-        along_one = self.axes == (1,) and query.ndim == 3
-        if not along_one and (use_causal_mask or self.sliding_window or len(masks) > (attention_mask is not None)):
+        is_sequence = self.axes == (1,) and query.ndim == 3
+        if not is_sequence and (use_causal_mask or self.sliding_window or len(masks) > (attention_mask is not None)):
             raise ArgumentError(
-                f"{self.name}: masks of sequences, use_causal_mask and sliding_window are for inputs of three dims, "
+                f"{self.name}: sequence masks, use_causal_mask and sliding_window need inputs of three dims, "
                 f"got {query.ndim}",
-                mend="give attention_mask, with the dims of the queries and of the keys",
+                hint="pass attention_mask with the query dims and the key dims",
             )
         dropout = self.dropout if training else 0.0
-        by_scores = return_attention_scores or (dropout > 0 and self._generator is not None)
-        is_causal = use_causal_mask and not masks and self.sliding_window is None and not by_scores
+        needs_scores = return_attention_scores or (dropout > 0 and self._generator is not None)
+        is_causal = use_causal_mask and not masks and self.sliding_window is None and not needs_scores
         if not is_causal and (use_causal_mask or self.sliding_window is not None):
-            masks.append(self._near(query, value, use_causal_mask))
-        allowed = functools.reduce(lambda one, other: one & other, masks) if masks else None
+            masks.append(self._window_mask(query, value, use_causal_mask))
+        allowed = functools.reduce(lambda x, y: x & y, masks) if masks else None
         projected = ((self.query_dense, query), (self.key_dense, key), (self.value_dense, value))
-        q, k, v = (self._by_heads(project(x)) for project, x in projected)
+        q, k, v = (self._split_heads(project(x)) for project, x in projected)
         scores = None
-        if by_scores:
-            scores, y = self._scored(q, k, v, allowed, dropout)
+        if needs_scores:
+            scores, y = self._attend_with_scores(q, k, v, allowed, dropout)
         else:
             enable_gqa = self.heads[0] != self.heads[1]
             y = F.scaled_dot_product_attention(q, k, v, allowed, dropout, is_causal, enable_gqa=enable_gqa)
-        y = self._back(y, query)
+        y = self._join_heads(y, query)
         if self.use_gate:
             y = y * tl.sigmoid(self.gate_dense(query))
         y = self.output_dense(y)
@@ -178,32 +178,34 @@ class HeadedAttention(Layer):
         positions = (*(query.shape[a] for a in self.axes), *(key.shape[a] for a in self.axes))
         return y, scores.reshape(*scores.shape[:-2], *positions)
 
-    def _scored(self, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, dropout: float) -> tuple[Tensor, Tensor]:
-        """The scores of the heads, and what they make of the values."""
+    def _attend_with_scores(
+        self, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, dropout: float
+    ) -> tuple[Tensor, Tensor]:
+        """Return the attention scores and the values weighted by them."""
         H, G, K, _ = self.heads
         if H != G:
             k, v = k.repeat_interleave(H // G, -3), v.repeat_interleave(H // G, -3)
         scores = masked_softmax((q * K**-0.5) @ k.mT, -1, allowed)
         if not dropout:
             return scores, scores @ v
-        return scores, (scores * kept(scores, dropout, scores.shape, self._generator)) @ v
+        return scores, (scores * dropout_mask(scores, dropout, scores.shape, self._generator)) @ v
 
     def _others(self, rank: int) -> list[int]:
-        """The dims beside the batch that positions are not along."""
+        """Return the axes, without the batch, that hold no positions."""
         return [axis for axis in range(1, rank) if axis not in self.axes]
 
-    def _by_heads(self, x: Tensor) -> Tensor:
+    def _split_heads(self, x: Tensor) -> Tensor:
         """(N, *positions and others, H, K) -> (N, *others, H, T, K)"""
         others = self._others(x.ndim - 2)
         x = x.permute(0, *others, x.ndim - 2, *self.axes, x.ndim - 1)
         return x.reshape(*x.shape[: len(others) + 2], -1, x.shape[-1])
 
-    def _back(self, y: Tensor, query: Tensor) -> Tensor:
+    def _join_heads(self, y: Tensor, query: Tensor) -> Tensor:
         """(N, *others, H, T, V) -> (N, *positions and others, H, V)"""
         axes = self.axes
         others = self._others(query.ndim - 1)
         y = y.reshape(*y.shape[:-2], *(query.shape[axis] for axis in axes), y.shape[-1])
-        order = (0, *others, query.ndim, *axes, query.ndim + 1)  # where each dim is to be
+        order = (0, *others, query.ndim, *axes, query.ndim + 1)  # for each dim, its position in the result
         return y.permute(*(order.index(dim) for dim in (*range(query.ndim - 1), query.ndim, query.ndim + 1)))
 
     def _masks(
@@ -213,7 +215,7 @@ class HeadedAttention(Layer):
         key_mask: Tensor | None,
         attention_mask: Tensor | None,
     ) -> list[Tensor]:
-        """Which keys each query sees: booleans that broadcast to (N, ..., H, T, S), all of which must hold."""
+        """Return boolean masks that broadcast to (N, ..., H, T, S); a query attends to a key where all are True."""
         masks = [] if query_mask is None else [query_mask[:, None, :, None]]
         masks += [mask[:, None, None, :] for mask in (value_mask, key_mask) if mask is not None]
         if attention_mask is not None:
@@ -223,12 +225,12 @@ class HeadedAttention(Layer):
             masks.append(flat[:, None] if len(front) == 1 else flat)
         return [mask.to(tl.bool) for mask in masks]
 
-    def _near(self, query: Tensor, value: Tensor, is_causal: bool) -> Tensor:
-        """Which keys are not after a query, and within the window."""
+    def _window_mask(self, query: Tensor, value: Tensor, is_causal: bool) -> Tensor:
+        """Return the mask of keys that are not after the query (if causal) and within the window."""
         T, S = query.shape[1], value.shape[1]
-        back = tl.arange(T, device=query.device)[:, None] - tl.arange(S, device=query.device)
-        near = back >= 0 if is_causal else tl.ones(T, S, dtype=tl.bool, device=query.device)
-        return near if self.sliding_window is None else near & (back.abs() < self.sliding_window)
+        distance = tl.arange(T, device=query.device)[:, None] - tl.arange(S, device=query.device)
+        allowed = distance >= 0 if is_causal else tl.ones(T, S, dtype=tl.bool, device=query.device)
+        return allowed if self.sliding_window is None else allowed & (distance.abs() < self.sliding_window)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         return previous_mask
@@ -246,10 +248,10 @@ class HeadedAttention(Layer):
 
 
 class MultiHeadAttention(HeadedAttention):
-    """softmax(q kᵀ / √K + mask) v in several heads.
+    """Multi-head attention: softmax(q kᵀ / √K + mask) v in each head.
 
-    Args:    as keras.layers.MultiHeadAttention; flash_attention has no meaning here, where kernels are chosen by
-        tallow.kernels
+    Args:    as keras.layers.MultiHeadAttention; flash_attention is ignored, because tallow.kernels chooses the kernel
+
     Shapes:  see HeadedAttention
     Source:  Vaswani et al. 2017, arXiv:1706.03762
     """
@@ -290,10 +292,10 @@ class MultiHeadAttention(HeadedAttention):
 
 
 class GroupQueryAttention(HeadedAttention):
-    """Attention in which several heads of queries share one of keys and values.
+    """Grouped-query attention: several query heads share one key/value head.
 
-    Args:    as keras.layers.GroupQueryAttention; flash_attention has no meaning here, where kernels are chosen by
-        tallow.kernels
+    Args:    as keras.layers.GroupQueryAttention; flash_attention is ignored, because tallow.kernels chooses the kernel
+
     Shapes:  see HeadedAttention
     Source:  Ainslie et al. 2023, arXiv:2305.13245
     """

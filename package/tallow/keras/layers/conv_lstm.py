@@ -1,4 +1,4 @@
-"""LSTMs whose maps are convolutions: of sequences of sequences, of images and of volumes.
+"""Convolutional LSTMs over sequences of sequences, images or volumes.
 
 Letters: N sequences, T steps.
 """
@@ -8,29 +8,30 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ShapeError
 from tallow.keras import activations, constraints
-from tallow.keras.functions.convolution import CONVOLUTIONS, turned
+from tallow.keras.functions.convolution import CONVOLUTIONS, to_conv_weight
 from tallow.keras.layers.affine import as_float
 from tallow.keras.layers.checks import positive
 from tallow.keras.layers.convolution import Convolution
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.recurrent_cells import StepDropout
-from tallow.keras.layers.regularization import checked_rate
+from tallow.keras.layers.regularization import check_rate
 from tallow.keras.layers.rnn import RNN
 from tallow.keras.shapes import Shape
 from tallow.keras.windows import from_first, pad, same_padding, spatial_of, to_first, with_spatial
 from tallow.random import Generator
-from tallow.tensor import Tensor
 
 
 class ConvLSTMCell(StepDropout, Convolution):
-    """One step: an LSTM's, with convolutions in the place of products. That of the state keeps its size.
+    """One step of an LSTM with convolutions instead of matrix products; the recurrent one keeps the spatial size.
 
-    Args:    as the layers, and rank: the number of spatial dims
+    Args:    as in the layers, and rank: the number of spatial dims
+
     Shapes:  inputs (N, *spatial, in), states [h, c] of (N, *new spatial, filters) -> h, [h, c];
              kernel (*kernel_size, in, 4 filters), recurrent_kernel (*kernel_size, filters, 4 filters), bias
-             (4 filters), their gates in the order i, f, g, o
+             (4 filters), with the gates in the order i, f, g, o
     """
 
     def __init__(
@@ -72,16 +73,16 @@ class ConvLSTMCell(StepDropout, Convolution):
         self.recurrent_initializer = recurrent_initializer
         self.recurrent_regularizer = recurrent_regularizer
         self.unit_forget_bias = unit_forget_bias
-        self.dropout = checked_rate(self.name, dropout)
-        self.recurrent_dropout = checked_rate(self.name, recurrent_dropout)
+        self.dropout = check_rate(self.name, dropout)
+        self.recurrent_dropout = check_rate(self.name, recurrent_dropout)
         self._generator = None if seed is None else Generator().manual_seed(seed)
         self.state_size = (filters, filters)
 
     def build(self, inputs_shape: Shape, states_shape: Any = None) -> None:
         if None in spatial_of(inputs_shape, self.channels_last):
             raise ShapeError(
-                f"{self.name}: the sizes of its images must be known, got {tuple(inputs_shape)}",
-                mend="give keras.Input its size",
+                f"{self.name}: the spatial sizes must be known, got {tuple(inputs_shape)}",
+                hint="set this size in keras.Input",
             )
         width, F4 = self._channels(inputs_shape), 4 * self.filters
         self.kernel = self.add_kernel((*self.kernel_size, width, F4), "kernel")
@@ -102,10 +103,10 @@ class ConvLSTMCell(StepDropout, Convolution):
         x = as_float(inputs, self.kernel)
         h, c = states
         if training and self.dropout:
-            x = self.dropped("inputs", x, self.dropout)
+            x = self.step_dropout("inputs", x, self.dropout)
         if training and self.recurrent_dropout:
-            h = self.dropped("states", h, self.recurrent_dropout)
-        gates = self._convolve(to_first(x, self.channels_last), turned(self.kernel), self.bias, 1)
+            h = self.step_dropout("states", h, self.recurrent_dropout)
+        gates = self._convolve(to_first(x, self.channels_last), to_conv_weight(self.kernel), self.bias, 1)
         gates = gates + self._recurrent(to_first(h, self.channels_last))
         i, f, g, o = gates.chunk(4, 1)
         c = self.recurrent_activation(f) * to_first(c, self.channels_last) + self.recurrent_activation(
@@ -116,12 +117,12 @@ class ConvLSTMCell(StepDropout, Convolution):
         return h, [h, c]
 
     def _recurrent(self, h: Tensor) -> Tensor:
-        """The convolution of the state, padded such that its size stays."""
+        """Convolve the state with "same" padding."""
         padded = pad(h, same_padding(h.shape[2:], self.kernel_size, (1,) * self.rank))
-        return CONVOLUTIONS[self.rank - 1](padded, turned(self.recurrent_kernel))
+        return CONVOLUTIONS[self.rank - 1](padded, to_conv_weight(self.recurrent_kernel))
 
     def get_initial_state(self, batch_size: int) -> list[Tensor]:
-        """Zeros."""
+        """Return zeros for h and c."""
         return [tl.zeros(batch_size, *self._state_shape, dtype=self._dtype) for _ in range(2)]
 
     def compute_output_shape(self, inputs_shape: Shape, states_shape: Any = None) -> Any:
@@ -130,7 +131,7 @@ class ConvLSTMCell(StepDropout, Convolution):
 
 
 class _ConvLSTM(RNN):
-    """Base of these layers.
+    """Base class of the ConvLSTM layers.
 
     Shapes:  sequences (N, T, *spatial, in), mask (N, T) -> (N, *new spatial, filters), or (N, T, ...) with
              return_sequences; with return_state also h and c
@@ -192,18 +193,18 @@ class _ConvLSTM(RNN):
 
 
 class ConvLSTM1D(_ConvLSTM):
-    """An LSTM over sequences of sequences.  Args: as keras.layers.ConvLSTM1D; see _ConvLSTM for the shapes"""
+    """LSTM over sequences of sequences.  Args: as keras.layers.ConvLSTM1D; see _ConvLSTM for the shapes"""
 
     rank = 1
 
 
 class ConvLSTM2D(_ConvLSTM):
-    """An LSTM over sequences of images.  Args: as keras.layers.ConvLSTM2D; see _ConvLSTM for the shapes"""
+    """LSTM over sequences of images.  Args: as keras.layers.ConvLSTM2D; see _ConvLSTM for the shapes"""
 
     rank = 2
 
 
 class ConvLSTM3D(_ConvLSTM):
-    """An LSTM over sequences of volumes.  Args: as keras.layers.ConvLSTM3D; see _ConvLSTM for the shapes"""
+    """LSTM over sequences of volumes.  Args: as keras.layers.ConvLSTM3D; see _ConvLSTM for the shapes"""
 
     rank = 3

@@ -1,45 +1,45 @@
-"""Convolutions in one, two and three dims.
+"""Convolutions with one, two and three spatial dims.
 
-Letters: in, out channels; `kernel_size` and `spatial` stand for as many sizes as there are spatial dims.
+Letters: in, out channels; `kernel_size` and `spatial` stand for one size per spatial dim.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras import activations, constraints
 from tallow.keras.functions.convolution import (
     CONVOLUTIONS,
     convolve,
-    convolve_back,
+    convolve_transpose,
     depthwise_weight,
-    length_back,
-    turned,
+    to_conv_weight,
+    transposed_length,
     window_pads,
 )
 from tallow.keras.layers.affine import Affine, as_float
-from tallow.keras.layers.checks import known, positive
+from tallow.keras.layers.checks import known_size, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.shapes import Shape
 from tallow.keras.windows import (
-    checked_format,
-    checked_padding,
+    check_padding,
     from_first,
+    is_channels_last,
     sizes,
     spatial_of,
     to_first,
     window_count,
     with_spatial,
 )
-from tallow.tensor import Tensor
 
-# Activations that look at several elements; all others may come before the channels are turned around.
+# Activations over several elements; all others can run before the channels move to the last axis.
 ACROSS_ELEMENTS = (activations.softmax, activations.log_softmax, activations.glu)
 
 
 class Convolution(Affine):
-    """What all convolutions share: windows, the turn of the channels, bias and activation."""
+    """Base class of convolutions: window sizes, channel layout, bias and activation."""
 
     rank: int
 
@@ -48,27 +48,27 @@ class Convolution(Affine):
     ) -> None:
         self.kernel_size = sizes(self.name, "kernel_size", kernel_size, self.rank)
         self.strides = sizes(self.name, "strides", strides, self.rank)
-        self.padding = checked_padding(self.name, padding, *paddings)
-        self.channels_last = checked_format(self.name, data_format)
+        self.padding = check_padding(self.name, padding, *paddings)
+        self.channels_last = is_channels_last(self.name, data_format)
         self.dilation_rate = sizes(self.name, "dilation_rate", dilation_rate, self.rank)
         self.reach = tuple((k - 1) * d + 1 for k, d in zip(self.kernel_size, self.dilation_rate, strict=True))
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
-            raise ArgumentError(f"{self.name}: strides and dilation_rate exclude each other: one of them must be 1")
+            raise ArgumentError(f"{self.name}: strides and dilation_rate cannot both be greater than 1")
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _channels(self, input_shape: Shape) -> int:
         axis = -1 if self.channels_last else 1
-        width = known(self.name, input_shape, axis)
+        width = known_size(self.name, input_shape, axis)
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: width})
         return width
 
     def _convolve(self, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> Tensor:
-        """Of tensors with their channels first."""
+        """Convolve a tensor with its channels first."""
         pads = window_pads(x, self.reach, self.strides, self.padding)
         return convolve(x, weight, bias, self.strides, pads, self.dilation_rate, groups)
 
-    def _activated(self, y: Tensor, activation: activations.Activation) -> Tensor:
-        """The activation of a result with its channels first, and its channels where they belong."""
+    def _activate(self, y: Tensor, activation: activations.Activation) -> Tensor:
+        """Apply the activation to a channels-first result and move the channels to the layer's layout."""
         if activation in ACROSS_ELEMENTS:
             return activation(from_first(y, self.channels_last))
         return from_first(activation(y), self.channels_last)
@@ -79,8 +79,9 @@ class Convolution(Affine):
 
 
 class _Conv(Convolution):
-    """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);
-    kernel (*kernel_size, in / groups, filters)
+    """Base class of Conv1D, Conv2D and Conv3D.
+
+    Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters); kernel (*kernel_size, in / groups, filters)
     """
 
     def __init__(
@@ -107,8 +108,8 @@ class _Conv(Convolution):
             activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
             activity_regularizer, kernel_constraint, bias_constraint, **kwargs,
         )  # fmt: skip
-        further = ("causal",) if self.rank == 1 else ()
-        self._set_windows(kernel_size, strides, padding, data_format, dilation_rate, *further)
+        more_paddings = ("causal",) if self.rank == 1 else ()
+        self._set_windows(kernel_size, strides, padding, data_format, dilation_rate, *more_paddings)
         self.filters = positive(self.name, "filters", filters)
         self.groups = positive(self.name, "groups", groups)
         if self.filters % self.groups:
@@ -123,16 +124,17 @@ class _Conv(Convolution):
 
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.kernel), self.channels_last)
-        return self._activated(self._convolve(x, turned(self.kernel), self.bias, self.groups), self.activation)
+        return self._activate(self._convolve(x, to_conv_weight(self.kernel), self.bias, self.groups), self.activation)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return with_spatial(input_shape, self._window_counts(input_shape), self.filters, self.channels_last)
 
 
 class Conv1D(_Conv):
-    """A convolution along one dim, of sequences.
+    """Convolution over sequences.
 
-    Args:    as keras.layers.Conv1D; padding may be "causal": no output sees a later input
+    Args:    as keras.layers.Conv1D; with padding="causal" no output depends on a later input
+
     Shapes:  x (batch, steps, in) -> (batch, new steps, filters);  kernel (kernel_size, in / groups, filters)
     """
 
@@ -140,9 +142,10 @@ class Conv1D(_Conv):
 
 
 class Conv2D(_Conv):
-    """A convolution over images.
+    """Convolution over images.
 
     Args:    as keras.layers.Conv2D
+
     Shapes:  x (batch, height, width, in) -> (batch, new height, new width, filters);
              kernel (height, width, in / groups, filters)
     """
@@ -151,9 +154,10 @@ class Conv2D(_Conv):
 
 
 class Conv3D(_Conv):
-    """A convolution over volumes, or over the frames of videos.
+    """Convolution over volumes or video frames.
 
     Args:    as keras.layers.Conv3D
+
     Shapes:  x (batch, depth, height, width, in) -> (batch, new depth, new height, new width, filters);
              kernel (depth, height, width, in / groups, filters)
     """
@@ -162,8 +166,10 @@ class Conv3D(_Conv):
 
 
 class _DepthwiseConv(Convolution):
-    """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, in · depth_multiplier);
-    kernel (*kernel_size, in, depth_multiplier)
+    """Base class of depthwise convolutions.
+
+    Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, in · depth_multiplier);
+             kernel (*kernel_size, in, depth_multiplier)
     """
 
     def __init__(
@@ -200,17 +206,18 @@ class _DepthwiseConv(Convolution):
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.kernel), self.channels_last)
         y = self._convolve(x, depthwise_weight(self.kernel), self.bias, x.shape[1])
-        return self._activated(y, self.activation)
+        return self._activate(y, self.activation)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        width = known(self.name, input_shape, -1 if self.channels_last else 1) * self.depth_multiplier
+        width = known_size(self.name, input_shape, -1 if self.channels_last else 1) * self.depth_multiplier
         return with_spatial(input_shape, self._window_counts(input_shape), width, self.channels_last)
 
 
 class DepthwiseConv1D(_DepthwiseConv):
-    """A convolution along one dim, of each channel by itself.
+    """Depthwise convolution over sequences: each channel has its own filters.
 
-    Args:    as keras.layers.DepthwiseConv1D; depth_multiplier: how many channels each gives
+    Args:    as keras.layers.DepthwiseConv1D; depth_multiplier: the number of output channels per input channel
+
     Shapes:  x (batch, steps, in) -> (batch, new steps, in · depth_multiplier);
              kernel (kernel_size, in, depth_multiplier)
     """
@@ -219,9 +226,10 @@ class DepthwiseConv1D(_DepthwiseConv):
 
 
 class DepthwiseConv2D(_DepthwiseConv):
-    """A convolution of each channel by itself.
+    """Depthwise convolution over images: each channel has its own filters.
 
-    Args:    as keras.layers.DepthwiseConv2D; depth_multiplier: how many channels each gives
+    Args:    as keras.layers.DepthwiseConv2D; depth_multiplier: the number of output channels per input channel
+
     Shapes:  x (batch, height, width, in) -> (batch, new height, new width, in · depth_multiplier);
              kernel (height, width, in, depth_multiplier)
     """
@@ -230,9 +238,11 @@ class DepthwiseConv2D(_DepthwiseConv):
 
 
 class _SeparableConv(Convolution):
-    """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);
-    depthwise_kernel (*kernel_size, in, depth_multiplier);
-    pointwise_kernel (1, ..., 1, in · depth_multiplier, filters)
+    """Base class of separable convolutions.
+
+    Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);
+             depthwise_kernel (*kernel_size, in, depth_multiplier);
+             pointwise_kernel (1, ..., 1, in · depth_multiplier, filters)
     """
 
     def __init__(
@@ -285,17 +295,18 @@ class _SeparableConv(Convolution):
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.depthwise_kernel), self.channels_last)
         y = self._convolve(x, depthwise_weight(self.depthwise_kernel), None, x.shape[1])
-        y = CONVOLUTIONS[self.rank - 1](y, turned(self.pointwise_kernel), self.bias)
-        return self._activated(y, self.activation)
+        y = CONVOLUTIONS[self.rank - 1](y, to_conv_weight(self.pointwise_kernel), self.bias)
+        return self._activate(y, self.activation)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return with_spatial(input_shape, self._window_counts(input_shape), self.filters, self.channels_last)
 
 
 class SeparableConv1D(_SeparableConv):
-    """A depthwise convolution along one dim, and a map of the channels at each step.
+    """Depthwise convolution over sequences, then a pointwise convolution that mixes the channels.
 
     Args:    as keras.layers.SeparableConv1D
+
     Shapes:  x (batch, steps, in) -> (batch, new steps, filters); depthwise_kernel (kernel_size, in, depth_multiplier);
              pointwise_kernel (1, in · depth_multiplier, filters)
     """
@@ -304,9 +315,10 @@ class SeparableConv1D(_SeparableConv):
 
 
 class SeparableConv2D(_SeparableConv):
-    """A depthwise convolution, and a map of the channels at each place.
+    """Depthwise convolution over images, then a pointwise convolution that mixes the channels.
 
     Args:    as keras.layers.SeparableConv2D
+
     Shapes:  x (batch, height, width, in) -> (batch, new height, new width, filters);
              depthwise_kernel (height, width, in, depth_multiplier);
              pointwise_kernel (1, 1, in · depth_multiplier, filters)
@@ -316,7 +328,10 @@ class SeparableConv2D(_SeparableConv):
 
 
 class _ConvTranspose(_Conv):
-    """Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);  kernel (*kernel_size, filters, in)"""
+    """Base class of transposed convolutions.
+
+    Shapes:  x (batch, *spatial, in) -> (batch, *new spatial, filters);  kernel (*kernel_size, filters, in)
+    """
 
     def __init__(
         self,
@@ -344,7 +359,7 @@ class _ConvTranspose(_Conv):
             kernel_constraint, bias_constraint, **kwargs,
         )  # fmt: skip
         if self.padding == "causal":
-            raise ArgumentError(f"{self.name}: padding='causal'", mend="use 'valid' or 'same'")
+            raise ArgumentError(f"{self.name}: padding='causal'", hint="use 'valid' or 'same'")
         self.output_padding = None
         if output_padding is not None:
             self.output_padding = sizes(self.name, "output_padding", output_padding, self.rank, 0)
@@ -357,14 +372,16 @@ class _ConvTranspose(_Conv):
 
     def call(self, x: Tensor) -> Tensor:
         x = to_first(as_float(x, self.kernel), self.channels_last)
-        y = convolve_back(x, turned(self.kernel), self.strides, self.padding, self.output_padding, self.dilation_rate)
+        y = convolve_transpose(
+            x, to_conv_weight(self.kernel), self.strides, self.padding, self.output_padding, self.dilation_rate
+        )
         if self.bias is not None:
             y = y + self.bias.reshape(-1, *[1] * self.rank)
-        return self._activated(y, self.activation)
+        return self._activate(y, self.activation)
 
     def _length(self, size: int, axis: int) -> int:
-        more = None if self.output_padding is None else self.output_padding[axis]
-        return length_back(size, self.reach[axis], self.strides[axis], self.padding, more)
+        output_padding = None if self.output_padding is None else self.output_padding[axis]
+        return transposed_length(size, self.reach[axis], self.strides[axis], self.padding, output_padding)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         spatial = spatial_of(input_shape, self.channels_last)
@@ -373,9 +390,10 @@ class _ConvTranspose(_Conv):
 
 
 class Conv1DTranspose(_ConvTranspose):
-    """The adjoint of Conv1D: each input adds the kernel to the output, `strides` further each time.
+    """Transposed convolution over sequences: each input adds the kernel to the output, in steps of `strides`.
 
     Args:    as keras.layers.Conv1DTranspose
+
     Shapes:  x (batch, steps, in) -> (batch, new steps, filters);  kernel (kernel_size, filters, in)
     """
 
@@ -383,9 +401,10 @@ class Conv1DTranspose(_ConvTranspose):
 
 
 class Conv2DTranspose(_ConvTranspose):
-    """The adjoint of Conv2D.
+    """Transposed convolution over images.
 
     Args:    as keras.layers.Conv2DTranspose
+
     Shapes:  x (batch, height, width, in) -> (batch, new height, new width, filters);
              kernel (height, width, filters, in)
     """
@@ -394,9 +413,10 @@ class Conv2DTranspose(_ConvTranspose):
 
 
 class Conv3DTranspose(_ConvTranspose):
-    """The adjoint of Conv3D.
+    """Transposed convolution over volumes.
 
     Args:    as keras.layers.Conv3DTranspose
+
     Shapes:  x (batch, depth, height, width, in) -> (batch, new depth, new height, new width, filters);
              kernel (depth, height, width, filters, in)
     """

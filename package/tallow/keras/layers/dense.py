@@ -1,27 +1,28 @@
-"""Layers that multiply by a matrix, or look up its rows."""
+"""Dense and embedding layers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
+from tallow.functions.embedding import embedding
 from tallow.keras import constraints
 from tallow.keras.layers.affine import Affine, affine, as_float
-from tallow.keras.layers.checks import known, positive
+from tallow.keras.layers.checks import known_size, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
 from tallow.keras.layers.weighted import as_dtype
 from tallow.keras.shapes import Shape
 from tallow.keras.symbolic import KerasTensor
-from tallow.nn.functional.embedding import embedding
-from tallow.tensor import Tensor
 
 
 class Dense(Affine):
-    """activation(x · kernel + bias), along the last axis.
+    """activation(x · kernel + bias) along the last axis.
 
     Args:    as keras.layers.Dense
+
     Shapes:  x (batch, ..., in) -> (batch, ..., units);  kernel (in, units);  bias (units)
     """
 
@@ -49,7 +50,7 @@ class Dense(Affine):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Shape) -> None:
-        width = known(self.name, input_shape, -1)
+        width = known_size(self.name, input_shape, -1)
         self.add_kernel_and_bias((width, self.units), (self.units,))
         self.input_spec = InputSpec(min_ndim=2, axes={-1: width})
 
@@ -61,11 +62,11 @@ class Dense(Affine):
 
 
 class Embedding(Layer):
-    """The rows of a matrix at the given indices.
+    """Look up rows of a matrix by integer indices.
 
     Args:    as keras.layers.Embedding
-        mask_zero: index 0 is padding; layers after this one that know of masks pass over it.
-        weights: the matrix, instead of drawing one.
+        mask_zero: treat index 0 as padding; later layers that support masks skip it.
+        weights: the initial matrix, instead of a random one.
 
     Shapes:  x (batch, ...) of integers -> (batch, ..., output_dim);  embeddings (input_dim, output_dim)
     """
@@ -81,7 +82,7 @@ class Embedding(Layer):
         weights: Any = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.pop("input_length", None)  # Keras takes it from older programs, and ignores it
+        kwargs.pop("input_length", None)  # Keras accepts it for compatibility and ignores it
         super().__init__(**kwargs)
         self.embeddings_constraint = constraints.get(embeddings_constraint)
         self.input_dim = positive(self.name, "input_dim", input_dim)
@@ -109,12 +110,12 @@ class Embedding(Layer):
             raise ArgumentError(
                 f"{self.name}: indices from {int(indices.min())} to {int(indices.max())}; "
                 f"input_dim={self.input_dim} has rows 0 to {self.input_dim - 1}",
-                mend="make input_dim one more than the largest index",
+                hint="make input_dim one more than the largest index",
             )
         return embedding(indices, self.embeddings)
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"weights": None}  # the values are in the file of weights
+        return super().get_config() | {"weights": None}  # the weights file stores the values
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         return inputs != 0 if self.mask_zero else None
@@ -124,12 +125,12 @@ class Embedding(Layer):
 
 
 class ReversibleEmbedding(Embedding):
-    """An embedding that also turns vectors back into scores of indices, by `layer(x, reverse=True)`.
+    """Embedding that also maps vectors back to scores over the indices, with `layer(x, reverse=True)`.
 
     Args:    as keras.layers.ReversibleEmbedding
-        tie_weights: use the same matrix both ways; otherwise reverse_embeddings is another one.
-        reverse_dtype: in which the scores are computed.
-        logit_soft_cap: bound of the scores, by a tanh.
+        tie_weights: use the same matrix in both directions; otherwise reverse_embeddings is a separate one.
+        reverse_dtype: the dtype in which the scores are computed.
+        logit_soft_cap: bound of the scores, applied with tanh.
 
     Shapes:  x (batch, ...) of integers -> (batch, ..., output_dim); with reverse=True x (batch, ..., output_dim)
              -> (batch, ..., input_dim); reverse_embeddings (output_dim, input_dim)
@@ -174,7 +175,7 @@ class ReversibleEmbedding(Embedding):
         return logits if cap is None else (logits / cap).tanh() * cap
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        if inputs.is_floating_point():  # vectors on their way back
+        if inputs.is_floating_point():  # vectors of the reverse direction
             return None
         return super().compute_mask(inputs, previous_mask)
 

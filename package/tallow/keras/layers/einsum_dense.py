@@ -1,4 +1,4 @@
-"""A dense layer of any two-operand einsum."""
+"""Dense layer defined by a two-operand einsum."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import re
 from typing import Any, NamedTuple
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras import initializers
 from tallow.keras.layers.affine import Affine, as_float
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.shapes import Shape
-from tallow.tensor import Tensor
 
 # "ab,bc->ac", "...ab,bc->...ac" or "ab...,bc->ac...".
 FORM = re.compile(r"(\.{3})?([a-zA-Z]+)(\.{3})?,([a-zA-Z]+)->(\.{3})?([a-zA-Z]+)(\.{3})?")
 
 
 class Equation(NamedTuple):
-    """The letters of an einsum's operands, and where dims that it does not name stand."""
+    """The letters of an einsum's operands, and the position of the dims under "..."."""
 
     inputs: str
     kernel: str
     outputs: str
-    is_left: bool  # of the named dims
+    is_left: bool  # the named dims are at the end, after "..."
     is_right: bool
 
 
@@ -31,12 +31,12 @@ class EinsumDense(Affine):
     """activation(einsum(equation, x, kernel) + bias).
 
     Args:    as keras.layers.EinsumDense, without lora and quantization
-        equation: the einsum, as "ab,bc->ac"; the batch comes first, dims that stay may be "..." in front or behind.
-        output_shape: the sizes of the result's letters after the first; None for those that the input gives.
-        bias_axes: the letters of the result that the bias has; None leaves it out.
+        equation: the einsum, such as "ab,bc->ac"; the batch comes first; "..." at one end stands for unchanged dims.
+        output_shape: the sizes of the output letters after the first; None for sizes taken from the input.
+        bias_axes: the output letters of the bias; None means no bias.
 
     Example:
-        EinsumDense("abc,cd->abd", output_shape=(None, 64), bias_axes="d")  # a Dense(64) at each step
+        EinsumDense("abc,cd->abd", output_shape=(None, 64), bias_axes="d")  # Dense(64) at each step
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class EinsumDense(Affine):
         self.equation = equation
         self.partial_output_shape = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
         self.bias_axes = bias_axes
-        self._letters = self._parsed(equation)
+        self._letters = self._parse(equation)
         if bias_axes is not None and not set(bias_axes) <= set(self._letters.outputs):
-            raise ArgumentError(f"{self.name}: bias_axes={bias_axes!r} must be letters of the result of {equation!r}")
+            raise ArgumentError(f"{self.name}: bias_axes={bias_axes!r} must be output letters of {equation!r}")
 
-    def _parsed(self, equation: str) -> Equation:
+    def _parse(self, equation: str) -> Equation:
         match = FORM.fullmatch(equation.replace(" ", ""))
         if match is not None:
             left, inputs, right, kernel, left_out, outputs, right_out = match.groups()
@@ -73,45 +73,46 @@ class EinsumDense(Affine):
                 return Equation(inputs, kernel, outputs, left is not None, right is not None)
         raise ArgumentError(
             f"{self.name}: equation={equation!r}",
-            mend="use the form 'ab,bc->ac', '...ab,bc->...ac' or 'ab...,bc->ac...'",
+            hint="use the form 'ab,bc->ac', '...ab,bc->...ac' or 'ab...,bc->ac...'",
         )
 
     def _full_shape(self, input_shape: Shape) -> tuple[list[int | None], dict[str, int | None]]:
-        """The shape of the result, and the size of each letter of the equation."""
+        """Return the output shape, and the size of each letter of the equation."""
         letters = self._letters
         unnamed = len(input_shape) - len(letters.inputs)
         if unnamed < 0 or (unnamed and not (letters.is_left or letters.is_right)):
             raise ShapeError(f"{self.name}: {self.equation!r} does not fit an input of shape {tuple(input_shape)}")
         named = input_shape[unnamed:] if letters.is_left else input_shape[: len(letters.inputs)]
-        given = dict(zip(letters.inputs, named, strict=True))
+        input_sizes = dict(zip(letters.inputs, named, strict=True))
         output: list[int | None] = [input_shape[0], *self.partial_output_shape]
         if letters.is_left and unnamed:
             output[1:1] = input_shape[1:unnamed]
         elif unnamed:
             output += input_shape[len(letters.inputs) :]
         start = unnamed if letters.is_left else 0
-        taken = output[start : start + len(letters.outputs)]
-        if len(taken) != len(letters.outputs):
+        output_sizes = output[start : start + len(letters.outputs)]
+        if len(output_sizes) != len(letters.outputs):
             raise ShapeError(
-                f"{self.name}: {self.equation!r} has {len(letters.outputs)} dims in its result, the batch among them; "
+                f"{self.name}: {self.equation!r} has {len(letters.outputs)} output dims, including the batch; "
                 f"output_shape={self.partial_output_shape} does not fit"
             )
-        sizes = dict(zip(letters.outputs, taken, strict=True))
+        sizes = dict(zip(letters.outputs, output_sizes, strict=True))
         for place, letter in enumerate(letters.outputs, start):
-            if letter in given and given[letter] is not None and sizes[letter] != given[letter]:
+            if letter in input_sizes and input_sizes[letter] is not None and sizes[letter] != input_sizes[letter]:
                 if sizes[letter] is not None:
                     raise ShapeError(
-                        f"{self.name}: {letter} is {given[letter]} in the input and {sizes[letter]} in output_shape"
+                        f"{self.name}: {letter} is {input_sizes[letter]} in the input and "
+                        f"{sizes[letter]} in output_shape"
                     )
-                output[place] = given[letter]
-        return output, given | {letter: size for letter, size in sizes.items() if letter not in given}
+                output[place] = input_sizes[letter]
+        return output, input_sizes | {letter: size for letter, size in sizes.items() if letter not in input_sizes}
 
     def build(self, input_shape: Shape) -> None:
         letters = self._letters
         _, sizes = self._full_shape(input_shape)
         unknown = [letter for letter in letters.kernel if sizes.get(letter) is None]
         if unknown:
-            raise ShapeError(f"{self.name}: the sizes of {', '.join(unknown)} in {self.equation!r} are not known")
+            raise ShapeError(f"{self.name}: unknown sizes of {', '.join(unknown)} in {self.equation!r}")
         outer = [axis for axis, letter in enumerate(letters.kernel) if letter in letters.outputs]
         inner = [axis for axis, letter in enumerate(letters.kernel) if letter not in letters.outputs]
         self.kernel_initializer = initializers.with_axes(self.kernel_initializer, inner, outer)
@@ -124,7 +125,7 @@ class EinsumDense(Affine):
             return ()
         letters = self._letters
         first = min(letters.outputs.index(letter) for letter in self.bias_axes)
-        shape: list[Any] = [sizes[one] if one in self.bias_axes else 1 for one in letters.outputs[first:]]
+        shape: list[Any] = [sizes[letter] if letter in self.bias_axes else 1 for letter in letters.outputs[first:]]
         return tuple(shape + [1] * (unnamed if letters.is_right else 0))
 
     def call(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Integers as vectors, and numbers as integers: CategoryEncoding, Discretization."""
+"""Layers that encode integers as vectors and bucketize numbers: CategoryEncoding, Discretization."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.layers.checks import positive
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
 from tallow.keras.symbolic import KerasTensor
-from tallow.tensor import Tensor
 
 MODES = ("int", "one_hot", "multi_hot", "count")
 
 
-def checked_mode(layer: str, output_mode: Any, *further: str) -> str:
-    mode = {"binary": "multi_hot", "tf-idf": "tf_idf"}.get(output_mode, output_mode)  # their names in older programs
-    known = (*MODES, *further)
-    if mode not in known:
-        raise ArgumentError(f"{layer}: output_mode={output_mode!r}", mend=f"use {', '.join(map(repr, known))}")
+def check_mode(layer: str, output_mode: Any, *more_modes: str) -> str:
+    """Return the output mode under its current name; raise ArgumentError if it is unknown."""
+    mode = {"binary": "multi_hot", "tf-idf": "tf_idf"}.get(output_mode, output_mode)  # Keras 2's names
+    modes = (*MODES, *more_modes)
+    if mode not in modes:
+        raise ArgumentError(f"{layer}: output_mode={output_mode!r}", hint=f"use {', '.join(map(repr, modes))}")
     return str(mode)
 
 
 def refuse_sparse(layer: str, sparse: bool) -> None:
+    """Raise ArgumentError if `sparse` is True."""
     if sparse:
-        raise ArgumentError(f"{layer}: sparse=True: there are no sparse tensors", mend="leave it out")
+        raise ArgumentError(f"{layer}: sparse=True: sparse tensors are not supported", hint="remove sparse=True")
 
 
-def encoded(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor | None = None) -> Tensor:
-    """Indices as vectors; one that is out of range counts nowhere.
+def encode(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor | None = None) -> Tensor:
+    """Encode indices as vectors; an index out of range contributes nothing.
 
     Shapes:  "one_hot": (...) or (..., 1) -> (..., depth); "multi_hot" and "count": (N) -> (depth), (B, N) -> (B, depth)
     """
@@ -50,22 +52,22 @@ def encoded(indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor 
 
 
 def encoded_shape(shape: Shape, mode: str, depth: int | None) -> Shape:
-    """The shape of what `encoded` gives."""
+    """Return the output shape of `encode`."""
     if mode == "int":
         return tuple(shape)
     if mode == "one_hot":
-        kept = shape[:-1] if len(shape) > 1 and shape[-1] == 1 else shape
-        return (*kept, depth)
+        outer = shape[:-1] if len(shape) > 1 and shape[-1] == 1 else shape
+        return (*outer, depth)
     return (shape[0], *shape[2:], depth) if len(shape) > 1 else (depth,)
 
 
 def batches(data: Any, steps: int | None = None) -> Iterator[Any]:
-    """What `adapt` is given: an array, or an iterable of them, of which the first `steps` count."""
+    """Yield the batches of data passed to `adapt`: an array, or at most `steps` items of an iterable."""
     if isinstance(data, Tensor | np.ndarray | str) or (isinstance(data, Sequence) and not isinstance(data, bytes)):
         yield data
         return
     if not isinstance(data, Iterable):
-        raise ArgumentError(f"adapt: {type(data).__name__}", mend="give an array, or an iterable of batches")
+        raise ArgumentError(f"adapt: {type(data).__name__}", hint="pass an array or an iterable of batches")
     for index, batch in enumerate(data):
         if steps is not None and index >= steps:
             return
@@ -73,23 +75,23 @@ def batches(data: Any, steps: int | None = None) -> Iterator[Any]:
 
 
 class CategoryEncoding(Layer):
-    """Integers as vectors.
+    """Encode integers as vectors.
 
     Args:
-        num_tokens: how many there are; all are from 0 up to it.
-        output_mode: "multi_hot" says which come in a sample, "count" how often, "one_hot" which each is.
-        sparse: refused.
+        num_tokens: the number of tokens; inputs are integers from 0 to num_tokens - 1.
+        output_mode: "multi_hot" marks the tokens of a sample, "count" counts them, "one_hot" encodes each one.
+        sparse: not supported.
 
-    Shapes:  inputs (B, N) -> (B, num_tokens); "one_hot": (...) or (..., 1) -> (..., num_tokens). count_weights, in a
-             call with "count", are of the shape of the inputs
+    Shapes:  inputs (B, N) -> (B, num_tokens); "one_hot": (...) or (..., 1) -> (..., num_tokens). count_weights of a
+             call with "count" have the shape of the inputs
     """
 
     def __init__(self, num_tokens: int, output_mode: str = "multi_hot", sparse: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.num_tokens = positive(self.name, "num_tokens", num_tokens)
-        self.output_mode = checked_mode(self.name, output_mode)
+        self.output_mode = check_mode(self.name, output_mode)
         if self.output_mode == "int":
-            raise ArgumentError(f"{self.name}: output_mode='int'", mend="use 'one_hot', 'multi_hot' or 'count'")
+            raise ArgumentError(f"{self.name}: output_mode='int'", hint="use 'one_hot', 'multi_hot' or 'count'")
         refuse_sparse(self.name, sparse)
 
     def call(self, inputs: Any, count_weights: Any = None) -> Tensor:
@@ -100,9 +102,9 @@ class CategoryEncoding(Layer):
                 f"num_tokens={self.num_tokens} takes 0 to {self.num_tokens - 1}"
             )
         if count_weights is not None and self.output_mode != "count":
-            raise ArgumentError(f"{self.name}: count_weights are for output_mode='count'")
+            raise ArgumentError(f"{self.name}: count_weights need output_mode='count'")
         weights = None if count_weights is None else tl.as_tensor(count_weights)
-        return encoded(indices, self.output_mode, self.num_tokens, self._dtype, weights)
+        return encode(indices, self.output_mode, self.num_tokens, self._dtype, weights)
 
     def compute_output_spec(self, inputs: Any, count_weights: Any = None) -> Any:
         return KerasTensor(self.compute_output_shape(inputs.shape), self._dtype)
@@ -112,14 +114,14 @@ class CategoryEncoding(Layer):
 
 
 class Discretization(Layer):
-    """Numbers as the index of the range they are in.
+    """Replace numbers by the index of the range that contains them.
 
     Args:
-        bin_boundaries: where ranges end and the next ones begin, rising; or
-        num_bins: how many ranges `adapt` finds, such that each has about as many of the data.
-        epsilon: how exactly it does; less takes longer.
-        output_mode: "int", or the index as in CategoryEncoding.
-        sparse: refused.
+        bin_boundaries: the ascending boundaries between ranges; or
+        num_bins: the number of ranges that `adapt` computes, with about equally many values each.
+        epsilon: the tolerance of `adapt`; smaller is more accurate and slower.
+        output_mode: "int", or an encoding of the index as in CategoryEncoding.
+        sparse: not supported.
     """
 
     def __init__(
@@ -135,28 +137,28 @@ class Discretization(Layer):
         super().__init__(name=name, dtype=dtype)
         refuse_sparse(self.name, sparse)
         if (bin_boundaries is None) == (num_bins is None):
-            raise ArgumentError(f"{self.name}: give bin_boundaries, or num_bins and then adapt")
+            raise ArgumentError(f"{self.name}: pass either bin_boundaries, or num_bins and then call adapt")
         self.num_bins = None if num_bins is None else positive(self.name, "num_bins", num_bins)
         if not 0 < epsilon < 1:
             raise ArgumentError(f"{self.name}: epsilon must be between 0 and 1, got {epsilon!r}")
         self.epsilon = epsilon
-        self.output_mode = checked_mode(self.name, output_mode)
+        self.output_mode = check_mode(self.name, output_mode)
         self.bin_boundaries = None if bin_boundaries is None else tuple(float(b) for b in bin_boundaries)
         if self.bin_boundaries is not None and sorted(self.bin_boundaries) != list(self.bin_boundaries):
-            raise ArgumentError(f"{self.name}: bin_boundaries must rise, got {self.bin_boundaries}")
-        self.summary = np.zeros((2, 0), np.float32)  # values, and how many of the data each stands for
+            raise ArgumentError(f"{self.name}: bin_boundaries must be ascending, got {self.bin_boundaries}")
+        self.summary = np.zeros((2, 0), np.float32)  # values, and the number of data points each represents
 
     def adapt(self, data: Any, steps: int | None = None) -> None:
-        """Find the ranges of an array, or of an iterable of them."""
+        """Compute the ranges from an array or an iterable of arrays; `steps` limits the number of batches."""
         self.reset_state()
         for batch in batches(data, steps):
             self.update_state(batch)
         self.finalize_state()
 
     def update_state(self, data: Any) -> None:
-        """Add data to what the ranges are found of."""
+        """Add data to the summary from which the ranges are computed."""
         if self.num_bins is None:
-            raise ArgumentError(f"{self.name}: adapt: bin_boundaries were given already")
+            raise ArgumentError(f"{self.name}: adapt: bin_boundaries are set already")
         values = data.numpy(force=True) if isinstance(data, Tensor) else np.asarray(data)
         values = np.sort(values.reshape(-1).astype(np.float32))
         step = max(values.size * self.epsilon, 1)
@@ -165,23 +167,24 @@ class Discretization(Layer):
         self.summary = _compressed(merged[:, np.argsort(merged[0])], self.epsilon)
 
     def finalize_state(self) -> None:
+        """Set bin_boundaries from the data seen so far."""
         if self.num_bins is not None and self.summary.size:
             self.bin_boundaries = tuple(_compressed(self.summary, 1 / self.num_bins)[0, :-1].tolist())
 
     def reset_state(self) -> None:
-        """Forget the data."""
+        """Clear the summary of the data."""
         self.summary = np.zeros((2, 0), np.float32)
 
     def call(self, inputs: Any) -> Tensor:
         if self.bin_boundaries is None:
-            raise ArgumentError(f"{self.name}: there are no ranges", mend="adapt it to data first")
+            raise ArgumentError(f"{self.name}: bin_boundaries are not set", hint="call adapt(data) first")
         x = tl.as_tensor(inputs)
         x = x if x.is_floating_point() else x.float()
         edges = tl.tensor(self.bin_boundaries, dtype=x.dtype, device=x.device)
         indices = tl.bucketize(x, edges, right=True)
         if self.output_mode == "int":
             return indices.to(tl.int32)
-        return encoded(indices, self.output_mode, len(self.bin_boundaries) + 1, self._dtype)
+        return encode(indices, self.output_mode, len(self.bin_boundaries) + 1, self._dtype)
 
     def compute_output_spec(self, inputs: Any) -> Any:
         kind = tl.int32 if self.output_mode == "int" else self._dtype
@@ -192,20 +195,20 @@ class Discretization(Layer):
         return encoded_shape(input_shape, self.output_mode, depth)
 
     def get_config(self) -> dict[str, Any]:
-        found = self.bin_boundaries
+        boundaries = self.bin_boundaries
         return super().get_config() | {
-            "bin_boundaries": None if found is None else list(found),
-            "num_bins": None if found is not None else self.num_bins,
+            "bin_boundaries": None if boundaries is None else list(boundaries),
+            "num_bins": None if boundaries is not None else self.num_bins,
         }
 
 
 def _compressed(summary: np.ndarray[Any, Any], epsilon: float) -> np.ndarray[Any, Any]:
-    """A summary of about 1 / epsilon values, at equal parts of the data."""
+    """Return a summary of about 1 / epsilon values at equal quantiles of the data."""
     if summary.shape[1] * epsilon < 1:
         return summary
-    parts = epsilon + np.arange(0.0, 1.0, epsilon)
+    quantiles = epsilon + np.arange(0.0, 1.0, epsilon)
     counts = summary[1].cumsum()
-    shares = counts / counts[-1]
-    values, sums = np.interp(parts, shares, summary[0]), np.interp(parts, shares, counts)
+    cumulative = counts / counts[-1]
+    values, sums = np.interp(quantiles, cumulative, summary[0]), np.interp(quantiles, cumulative, counts)
     weights = sums - np.concatenate([[0], sums[:-1]])
     return np.stack([values, weights]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Where a model begins."""
+"""The input layer of a model."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tallow.keras.symbolic import KerasTensor, Node
 
 
 class InputLayer(Layer):
-    """A model's input, as a layer; `keras.Input` makes one and returns its tensor.
+    """A model's input, as a layer; `keras.Input` creates one and returns its tensor.
 
     Args:
-        shape: of a sample, with None where any size fits.
-        batch_size: the size of every batch; any by default.
-        batch_shape: both in one, instead of them.
+        shape: the shape of a sample, with None for any size.
+        batch_size: the size of every batch; any size by default.
+        batch_shape: the shape of a batch, instead of shape and batch_size.
     """
 
     def __init__(
@@ -34,26 +34,30 @@ class InputLayer(Layer):
     ) -> None:
         super().__init__(name=name, dtype=floatx() if dtype is None else dtype)
         if sparse or ragged:
-            raise ArgumentError(f"{self.name}: sparse and ragged inputs are not supported", mend="pad to one shape")
-        if optional:
-            raise UnsupportedError(f"{self.name}: optional inputs are not supported", mend="make two models")
-        if (shape is None) == (batch_shape is None):
-            raise ArgumentError(f"{self.name}: give shape or batch_shape", mend="keras.Input(shape=(784,))")
-        whole: Any = batch_shape
-        if shape is not None:
-            whole = (batch_size, *shape) if isinstance(shape, list | tuple) else shape
-        if not is_shape(whole):
             raise ArgumentError(
-                f"{self.name}: {shape if shape is not None else batch_shape!r} is no shape",
-                mend="give a tuple of sizes, such as shape=(784,), with None where any size fits",
+                f"{self.name}: sparse and ragged inputs are not supported", hint="pad the inputs to one shape"
             )
-        self.batch_shape: Shape = tuple(whole)
+        if optional:
+            raise UnsupportedError(f"{self.name}: optional inputs are not supported", hint="build two models")
+        if (shape is None) == (batch_shape is None):
+            raise ArgumentError(
+                f"{self.name}: pass either shape or batch_shape", hint="for example keras.Input(shape=(784,))"
+            )
+        full_shape: Any = batch_shape
+        if shape is not None:
+            full_shape = (batch_size, *shape) if isinstance(shape, list | tuple) else shape
+        if not is_shape(full_shape):
+            raise ArgumentError(
+                f"{self.name}: {shape if shape is not None else batch_shape!r} is not a shape",
+                hint="pass a tuple of sizes, such as shape=(784,), with None for any size",
+            )
+        self.batch_shape: Shape = tuple(full_shape)
         self.built = True
         tensor = KerasTensor(self.batch_shape, self._dtype, name=self.name)
         Node(self, (), {}, tensor)
 
     def call(self) -> None:
-        raise ArgumentError(f"{self.name} is a model's input and is not called", mend="call the model")
+        raise ArgumentError(f"{self.name} is a model's input and is not called", hint="call the model")
 
     def get_config(self) -> dict[str, Any]:
         return {"batch_shape": list(self.batch_shape), "dtype": self.dtype, "name": self.name}
@@ -69,9 +73,9 @@ def Input(
     name: str | None = None,
     optional: bool = False,
 ) -> KerasTensor:
-    """A tensor without values, to describe a model with: call layers with it, and make a Model of the two ends.
+    """Create a symbolic tensor: call layers with it, then build a Model from the input and the output.
 
-    Args:    as InputLayer
+    Args:    as in InputLayer
 
     Example:
         >>> from tallow import keras

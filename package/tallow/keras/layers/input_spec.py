@@ -1,4 +1,4 @@
-"""What shapes a layer takes."""
+"""The input shapes that a layer accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tallow.keras.shapes import Shape
 
 
 class InputSpec:
-    """What a layer expects of its input.
+    """The dtype, rank and sizes that a layer expects of its input.
 
     Args:    as keras.InputSpec
         axes: the sizes that some axes must have, by index.
@@ -37,28 +37,28 @@ class InputSpec:
         self.name = name
 
     def check(self, layer: str, shape: Shape) -> None:
-        """Raises ShapeError if `shape` is not what the layer of that name expects."""
+        """Raise ShapeError if `shape` does not fit; `layer` is the name in the message."""
         rank = len(shape)
         if self.ndim is not None and rank != self.ndim:
             raise ShapeError(
-                f"{layer}: expected {self.ndim} dims, got {rank}: shape {shape}", mend=_mend(rank, self.ndim)
+                f"{layer}: expected {self.ndim} dims, got {rank}: shape {shape}", hint=_hint(rank, self.ndim)
             )
         if self.min_ndim is not None and rank < self.min_ndim:
             raise ShapeError(
-                f"{layer}: expected {self.min_ndim} dims at least, got {rank}: shape {shape}",
-                mend=_mend(rank, self.min_ndim),
+                f"{layer}: expected {self.min_ndim} dims or more, got {rank}: shape {shape}",
+                hint=_hint(rank, self.min_ndim),
             )
         if self.max_ndim is not None and rank > self.max_ndim:
-            raise ShapeError(f"{layer}: expected {self.max_ndim} dims at most, got {rank}: shape {shape}")
+            raise ShapeError(f"{layer}: expected {self.max_ndim} dims or fewer, got {rank}: shape {shape}")
         for axis, size in self.axes.items():
             if not -rank <= axis < rank:
                 raise ShapeError(f"{layer}: expected axis {axis} to have size {size}, got shape {shape}")
             if size is not None and shape[axis] not in (size, None):
-                where = "last axis" if axis in (-1, rank - 1) else f"axis {axis}"
-                raise ShapeError(f"{layer}: expected {where} {size}, got {shape[axis]}: shape {shape}")
+                axis_name = "last axis" if axis in (-1, rank - 1) else f"axis {axis}"
+                raise ShapeError(f"{layer}: expected {axis_name} of size {size}, got {shape[axis]}: shape {shape}")
 
 
-def _mend(rank: int, expected: int) -> str | None:
+def _hint(rank: int, expected: int) -> str | None:
     if rank != expected - 1:
         return None
     return "layers take batches: pass x[None] for one sample; images and sequences of single numbers need x[..., None]"

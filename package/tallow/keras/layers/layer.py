@@ -1,4 +1,4 @@
-"""Layer: a tallow module with Keras' manners."""
+"""Layer: a tallow module that behaves like a Keras layer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 
 import tallow as tl
 from tallow import dtypes
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, MissingNameError, ShapeError, TallowError
 from tallow.keras import dtype_policies, regularizers
 from tallow.keras.layers.masks import masks_of, set_masks
@@ -23,27 +24,27 @@ from tallow.keras.serialization import deserialize_keras_object, serialize_keras
 from tallow.keras.shapes import Shape, map_shapes
 from tallow.keras.structure import flatten, map_structure
 from tallow.keras.symbolic import KerasTensor, Node, is_symbolic
-from tallow.tensor import Tensor
 
-# What stands in for None when a layer is run to see the shape of its result: the batch, and any other size. Twice, so
-# that sizes which follow from these show by changing.
+# Sizes that replace None (the batch, any other) when a layer is run to infer its output shape. Two runs, so that
+# output sizes that depend on them show by changing.
 PROBES = ((1, 32), (2, 64))
 
 
 class Layer(Weighted):
-    """Base of all layers and models. A subclass defines `call`, and may define `build`, which makes its weights by
-    `add_weight` when the shape of the input is known.
+    """Base class of all layers and models.
 
-    A layer starts in inference mode, as Keras calls layers; `train()`, `fit` and `training=True` in a call change that.
+    A subclass defines `call`, and may define `build`, which creates the weights with `add_weight` once the input shape
+    is known. A layer starts in inference mode, in which Keras calls layers; `train()`, `fit` and `training=True` in a
+    call change that.
 
     Args:
-        trainable: whether its weights are learned.
-        dtype: of its weights and its result, or a `keras.DTypePolicy`; inputs of another floating dtype are converted.
-            A mixed policy keeps weights in float32 and computes in 16 bits.
-        name: by default that of the class with a number.
-        activity_regularizer: a function of the result that is added to the loss, divided by the batch's size.
-        input_shape: the shape of a sample, for the first layer of a Sequential, or `input_dim` if it has one dim;
-            `keras.Input` says the same.
+        trainable: whether the weights are trained.
+        dtype: the dtype of the weights and the output, or a `keras.DTypePolicy`; inputs of another floating dtype are
+            converted. A mixed policy keeps weights in float32 and computes in 16 bits.
+        name: by default the class name with a number.
+        activity_regularizer: a function of the output that is added to the loss, divided by the batch size.
+        input_shape: the shape of a sample, for the first layer of a Sequential, or `input_dim` for one dim; the same as
+            `keras.Input`.
 
     Example:
         class Scale(layers.Layer):
@@ -54,35 +55,35 @@ class Layer(Weighted):
                 return x * self.factor
     """
 
-    supports_masking = False  # whether the mask of the input holds for the result
+    supports_masking = False  # whether the input's mask also applies to the output
     input_spec: Any = None  # an InputSpec, or a list of them
 
     _call_parameters: frozenset[str] = frozenset()
-    _mask_parameters: tuple[str, ...] = ()  # `query_mask` of an argument `query`, and so on
-    _in_float32 = False  # whether it computes in float32 even where its policy says 16 bits
+    _mask_parameters: tuple[str, ...] = ()  # such as `query_mask` for an argument `query`
+    _in_float32 = False  # whether to compute in float32 even under a 16-bit policy
     _infers_shape = False  # whether a subclass defines compute_output_shape
     _makes_mask = False  # whether a subclass defines compute_mask
     _graph_attributes: tuple[str, ...] = ("inbound_nodes",)
     _policy: dtype_policies.DTypePolicy
-    _dtype: dtypes.dtype  # of its result
-    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+    _dtype: dtypes.dtype  # of the output
+    _init_arguments: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = cls.__dict__
-        if "call" in own:
-            names = inspect.signature(own["call"]).parameters
+        namespace = cls.__dict__
+        if "call" in namespace:
+            names = inspect.signature(namespace["call"]).parameters
             cls._call_parameters = frozenset(names)
             cls._mask_parameters = tuple(n for n in names if n.endswith("_mask") and n.removesuffix("_mask") in names)
-        if "build" in own:
-            cls.build = _marking_built(own["build"])  # type: ignore[method-assign]
-        cls._infers_shape |= "compute_output_shape" in own
-        cls._makes_mask |= "compute_mask" in own
+        if "build" in namespace:
+            cls.build = _mark_built(namespace["build"])  # type: ignore[method-assign]
+        cls._infers_shape |= "compute_output_shape" in namespace
+        cls._makes_mask |= "compute_mask" in namespace
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__new__(cls)
-        made.__dict__["_made_with"] = (args, kwargs)  # for get_config
-        return made
+        layer = super().__new__(cls)
+        layer.__dict__["_init_arguments"] = (args, kwargs)  # for get_config
+        return layer
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Layer(Weighted):
             input_shape = (input_dim,)
         self.declared_shape: Shape | None = None if input_shape is None else (None, *input_shape)
         policy = dtype_policies.get(dtype)
-        # Plain lists: __setattr__ would take them for lists of layers.
+        # Bypass __setattr__, which would register the lists as lists of layers.
         self.__dict__.update(
             _trainable=bool(trainable),
             _policy=policy,
@@ -116,33 +117,34 @@ class Layer(Weighted):
             build_shapes=None,
         )
 
-    # ------------------------------------------------------------------------------------------- what subclasses define
+    # -------------------------------------------------------------------------------------------- defined by subclasses
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights, for inputs of this shape; with several inputs, a structure of shapes."""
+        """Create the weights for inputs of this shape; with several inputs, for a structure of shapes."""
         self.built = True
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no call; define it")
+        """Compute the outputs; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define call")
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the result for inputs of a shape; None for sizes that are not known."""
+        """Return the output shape for an input shape, with None for unknown sizes."""
         if not self.built:
             self.build(input_shape)
         inputs = map_shapes(lambda shape: KerasTensor(shape, self._dtype), input_shape)
         return map_structure(lambda tensor: tensor.shape, self._probe((inputs,), {}))
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        """The mask of the result, given those of the inputs."""
+        """Return the mask of the output, from the masks of the inputs."""
         return previous_mask
 
     def __getattr__(self, name: str) -> Any:
         try:
             return super().__getattr__(name)
         except MissingNameError:
-            found = getattr(type(self), name, None)
-            if isinstance(found, property) and found.fget is not None:
-                return found.fget(self)  # what it has to say Python has dropped, for there is a __getattr__
+            attribute = getattr(type(self), name, None)
+            if isinstance(attribute, property) and attribute.fget is not None:
+                return attribute.fget(self)  # raises the property's own error, which __getattr__ replaced
             raise
 
     # ------------------------------------------------------------------------------------------------------------ calls
@@ -164,6 +166,7 @@ class Layer(Weighted):
             return self._compute(args, kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call `call`, as a tallow module."""
         return self.call(*args, **kwargs)
 
     def _compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -185,52 +188,54 @@ class Layer(Weighted):
             self.add_loss([self.activity_regularizer(part) / len(part) for part in flatten(result)])
         if self._makes_mask or (mask is not None and self.supports_masking):
             set_masks(result, self.compute_mask(first, mask))
-        elif mask is not None and not self._modules:  # those with layers inside leave it to them
+        elif mask is not None and not self._modules:  # layers that contain layers leave it to them
             warnings.warn(
-                f"{self.name}: its input has a mask of what is padding, which it does not know of and does not pass on",
+                f"{self.name}: the layer does not support masks; it ignores its input's mask and drops it",
                 stacklevel=4,
             )
         return result
 
     def _compute_mixed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The call with weights in the dtype to compute in; their gradients are in their own."""
+        """Call the layer with weights cast to the compute dtype; gradients reach the original weights."""
         if self._in_float32:
             args, kwargs = (
                 map_structure(lambda leaf: _as(self._policy.variable, leaf), part) for part in (args, kwargs)
             )
             result = super().__call__(*args, **kwargs)
             return map_structure(lambda leaf: _as(self._dtype, leaf), result)
-        own = self._parameters
-        shown = {name: None if weight is None else _as(self._dtype, weight) for name, weight in own.items()}
-        self.__dict__["_parameters"] = shown
+        parameters = self._parameters
+        cast = {name: None if weight is None else _as(self._dtype, weight) for name, weight in parameters.items()}
+        self.__dict__["_parameters"] = cast
         try:
             return super().__call__(*args, **kwargs)
         finally:
-            own.update((name, weight) for name, weight in shown.items() if name not in own)  # made by the call
-            self.__dict__["_parameters"] = own
+            parameters.update(
+                (name, weight) for name, weight in cast.items() if name not in parameters
+            )  # created by the call
+            self.__dict__["_parameters"] = parameters
 
     def _add_masks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """The masks of several arguments, for a `call` that takes them by name."""
-        given = inspect.signature(self.call).bind_partial(*args, **kwargs).arguments
+        """Pass the masks of several inputs to a `call` that has parameters for them."""
+        arguments = inspect.signature(self.call).bind_partial(*args, **kwargs).arguments
         for name in self._mask_parameters:
-            if given.get(name) is None:
-                kwargs[name] = masks_of(given.get(name.removesuffix("_mask")))
+            if arguments.get(name) is None:
+                kwargs[name] = masks_of(arguments.get(name.removesuffix("_mask")))
 
     def _convert(self, leaf: Any) -> Any:
-        """Arrays as tensors, and floats in the layer's dtype."""
+        """Convert arrays to tensors, and floats to the layer's dtype."""
         if isinstance(leaf, np.ndarray | np.generic):
             leaf = tl.as_tensor(np.asarray(leaf))
         return _as(self._dtype, leaf) if self._dtype.is_floating_point else leaf
 
     @contextmanager
     def _in_mode(self, training: bool) -> Iterator[None]:
-        """The mode that one call asks for, in this layer and all within."""
-        before = [(module, module.training) for module in self.modules()]
+        """Set the training mode of this layer and its sublayers for one call."""
+        modes = [(module, module.training) for module in self.modules()]
         self.train(training)
         try:
             yield
         finally:
-            for module, mode in before:
+            for module, mode in modes:
                 module.training = mode
 
     def _check_input(self, args: tuple[Any, ...]) -> None:
@@ -247,7 +252,7 @@ class Layer(Weighted):
     # --------------------------------------------------------------------------------------------------- symbolic calls
 
     def _describe(self, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool | None) -> Any:
-        """The call as a node of a model's graph."""
+        """Record the call as a node of a model's graph."""
         if not self.built:
             self._build_for(args, kwargs)
         self._check_input(args)
@@ -256,14 +261,14 @@ class Layer(Weighted):
         return outputs
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """KerasTensors like the results of a call with KerasTensors."""
+        """Return KerasTensors with the shapes and dtypes of the outputs of a symbolic call."""
         if not self._infers_shape:
             return self._probe(args, kwargs)
         shapes = self._shape_arguments(self.compute_output_shape, args, kwargs)
         return map_shapes(lambda shape: KerasTensor(shape, self._dtype), self.compute_output_shape(**shapes))
 
     def _probe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """`compute_output_spec` by running the layer on zeros."""
+        """Infer the output by running the layer on zeros."""
         runs = []
         for batch, size in PROBES:
 
@@ -278,20 +283,20 @@ class Layer(Weighted):
                     runs.append(self(*map_structure(zeros, args), **map_structure(zeros, kwargs)))
             except TallowError as error:
                 error.add_note(
-                    f"{self.name} was run on zeros to see the shape of its result; define compute_output_shape if it "
-                    "cannot be"
+                    f"{self.name} was called with zeros to infer its output shape; if that is impossible, define "
+                    "compute_output_shape"
                 )
                 raise
 
-        def compared(one: Any, other: Any) -> Any:
-            sizes = zip(one.shape, other.shape, strict=True)
-            return KerasTensor([n if n == m else None for n, m in sizes], one.dtype)
+        def common_shape(first: Any, second: Any) -> Any:
+            sizes = zip(first.shape, second.shape, strict=True)
+            return KerasTensor([n if n == m else None for n, m in sizes], first.dtype)
 
         self.clear_losses()
-        return map_structure(compared, *runs)
+        return map_structure(common_shape, *runs)
 
     def _probe_value(self, shape: list[int], dtype: Any) -> Tensor:
-        """What the layer is run on to see the shape of its result."""
+        """Return the value that replaces a symbolic tensor while the output shape is inferred."""
         return tl.zeros(*shape, dtype=dtype)
 
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -301,7 +306,7 @@ class Layer(Weighted):
     def _shape_arguments(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, Any]:
-        """The shapes that `function` asks for: of the first argument, or of those it names as in `query_shape`."""
+        """Return the shapes that `function` takes: of the first argument, or by name, as in `query_shape`."""
         names = _parameter_names(function)
         call = inspect.signature(self.call).bind_partial(*args, **kwargs).arguments
         tensors = {
@@ -320,91 +325,96 @@ class Layer(Weighted):
 
     @property
     def dtype_policy(self) -> dtype_policies.DTypePolicy:
-        """In what dtype it keeps its weights, and in what it computes."""
+        """The policy with the dtype of the weights and the dtype of the computation."""
         return self._policy
 
     @property
     def dtype(self) -> str:
-        """The name of the weights' dtype."""
+        """The name of the dtype of the weights."""
         return self._policy.variable_dtype
 
     variable_dtype = dtype
 
     @property
     def compute_dtype(self) -> str:
-        """The name of the dtype of its result."""
+        """The name of the dtype of the output."""
         return self._policy.compute_dtype
 
     @property
     def input(self) -> Any:
-        """The KerasTensors of its one call; those of a model are its inputs."""
+        """The KerasTensors of the layer's only symbolic call; for a model, its inputs."""
         node = self._only_node("input")
         return node.args[0] if node.args else node.outputs
 
     @property
     def output(self) -> Any:
+        """The output KerasTensors of the layer's only symbolic call."""
         return self._only_node("output").outputs
 
     @property
     def input_shape(self) -> Any:
+        """The shapes of `input`."""
         return map_structure(lambda tensor: tensor.shape, self.input)
 
     @property
     def output_shape(self) -> Any:
+        """The shapes of `output`."""
         return map_structure(lambda tensor: tensor.shape, self.output)
 
     def _only_node(self, what: str) -> Node:
         nodes = self.inbound_nodes
         if len(nodes) != 1:
             calls = "was not called with symbolic tensors" if not nodes else f"was called {len(nodes)} times"
-            raise AttributeError(f"{self.name} {calls}, so it has no one {what}")
+            raise AttributeError(f"{self.name} {calls}, so its {what} is not defined")
         return nodes[0]
 
     # ---------------------------------------------------------------------------------------------------- configuration
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments this layer was made with, as plain values.
+        """Return the constructor arguments as plain values.
 
-        A subclass may add to it; it need not, as long as its arguments are plain values, layers, initializers, or other
+        A subclass may add to them; it need not if its arguments are plain values, layers, initializers, or other
         objects with a `get_config`.
         """
         signature = inspect.signature(type(self).__init__)
-        args, kwargs = self._made_with
+        args, kwargs = self._init_arguments
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
         config: dict[str, Any] = {}
-        takes_all = False
+        has_kwargs = False
         for parameter in list(signature.parameters.values())[1:]:
             if parameter.kind is parameter.VAR_KEYWORD:
-                takes_all = True
+                has_kwargs = True
                 config |= bound.arguments[parameter.name]
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 raise NotImplementedError(f"{type(self).__name__} takes *{parameter.name}; define its get_config")
             else:
                 config[parameter.name] = bound.arguments[parameter.name]
         current = {"name": self.name, "trainable": self.trainable, "dtype": self._policy.name}
-        config |= {key: value for key, value in current.items() if takes_all or key in config}
+        config |= {key: value for key, value in current.items() if has_kwargs or key in config}
         return {key: serialize_keras_object(value) for key, value in config.items()}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        """A new layer of this configuration, with new weights."""
+        """Create a layer from its configuration, with new weights."""
         return cls(**{key: deserialize_keras_object(value) for key, value in config.items()})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A layer with copies of the weights. It is in no model's graph: that would be copied along, to its ends."""
-        made = type(self).__new__(type(self))
-        memo[id(self)] = made
-        kept = {key: value for key, value in self.__dict__.items() if key not in self._graph_attributes}
-        made.__dict__.update(copy.deepcopy(kept, memo) | dict.fromkeys(self._graph_attributes) | {"inbound_nodes": []})
-        return made
+        """Copy the layer and its weights, but not its nodes in a model's graph, which would copy the whole model."""
+        duplicate = type(self).__new__(type(self))
+        memo[id(self)] = duplicate
+        attributes = {key: value for key, value in self.__dict__.items() if key not in self._graph_attributes}
+        duplicate.__dict__.update(
+            copy.deepcopy(attributes, memo) | dict.fromkeys(self._graph_attributes) | {"inbound_nodes": []}
+        )
+        return duplicate
 
     def extra_repr(self) -> str:
         return f"name={self.name}, built={self.built}"
 
 
 def _as(dtype: dtypes.dtype, leaf: Any) -> Any:
-    """A tensor of floats in a dtype; anything else as it is."""
+    """Cast a floating-point tensor and keep its mask; return anything else unchanged."""
     if not isinstance(leaf, Tensor) or not leaf.is_floating_point() or leaf.dtype is dtype:
         return leaf
     mask = masks_of(leaf)
@@ -413,7 +423,7 @@ def _as(dtype: dtypes.dtype, leaf: Any) -> Any:
     return leaf
 
 
-def _marking_built(build: Callable[..., None]) -> Callable[..., None]:
+def _mark_built(build: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(build)
     def marking(self: Layer, *args: Any, **kwargs: Any) -> None:
         build(self, *args, **kwargs)
@@ -424,10 +434,10 @@ def _marking_built(build: Callable[..., None]) -> Callable[..., None]:
 
 
 @functools.lru_cache(512)
-def _names_of(function: Any) -> tuple[str, ...]:
+def _parameters_of(function: Any) -> tuple[str, ...]:
     parameters = inspect.signature(function).parameters.values()
     return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))[1:]
 
 
 def _parameter_names(method: Any) -> tuple[str, ...]:
-    return _names_of(method.__func__)
+    return _parameters_of(method.__func__)

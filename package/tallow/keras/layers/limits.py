@@ -1,4 +1,4 @@
-"""A limit on the memory of weights while a model is rebuilt from a file that nobody has vetted."""
+"""Limit the memory for weights while a model is rebuilt from an untrusted file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _bytes_left: ContextVar[int | None] = ContextVar("bytes_left", default=None)
 
 
 @contextmanager
-def limited_weights(size: int) -> Iterator[None]:
-    """Within it, weights may take so many bytes at most: those of the file that a model is rebuilt from."""
+def limit_weights(size: int) -> Iterator[None]:
+    """Limit the bytes of all weights created in this context, to the size of the file that a model is rebuilt from."""
     token = _bytes_left.set(size)
     try:
         yield
@@ -22,9 +22,10 @@ def limited_weights(size: int) -> Iterator[None]:
 
 
 def take_from_limit(layer: str, size: int) -> None:
+    """Count a new weight against the limit; raise CheckpointError if it exceeds the limit."""
     left = _bytes_left.get()
     if left is None:
         return
     if size > left:
-        raise CheckpointError(f"{layer} is to have a weight of {size} bytes, more than the file has left: {left}")
+        raise CheckpointError(f"{layer}: a weight of {size} bytes is larger than the rest of the file, {left} bytes")
     _bytes_left.set(left - size)

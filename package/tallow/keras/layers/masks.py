@@ -1,14 +1,14 @@
-"""Masks: which steps of a sequence count. They travel with tensors, as an attribute, from layer to layer."""
+"""Masks: the valid steps of a sequence, stored as an attribute of tensors and passed from layer to layer."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tallow.tensor import Tensor
+from tallow.core.tensor import Tensor
 
 
 def masks_of(structure: Any) -> Any:
-    """The masks that travel with tensors: which steps of a sequence count. None if there is no mask at all."""
+    """Return the masks of a tensor or of a list of tensors; None if there is no mask at all."""
     if isinstance(structure, Tensor):
         return structure.__dict__.get("_keras_mask")
     if isinstance(structure, list | tuple):
@@ -18,7 +18,7 @@ def masks_of(structure: Any) -> Any:
 
 
 def set_masks(structure: Any, masks: Any) -> None:
-    """Let masks travel with the results they belong to."""
+    """Attach masks to the tensors they belong to."""
     if isinstance(structure, Tensor):
         if isinstance(masks, Tensor):
             structure.__dict__["_keras_mask"] = masks
@@ -28,10 +28,13 @@ def set_masks(structure: Any, masks: Any) -> None:
 
 
 def with_masks(inputs: list[Any], masks: Any) -> list[Any]:
-    """A model's inputs, with the masks that its caller passes: one, or one for each. The caller's tensors stay."""
-    given = list(masks) if isinstance(masks, list | tuple) else [masks]
-    for place, (value, mask) in enumerate(zip(inputs, given, strict=False)):
+    """Return a model's inputs with the masks that its caller passes: one, or one for each.
+
+    Masked inputs are replaced by views, so that the caller's tensors do not change.
+    """
+    mask_list = list(masks) if isinstance(masks, list | tuple) else [masks]
+    for index, (value, mask) in enumerate(zip(inputs, mask_list, strict=False)):
         if mask is not None and masks_of(value) is not mask:
-            inputs[place] = value[...]
-            set_masks(inputs[place], mask)
+            inputs[index] = value[...]
+            set_masks(inputs[index], mask)
     return inputs

@@ -1,4 +1,4 @@
-"""Layers that make one tensor of several, and the same as functions."""
+"""Layers that merge several tensors into one, and functions for them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
 
 class _Merge(Layer):
-    """Elementwise, of tensors that broadcast; one with fewer dims gets ones behind the batch.
+    """Base class of elementwise merge layers.
+
+    Tensors broadcast; those with fewer dims get dims of size 1 after the batch.
 
     Shapes:  a list of x (batch, ...) -> (batch, ...)
     """
@@ -48,29 +50,29 @@ class _Merge(Layer):
         rank = max(map(len, input_shape))
         full = [(shape[0], *[1] * (rank - len(shape)), *shape[1:]) for shape in input_shape]
         merged = []
-        for axis, found in enumerate(zip(*full, strict=True)):
-            known = {n for n in found if n not in (1, None)}
-            if len(known) > 1:
+        for axis, axis_sizes in enumerate(zip(*full, strict=True)):
+            fixed = {n for n in axis_sizes if n not in (1, None)}
+            if len(fixed) > 1:
                 raise ShapeError(f"{self.name}: shapes {', '.join(map(str, input_shape))} differ in axis {axis}")
-            merged.append(known.pop() if known else None if None in found else 1)
+            merged.append(fixed.pop() if fixed else None if None in axis_sizes else 1)
         return tuple(merged)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        """A place counts that counts in one of them; all do where one has no mask."""
+        """Combine masks by `or`; return None if any input has no mask."""
         if not previous_mask or any(mask is None for mask in previous_mask):
             return None
-        return functools.reduce(lambda one, other: one | other, previous_mask)
+        return functools.reduce(lambda first, second: first | second, previous_mask)
 
 
 class Add(_Merge):
-    """Their sum."""
+    """Sum of the inputs."""
 
     def _merge(self, inputs: list[Tensor]) -> Tensor:
         return functools.reduce(lambda x, y: x + y, inputs)
 
 
 class Subtract(_Merge):
-    """The first minus the second, of two."""
+    """Difference of two inputs: the first minus the second."""
 
     least = most = 2
 
@@ -79,35 +81,35 @@ class Subtract(_Merge):
 
 
 class Multiply(_Merge):
-    """Their product."""
+    """Product of the inputs."""
 
     def _merge(self, inputs: list[Tensor]) -> Tensor:
         return functools.reduce(lambda x, y: x * y, inputs)
 
 
 class Average(_Merge):
-    """Their mean."""
+    """Mean of the inputs."""
 
     def _merge(self, inputs: list[Tensor]) -> Tensor:
         return functools.reduce(lambda x, y: x + y, inputs) / len(inputs)
 
 
 class Maximum(_Merge):
-    """Their maximum."""
+    """Elementwise maximum of the inputs."""
 
     def _merge(self, inputs: list[Tensor]) -> Tensor:
         return functools.reduce(tl.maximum, inputs)
 
 
 class Minimum(_Merge):
-    """Their minimum."""
+    """Elementwise minimum of the inputs."""
 
     def _merge(self, inputs: list[Tensor]) -> Tensor:
         return functools.reduce(tl.minimum, inputs)
 
 
 class Concatenate(_Merge):
-    """One behind the other along `axis`; their other sizes are the same."""
+    """Concatenate the inputs along `axis`; all other sizes must be equal."""
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -133,25 +135,25 @@ class Concatenate(_Merge):
         return tuple(first)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        """Those of the inputs one behind the other; along the features, a place counts that counts in one of them."""
+        """Concatenate the masks; if `axis` is the feature axis, combine them by `or`."""
         if not previous_mask or all(mask is None for mask in previous_mask):
             return None
         parts = []
         for x, mask in zip(inputs, previous_mask, strict=True):
-            first = x[..., :1]  # of the features, which have one mask
+            first = x[..., :1]  # one feature, because all features of a step share a mask
             part = tl.ones_like(first, dtype=tl.bool) if mask is None else mask.to(tl.bool)
             parts.append(part.reshape(*part.shape, *[1] * (x.ndim - part.ndim)).expand(*first.shape))
         return tl.cat(parts, self.axis).any(-1)
 
 
 class Dot(_Merge):
-    """The dot products of two tensors' vectors along an axis of each.
+    """Dot products of the vectors of two tensors along one axis of each.
 
     Args:
-        axes: the axis, or one for each.
-        normalize: scale the vectors to length 1 first, which makes it their cosine.
+        axes: the axis, or one axis for each input.
+        normalize: scale the vectors to length 1 first, which gives the cosine similarity.
 
-    Shapes:  (batch, ..., n, ...) twice -> (batch, the other axes of the first, those of the second), or (batch, 1)
+    Shapes:  (batch, ..., n, ...) twice -> (batch, other axes of the first, other axes of the second), or (batch, 1)
     """
 
     least = most = 2
@@ -160,33 +162,33 @@ class Dot(_Merge):
         super().__init__(**kwargs)
         self.axes = (axes, axes) if isinstance(axes, int) else tuple(axes)
         if len(self.axes) != 2 or 0 in self.axes:
-            raise ArgumentError(f"{self.name}: axes={axes!r}", mend="give one axis, or two, that are not the batch's")
+            raise ArgumentError(f"{self.name}: axes={axes!r}", hint="pass one or two axes other than the batch axis")
         self.normalize = normalize
 
     def call(self, inputs: Sequence[Tensor]) -> Tensor:
         self._check_count(inputs)
         x, y = (F.normalize(v, dim=axis) if self.normalize else v for v, axis in zip(inputs, self.axes, strict=True))
         i, j = self.axes[0] % x.ndim, self.axes[1] % y.ndim
-        ours = "a" + "ijklmn"[: x.ndim - 1].replace("ijklmn"[i - 1], "z")
-        theirs = "a" + "opqrst"[: y.ndim - 1].replace("opqrst"[j - 1], "z")
-        kept = "a" + ours[1:].replace("z", "") + theirs[1:].replace("z", "")
-        result = tl.einsum(f"{ours},{theirs}->{kept}", x, y)
+        left = "a" + "ijklmn"[: x.ndim - 1].replace("ijklmn"[i - 1], "z")
+        right = "a" + "opqrst"[: y.ndim - 1].replace("opqrst"[j - 1], "z")
+        output = "a" + left[1:].replace("z", "") + right[1:].replace("z", "")
+        result = tl.einsum(f"{left},{right}->{output}", x, y)
         return result[:, None] if result.ndim == 1 else result
 
     def compute_output_shape(self, input_shape: Sequence[Shape]) -> Shape:
         self._check_count(input_shape)
-        one, other = list(input_shape[0]), list(input_shape[1])
-        n, m = one[self.axes[0]], other[self.axes[1]]
+        left, right = list(input_shape[0]), list(input_shape[1])
+        n, m = left[self.axes[0]], right[self.axes[1]]
         if n != m and None not in (n, m):
-            raise ShapeError(f"{self.name}: axes {self.axes} of {tuple(one)} and {tuple(other)} differ: {n}, {m}")
-        del one[self.axes[0]], other[self.axes[1]]
-        return tuple(one + other[1:]) if len(one + other) > 2 else (one[0], 1)
+            raise ShapeError(f"{self.name}: axes {self.axes} of {tuple(left)} and {tuple(right)} differ: {n}, {m}")
+        del left[self.axes[0]], right[self.axes[1]]
+        return tuple(left + right[1:]) if len(left + right) > 2 else (left[0], 1)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> None:
         return None
 
 
-def _as_function(layer: type[_Merge], name: str) -> Callable[..., Any]:
+def _functional(layer: type[_Merge], name: str) -> Callable[..., Any]:
     def merge(inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         return layer(*args, **kwargs)(inputs)
 
@@ -195,11 +197,11 @@ def _as_function(layer: type[_Merge], name: str) -> Callable[..., Any]:
     return merge
 
 
-add = _as_function(Add, "add")
-subtract = _as_function(Subtract, "subtract")
-multiply = _as_function(Multiply, "multiply")
-average = _as_function(Average, "average")
-maximum = _as_function(Maximum, "maximum")
-minimum = _as_function(Minimum, "minimum")
-concatenate = _as_function(Concatenate, "concatenate")
-dot = _as_function(Dot, "dot")
+add = _functional(Add, "add")
+subtract = _functional(Subtract, "subtract")
+multiply = _functional(Multiply, "multiply")
+average = _functional(Average, "average")
+maximum = _functional(Maximum, "maximum")
+minimum = _functional(Minimum, "minimum")
+concatenate = _functional(Concatenate, "concatenate")
+dot = _functional(Dot, "dot")

@@ -1,4 +1,4 @@
-"""Layers that bring their input to mean 0 and variance 1."""
+"""Normalization layers: batch, layer, group, RMS and unit normalization, and scaling of the input."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
-from tallow.apply import apply
+from tallow.core.apply import apply
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras import constraints
 from tallow.keras.layers.activation import Elementwise
-from tallow.keras.layers.checks import known, positive
+from tallow.keras.layers.checks import known_size, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.shapes import Shape
 from tallow.nn import Buffer
 from tallow.nn import functional as F
 from tallow.ops.channel_normalization import batch_norm_in_training
-from tallow.tensor import Tensor
 
-AT_ONCE = 2**20  # elements that `adapt` holds as float64: the data may be bytes that fill the memory
+AT_ONCE = 2**20  # the number of elements that `adapt` converts to float64 at once, since the data may be large
 
 
 class _Normalization(Elementwise):
-    """What they share: a scale gamma and a shift beta."""
+    """Base class of normalization layers with a scale gamma and a shift beta."""
 
     _in_float32 = True
     gamma: Any
@@ -75,19 +75,21 @@ class _Normalization(Elementwise):
             )
 
     def _affine(self, normal: Tensor, shape: Sequence[int]) -> Tensor:
-        """normal · gamma + beta, both broadcast from a shape."""
+        """Return normal · gamma + beta, with both reshaped to `shape`."""
         if self.gamma is not None:
             normal = normal * self.gamma.reshape(*shape)
         return normal if self.beta is None else normal + self.beta.reshape(*shape)
 
 
 class BatchNormalization(_Normalization):
-    """Each channel over the batch and all places: in training by the statistics of the batch, which the moving ones
-    follow; otherwise, or where `trainable` is False, by the moving ones.
+    """Normalize each channel over the batch and all positions.
 
-    Args:    as keras.layers.BatchNormalization, except `renorm` and `synchronized`, which are refused
-        axis: of the channels.
-        momentum: how much of the moving statistics stays at each batch.
+    In training it uses the statistics of the batch and updates the moving statistics; in inference, and if `trainable`
+    is False, it uses the moving statistics.
+
+    Args:    as keras.layers.BatchNormalization; `renorm` and `synchronized` are not supported
+        axis: the channel axis.
+        momentum: the fraction of the moving statistics that each batch keeps.
 
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
@@ -118,13 +120,15 @@ class BatchNormalization(_Normalization):
             beta_constraint, gamma_constraint, **kwargs,
         )  # fmt: skip
         if renorm or synchronized:
-            raise ArgumentError(f"{self.name}: renorm and synchronized are not supported", mend="leave them out")
+            raise ArgumentError(
+                f"{self.name}: renorm and synchronized are not supported", hint="remove these arguments"
+            )
         self.momentum = momentum
         self.moving_mean_initializer = moving_mean_initializer
         self.moving_variance_initializer = moving_variance_initializer
 
     def build(self, input_shape: Shape) -> None:
-        channels = known(self.name, input_shape, self.axis)
+        channels = known_size(self.name, input_shape, self.axis)
         self._add_gamma_and_beta((channels,))
         self.moving_mean = self.add_weight(
             (channels,), self.moving_mean_initializer, trainable=False, name="moving_mean"
@@ -145,31 +149,32 @@ class BatchNormalization(_Normalization):
             y, mean, variance = apply(
                 batch_norm_in_training, x.movedim(self.axis, 1), self.gamma, self.beta, self.epsilon
             )
-            self._follow(mean, variance)
+            self._update_moving(mean, variance)
             return y.movedim(1, self.axis)
-        return self._by_parts(x, mask)
+        return self._normalize_masked(x, mask)
 
-    def _by_parts(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """In training, with a mask of what counts; and a single value per channel, which only Keras takes."""
+    def _normalize_masked(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Normalize in training with a mask, or with a single value per channel, which Keras accepts."""
         axes = [axis for axis in range(x.ndim) if axis != self.axis % x.ndim]
         weight = tl.ones_like(x) if mask is None else mask.to(x.dtype)[..., None].expand(*x.shape)
         total = weight.sum(axes, keepdim=True).clamp(min=1e-7)
         mean = (x * weight).sum(axes, keepdim=True) / total
         variance = ((x - mean).square() * weight).sum(axes, keepdim=True) / total
-        self._follow(mean.reshape(-1), variance.reshape(-1))
+        self._update_moving(mean.reshape(-1), variance.reshape(-1))
         return self._affine((x - mean) * (variance + self.epsilon).rsqrt(), mean.shape)
 
-    def _follow(self, mean: Tensor, variance: Tensor) -> None:
-        """Move the moving statistics towards a batch's."""
+    def _update_moving(self, mean: Tensor, variance: Tensor) -> None:
+        """Update the moving statistics with those of a batch."""
         with tl.no_grad():
             self.moving_mean.lerp_(mean.detach(), 1 - self.momentum)
             self.moving_variance.lerp_(variance.detach(), 1 - self.momentum)
 
 
 class LayerNormalization(_Normalization):
-    """Each sample by itself, over the last axis, or several.
+    """Normalize each sample over the last axis, or over several axes.
 
     Args:    as keras.layers.LayerNormalization
+
     Source:  Ba et al. 2016, arXiv:1607.06450
     """
 
@@ -198,7 +203,7 @@ class LayerNormalization(_Normalization):
 
     def build(self, input_shape: Shape) -> None:
         axes = self._axes(len(input_shape))
-        self._add_gamma_and_beta(tuple(known(self.name, input_shape, axis) for axis in axes))
+        self._add_gamma_and_beta(tuple(known_size(self.name, input_shape, axis) for axis in axes))
         self.input_spec = InputSpec(ndim=len(input_shape), axes={axis: input_shape[axis] for axis in axes})
 
     def call(self, x: Tensor) -> Tensor:
@@ -212,9 +217,10 @@ class LayerNormalization(_Normalization):
 
 
 class GroupNormalization(_Normalization):
-    """Groups of channels of each sample, over all places.
+    """Normalize groups of channels of each sample over all positions.
 
-    Args:    as keras.layers.GroupNormalization; groups: -1 makes each channel one
+    Args:    as keras.layers.GroupNormalization; groups=-1 makes each channel a group
+
     Source:  Wu & He 2018, arXiv:1803.08494
     """
 
@@ -240,7 +246,7 @@ class GroupNormalization(_Normalization):
         self.groups = groups if groups == -1 else positive(self.name, "groups", groups)
 
     def build(self, input_shape: Shape) -> None:
-        channels = known(self.name, input_shape, self.axis)
+        channels = known_size(self.name, input_shape, self.axis)
         self.group_count = channels if self.groups == -1 else self.groups
         if channels % self.group_count:
             raise ArgumentError(f"{self.name}: {channels} channels must be a multiple of groups={self.groups}")
@@ -253,16 +259,16 @@ class GroupNormalization(_Normalization):
 
 
 def _one_axis(layer: str, axis: Any) -> Any:
-    """An axis; Keras' files have it in a list."""
+    """Return a single axis, which Keras' files store in a list."""
     if not isinstance(axis, list | tuple):
         return axis
     if len(axis) != 1:
-        raise ArgumentError(f"{layer}: axis={axis!r}: one axis is supported, not several")
+        raise ArgumentError(f"{layer}: axis={axis!r}: only one axis is supported")
     return axis[0]
 
 
 class RMSNormalization(Elementwise):
-    """x / √(mean of x² + epsilon) · scale, along the last axis.  Source: Zhang & Sennrich 2019, arXiv:1910.07467"""
+    """x / √(mean of x² + epsilon) · scale along the last axis.  Source: Zhang & Sennrich 2019, arXiv:1910.07467"""
 
     def __init__(self, axis: int = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -270,7 +276,7 @@ class RMSNormalization(Elementwise):
         self.epsilon = epsilon
 
     def build(self, input_shape: Shape) -> None:
-        width = known(self.name, input_shape, self.axis)
+        width = known_size(self.name, input_shape, self.axis)
         self.scale = self.add_weight((width,), "ones", name="scale")
         self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: width})
 
@@ -280,7 +286,7 @@ class RMSNormalization(Elementwise):
 
 
 class UnitNormalization(Elementwise):
-    """Vectors along `axis` scaled to length 1."""
+    """Scale vectors along `axis` to length 1."""
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -291,7 +297,7 @@ class UnitNormalization(Elementwise):
 
 
 class Rescaling(Elementwise):
-    """x · scale + offset, as in Rescaling(1 / 255) for images of bytes."""
+    """x · scale + offset, such as Rescaling(1 / 255) for uint8 images."""
 
     def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -308,12 +314,12 @@ class Rescaling(Elementwise):
 
 
 class Normalization(Elementwise):
-    """(x - mean) / √variance of data that `adapt` has seen, or of the values given, for each index of `axis`.
+    """(x - mean) / √variance, with statistics from `adapt` or from the arguments, for each index of `axis`.
 
     Args:
-        axis: what has statistics of its own; None takes one mean and variance for all.
-        mean, variance: known ones, both or none.
-        invert: turn what was normalized back.
+        axis: the axis whose indices have separate statistics; None computes one mean and one variance.
+        mean, variance: fixed statistics; pass both or neither.
+        invert: undo the normalization.
     """
 
     def __init__(
@@ -321,29 +327,29 @@ class Normalization(Elementwise):
     ) -> None:
         super().__init__(**kwargs)
         if (mean is None) != (variance is None):
-            raise ArgumentError(f"{self.name}: mean and variance go together")
+            raise ArgumentError(f"{self.name}: pass both mean and variance, or neither")
         self.axis = _one_axis(self.name, axis)
-        self.known = None if mean is None else (mean, variance)
+        self.fixed_statistics = None if mean is None else (mean, variance)
         self.invert = invert
 
     def build(self, input_shape: Shape) -> None:
-        shape = () if self.axis is None else (known(self.name, input_shape, self.axis),)
-        if self.known is None:
+        shape = () if self.axis is None else (known_size(self.name, input_shape, self.axis),)
+        if self.fixed_statistics is None:
             self.mean = self.add_weight(shape, "zeros", trainable=False, name="mean")
             self.variance = self.add_weight(shape, "ones", trainable=False, name="variance")
             self.count = self.add_weight((), "zeros", dtype="int32", trainable=False, name="count")
             return
-        mean, variance = (np.broadcast_to(np.float32(value), shape).copy() for value in self.known)
+        mean, variance = (np.broadcast_to(np.float32(value), shape).copy() for value in self.fixed_statistics)
         self.mean = Buffer(tl.as_tensor(mean), persistent=False)
         self.variance = Buffer(tl.as_tensor(variance), persistent=False)
 
     def adapt(self, data: Any) -> None:
-        """Take the mean and the variance of an array."""
-        if self.known is not None:
-            raise ArgumentError(f"{self.name}: adapt: mean and variance were given already")
+        """Compute the mean and the variance of an array."""
+        if self.fixed_statistics is not None:
+            raise ArgumentError(f"{self.name}: adapt: mean and variance are set already")
         x = np.asarray(data)
         if not x.size:
-            raise ArgumentError(f"{self.name}: adapt: the data has no sample: its shape is {x.shape}")
+            raise ArgumentError(f"{self.name}: adapt: the data is empty: its shape is {x.shape}")
         if x.ndim == 1 and self.axis is not None:
             x = x[:, None]
         if not self.built:

@@ -1,4 +1,4 @@
-"""Several layers as one, without a graph."""
+"""A sequence of layers as one layer, without a graph."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tallow.keras.layers.layer import Layer
 
 
 class Pipeline(Layer):
-    """Layers one after the other, as for the preparation of data. It starts in training mode, unlike other layers.
+    """Apply layers in order, for example to preprocess data. Unlike other layers, it starts in training mode.
 
-    Args:    layers: each takes what the one before gives.
+    Args:    layers: each takes the output of the previous one.
     """
 
     supports_masking = True
@@ -22,7 +22,7 @@ class Pipeline(Layer):
         self.train()
 
     def build(self, input_shape: Any) -> None:
-        """The layers build themselves when they are called."""
+        """Do nothing: the layers build themselves when they are called."""
 
     def call(self, inputs: Any, training: bool = True) -> Any:
         for layer in self.layers:
@@ -30,7 +30,7 @@ class Pipeline(Layer):
         return inputs
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> None:
-        return None  # the masks of the last layer stay with its result
+        return None  # the result keeps the mask of the last layer
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         for layer in self.layers:

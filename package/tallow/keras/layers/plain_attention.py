@@ -1,4 +1,4 @@
-"""Attention without projections, of a list of tensors: [query, value] or [query, value, key].
+"""Attention without projections over a list of tensors: [query, value] or [query, value, key].
 
 Letters: N batch, T query positions, S key positions, D width.
 """
@@ -8,24 +8,24 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.layers.layer import Layer
-from tallow.keras.layers.regularization import checked_rate, kept
+from tallow.keras.layers.regularization import check_rate, dropout_mask
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
 from tallow.random import Generator
-from tallow.tensor import Tensor
 
-HIDDEN = 1e9  # what is taken off the score of a key that does not count
-HIDDEN_HALF = 65504.0  # of float16, which has no such numbers
+HIDDEN = 1e9  # subtracted from the scores of masked keys
+HIDDEN_HALF = 65504.0  # largest float16, which cannot represent HIDDEN
 
 
 class ScoredAttention(Layer):
-    """softmax(scores of query and key) value.
+    """Base class: softmax(scores of query and key) · value.
 
     Shapes:  [query (N, T, D), value (N, S, E), key (N, S, D), by default the value] -> (N, T, E); with
-             return_attention_scores also (N, T, S). The masks [(N, T), (N, S)] are False for queries whose result is
-             zeros, and for values that do not count.
+             return_attention_scores also (N, T, S). The masks [(N, T), (N, S)] are False for queries whose output is
+             zero, and for values to ignore.
     """
 
     supports_masking = True
@@ -33,11 +33,14 @@ class ScoredAttention(Layer):
 
     def __init__(self, dropout: float, seed: int | None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.dropout = checked_rate(self.name, dropout)
+        self.dropout = check_rate(self.name, dropout)
         self._generator = None if seed is None else Generator().manual_seed(seed)
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:
-        """Shapes:  query (N, T, D), key (N, S, D) -> (N, T, S)"""
+        """Return the attention scores before masking and softmax.
+
+        Shapes:  query (N, T, D), key (N, S, D) -> (N, T, S)
+        """
         raise NotImplementedError
 
     def call(
@@ -48,25 +51,25 @@ class ScoredAttention(Layer):
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
     ) -> Any:
-        query, value, key = self._three(inputs)
+        query, value, key = self._unpack_inputs(inputs)
         query_mask, value_mask = (None, None) if mask is None else mask[:2]
         scores = self.scores(query, key)
-        seen = None if value_mask is None else value_mask.to(tl.bool)[:, None]
+        allowed = None if value_mask is None else value_mask.to(tl.bool)[:, None]
         if use_causal_mask:
             causal = tl.ones(*scores.shape[-2:], dtype=tl.bool, device=scores.device).tril()
-            seen = causal if seen is None else seen & causal
-        if seen is not None:
+            allowed = causal if allowed is None else allowed & causal
+        if allowed is not None:
             hidden = HIDDEN_HALF if scores.dtype is tl.float16 else HIDDEN
-            scores = scores - hidden * seen.logical_not().to(scores.dtype)
+            scores = scores - hidden * allowed.logical_not().to(scores.dtype)
         weights = F.softmax(scores, dim=-1)
         if training and self.dropout:
-            weights = weights * kept(weights, self.dropout, weights.shape, self._generator)
+            weights = weights * dropout_mask(weights, self.dropout, weights.shape, self._generator)
         y = weights @ value
         if query_mask is not None:
             y = y.masked_fill(query_mask.to(tl.bool).logical_not()[..., None], 0.0)
         return (y, weights) if return_attention_scores else y
 
-    def _three(self, inputs: Any) -> Any:
+    def _unpack_inputs(self, inputs: Any) -> Any:
         if not isinstance(inputs, list | tuple) or len(inputs) not in (2, 3):
             raise ArgumentError(f"{self.name}: expected a list: [query, value] or [query, value, key]")
         query, value, *key = inputs
@@ -81,14 +84,15 @@ class ScoredAttention(Layer):
         return super().compute_output_spec(*args, **kwargs)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
-        query, value, _ = self._three(input_shape)
+        query, value, _ = self._unpack_inputs(input_shape)
         return (*query[:-1], value[-1])
 
 
 class Attention(ScoredAttention):
-    """Attention by products of queries and keys, or with score_mode="concat" by Σ tanh(query + key).
+    """Dot-product attention, or with score_mode="concat" attention by Σ tanh(query + key).
 
     Args:    as keras.layers.Attention; use_scale: learn a factor of the scores
+
     Shapes:  see ScoredAttention
     Source:  Luong et al. 2015, arXiv:1508.04025
     """
@@ -103,12 +107,12 @@ class Attention(ScoredAttention):
     ) -> None:
         super().__init__(dropout, seed, **kwargs)
         if score_mode not in ("dot", "concat"):
-            raise ArgumentError(f"{self.name}: score_mode={score_mode!r}", mend="use 'dot' or 'concat'")
+            raise ArgumentError(f"{self.name}: score_mode={score_mode!r}", hint="use 'dot' or 'concat'")
         self.use_scale = use_scale
         self.score_mode = score_mode
 
     def build(self, input_shape: Any) -> None:
-        self._three(input_shape)
+        self._unpack_inputs(input_shape)
         self.scale = self.add_weight((), "ones", name="scale") if self.use_scale else None
         self.concat_score_weight = None
         if self.score_mode == "concat":
@@ -123,9 +127,10 @@ class Attention(ScoredAttention):
 
 
 class AdditiveAttention(ScoredAttention):
-    """Attention by Σ scale · tanh(query + key), with a scale for each feature that is learned.
+    """Additive attention by Σ scale · tanh(query + key), with one learned scale per feature.
 
     Args:    as keras.layers.AdditiveAttention
+
     Shapes:  see ScoredAttention
     Source:  Bahdanau et al. 2014, arXiv:1409.0473
     """
@@ -135,7 +140,7 @@ class AdditiveAttention(ScoredAttention):
         self.use_scale = use_scale
 
     def build(self, input_shape: Any) -> None:
-        query, *_ = self._three(input_shape)
+        query, *_ = self._unpack_inputs(input_shape)
         self.scale = self.add_weight((query[-1],), "glorot_uniform", name="scale") if self.use_scale else None
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:

@@ -1,10 +1,11 @@
-"""Pooling in one, two and three dims: of windows, of a number of parts, and of all there is."""
+"""Pooling layers for one, two and three spatial dims: windowed, adaptive and global."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.keras.functions.convolution import (
     ADAPTIVE_AVERAGES,
     ADAPTIVE_MAXIMA,
@@ -18,20 +19,22 @@ from tallow.keras.shapes import Shape
 from tallow.keras.windows import (
     Pads,
     channels_of,
-    checked_format,
-    checked_padding,
+    check_padding,
     from_first,
+    is_channels_last,
     sizes,
     spatial_of,
     to_first,
     window_count,
     with_spatial,
 )
-from tallow.tensor import Tensor
 
 
 class _Pooling(Layer):
-    """Shapes:  x (batch, *spatial, channels) -> (batch, *windows, channels)"""
+    """Base class of pooling over windows.
+
+    Shapes:  x (batch, *spatial, channels) -> (batch, *windows, channels)
+    """
 
     rank: int
 
@@ -47,8 +50,8 @@ class _Pooling(Layer):
         super().__init__(name=name, **kwargs)
         self.pool_size = sizes(self.name, "pool_size", pool_size, self.rank)
         self.strides = self.pool_size if strides is None else sizes(self.name, "strides", strides, self.rank)
-        self.padding = checked_padding(self.name, padding)
-        self.channels_last = checked_format(self.name, data_format)
+        self.padding = check_padding(self.name, padding)
+        self.channels_last = is_channels_last(self.name, data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, x: Tensor) -> Tensor:
@@ -76,9 +79,10 @@ class _AveragePooling(_Pooling):
 
 
 class MaxPooling1D(_MaxPooling):
-    """The maximum of each window of steps.
+    """Maximum of each window of steps.
 
     Args:    as keras.layers.MaxPooling1D
+
     Shapes:  x (batch, steps, features) -> (batch, windows, features)
     """
 
@@ -86,9 +90,10 @@ class MaxPooling1D(_MaxPooling):
 
 
 class MaxPooling2D(_MaxPooling):
-    """The maximum of each window of an image.
+    """Maximum of each window of an image.
 
     Args:    as keras.layers.MaxPooling2D
+
     Shapes:  x (batch, height, width, channels) -> (batch, rows of windows, columns of windows, channels)
     """
 
@@ -96,9 +101,10 @@ class MaxPooling2D(_MaxPooling):
 
 
 class MaxPooling3D(_MaxPooling):
-    """The maximum of each window of a volume.
+    """Maximum of each window of a volume.
 
     Args:    as keras.layers.MaxPooling3D
+
     Shapes:  x (batch, depth, height, width, channels) -> (batch, *windows, channels)
     """
 
@@ -106,9 +112,10 @@ class MaxPooling3D(_MaxPooling):
 
 
 class AveragePooling1D(_AveragePooling):
-    """The mean of each window of steps.
+    """Mean of each window of steps.
 
     Args:    as keras.layers.AveragePooling1D
+
     Shapes:  x (batch, steps, features) -> (batch, windows, features)
     """
 
@@ -116,9 +123,10 @@ class AveragePooling1D(_AveragePooling):
 
 
 class AveragePooling2D(_AveragePooling):
-    """The mean of each window of an image.
+    """Mean of each window of an image.
 
     Args:    as keras.layers.AveragePooling2D
+
     Shapes:  x (batch, height, width, channels) -> (batch, rows of windows, columns of windows, channels)
     """
 
@@ -126,9 +134,10 @@ class AveragePooling2D(_AveragePooling):
 
 
 class AveragePooling3D(_AveragePooling):
-    """The mean of each window of a volume.
+    """Mean of each window of a volume.
 
     Args:    as keras.layers.AveragePooling3D
+
     Shapes:  x (batch, depth, height, width, channels) -> (batch, *windows, channels)
     """
 
@@ -136,9 +145,10 @@ class AveragePooling3D(_AveragePooling):
 
 
 class _AdaptivePooling(Layer):
-    """Base of pooling into a number of parts that does not depend on the input's size.
+    """Base class of pooling to a fixed output size.
 
-    Args:    output_size: the number of parts, for each dim or for all; data_format
+    Args:    output_size: the output size of each spatial dim, or one size for all; data_format
+
     Shapes:  x (batch, *spatial, channels) -> (batch, *output_size, channels)
     """
 
@@ -148,7 +158,7 @@ class _AdaptivePooling(Layer):
     def __init__(self, output_size: Any, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.output_size = sizes(self.name, "output_size", output_size, self.rank)
-        self.channels_last = checked_format(self.name, data_format)
+        self.channels_last = is_channels_last(self.name, data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, x: Tensor) -> Tensor:
@@ -161,49 +171,52 @@ class _AdaptivePooling(Layer):
 
 
 class AdaptiveMaxPooling1D(_AdaptivePooling):
-    """The maximum of each of `output_size` parts of a sequence."""
+    """Maximum pooling of a sequence to `output_size` steps."""
 
     rank, functions = 1, ADAPTIVE_MAXIMA
 
 
 class AdaptiveMaxPooling2D(_AdaptivePooling):
-    """The maximum of each of `output_size` parts of an image."""
+    """Maximum pooling of an image to `output_size`."""
 
     rank, functions = 2, ADAPTIVE_MAXIMA
 
 
 class AdaptiveMaxPooling3D(_AdaptivePooling):
-    """The maximum of each of `output_size` parts of a volume."""
+    """Maximum pooling of a volume to `output_size`."""
 
     rank, functions = 3, ADAPTIVE_MAXIMA
 
 
 class AdaptiveAveragePooling1D(_AdaptivePooling):
-    """The mean of each of `output_size` parts of a sequence."""
+    """Average pooling of a sequence to `output_size` steps."""
 
     rank, functions = 1, ADAPTIVE_AVERAGES
 
 
 class AdaptiveAveragePooling2D(_AdaptivePooling):
-    """The mean of each of `output_size` parts of an image."""
+    """Average pooling of an image to `output_size`."""
 
     rank, functions = 2, ADAPTIVE_AVERAGES
 
 
 class AdaptiveAveragePooling3D(_AdaptivePooling):
-    """The mean of each of `output_size` parts of a volume."""
+    """Average pooling of a volume to `output_size`."""
 
     rank, functions = 3, ADAPTIVE_AVERAGES
 
 
 class _GlobalPooling(Layer):
-    """Shapes:  x (batch, *spatial, channels) -> (batch, channels), or with ones between them if `keepdims`"""
+    """Base class of pooling over all positions.
+
+    Shapes:  x (batch, *spatial, channels) -> (batch, channels); with keepdims the spatial dims have size 1
+    """
 
     rank: int
 
     def __init__(self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.channels_last = checked_format(self.name, data_format)
+        self.channels_last = is_channels_last(self.name, data_format)
         self.keepdims = keepdims
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
@@ -220,7 +233,7 @@ class _GlobalPooling(Layer):
 
 
 class GlobalMaxPooling1D(_GlobalPooling):
-    """The maximum over all steps.  Shapes:  x (batch, steps, features) -> (batch, features)"""
+    """Maximum over all steps.  Shapes:  x (batch, steps, features) -> (batch, features)"""
 
     rank = 1
 
@@ -229,19 +242,19 @@ class GlobalMaxPooling1D(_GlobalPooling):
 
 
 class GlobalMaxPooling2D(GlobalMaxPooling1D):
-    """The maximum over an image.  Shapes:  x (batch, height, width, channels) -> (batch, channels)"""
+    """Maximum over an image.  Shapes:  x (batch, height, width, channels) -> (batch, channels)"""
 
     rank = 2
 
 
 class GlobalMaxPooling3D(GlobalMaxPooling1D):
-    """The maximum over a volume.  Shapes:  x (batch, depth, height, width, channels) -> (batch, channels)"""
+    """Maximum over a volume.  Shapes:  x (batch, depth, height, width, channels) -> (batch, channels)"""
 
     rank = 3
 
 
 class GlobalAveragePooling1D(_GlobalPooling):
-    """The mean over all steps; with a mask, over those that count.
+    """Mean over all steps, or over the unmasked steps.
 
     Shapes:  x (batch, steps, features) -> (batch, features)
     """
@@ -261,7 +274,7 @@ class GlobalAveragePooling1D(_GlobalPooling):
 
 
 class GlobalAveragePooling2D(_GlobalPooling):
-    """The mean over an image.  Shapes:  x (batch, height, width, channels) -> (batch, channels)"""
+    """Mean over an image.  Shapes:  x (batch, height, width, channels) -> (batch, channels)"""
 
     rank = 2
 
@@ -270,6 +283,6 @@ class GlobalAveragePooling2D(_GlobalPooling):
 
 
 class GlobalAveragePooling3D(GlobalAveragePooling2D):
-    """The mean over a volume.  Shapes:  x (batch, depth, height, width, channels) -> (batch, channels)"""
+    """Mean over a volume.  Shapes:  x (batch, depth, height, width, channels) -> (batch, channels)"""
 
     rank = 3

@@ -1,7 +1,7 @@
 """Recurrent layers: SimpleRNN, LSTM and GRU.
 
-With the activations that they have by default all steps run in one op, `tallow.ops.recurrent`, to which the weights are
-turned around; with others, or dropout of the state, step by step in Python.
+With the default activations all steps run in one op of `tallow.ops.recurrent`, with transposed weights; with other
+activations or with recurrent dropout they run step by step in Python.
 
 Letters: N sequences, T steps, I input features, U units.
 """
@@ -12,34 +12,34 @@ import inspect
 from typing import Any
 
 import tallow as tl
-from tallow.apply import apply
+from tallow.core.apply import apply
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras import activations
 from tallow.keras.layers.affine import as_float
-from tallow.keras.layers.checks import known
+from tallow.keras.layers.checks import known_size
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.recurrent_units import GRUUnits, LSTMUnits, SimpleUnits, States, Units
-from tallow.keras.layers.regularization import kept
+from tallow.keras.layers.regularization import dropout_mask
 from tallow.keras.layers.sequences import Packed
 from tallow.keras.shapes import Shape
 from tallow.ops.recurrent import gru_steps, lstm_steps, rnn_steps
-from tallow.tensor import Tensor
 
 
 class Recurrent(Units):
-    """What the three share: the walk along the steps, states, masks.
+    """Base class of the three layers: the loop over steps, states and masks.
 
-    Args:    as the layers'
-        return_sequences: give the output of each step, not of the last one only.
-        return_state: give the last states, too.
-        go_backwards: start at the last step; outputs come in that order.
-        stateful: start each batch from where the last one ended, until `reset_states`.
-        zero_output_for_mask: give zeros for steps that a mask leaves out, instead of the output before.
-        seed: of the dropout, which otherwise follows tallow's default generator.
-        unroll, use_cudnn: taken for Keras' sake; they have no meaning here.
+    Args:    as in the layers
+        return_sequences: return the output of each step, not only the last one.
+        return_state: also return the last states.
+        go_backwards: start at the last step; outputs are in that order.
+        stateful: start each batch from the last states of the previous one, until `reset_states`.
+        zero_output_for_mask: output zeros at masked steps instead of repeating the previous output.
+        seed: seed of the dropout; None uses tallow's default generator.
+        unroll, use_cudnn: accepted for Keras compatibility; they have no effect.
 
-    Shapes:  sequences (N, T, I), initial_state of (N, U) each; mask (N, T), False for steps to pass over: they leave
-             the state as it is, and repeat the output before
+    Shapes:  sequences (N, T, I), initial_state of (N, U) each; mask (N, T), False for steps to skip, which leave the
+             state unchanged and repeat the previous output
              -> (N, U), or (N, T, U) with return_sequences; with return_state also each state, (N, U)
     """
 
@@ -66,43 +66,43 @@ class Recurrent(Units):
         self.input_spec = InputSpec(ndim=3)
 
     def build(self, sequences_shape: Shape, initial_state_shape: Any = None) -> None:
-        width = known(self.name, sequences_shape, -1)
+        width = known_size(self.name, sequences_shape, -1)
         self.add_weights(width)
         self.input_spec = InputSpec(ndim=3, axes={-1: width})
 
-    saved_under = "cell"  # in Keras' files, whose layer keeps the weights in a cell of its own
+    saved_under = "cell"  # Keras' layer stores its weights in a cell, and so do its files
 
-    # ---------------------------------------------------------------------------------------- what the layers define
+    # -------------------------------------------------------------------------------------------- defined by the layers
 
-    def _runs_at_once(self) -> bool:
-        """Whether the op of all steps computes what this layer does."""
+    def _uses_op(self) -> bool:
+        """Return whether the op for all steps computes this layer."""
         raise NotImplementedError
 
-    def _all_steps(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
-        """The outputs of all rows, (R, U), and the last states."""
+    def _run_op(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
+        """Return the outputs of all rows, (R, U), and the last states."""
         raise NotImplementedError
 
-    # --------------------------------------------------------------------------------------------------------- the walk
+    # ---------------------------------------------------------------------------------------------- the loop over steps
 
     def call(
         self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
     ) -> Any:
         x = as_float(sequences, self.kernel)
         mask = None if mask is None else mask.to(tl.bool)
-        states = self._first_states(x, initial_state)
+        states = self._initial_states(x, initial_state)
         if training and self.dropout:
-            x = x * kept(x, self.dropout, (x.shape[0], 1, x.shape[2]), self._generator)
+            x = x * dropout_mask(x, self.dropout, (x.shape[0], 1, x.shape[2]), self._generator)
         if self.go_backwards:
             x, mask = x.flip(1), None if mask is None else mask.flip(1)
         packed = Packed(x.shape[0], x.shape[1], mask)
         recurrent_dropout = self.recurrent_dropout if training else 0.0
-        if self._runs_at_once() and not recurrent_dropout:
-            ordered = tuple(packed.in_order(state) for state in states)
-            rows, *last = self._all_steps(packed.pack(x), ordered, packed.batch_sizes)
+        if self._uses_op() and not recurrent_dropout:
+            ordered = tuple(packed.sort(state) for state in states)
+            rows, *last_states = self._run_op(packed.pack(x), ordered, packed.batch_sizes)
             outputs = packed.unpack(rows)
-            final = tuple(packed.restored(new, old) for new, old in zip(last, states, strict=True))
+            final = tuple(packed.restore(new, old) for new, old in zip(last_states, states, strict=True))
         else:
-            outputs, final = self._one_by_one(x, states, mask, recurrent_dropout)
+            outputs, final = self._run_steps(x, states, mask, recurrent_dropout)
         if mask is not None and self.zero_output_for_mask:
             outputs = outputs.masked_fill(mask.logical_not()[..., None], 0.0)
         if self.stateful:
@@ -110,31 +110,31 @@ class Recurrent(Units):
         result = outputs if self.return_sequences else final[0]
         return (result, *final) if self.return_state else result
 
-    def _one_by_one(
+    def _run_steps(
         self, x: Tensor, states: States, mask: Tensor | None, recurrent_dropout: float
     ) -> tuple[Tensor, States]:
         gates = self.inputs_of_gates(x)
         mask_of_state = None
         if recurrent_dropout:
-            mask_of_state = kept(x, recurrent_dropout, states[0].shape, self._generator)
+            mask_of_state = dropout_mask(x, recurrent_dropout, states[0].shape, self._generator)
         outputs = []
         for t in range(x.shape[1]):
-            shown = states if mask_of_state is None else (states[0] * mask_of_state, *states[1:])
-            new = self.step(gates[:, t], shown)
+            dropped = states if mask_of_state is None else (states[0] * mask_of_state, *states[1:])
+            new = self.step(gates[:, t], dropped)
             if mask is not None:
                 counts = mask[:, t, None]
-                new = tuple(tl.where(counts, ours, theirs) for ours, theirs in zip(new, states, strict=True))
+                new = tuple(tl.where(counts, updated, previous) for updated, previous in zip(new, states, strict=True))
             states = new
             outputs.append(states[0])
         return tl.stack(outputs, 1), states
 
-    def _first_states(self, x: Tensor, given: Any) -> States:
-        if given is None and self.states is not None:
-            given = self.states
-        if given is None:
+    def _initial_states(self, x: Tensor, initial_state: Any) -> States:
+        if initial_state is None and self.states is not None:
+            initial_state = self.states
+        if initial_state is None:
             zero = tl.zeros(x.shape[0], self.units, dtype=x.dtype, device=x.device)
             return (zero,) * self.state_count
-        states = tuple(given) if isinstance(given, list | tuple) else (given,)
+        states = tuple(initial_state) if isinstance(initial_state, list | tuple) else (initial_state,)
         if len(states) != self.state_count:
             raise ArgumentError(f"{self.name}: initial_state needs {self.state_count} tensors, got {len(states)}")
         for state in states:
@@ -152,7 +152,7 @@ class Recurrent(Units):
 
     def get_config(self) -> dict[str, Any]:
         defaults: dict[str, Any] = {}
-        for kind in (Units, Recurrent):  # the layers pass most of them on
+        for kind in (Units, Recurrent):  # most arguments of the layers are in **options
             parameters = inspect.signature(kind.__init__).parameters.values()
             defaults |= {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         return defaults | super().get_config()
@@ -170,25 +170,27 @@ class Recurrent(Units):
 class SimpleRNN(Recurrent, SimpleUnits):
     """h' = activation(x · kernel + h · recurrent_kernel + bias).
 
-    Args:    as keras.layers.SimpleRNN, all beyond the first two by name
+    Args:    as keras.layers.SimpleRNN; all after the first two are keyword-only
+
     Shapes:  see Recurrent and SimpleUnits
     """
 
     def __init__(self, units: int, activation: Any = "tanh", **options: Any) -> None:
         super().__init__(units, activation, **options)
 
-    def _runs_at_once(self) -> bool:
+    def _uses_op(self) -> bool:
         return self.activation in (activations.tanh, activations.relu)
 
-    def _all_steps(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
+    def _run_op(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
         kind = "relu" if self.activation is activations.relu else "tanh"
         return apply(rnn_steps, self.inputs_of_gates(rows), *states, self.recurrent_kernel.mT, kind, batch_sizes)
 
 
 class LSTM(Recurrent, LSTMUnits):
-    """A long short-term memory.
+    """Long short-term memory.
 
-    Args:    as keras.layers.LSTM, all beyond the first three by name
+    Args:    as keras.layers.LSTM; all after the first three are keyword-only
+
     Shapes:  see Recurrent and LSTMUnits; the states are h and c
     Source:  Hochreiter & Schmidhuber 1997
     """
@@ -205,17 +207,18 @@ class LSTM(Recurrent, LSTMUnits):
     ) -> None:
         super().__init__(units, activation, recurrent_activation, unit_forget_bias=unit_forget_bias, **options)
 
-    def _runs_at_once(self) -> bool:
+    def _uses_op(self) -> bool:
         return self.activation is activations.tanh and self.recurrent_activation is activations.sigmoid
 
-    def _all_steps(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
+    def _run_op(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
         return apply(lstm_steps, self.inputs_of_gates(rows), *states, self.recurrent_kernel.mT, None, batch_sizes)
 
 
 class GRU(Recurrent, GRUUnits):
-    """A gated recurrent unit.
+    """Gated recurrent unit.
 
-    Args:    as keras.layers.GRU, all beyond the first three by name
+    Args:    as keras.layers.GRU; all after the first three are keyword-only
+
     Shapes:  see Recurrent and GRUUnits
     Source:  Cho et al. 2014, arXiv:1406.1078
     """
@@ -232,16 +235,16 @@ class GRU(Recurrent, GRUUnits):
     ) -> None:
         super().__init__(units, activation, recurrent_activation, reset_after=reset_after, **options)
 
-    def _runs_at_once(self) -> bool:
+    def _uses_op(self) -> bool:
         tanh_and_sigmoid = self.activation is activations.tanh and self.recurrent_activation is activations.sigmoid
         return tanh_and_sigmoid and self.reset_after
 
-    def _all_steps(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
+    def _run_op(self, rows: Tensor, states: States, batch_sizes: tuple[int, ...]) -> States:
         bias = self.biases()[1]
         gates, weight = self._reset_first(self.inputs_of_gates(rows)), self._reset_first(self.recurrent_kernel).mT
         return apply(gru_steps, gates, *states, weight, None if bias is None else self._reset_first(bias), batch_sizes)
 
     def _reset_first(self, gates: Tensor) -> Tensor:
-        """From Keras' order z, r, n to that of the op: r, z, n."""
+        """Reorder gates from Keras' z, r, n to the op's r, z, n."""
         z, r, n = gates.chunk(3, -1)
         return tl.cat([r, z, n], -1)

@@ -1,4 +1,4 @@
-"""One step of recurrent layers as layers, for `RNN` and for loops of one's own.
+"""Single steps of recurrent layers as layers, for `RNN` and for custom loops.
 
 Letters: N sequences, I input features, U units.
 """
@@ -10,32 +10,33 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.layers.affine import as_float
-from tallow.keras.layers.checks import known
+from tallow.keras.layers.checks import known_size
 from tallow.keras.layers.layer import Layer
 from tallow.keras.layers.recurrent_units import GRUUnits, LSTMUnits, SimpleUnits, Units
-from tallow.keras.layers.regularization import kept
+from tallow.keras.layers.regularization import dropout_mask
 from tallow.keras.shapes import Shape
 from tallow.keras.structure import is_nested
 from tallow.random import Generator
-from tallow.tensor import Tensor
 
 
 class StepDropout:
-    """Dropout that leaves out the same features at every step: the masks stay until `reset_dropout`.
+    """Mixin for dropout with the same masks at every step, until `reset_dropout`.
 
-    The cells have it; `RNN` resets it before each batch of sequences.
+    `RNN` resets the masks before each batch of sequences.
     """
 
     dropout: float
     recurrent_dropout: float
     _generator: Generator | None
 
-    def dropped(self, place: str, x: Tensor, rate: float) -> Tensor:
+    def step_dropout(self, place: str, x: Tensor, rate: float) -> Tensor:
+        """Apply dropout with the mask stored under `place`; draw the mask at the first use."""
         masks = self.__dict__.setdefault("_dropout_masks", {})
         if place not in masks:
-            masks[place] = kept(x, rate, x.shape, self._generator)
+            masks[place] = dropout_mask(x, rate, x.shape, self._generator)
         return x * masks[place]
 
     def reset_dropout(self) -> None:
@@ -44,35 +45,37 @@ class StepDropout:
 
 
 class Cell(StepDropout, Units):
-    """Base of the cells.
+    """Base class of the cells.
 
     Shapes:  inputs (N, I), states: a list of (N, U) -> (N, U), and a list of the new states
     """
 
     def build(self, input_shape: Shape) -> None:
-        self.add_weights(known(self.name, input_shape, -1))
+        self.add_weights(known_size(self.name, input_shape, -1))
 
     @property
     def state_size(self) -> int | list[int]:
+        """The width of the state, or the widths of several states."""
         return self.units if self.state_count == 1 else [self.units] * self.state_count
 
     @property
     def output_size(self) -> int:
+        """The number of output features."""
         return self.units
 
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
-        x, given = as_float(inputs, self.kernel), tuple(states) if is_nested(states) else (states,)
-        if len(given) != self.state_count:
-            raise ArgumentError(f"{self.name}: it has {self.state_count} states, got {len(given)}")
+        x, current = as_float(inputs, self.kernel), tuple(states) if is_nested(states) else (states,)
+        if len(current) != self.state_count:
+            raise ArgumentError(f"{self.name}: expected {self.state_count} states, got {len(current)}")
         if training and self.dropout:
-            x = self.dropped("inputs", x, self.dropout)
+            x = self.step_dropout("inputs", x, self.dropout)
         if training and self.recurrent_dropout:
-            given = (self.dropped("states", given[0], self.recurrent_dropout), *given[1:])
-        new = self.step(self.inputs_of_gates(x), given)
+            current = (self.step_dropout("states", current[0], self.recurrent_dropout), *current[1:])
+        new = self.step(self.inputs_of_gates(x), current)
         return new[0], list(new) if is_nested(states) else new[0]
 
     def get_initial_state(self, batch_size: int) -> list[Tensor]:
-        """Zeros."""
+        """Return zeros for every state."""
         return [tl.zeros(batch_size, self.units, dtype=self._dtype) for _ in range(self.state_count)]
 
     def compute_output_shape(self, inputs_shape: Shape, states_shape: Any = None) -> Any:
@@ -80,7 +83,9 @@ class Cell(StepDropout, Units):
         return shape, [shape] * self.state_count
 
     def get_config(self) -> dict[str, Any]:
-        parameters = inspect.signature(Units.__init__).parameters.values()  # the cells pass most of them on
+        parameters = inspect.signature(
+            Units.__init__
+        ).parameters.values()  # most arguments of the cells are in **options
         defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
         return defaults | super().get_config()
 
@@ -88,7 +93,8 @@ class Cell(StepDropout, Units):
 class SimpleRNNCell(Cell, SimpleUnits):
     """One step of SimpleRNN.
 
-    Args:    as keras.layers.SimpleRNNCell, all beyond the first two by name
+    Args:    as keras.layers.SimpleRNNCell; all after the first two are keyword-only
+
     Shapes:  see Cell and SimpleUnits
     """
 
@@ -99,7 +105,8 @@ class SimpleRNNCell(Cell, SimpleUnits):
 class LSTMCell(Cell, LSTMUnits):
     """One step of LSTM.
 
-    Args:    as keras.layers.LSTMCell, all beyond the first three by name
+    Args:    as keras.layers.LSTMCell; all after the first three are keyword-only
+
     Shapes:  see Cell and LSTMUnits; the states are h and c
     """
 
@@ -118,7 +125,8 @@ class LSTMCell(Cell, LSTMUnits):
 class GRUCell(Cell, GRUUnits):
     """One step of GRU.
 
-    Args:    as keras.layers.GRUCell, all beyond the first three by name
+    Args:    as keras.layers.GRUCell; all after the first three are keyword-only
+
     Shapes:  see Cell and GRUUnits
     """
 
@@ -135,10 +143,11 @@ class GRUCell(Cell, GRUUnits):
 
 
 class StackedRNNCells(Layer):
-    """Several cells as one, each with the output of the one before.
+    """Several cells as one; each takes the output of the previous one.
 
-    Args:    cells: layers with `state_size` whose call takes inputs and states, and gives the output and new states.
-    Shapes:  as the cells; the states are a list of those of each cell
+    Args:    cells: layers with `state_size` whose call takes inputs and states and returns the output and new states.
+
+    Shapes:  as in the cells; the states are a list with the states of each cell
     """
 
     def __init__(self, cells: Sequence[Any], **kwargs: Any) -> None:
@@ -149,10 +158,12 @@ class StackedRNNCells(Layer):
 
     @property
     def state_size(self) -> list[Any]:
+        """The state sizes of the cells."""
         return [cell.state_size for cell in self.cells]
 
     @property
     def output_size(self) -> int:
+        """The number of output features of the last cell."""
         return output_size(self.cells[-1])
 
     def build(self, input_shape: Shape) -> None:
@@ -164,36 +175,39 @@ class StackedRNNCells(Layer):
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, list[Any]]:
         new = []
         for cell, state in zip(self.cells, states, strict=True):
-            inputs, changed = cell(inputs, state)
-            new.append(changed)
+            inputs, new_state = cell(inputs, state)
+            new.append(new_state)
         return inputs, new
 
     def get_initial_state(self, batch_size: int) -> list[Any]:
+        """Return the initial states of the cells."""
         return [initial_state(cell, batch_size) for cell in self.cells]
 
     def reset_dropout(self) -> None:
+        """Draw new dropout masks in all cells at the next step."""
         for cell in self.cells:
             reset_dropout(cell)
 
 
 def check_cell(layer: str, cell: Any) -> None:
+    """Raise ArgumentTypeError if `cell` is not a layer with `state_size`."""
     if not isinstance(cell, Layer) or not hasattr(cell, "state_size"):
         raise ArgumentTypeError(
-            f"{layer}: {cell!r:.100} is not a cell", mend="a cell is a Layer with state_size and call(inputs, states)"
+            f"{layer}: {cell!r:.100} is not a cell", hint="a cell is a Layer with state_size and call(inputs, states)"
         )
 
 
 def output_size(cell: Any) -> int:
-    """The number of features a cell gives."""
-    known_size = getattr(cell, "output_size", None)
-    if known_size is not None:
-        return int(known_size)
+    """Return the number of output features of a cell."""
+    declared = getattr(cell, "output_size", None)
+    if declared is not None:
+        return int(declared)
     size = cell.state_size
     return int(size[0] if is_nested(size) else size)
 
 
 def initial_state(cell: Any, batch_size: int) -> list[Any]:
-    """The cell's own, or zeros of its `state_size`."""
+    """Return the cell's own initial state, or zeros of its `state_size`."""
     if hasattr(cell, "get_initial_state"):
         state = cell.get_initial_state(batch_size=batch_size)
         return list(state) if is_nested(state) else [state]
@@ -202,5 +216,6 @@ def initial_state(cell: Any, batch_size: int) -> list[Any]:
 
 
 def reset_dropout(cell: Any) -> None:
+    """Reset a cell's dropout masks, if it has any."""
     if hasattr(cell, "reset_dropout"):
         cell.reset_dropout()

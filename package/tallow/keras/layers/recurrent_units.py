@@ -1,4 +1,4 @@
-"""The weights of recurrent layers and cells, and what one step computes from them.
+"""The weights of recurrent layers and cells, and the computation of one step.
 
 Letters: N sequences, I input features, U units.
 """
@@ -8,20 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.keras import activations, constraints
 from tallow.keras.layers.affine import Affine, affine
 from tallow.keras.layers.checks import positive
-from tallow.keras.layers.regularization import checked_rate
+from tallow.keras.layers.regularization import check_rate
 from tallow.random import Generator
-from tallow.tensor import Tensor
 
 States = tuple[Tensor, ...]
 
 
 class Units(Affine):
-    """What a recurrent layer shares with its cell: arguments, weights, and the formula of one step.
+    """Base class shared by a recurrent layer and its cell: arguments, weights and the formula of one step.
 
-    Args:    as the layers' and cells'; seed: of the dropout, which otherwise follows tallow's default generator
+    Args:    as in the layers and cells; seed: seed of the dropout; None uses tallow's default generator
     """
 
     gates: int
@@ -56,12 +56,12 @@ class Units(Affine):
         self.units = positive(self.name, "units", units)
         self.recurrent_initializer = recurrent_initializer
         self.recurrent_regularizer = recurrent_regularizer
-        self.dropout = checked_rate(self.name, dropout)
-        self.recurrent_dropout = checked_rate(self.name, recurrent_dropout)
+        self.dropout = check_rate(self.name, dropout)
+        self.recurrent_dropout = check_rate(self.name, recurrent_dropout)
         self._generator = None if seed is None else Generator().manual_seed(seed)
 
     def add_weights(self, width: int) -> None:
-        """Make the weights for inputs of this width."""
+        """Create the weights for inputs of this width."""
         self.kernel = self.add_kernel((width, self.gates * self.units), "kernel")
         self.recurrent_kernel = self.add_weight(
             (self.units, self.gates * self.units),
@@ -76,11 +76,11 @@ class Units(Affine):
         return self.add_bias((self.gates * self.units,))
 
     def inputs_of_gates(self, x: Tensor) -> Tensor:
-        """What the inputs add to the gates."""
+        """Return the contribution of the inputs to the gates."""
         return affine(x, self.kernel, self.bias)
 
     def step(self, gates: Tensor, states: States) -> States:
-        """The next states, of which the first is the output, from what the inputs add to the gates."""
+        """Return the next states, the first of which is the output; `gates` is the result of `inputs_of_gates`."""
         raise NotImplementedError
 
 
@@ -97,7 +97,7 @@ class SimpleUnits(Units):
 
 
 class GatedUnits(Units):
-    """Those with gates, which have an activation of their own."""
+    """Units with gates, which have a separate activation."""
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid", **options: Any
@@ -107,12 +107,13 @@ class GatedUnits(Units):
 
 
 class LSTMUnits(GatedUnits):
-    """i, f, o = recurrent_activation(a), g = activation(a) of a = x · kernel + h · recurrent_kernel + bias;
+    """i, f, o = recurrent_activation(a) and g = activation(a), with a = x · kernel + h · recurrent_kernel + bias;
     c' = f c + i g,  h' = o activation(c').
 
-    Args:    unit_forget_bias: the bias of f starts at 1
-    Shapes:  the states are h and c; kernel (I, 4 U), recurrent_kernel (U, 4 U), bias (4 U), their gates in the order i,
-             f, g, o
+    Args:    unit_forget_bias: initialize the bias of f to 1
+
+    Shapes:  the states are h and c; kernel (I, 4 U), recurrent_kernel (U, 4 U), bias (4 U), with the gates in the order
+             i, f, g, o
     Source:  Hochreiter & Schmidhuber 1997
     """
 
@@ -146,12 +147,12 @@ class LSTMUnits(GatedUnits):
 
 
 class GRUUnits(GatedUnits):
-    """z, r = recurrent_activation(x · kernel + h · recurrent_kernel + bias) of their columns; h' = z h + (1 - z) n with
+    """z, r = recurrent_activation(x · kernel + h · recurrent_kernel + bias) and h' = z h + (1 - z) n, where
     n = activation(x · kernel + bias + r (h · recurrent_kernel + recurrent bias)), or, without reset_after,
-    activation(x · kernel + bias + (r h) · recurrent_kernel).
+    n = activation(x · kernel + bias + (r h) · recurrent_kernel). Each gate has its own columns.
 
     Shapes:  kernel (I, 3 U), recurrent_kernel (U, 3 U), bias (2, 3 U), for inputs and states, or (3 U) without
-             reset_after; their gates in the order z, r, n
+             reset_after; with the gates in the order z, r, n
     Source:  Cho et al. 2014, arXiv:1406.1078
     """
 
@@ -174,7 +175,7 @@ class GRUUnits(GatedUnits):
         return self.add_bias((2, width) if self.reset_after else (width,))
 
     def biases(self) -> tuple[Tensor | None, Tensor | None]:
-        """For the inputs and for the states."""
+        """Return the bias of the inputs and the bias of the states; None where there is none."""
         if self.bias is None or not self.reset_after:
             return self.bias, None
         return self.bias[0], self.bias[1]

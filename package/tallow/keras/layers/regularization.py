@@ -1,4 +1,4 @@
-"""Layers that act in training only, and penalties."""
+"""Dropout and noise layers, which are active in training only, and activity penalties."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras import regularizers
 from tallow.keras.layers.activation import Elementwise
 from tallow.keras.layers.input_spec import InputSpec
-from tallow.keras.windows import checked_format
+from tallow.keras.windows import is_channels_last
 from tallow.nn import functional as F
 from tallow.random import Generator
-from tallow.tensor import Tensor
 
 
-class Noisy(Elementwise):
-    """What draws random numbers: from tallow's default generator, or with a seed from one of its own."""
+class RandomLayer(Elementwise):
+    """Base class of layers with random numbers; without a seed it uses tallow's default generator."""
 
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -25,18 +25,18 @@ class Noisy(Elementwise):
         self._generator = None if seed is None else Generator().manual_seed(seed)
 
     def _drop(self, x: Tensor, rate: float, shape: Sequence[int]) -> Tensor:
-        """Zero with probability `rate`, one decision for each element of `shape`, which broadcasts to that of x."""
+        """Apply dropout with one decision per element of `shape`, which broadcasts to the shape of x."""
         if tuple(shape) == tuple(x.shape) and self._generator is None:
             return F.dropout(x, rate)
-        return x * kept(x, rate, shape, self._generator)
+        return x * dropout_mask(x, rate, shape, self._generator)
 
 
-class Dropout(Noisy):
-    """In training, zeros in the place of a part of the elements, the others divided by what is kept.
+class Dropout(RandomLayer):
+    """In training, set elements to 0 with probability `rate` and divide the others by 1 - rate.
 
     Args:
         rate: the probability of a zero, from 0 to 1.
-        noise_shape: one decision for each element of this shape, which broadcasts; None takes the input's size.
+        noise_shape: one decision per element of this shape, which broadcasts; None entries take the input's size.
 
     Source:  Hinton et al. 2012, arXiv:1207.0580
     """
@@ -45,7 +45,7 @@ class Dropout(Noisy):
         self, rate: float, noise_shape: Sequence[int | None] | None = None, seed: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(seed, **kwargs)
-        self.rate = checked_rate(self.name, rate)
+        self.rate = check_rate(self.name, rate)
         self.noise_shape = None if noise_shape is None else tuple(noise_shape)
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
@@ -55,13 +55,15 @@ class Dropout(Noisy):
         return self._drop(x, self.rate, [n if m is None else m for n, m in zip(x.shape, noise, strict=True)])
 
 
-class _SpatialDropout(Noisy):
+class _SpatialDropout(RandomLayer):
+    """Base class of dropout of whole channels."""
+
     rank: int
 
     def __init__(self, rate: float, data_format: str | None = None, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(seed, **kwargs)
-        self.rate = checked_rate(self.name, rate)
-        self.channels_last = checked_format(self.name, data_format)
+        self.rate = check_rate(self.name, rate)
+        self.channels_last = is_channels_last(self.name, data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
@@ -93,24 +95,23 @@ class SpatialDropout3D(_SpatialDropout):
     rank = 3
 
 
-class AlphaDropout(Noisy):
-    """In training, a part of the elements as the lowest value of selu, and all scaled and shifted such that mean and
-    variance stay.
+class AlphaDropout(RandomLayer):
+    """In training, replace elements by selu's lowest value, then scale and shift all to keep mean and variance.
 
     Args:
-        rate: the probability of that, from 0 to 1.
-        noise_shape: one decision for each element of this shape, which broadcasts; None takes the input's size.
+        rate: the probability of a replacement, from 0 to 1.
+        noise_shape: one decision per element of this shape, which broadcasts; None entries take the input's size.
 
     Source:  Klambauer et al. 2017, arXiv:1706.02515
     """
 
-    LOWEST = -1.7580993408473766  # of selu: -scale · alpha
+    LOWEST = -1.7580993408473766  # selu's lowest value: -scale · alpha
 
     def __init__(
         self, rate: float, noise_shape: Sequence[int | None] | None = None, seed: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(seed, **kwargs)
-        self.rate = checked_rate(self.name, rate, below=1.0)
+        self.rate = check_rate(self.name, rate, below=1.0)
         self.noise_shape = None if noise_shape is None else tuple(noise_shape)
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
@@ -118,13 +119,13 @@ class AlphaDropout(Noisy):
             return x
         noise = self.noise_shape or (None,) * x.ndim
         shape = [n if m is None else m for n, m in zip(x.shape, noise, strict=True)]
-        stays = tl.rand(*shape, generator=self._generator, dtype=x.dtype, device=x.device) >= self.rate
+        keep = tl.rand(*shape, generator=self._generator, dtype=x.dtype, device=x.device) >= self.rate
         scale = ((1 - self.rate) * (1 + self.rate * self.LOWEST**2)) ** -0.5
-        return tl.where(stays, x, self.LOWEST) * scale - scale * self.LOWEST * self.rate
+        return tl.where(keep, x, self.LOWEST) * scale - scale * self.LOWEST * self.rate
 
 
-class GaussianNoise(Noisy):
-    """In training, x plus noise from N(0, stddev²)."""
+class GaussianNoise(RandomLayer):
+    """In training, add noise from N(0, stddev²)."""
 
     def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(seed, **kwargs)
@@ -138,12 +139,12 @@ class GaussianNoise(Noisy):
         return x + self.stddev * tl.randn(*x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
 
 
-class GaussianDropout(Noisy):
-    """In training, x times noise from N(1, rate / (1 - rate)).  Source: Srivastava et al. 2014"""
+class GaussianDropout(RandomLayer):
+    """In training, multiply by noise from N(1, rate / (1 - rate)).  Source: Srivastava et al. 2014"""
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(seed, **kwargs)
-        self.rate = checked_rate(self.name, rate, below=1.0)
+        self.rate = check_rate(self.name, rate, below=1.0)
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         if not training or not self.rate:
@@ -153,7 +154,7 @@ class GaussianDropout(Noisy):
 
 
 class ActivityRegularization(Elementwise):
-    """x itself, whose l1 and l2 norms are added to the loss."""
+    """Return the input unchanged; add its l1 and l2 norms to the loss."""
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **kwargs)
@@ -162,15 +163,16 @@ class ActivityRegularization(Elementwise):
         return x
 
 
-def kept(like: Tensor, rate: float, shape: Sequence[int], generator: Generator | None) -> Tensor:
-    """What dropout multiplies by: 0 with probability `rate`, else 1 / (1 - rate), in the dtype of `like`."""
+def dropout_mask(like: Tensor, rate: float, shape: Sequence[int], generator: Generator | None) -> Tensor:
+    """Return dropout's factors: 0 with probability `rate`, else 1 / (1 - rate), in the dtype of `like`."""
     if rate == 1:
         return tl.zeros(*shape, dtype=like.dtype, device=like.device)
-    drawn = tl.rand(*shape, generator=generator, dtype=like.dtype, device=like.device)
-    return (drawn >= rate).to(like.dtype) / (1 - rate)
+    uniform = tl.rand(*shape, generator=generator, dtype=like.dtype, device=like.device)
+    return (uniform >= rate).to(like.dtype) / (1 - rate)
 
 
-def checked_rate(layer: str, rate: Any, below: float = float("inf")) -> float:
+def check_rate(layer: str, rate: Any, below: float = float("inf")) -> float:
+    """Return `rate` as a float; raise ArgumentError unless it is from 0 to 1, and less than `below`."""
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1 or rate >= below:
         raise ArgumentError(f"{layer}: rate must be from 0 to 1, got {rate!r}")
     return float(rate)

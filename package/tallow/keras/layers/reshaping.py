@@ -1,4 +1,4 @@
-"""Layers that move elements around, without weights."""
+"""Layers that reshape, permute, repeat, pad and crop; they have no weights."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.layers.checks import positive
 from tallow.keras.layers.input_spec import InputSpec
@@ -14,8 +15,8 @@ from tallow.keras.shapes import Shape
 from tallow.keras.windows import (
     Pads,
     channels_of,
-    checked_format,
     from_first,
+    is_channels_last,
     pad,
     sizes,
     spatial_of,
@@ -23,20 +24,19 @@ from tallow.keras.windows import (
     with_spatial,
 )
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
 
 class Flatten(Layer):
-    """All dims but the batch's as one.  Shapes:  x (batch, ...) -> (batch, product)"""
+    """Flatten all dims after the batch.  Shapes:  x (batch, ...) -> (batch, product)"""
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.channels_last = checked_format(self.name, data_format)
+        self.channels_last = is_channels_last(self.name, data_format)
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, x: Tensor) -> Tensor:
         if not self.channels_last and x.ndim > 2:
-            x = x.movedim(1, -1)  # Keras flattens in the order of channels last, whatever the layout
+            x = x.movedim(1, -1)  # Keras flattens in channels-last order for either layout
         return x.reshape(x.shape[0], -1)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
@@ -44,9 +44,9 @@ class Flatten(Layer):
 
 
 class Reshape(Layer):
-    """Another shape for each sample.
+    """Reshape each sample.
 
-    Args:    target_shape: without the batch; -1 once at most, for what is left.
+    Args:    target_shape: the shape without the batch; -1 in at most one place, for the inferred size.
     """
 
     def __init__(self, target_shape: Sequence[int], **kwargs: Any) -> None:
@@ -60,25 +60,25 @@ class Reshape(Layer):
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         elements = product(input_shape[1:])
-        rest = math.prod(n for n in self.target_shape if n != -1)
+        fixed = math.prod(n for n in self.target_shape if n != -1)
         if -1 not in self.target_shape:
-            if elements not in (None, rest):
-                raise ShapeError(f"{self.name}: {elements} elements of shape {input_shape[1:]} to {self.target_shape}")
+            if elements not in (None, fixed):
+                raise ShapeError(f"{self.name}: cannot reshape {input_shape[1:]} to {self.target_shape}")
             return (input_shape[0], *self.target_shape)
-        if elements is not None and (not rest or elements % rest):
-            raise ShapeError(f"{self.name}: {elements} elements of shape {input_shape[1:]} to {self.target_shape}")
-        left = None if elements is None else elements // rest
-        return (input_shape[0], *(left if n == -1 else n for n in self.target_shape))
+        if elements is not None and (not fixed or elements % fixed):
+            raise ShapeError(f"{self.name}: cannot reshape {input_shape[1:]} to {self.target_shape}")
+        inferred = None if elements is None else elements // fixed
+        return (input_shape[0], *(inferred if n == -1 else n for n in self.target_shape))
 
 
 class Permute(Layer):
-    """The dims of each sample in another order, counted from 1."""
+    """Permute the dims of each sample, which count from 1."""
 
     def __init__(self, dims: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.dims = tuple(dims)
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
-            raise ArgumentError(f"{self.name}: dims={self.dims} must be 1 to {len(self.dims)} in some order")
+            raise ArgumentError(f"{self.name}: dims={self.dims} must be a permutation of 1 to {len(self.dims)}")
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
 
     def call(self, x: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ class Permute(Layer):
 
 
 class RepeatVector(Layer):
-    """Each vector n times.  Shapes:  x (batch, features) -> (batch, n, features)"""
+    """Repeat each vector n times.  Shapes:  x (batch, features) -> (batch, n, features)"""
 
     def __init__(self, n: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -104,7 +104,7 @@ class RepeatVector(Layer):
 
 
 class _Framed(Layer):
-    """Spatial dims with something added, or taken away, at their ends."""
+    """Base class of padding and cropping of spatial dims."""
 
     rank: int
     argument: str
@@ -112,8 +112,8 @@ class _Framed(Layer):
 
     def __init__(self, amount: Any, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.channels_last = checked_format(self.name, data_format)
-        self.pads = _sides(self.name, self.argument, amount, self.rank)
+        self.channels_last = is_channels_last(self.name, data_format)
+        self.pads = _pad_pairs(self.name, self.argument, amount, self.rank)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, x: Tensor) -> Tensor:
@@ -125,14 +125,14 @@ class _Framed(Layer):
         spatial = zip(spatial_of(input_shape, self.channels_last), self.pads, strict=True)
         lengths = [None if n is None else n + self.sign * (before + after) for n, (before, after) in spatial]
         if any(n is not None and n < 1 for n in lengths):
-            raise ShapeError(f"{self.name}: nothing is left of an input of shape {input_shape}")
+            raise ShapeError(f"{self.name}: the cropping removes all of an input of shape {input_shape}")
         return with_spatial(input_shape, lengths, channels_of(input_shape, self.channels_last), self.channels_last)
 
 
 class ZeroPadding1D(_Framed):
-    """Zeros before and after the steps.
+    """Pad sequences with zero steps.
 
-    Args:    padding: how many, on both sides or as (before, after).
+    Args:    padding: the number of steps on both sides, or (before, after).
     """
 
     rank, argument, sign = 1, "padding", 1
@@ -142,7 +142,7 @@ class ZeroPadding1D(_Framed):
 
 
 class ZeroPadding2D(_Framed):
-    """Zeros around images.
+    """Pad images with zeros.
 
     Args:    padding: one number for all sides; (height, width); or ((top, bottom), (left, right)).
     """
@@ -154,9 +154,9 @@ class ZeroPadding2D(_Framed):
 
 
 class ZeroPadding3D(_Framed):
-    """Zeros around volumes.
+    """Pad volumes with zeros.
 
-    Args:    padding: one number for all sides; one for each dim; or a pair of them, (before, after), for each.
+    Args:    padding: one number for all sides; one number per dim; or a pair (before, after) per dim.
     """
 
     rank, argument, sign = 3, "padding", 1
@@ -166,9 +166,9 @@ class ZeroPadding3D(_Framed):
 
 
 class Cropping1D(_Framed):
-    """Without some of the first and last steps.
+    """Crop sequences.
 
-    Args:    cropping: how many, on both sides or as (before, after).
+    Args:    cropping: the number of steps on both sides, or (before, after).
     """
 
     rank, argument, sign = 1, "cropping", -1
@@ -178,7 +178,7 @@ class Cropping1D(_Framed):
 
 
 class Cropping2D(_Framed):
-    """Without the edges of images.
+    """Crop images.
 
     Args:    cropping: one number for all sides; (height, width); or ((top, bottom), (left, right)).
     """
@@ -190,9 +190,9 @@ class Cropping2D(_Framed):
 
 
 class Cropping3D(_Framed):
-    """Without the faces of volumes.
+    """Crop volumes.
 
-    Args:    cropping: one number for all sides; one for each dim; or a pair of them, (before, after), for each.
+    Args:    cropping: one number for all sides; one number per dim; or a pair (before, after) per dim.
     """
 
     rank, argument, sign = 3, "cropping", -1
@@ -202,9 +202,8 @@ class Cropping3D(_Framed):
 
 
 class UpSampling1D(Layer):
-    """Each step several times.
+    """Repeat each step `size` times.
 
-    Args:    size: how many times.
     Shapes:  x (batch, steps, features) -> (batch, steps · size, features)
     """
 
@@ -222,9 +221,10 @@ class UpSampling1D(Layer):
 
 
 class UpSampling2D(Layer):
-    """Images `size` times as large.
+    """Enlarge images by the factors `size`.
 
     Args:    interpolation: "nearest", "bilinear" or "bicubic".
+
     Shapes:  x (batch, height, width, channels) -> (batch, height · size[0], width · size[1], channels)
     """
 
@@ -233,9 +233,9 @@ class UpSampling2D(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.size = sizes(self.name, "size", size, 2)
-        self.channels_last = checked_format(self.name, data_format)
+        self.channels_last = is_channels_last(self.name, data_format)
         if interpolation not in ("nearest", "bilinear", "bicubic"):
-            raise ArgumentError(f"{self.name}: interpolation={interpolation!r}", mend="use nearest, bilinear, bicubic")
+            raise ArgumentError(f"{self.name}: interpolation={interpolation!r}", hint="use nearest, bilinear, bicubic")
         self.interpolation = interpolation
         self.input_spec = InputSpec(ndim=4)
 
@@ -251,7 +251,7 @@ class UpSampling2D(Layer):
 
 
 class UpSampling3D(Layer):
-    """Volumes `size` times as large, each element repeated.
+    """Enlarge volumes by the factors `size`, by repeating elements.
 
     Shapes:  x (batch, depth, height, width, channels) -> (batch, depth · size[0], height · size[1], width · size[2],
              channels)
@@ -260,7 +260,7 @@ class UpSampling3D(Layer):
     def __init__(self, size: Any = (2, 2, 2), data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.size = sizes(self.name, "size", size, 3)
-        self.channels_last = checked_format(self.name, data_format)
+        self.channels_last = is_channels_last(self.name, data_format)
         self.input_spec = InputSpec(ndim=5)
 
     def call(self, x: Tensor) -> Tensor:
@@ -275,11 +275,12 @@ class UpSampling3D(Layer):
 
 
 def product(shape: Shape) -> int | None:
+    """Return the product of the sizes; None if any is unknown."""
     return None if None in shape else math.prod(shape)  # type: ignore[arg-type]  # there is no None
 
 
-def _sides(layer: str, argument: str, amount: Any, rank: int) -> Pads:
-    """What to add or take before and after each dim."""
+def _pad_pairs(layer: str, argument: str, amount: Any, rank: int) -> Pads:
+    """Return the number of elements to add or remove before and after each dim."""
     if isinstance(amount, int):
         pairs = [(amount, amount)] * rank
     elif rank == 1:
@@ -287,5 +288,5 @@ def _sides(layer: str, argument: str, amount: Any, rank: int) -> Pads:
     else:
         pairs = [(n, n) if isinstance(n, int) else tuple(n) for n in amount]
     if len(pairs) != rank or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
-        raise ArgumentError(f"{layer}: {argument}={amount!r}", mend="give a number, or two for each spatial dim")
+        raise ArgumentError(f"{layer}: {argument}={amount!r}", hint="pass one number, or two per spatial dim")
     return pairs

@@ -1,4 +1,4 @@
-"""RNN: any cell along the steps of sequences.
+"""RNN: run any recurrent cell over sequences.
 
 Letters: N sequences, T steps.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ShapeError
 from tallow.keras.layers.layer import Layer
 from tallow.keras.layers.recurrent_cells import (
@@ -19,25 +20,23 @@ from tallow.keras.layers.recurrent_cells import (
 )
 from tallow.keras.shapes import Shape
 from tallow.keras.structure import is_nested, map_structure
-from tallow.tensor import Tensor
 
 
 class RNN(Layer):
-    """A cell at each step of sequences.
+    """Run a cell over the steps of sequences.
 
     Args:
-        cell: a layer with `state_size` whose call takes inputs and a list of states, and gives the output and the new
-            states; or several, of which each takes the output of the one before.
-        return_sequences: give the output of each step, not of the last one only.
-        return_state: give the last states, too.
-        go_backwards: start at the last step; outputs come in that order.
-        stateful: start each batch from where the last one ended, until `reset_state`.
-        unroll: taken for Keras' sake; the steps are computed one by one in any case.
-        zero_output_for_mask: give zeros for steps that a mask leaves out, instead of the output before.
+        cell: a layer with `state_size` whose call takes inputs and a list of states and returns the output and the new
+            states; or a list of cells, each of which takes the output of the previous one.
+        return_sequences: return the output of each step, not only the last one.
+        return_state: also return the last states.
+        go_backwards: start at the last step; outputs are in that order.
+        stateful: start each batch from the last states of the previous one, until `reset_state`.
+        unroll: accepted for Keras compatibility; it has no effect.
+        zero_output_for_mask: output zeros at masked steps instead of repeating the previous output.
 
-    Shapes:  sequences (N, T, ...); mask (N, T), False for steps to pass over: they leave the states as they are, and
-             repeat the output before -> (N, ...), or (N, T, ...) with return_sequences; with return_state also the
-             states
+    Shapes:  sequences (N, T, ...); mask (N, T), False for steps to skip, which leave the states unchanged and repeat
+             the previous output -> (N, ...), or (N, T, ...) with return_sequences; with return_state also the states
     """
 
     def __init__(
@@ -62,15 +61,17 @@ class RNN(Layer):
         self.stateful = stateful
         self.zero_output_for_mask = zero_output_for_mask
         self.supports_masking = True
-        self.__dict__["states"] = None  # lists of tensors, which are no layers
+        self.__dict__["states"] = None  # bypasses __setattr__: lists of tensors are not layers
 
     @property
     def state_size(self) -> list[Any]:
+        """The sizes of the cell's states."""
         size = self.cell.state_size
         return list(size) if is_nested(size) else [size]
 
     @property
     def state_count(self) -> int:
+        """The number of states of the cell."""
         return len(self.state_size)
 
     def build(self, sequences_shape: Shape, initial_state_shape: Any = None) -> None:
@@ -83,7 +84,7 @@ class RNN(Layer):
         if not sequences.shape[1]:
             raise ShapeError(f"{self.name}: the sequences of shape {tuple(sequences.shape)} have no steps")
         mask = None if mask is None else mask.to(tl.bool)
-        states = self._first_states(sequences, initial_state)
+        states = self._initial_states(sequences, initial_state)
         if self.go_backwards:
             sequences, mask = sequences.flip(1), None if mask is None else mask.flip(1)
         reset_dropout(self.cell)
@@ -95,7 +96,7 @@ class RNN(Layer):
 
     def _walk(self, sequences: Tensor, states: list[Any], mask: Tensor | None) -> tuple[list[Tensor], list[Any]]:
         outputs: list[Tensor] = []
-        before: Tensor | None = None  # the output of the step before
+        previous: Tensor | None = None  # the output of the previous step
         for t in range(sequences.shape[1]):
             output, new = self.cell(sequences[:, t], states)
             new = list(new) if is_nested(new) else [new]
@@ -103,22 +104,22 @@ class RNN(Layer):
                 states = new
             else:
                 counts = mask[:, t]
-                states = map_structure(lambda one, old, counts=counts: _where(counts, one, old), new, states)
-                before = tl.zeros_like(output) if before is None or self.zero_output_for_mask else before
-                before = output = _where(counts, output, before)
+                states = map_structure(lambda updated, old, counts=counts: _where(counts, updated, old), new, states)
+                previous = tl.zeros_like(output) if previous is None or self.zero_output_for_mask else previous
+                previous = output = _where(counts, output, previous)
             outputs.append(output)
         return outputs, states
 
-    def _first_states(self, sequences: Tensor, given: Any) -> list[Any]:
-        if given is None and self.states is not None:
-            given = self.states
-        if given is None:
-            given = self.get_initial_state(len(sequences))
-        states = list(given) if is_nested(given) else [given]
+    def _initial_states(self, sequences: Tensor, initial_state: Any) -> list[Any]:
+        if initial_state is None and self.states is not None:
+            initial_state = self.states
+        if initial_state is None:
+            initial_state = self.get_initial_state(len(sequences))
+        states = list(initial_state) if is_nested(initial_state) else [initial_state]
         return map_structure(lambda state: tl.as_tensor(state, device=sequences.device), states)
 
     def get_initial_state(self, batch_size: int) -> list[Any]:
-        """What a batch starts from: the cell's, or zeros."""
+        """Return the states that a batch starts from: the cell's initial state, or zeros."""
         return initial_state(self.cell, batch_size)
 
     def reset_state(self) -> None:
@@ -140,5 +141,8 @@ class RNN(Layer):
 
 
 def _where(counts: Tensor, one: Tensor, other: Tensor) -> Tensor:
-    """`one` for the sequences that count.  Shapes:  counts (N), one and other (N, ...)"""
+    """Select `one` where `counts` is True, per sequence.
+
+    Shapes:  counts (N), one and other (N, ...)
+    """
     return tl.where(counts.reshape(-1, *[1] * (one.ndim - 1)), one, other)

@@ -1,23 +1,22 @@
-"""Sequences for the recurrent ops: rows step by step, those that a mask leaves out not among them."""
+"""Packing of masked sequences into the rows of the recurrent ops."""
 
 from __future__ import annotations
 
 import numpy as np
 
 import tallow as tl
-from tallow.tensor import Tensor
+from tallow.core.tensor import Tensor
 
 
 class Packed:
-    """How a batch is laid out in rows: the first steps that count of all sequences, then the second ones, and so on,
-    the sequences in order of falling length.
+    """The layout of a batch as rows, grouped by step: the first unmasked steps of all sequences, then the second, etc.
 
-    A mask may have gaps. Where it leaves a step out, the output of the step before is repeated, zeros at the start; a
-    sequence of which no step counts keeps its state.
+    Sequences are sorted by descending length. A mask may have gaps. A masked step repeats the output of the previous
+    step, zeros at the start; a fully masked sequence keeps its state.
 
     Args:
         sequences, steps: N and T.
-        mask: (N, T), True for steps that count; None if all do.
+        mask: (N, T), True for the steps to process; None if there are no masked steps.
 
     Attributes:
         batch_sizes: the number of rows of each step.
@@ -32,42 +31,48 @@ class Packed:
         counts = mask.cpu().numpy().astype(bool)
         self._lengths = counts.sum(1)
         self._mask = counts
-        # One step at least, which is thrown away again, for the ops take no empty sequences.
+        # The ops reject empty sequences; those get one step, whose result is discarded.
         lengths = np.maximum(self._lengths, 1)
         self._order = np.argsort(-lengths, kind="stable")
         self.batch_sizes = tuple(int((lengths > t).sum()) for t in range(int(lengths.max())))
-        # Where row (step t of the i-th sequence in order) comes from, in the flat batch (N · T).
-        counting_first = np.argsort(~counts, axis=1, kind="stable")
+        # Index of each row (step t of the i-th sorted sequence) in the flat batch (N · T).
+        unmasked_first = np.argsort(~counts, axis=1, kind="stable")
         self._rows = np.concatenate(
-            [self._order[:n] * T + counting_first[self._order[:n], t] for t, n in enumerate(self.batch_sizes)]
+            [self._order[:n] * T + unmasked_first[self._order[:n], t] for t, n in enumerate(self.batch_sizes)]
         )
         starts = np.concatenate([[0], np.cumsum(self.batch_sizes)])[:-1]
-        place = np.empty(N, np.int64)
-        place[self._order] = np.arange(N)
-        latest = np.maximum(counts.cumsum(1) - 1, 0)  # the last step that counts so far
-        self._outputs = starts[latest] + place[:, None]
+        rank = np.empty(N, np.int64)
+        rank[self._order] = np.arange(N)
+        latest = np.maximum(counts.cumsum(1) - 1, 0)  # the last unmasked step so far
+        self._outputs = starts[latest] + rank[:, None]
         self._before_start = counts.cumsum(1) == 0
 
     def pack(self, x: Tensor) -> Tensor:
-        """(N, T, I) -> (R, I)"""
+        """Return the rows of a batch.
+
+        Shapes:  x (N, T, I) -> (R, I)
+        """
         if self._mask is None:
             return x.transpose(0, 1).reshape(-1, x.shape[2])
         return x.reshape(-1, x.shape[2])[_index(self._rows, x)]
 
     def unpack(self, rows: Tensor) -> Tensor:
-        """(R, U) -> (N, T, U)"""
+        """Return the batch of output rows.
+
+        Shapes:  rows (R, U) -> (N, T, U)
+        """
         N, T = self.shape
         if self._mask is None:
             return rows.reshape(T, N, -1).transpose(0, 1)
         outputs = rows[_index(self._outputs.reshape(-1), rows)].reshape(N, T, -1)
         return outputs.masked_fill(_index(self._before_start, rows)[..., None], 0.0)
 
-    def in_order(self, state: Tensor) -> Tensor:
-        """(N, U), the sequences in the rows' order."""
+    def sort(self, state: Tensor) -> Tensor:
+        """Sort a state, (N, U), into the order of the rows."""
         return state if self._mask is None else state[_index(self._order, state)]
 
-    def restored(self, new: Tensor, old: Tensor) -> Tensor:
-        """A last state in the batch's order; that of a sequence without steps is the one it had."""
+    def restore(self, new: Tensor, old: Tensor) -> Tensor:
+        """Return a last state in the batch's order; a sequence without steps keeps its old state."""
         if self._mask is None:
             return new
         restored = new[_index(np.argsort(self._order), new)]

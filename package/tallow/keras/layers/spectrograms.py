@@ -1,10 +1,11 @@
-"""Layers from sounds to spectrograms."""
+"""Layers that compute spectrograms of audio."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras import initializers
 from tallow.keras.config import epsilon
@@ -14,9 +15,8 @@ from tallow.keras.layers.checks import positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
-from tallow.keras.windows import checked_format, checked_padding, window_count
+from tallow.keras.windows import check_padding, is_channels_last, window_count
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
 MODES = ("log", "magnitude", "psd", "real", "imag", "angle", "stft")
 MEL_BREAK_HZ = 700.0
@@ -24,16 +24,16 @@ MEL_HIGH_Q = 1127.0
 
 
 class STFTSpectrogram(Layer):
-    """The short-time Fourier transform of sounds, by convolutions whose kernels are learned on from there.
+    """Short-time Fourier transform of audio, computed by convolutions with trainable kernels.
 
     Args:
-        mode: "log" and "magnitude" of the amplitudes, "psd", the power, "real", "imag", "angle", or "stft", the real
+        mode: "log" or "magnitude" of the amplitudes, "psd", the power, "real", "imag", "angle", or "stft", the real
             and the imaginary parts.
-        frame_length, frame_step: of a window, and from one to the next, by default half of it.
+        frame_length, frame_step: the length of a window in samples, and the hop, by default half a window.
         fft_length: by default the next power of two.
         window, periodic, scaling: as in initializers.STFT.
         padding: "valid" or "same".
-        expand_dims: give the channels of the sound a dim of their own.
+        expand_dims: keep the channels in a separate dim.
 
     Shapes:  x (batch, samples, channels) -> (batch, windows, channels · frequencies), or (batch, windows, frequencies,
              channels) with expand_dims
@@ -55,7 +55,7 @@ class STFTSpectrogram(Layer):
     ) -> None:
         super().__init__(**kwargs)
         if mode not in MODES:
-            raise ArgumentError(f"{self.name}: mode={mode!r}", mend=f"use {', '.join(map(repr, MODES))}")
+            raise ArgumentError(f"{self.name}: mode={mode!r}", hint=f"use {', '.join(map(repr, MODES))}")
         self.mode = mode
         self.frame_length = positive(self.name, "frame_length", frame_length)
         self.step = positive(self.name, "frame_step", frame_length // 2 if frame_step is None else frame_step)
@@ -67,9 +67,9 @@ class STFTSpectrogram(Layer):
             )
         self.frequencies = length // 2 + 1
         self.window, self.scaling, self.periodic = window, scaling, periodic
-        self.padding = checked_padding(self.name, padding)
+        self.padding = check_padding(self.name, padding)
         self.expand_dims = expand_dims
-        self.channels_last = checked_format(self.name, data_format)
+        self.channels_last = is_channels_last(self.name, data_format)
         self.input_spec = InputSpec(ndim=3)
 
     def build(self, input_shape: Shape) -> None:
@@ -81,17 +81,20 @@ class STFTSpectrogram(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         x = x.transpose(1, 2) if self.channels_last else x
-        parts = [self._transformed(x, side) for side in ("real", "imag") if self.mode in (side, *MODES[:3], *MODES[5:])]
-        return self._arranged(self._combined(parts))
+        parts = [self._transform(x, side) for side in ("real", "imag") if self.mode in (side, *MODES[:3], *MODES[5:])]
+        return self._arrange(self._combine(parts))
 
-    def _transformed(self, x: Tensor, side: str) -> Tensor:
-        """Shapes:  x (batch, channels, samples) -> (batch, channels, frequencies, windows)"""
+    def _transform(self, x: Tensor, side: str) -> Tensor:
+        """Convolve audio with the real or the imaginary kernel.
+
+        Shapes:  x (batch, channels, samples) -> (batch, channels, frequencies, windows)
+        """
         batch, channels, samples = x.shape
         kernel = getattr(self, f"{side}_kernel")
         y = conv(x.reshape(-1, samples, 1), kernel, self.step, self.padding, "channels_last")
         return y.transpose(1, 2).reshape(batch, channels, self.frequencies, -1)
 
-    def _combined(self, parts: list[Tensor]) -> Tensor:
+    def _combine(self, parts: list[Tensor]) -> Tensor:
         if len(parts) == 1:
             return parts[0]
         real, imaginary = parts
@@ -100,12 +103,12 @@ class STFTSpectrogram(Layer):
         if self.mode == "stft":
             return tl.cat(parts, 2)
         power = real.square() + imaginary.square()
-        if self.mode == "psd":  # the frequencies that stand for a negative one too count twice
+        if self.mode == "psd":  # frequencies with a negative counterpart count twice
             return power + F.pad(power[:, :, 1:-1], [0, 0, 1, 1])
         magnitude = power.clamp(min=epsilon()).sqrt()
         return magnitude if self.mode == "magnitude" else magnitude.clamp(min=epsilon()).log()
 
-    def _arranged(self, y: Tensor) -> Tensor:
+    def _arrange(self, y: Tensor) -> Tensor:
         if self.expand_dims:
             return y.permute(0, 3, 2, 1) if self.channels_last else y.transpose(2, 3)
         y = y.reshape(len(y), -1, y.shape[-1])
@@ -127,11 +130,12 @@ class STFTSpectrogram(Layer):
 
 
 class MelSpectrogram(Layer):
-    """How strong sounds are at frequencies that are spaced as they are heard.
+    """Mel spectrogram of audio.
 
     Args:    as keras.layers.MelSpectrogram
+
     Shapes:  x (batch, samples) or (samples) -> (batch, num_mel_bins, windows) or (num_mel_bins, windows)
-    Units:   sampling_rate, min_freq and max_freq in hertz; with power_to_db the result in decibel
+    Units:   sampling_rate, min_freq and max_freq in hertz; with power_to_db the result in decibels
     """
 
     def __init__(
@@ -174,7 +178,7 @@ class MelSpectrogram(Layer):
         return mel.transpose(-1, -2)
 
     def _weights(self, frequencies: int) -> Tensor:
-        """What each frequency gives to each of the bins, triangles on the mel scale."""
+        """Return the triangular mel filters, (frequencies, num_mel_bins)."""
         sampling_rate, low, high = self.bounds_hz
         mels = _mel(tl.linspace(0.0, sampling_rate / 2, frequencies, dtype=tl.float64))[1:, None]
         ends = _mel(tl.tensor([low, high], dtype=tl.float64)).tolist()

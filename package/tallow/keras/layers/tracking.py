@@ -1,4 +1,4 @@
-"""Lists of layers as attributes of a layer or model: what is in them is found as an attribute would be."""
+"""Lists of layers as attributes of a layer or model, with their layers registered as children."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tallow.nn import Module
 
 
 class LayerList(Module, MutableSequence[Any]):
-    """What a list that is assigned to an attribute of a layer becomes, if it is empty or has layers in it.
+    """The list that replaces an assigned attribute if it is empty or contains layers.
 
-    It is used as the list was. Layers in it are children under their index; anything else may stand beside them.
+    It behaves like a list. Its layers are children named by their index; other items are allowed.
     """
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         super().__init__()
         self.__dict__["items"] = list(items)
-        self._number()
+        self._renumber()
 
-    def _number(self) -> None:
+    def _renumber(self) -> None:
         self._modules = {str(i): item for i, item in enumerate(self.items) if isinstance(item, Module)}
 
     def __getitem__(self, index: Any) -> Any:
@@ -27,18 +27,19 @@ class LayerList(Module, MutableSequence[Any]):
 
     def __setitem__(self, index: Any, item: Any) -> None:
         self.items[index] = item
-        self._number()
+        self._renumber()
 
     def __delitem__(self, index: Any) -> None:
         del self.items[index]
-        self._number()
+        self._renumber()
 
     def __len__(self) -> int:
         return len(self.items)
 
     def insert(self, index: int, item: Any) -> None:
+        """Insert an item before `index`."""
         self.items.insert(index, item)
-        self._number()
+        self._renumber()
 
     def __add__(self, other: Iterable[Any]) -> list[Any]:
         return [*self.items, *other]
@@ -49,8 +50,8 @@ class LayerList(Module, MutableSequence[Any]):
     __hash__ = Module.__hash__
 
 
-def tracked(value: Any) -> Any:
-    """`value`, or a LayerList for a list in which layers are, or may come to be."""
+def track(value: Any) -> Any:
+    """Return `value`, or a LayerList if it is a list or tuple with layers, or an empty list."""
     if type(value) is list and (not value or any(isinstance(item, Module) for item in value)):
         return LayerList(value)
     if type(value) is tuple and any(isinstance(item, Module) for item in value):

@@ -1,4 +1,4 @@
-"""The weights of layers: tallow's parameters and buffers with the methods of Keras' variables."""
+"""Layer weights: tallow parameters and buffers with the methods of Keras variables."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ShapeError
 from tallow.nn import Buffer, Parameter
-from tallow.tensor import Tensor
 
 
 class Variable(Tensor):
-    """A weight: a tensor with a name that can be assigned to.
+    """A weight: a named tensor with in-place assignment.
 
     Attributes:
-        name: what the layer calls it, such as "kernel".
-        regularizer: a function of it that is added to the loss, or None.
-        constraint: a function of it whose result takes its place after each step of an optimizer, or None.
+        name: the name in the layer, such as "kernel".
+        regularizer: a function of the weight that is added to the loss, or None.
+        constraint: a function whose result replaces the weight after each optimizer step, or None.
     """
 
     name: str
@@ -27,18 +27,20 @@ class Variable(Tensor):
 
     @property
     def trainable(self) -> bool:
+        """True if the weight is trained."""
         return self.requires_grad
 
     @property
     def value(self) -> Tensor:
+        """The weight itself, as Keras code expects a tensor here."""
         return self
 
     def numpy(self, *, force: bool = True) -> np.ndarray[Any, Any]:
-        """The values, as Keras gives them: of a weight that requires grad too, and a copy."""
+        """Return a copy of the values, as Keras does, even if the weight requires grad."""
         return super().numpy(force=force).copy()
 
     def assign(self, value: Any) -> Variable:
-        """Take the values of a tensor, an array or a number of this shape. The memory stays the weight's own.
+        """Copy the values of a tensor, an array or a number of the same shape into the weight's memory.
 
         Raises:  ShapeError for another shape
         """
@@ -50,31 +52,34 @@ class Variable(Tensor):
         return self
 
     def assign_add(self, value: Any) -> Variable:
+        """Add a value to the weight in place."""
         with tl.no_grad():
-            return self.assign(self + self._beside(value))
+            return self.assign(self + self._as_operand(value))
 
     def assign_sub(self, value: Any) -> Variable:
+        """Subtract a value from the weight in place."""
         with tl.no_grad():
-            return self.assign(self - self._beside(value))
+            return self.assign(self - self._as_operand(value))
 
-    def _beside(self, value: Any) -> Any:
-        """An array as a tensor on the weight's device; what is none stays as it is."""
+    def _as_operand(self, value: Any) -> Any:
+        """Convert an array to a tensor on the weight's device; return anything else unchanged."""
         return tl.as_tensor(value, device=self.device) if isinstance(value, np.ndarray) else value
 
 
 class Weight(Variable, Parameter):
-    """A weight that is learned, or was made to be."""
+    """A weight created as trainable."""
 
 
 class State(Variable, Buffer):
-    """A weight that is not learned, such as a moving mean."""
+    """A weight that is not trained, such as a moving mean."""
 
 
 def make_variable(
     value: Tensor, name: str, trainable: bool, regularizer: Any = None, constraint: Any = None
 ) -> Variable:
-    made: Variable = Weight(value) if trainable else State(value)
-    made.name = name
-    made.regularizer = regularizer
-    made.constraint = constraint
-    return made
+    """Create a weight from its initial value."""
+    variable: Variable = Weight(value) if trainable else State(value)
+    variable.name = name
+    variable.regularizer = regularizer
+    variable.constraint = constraint
+    return variable

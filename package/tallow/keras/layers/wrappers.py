@@ -1,4 +1,4 @@
-"""Layers around layers: both directions of a sequence, each step of one, a kernel of bounded size."""
+"""Layers that wrap layers: Bidirectional, TimeDistributed, SpectralNormalization."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.keras import initializers
 from tallow.keras.layers.checks import positive
@@ -16,15 +17,14 @@ from tallow.keras.layers.rnn import RNN
 from tallow.keras.serialization import serialize_keras_object
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
 MERGES = ("concat", "sum", "mul", "ave", None)
 
 
 class Wrapper(Layer):
-    """Base of layers around one layer, which they build.
+    """Base class of layers that wrap one layer and build it.
 
-    Args:    layer: it is kept as `layer`.
+    Args:    layer: the wrapped layer, available as `layer`.
     """
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
@@ -39,14 +39,14 @@ class Wrapper(Layer):
 
 
 class Bidirectional(Layer):
-    """A recurrent layer, and one like it that goes the other way.
+    """Run a recurrent layer forwards and a second one backwards.
 
     Args:
-        layer: it becomes the forward one; its copy, with weights of its own, goes backward.
-        merge_mode: "concat", "sum", "mul" or "ave" of both outputs; None gives both.
-        backward_layer: another backward layer, which must go backwards.
+        layer: the forward layer; a copy with separate weights runs backwards.
+        merge_mode: "concat", "sum", "mul" or "ave" of both outputs; None returns both.
+        backward_layer: another layer for the backward direction; it must have the opposite go_backwards.
 
-    Shapes:  as those of the layer, with 2 U features for "concat"; states of the forward layer come first
+    Shapes:  as in the layer, with 2 U features for "concat"; states of the forward layer come first
     """
 
     def __init__(
@@ -58,51 +58,55 @@ class Bidirectional(Layer):
         **kwargs: Any,
     ) -> None:
         if not isinstance(layer, Recurrent | RNN):
-            raise ArgumentTypeError(f"Bidirectional: {layer!r:.100} is not a recurrent layer", mend="wrap an LSTM, say")
+            raise ArgumentTypeError(
+                f"Bidirectional: {layer!r:.100} is not a recurrent layer", hint="wrap a recurrent layer such as LSTM"
+            )
         super().__init__(**kwargs)
         if merge_mode not in MERGES:
-            raise ArgumentError(f"{self.name}: merge_mode={merge_mode!r}", mend=f"use one of {MERGES}")
+            raise ArgumentError(f"{self.name}: merge_mode={merge_mode!r}", hint=f"use one of {MERGES}")
         self.merge_mode = merge_mode
         self.forward_layer = _copy(layer, f"forward_{layer.name}", layer.go_backwards)
         if backward_layer is None:
             backward_layer = _copy(layer, f"backward_{layer.name}", not layer.go_backwards)
         self.backward_layer = backward_layer
         if self.backward_layer.go_backwards == self.forward_layer.go_backwards:
-            raise ArgumentError(f"{self.name}: both layers go the same way", mend="set go_backwards of one")
+            raise ArgumentError(
+                f"{self.name}: both layers run in the same direction", hint="set go_backwards of one layer"
+            )
         for name in ("return_sequences", "return_state", "stateful"):
             if getattr(self.backward_layer, name) != getattr(layer, name):
                 raise ArgumentError(f"{self.name}: the layers differ in {name}")
-        for way in (self.forward_layer, self.backward_layer):
-            way.zero_output_for_mask = layer.return_sequences
+        for direction in (self.forward_layer, self.backward_layer):
+            direction.zero_output_for_mask = layer.return_sequences
         self.return_sequences = layer.return_sequences
         self.return_state = layer.return_state
         self.supports_masking = True
-        self.first_weights = weights
+        self.initial_weights = weights
 
     def build(self, sequences_shape: Shape, initial_state_shape: Any = None) -> None:
         self.forward_layer.build(sequences_shape)
         self.backward_layer.build(sequences_shape)
-        if self.first_weights is not None:
+        if self.initial_weights is not None:
             self.built = True
-            self.set_weights(self.first_weights)
+            self.set_weights(self.initial_weights)
 
     def call(
         self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
     ) -> Any:
         half = self.forward_layer.state_count
         states = (None, None) if initial_state is None else (initial_state[:half], initial_state[half:])
-        ways = zip((self.forward_layer, self.backward_layer), states, strict=True)
-        there, back = (_parts(layer(sequences, initial_state=state, mask=mask)) for layer, state in ways)
-        y, y_back = there[0], back[0]
+        directions = zip((self.forward_layer, self.backward_layer), states, strict=True)
+        forward, backward = (_parts(layer(sequences, initial_state=state, mask=mask)) for layer, state in directions)
+        y, y_backward = forward[0], backward[0]
         if self.return_sequences:
-            y_back = y_back.flip(1)
-        result = self._merged(y, y_back)
+            y_backward = y_backward.flip(1)
+        result = self._merge_outputs(y, y_backward)
         if not self.return_state:
             return result
         results = result if isinstance(result, tuple) else (result,)
-        return (*results, *there[1:], *back[1:])
+        return (*results, *forward[1:], *backward[1:])
 
-    def _merged(self, y: Tensor, y_back: Tensor) -> Any:
+    def _merge_outputs(self, y: Tensor, y_back: Tensor) -> Any:
         if self.merge_mode is None:
             return y, y_back
         if self.merge_mode == "concat":
@@ -120,8 +124,8 @@ class Bidirectional(Layer):
         mask = previous_mask if self.return_sequences else None
         outputs = (mask, mask) if self.merge_mode is None else (mask,)
         states = [None] * 2 * self.forward_layer.state_count if self.return_state else []
-        whole = (*outputs, *states)
-        return whole if len(whole) > 1 else mask
+        masks = (*outputs, *states)
+        return masks if len(masks) > 1 else mask
 
     def compute_output_shape(self, sequences_shape: Shape, initial_state_shape: Any = None) -> Any:
         shapes = self.forward_layer.compute_output_shape(sequences_shape)
@@ -131,29 +135,29 @@ class Bidirectional(Layer):
             outputs = ((*shape[:-1], 2 * shape[-1]),)
         elif self.merge_mode is None:
             outputs = (shape, shape)
-        whole = (*outputs, *states, *states)
-        return whole if len(whole) > 1 else outputs[0]
+        all_shapes = (*outputs, *states, *states)
+        return all_shapes if len(all_shapes) > 1 else outputs[0]
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
-        # The layer as it was given, whose name the two are made of.
-        args, kwargs = self._made_with
+        # The original layer: both layer names derive from its name.
+        args, kwargs = self._init_arguments
         config["layer"] = serialize_keras_object(args[0] if args else kwargs["layer"])
-        return config | {"weights": None}  # the values are in the file of weights
+        return config | {"weights": None}  # the weights file stores the values
 
 
 class TimeDistributed(Wrapper):
-    """A layer for each step of a sequence, with the same weights.
+    """Apply a layer to each step of a sequence, with the same weights.
 
-    Shapes:  x (N, T, ...), mask (N, T) or (N, T, ...), of which the layer gets what is within steps
-             -> (N, T, what the layer makes of ...)
+    Shapes:  x (N, T, ...), mask (N, T) or (N, T, ...); the layer gets the part of the mask within a step
+             -> (N, T, output dims of the layer)
     """
 
     supports_masking = True
 
     def build(self, input_shape: Any) -> None:
         if len(input_shape) < 3:
-            raise ArgumentError(f"{self.name}: expected 3 dims at least, got shape {input_shape}")
+            raise ArgumentError(f"{self.name}: expected at least 3 dims, got shape {input_shape}")
         super().build((input_shape[0], *input_shape[2:]))
 
     def call(self, x: Tensor, training: bool = False, mask: Tensor | None = None) -> Tensor:
@@ -172,13 +176,13 @@ class TimeDistributed(Wrapper):
 
 
 class SpectralNormalization(Wrapper):
-    """A layer whose kernel is divided by its largest singular value, in training before each call.
+    """Divide the kernel of a layer by its largest singular value before each call in training.
 
     Args:
-        layer: one with a kernel, or embeddings.
-        power_iterations: steps of the power method, which goes on from call to call.
+        layer: a layer with a kernel, or embeddings.
+        power_iterations: the number of steps of the power method, whose vector is kept between calls.
 
-    Shapes:  as the layer's; vector_u (1, the kernel's last dim)
+    Shapes:  as in the layer; vector_u (1, last dim of the kernel)
     Source:  Miyato et al. 2018, arXiv:1802.05957
     """
 

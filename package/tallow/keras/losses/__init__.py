@@ -1,10 +1,11 @@
-"""Losses under Keras's names, as classes and as functions. See `loss` for what they share."""
+"""Losses under their Keras names, as classes and as functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
 from tallow.keras.losses.alignment import CTC, ctc
@@ -135,13 +136,13 @@ CLASSES: dict[str, type[Loss]] = {
 
 
 def get(identifier: Any) -> Any:
-    """The loss of a name, of a saved configuration, or the loss itself; a function for a function's name.
+    """Return the loss for a name, a saved configuration or a loss; a function's name returns the function.
 
-    Raises:  ArgumentError for a name that no loss has, ArgumentTypeError for what is no loss
+    Raises:  ArgumentError for an unknown name, ArgumentTypeError for anything that is not a loss
     """
     if isinstance(identifier, str):
-        found = find(identifier, FUNCTIONS | CLASSES, "a loss")
-        return found() if isinstance(found, type) else found
+        loss = find(identifier, FUNCTIONS | CLASSES, "a loss")
+        return loss() if isinstance(loss, type) else loss
     if isinstance(identifier, dict):
         return deserialize(identifier)
     if isinstance(identifier, type) and issubclass(identifier, Loss):
@@ -149,23 +150,26 @@ def get(identifier: Any) -> Any:
     if identifier is None or callable(identifier):
         return identifier
     raise ArgumentTypeError(
-        f"{identifier!r} is not a loss", mend="pass a name, a Loss, or a function of (y_true, y_pred)"
+        f"{identifier!r} is not a loss", hint="pass a name, a Loss, or a function of (y_true, y_pred)"
     )
 
 
 def serialize(loss: Any) -> Any:
-    """What `deserialize` makes the same loss of: the name of a function, or a dict of class and arguments."""
+    """Return a configuration for `deserialize`: the name of a function, or a dict of class name and arguments."""
     if isinstance(loss, Loss):
         return {"class_name": type(loss).__name__, "config": loss.get_config()}
     return loss if loss is None or isinstance(loss, str) else loss.__name__
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The loss that `serialize` wrote down.
+    """Return the loss that `serialize` described.
 
-    Raises:  ArgumentError for a name that is neither a loss's nor in `custom_objects`
+    Raises:  ArgumentError for a name that is neither a loss nor in `custom_objects`
     """
-    known = FUNCTIONS | CLASSES | (custom_objects or {})
+    names = FUNCTIONS | CLASSES | (custom_objects or {})
     if isinstance(config, dict):
-        return find(config["class_name"], known, "a loss").from_config(config["config"])
-    return find(config, known, "a loss") if isinstance(config, str) else config
+        return find(config["class_name"], names, "a loss").from_config(config["config"])
+    return find(config, names, "a loss") if isinstance(config, str) else config
+
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,20 +1,22 @@
-"""The loss of sequences whose steps are not aligned with those of the input."""
+"""Connectionist temporal classification: a loss for sequences that are not aligned with the input."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ShapeError
 from tallow.keras.losses.loss import LossFunctionWrapper, as_floats
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
 BLANK = 0
 
 
 def ctc(y_true: Any, y_pred: Any) -> Tensor:
-    """-log of the probability of all alignments of the targets with the logits; class 0 is the blank, and padding.
+    """Return -log of the total probability of all alignments of the targets with the logits.
+
+    Class 0 is both the blank and the padding of the targets.
 
     Shapes:  y_true (B, S), y_pred (B, T, C) -> (B)
     """
@@ -31,5 +33,7 @@ def ctc(y_true: Any, y_pred: Any) -> Tensor:
 
 
 class CTC(LossFunctionWrapper):
+    """Loss class of `ctc`."""
+
     def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "ctc", dtype: Any = None) -> None:
         super().__init__(ctc, reduction, name, dtype)

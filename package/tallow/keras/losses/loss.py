@@ -1,4 +1,4 @@
-"""The base of all losses: one number for each sample, weighted, and reduced to one for the batch."""
+"""Base class of the losses: one value per sample, weighted, and reduced to one value per batch."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.dtypes import as_dtype
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.keras.layers.masks import masks_of, set_masks
 from tallow.keras.naming import automatic_name, snake_case
-from tallow.tensor import Tensor
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
 
 
 class Loss:
-    """What a model is trained to make small: `loss(y_true, y_pred, sample_weight=None)`.
+    """A function to minimize: `loss(y_true, y_pred, sample_weight=None)`.
 
-    A subclass defines `call(y_true, y_pred)`, which returns a loss for each sample.
+    A subclass defines `call(y_true, y_pred)`, which returns a loss for each sample. Positions where the mask of
+    `y_pred` is False, such as the padding after an Embedding with mask_zero, are ignored.
 
     Args:
         reduction: "sum_over_batch_size" or "mean" divide the sum of all losses by their number,
-            "mean_with_sample_weight" by the sum of the weights; "sum"; "none" or None leave one loss for each sample.
-        dtype: that both are rounded to before, and the result after it is computed in float32 or float64.
+            "mean_with_sample_weight" by the sum of the weights; "sum"; "none" or None return one loss per sample.
+        dtype: y_true, y_pred and the result are rounded to this dtype; the computation uses float32 or float64.
 
-    Positions that the mask of `y_pred` leaves out, padding behind an Embedding with mask_zero, do not count.
-
-    Shapes:  y_true, y_pred (B, ...);  sample_weight (B) or the shape of what `call` returns
-    Dtypes:  without `dtype`: float64 is kept, or taken where it is the default dtype; anything else is computed in
-             float32
-    Raises:  ArgumentError for an unknown reduction; ArgumentTypeError for a dtype that is not of floating point
+    Shapes:  y_true, y_pred (B, ...);  sample_weight (B) or the shape that `call` returns
+    Dtypes:  without `dtype`: float64 if y_pred or the default dtype is float64, else float32
+    Raises:  ArgumentError for an unknown reduction; ArgumentTypeError for a dtype that is not floating-point
     """
 
     def __init__(
@@ -38,13 +36,13 @@ class Loss:
     ) -> None:
         if reduction not in REDUCTIONS:
             raise ArgumentError(
-                f"{reduction!r} is not a reduction", mend=f"use one of: {', '.join(map(str, REDUCTIONS))}"
+                f"{reduction!r} is not a valid reduction", hint=f"use one of: {', '.join(map(str, REDUCTIONS))}"
             )
         self.name = name or automatic_name(snake_case(type(self).__name__))
         self.reduction = reduction
         self.dtype = None if dtype is None else as_dtype(dtype)
         if self.dtype is not None and not self.dtype.is_floating_point:
-            raise ArgumentTypeError(f"{self.name}: a loss of dtype {self.dtype}", mend="use a floating one")
+            raise ArgumentTypeError(f"{self.name}: a loss of dtype {self.dtype}", hint="use a floating-point dtype")
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
         if self.dtype is None:
@@ -64,18 +62,21 @@ class Loss:
         return reduce_weighted(values, sample_weight, self.reduction)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} has no call(y_true, y_pred)")
+        """Return the loss of each sample; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define call(y_true, y_pred)")
 
     def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments."""
         return {"name": self.name, "reduction": self.reduction}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Loss:
+        """Create a loss from its configuration."""
         return cls(**config)
 
 
 class LossFunctionWrapper(Loss):
-    """A loss made of a function of (y_true, y_pred), which is called with the further arguments given here."""
+    """A loss defined by a function of (y_true, y_pred) and fixed keyword arguments for it."""
 
     def __init__(
         self,
@@ -96,13 +97,13 @@ class LossFunctionWrapper(Loss):
         return super().get_config() | self.fn_kwargs
 
 
-# ------------------------------------------------------------------------------------------------- what losses share
+# --------------------------------------------------------------------------------------------------------- helpers
 
 
 def as_floats(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
-    """Both as float64 if `y_pred` or the default dtype is, else float32, on the device of `y_pred`.
+    """Convert both to float64 if `y_pred` or the default dtype is float64, else to float32, on the device of `y_pred`.
 
-    Sixteen bits hold neither 1 - epsilon nor the labels of many classes.
+    16-bit floats can represent neither 1 - epsilon nor the labels of many classes.
     """
     y_pred = tl.as_tensor(y_pred)
     dtype = tl.float64 if tl.float64 in (y_pred.dtype, tl.get_default_dtype()) else tl.float32
@@ -114,7 +115,7 @@ def as_floats(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 
 def same_rank(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Both with the same number of axes, if one of them lacks only a last axis of length one."""
+    """Return both with the same number of axes, if they differ only in a last axis of size 1."""
     if a.ndim == b.ndim + 1 and a.shape[-1] == 1:
         return (a, b.unsqueeze(-1)) if b.ndim == 1 else (a.squeeze(-1), b)
     if b.ndim == a.ndim + 1 and b.shape[-1] == 1:
@@ -123,9 +124,9 @@ def same_rank(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def pair(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
-    """What a loss compares element by element.
+    """Prepare y_true and y_pred for an elementwise loss.
 
-    Raises:  ShapeError unless there is a target for each prediction
+    Raises:  ShapeError if their shapes differ
     """
     y_true, y_pred = same_rank(*as_floats(y_true, y_pred))
     if y_true.shape != y_pred.shape:
@@ -134,33 +135,32 @@ def pair(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 
 def shapes_differ(name: str, y_true: Tensor, y_pred: Tensor) -> ShapeError:
+    """Return the ShapeError for targets and predictions of different shapes."""
     classes_by_index = y_pred.ndim > 1 and y_true.shape in (y_pred.shape[:-1], (*y_pred.shape[:-1], 1))
     if classes_by_index:
-        mend = "for integer labels use sparse_categorical_crossentropy, or make them one-hot with to_categorical"
+        hint = "for integer labels use sparse_categorical_crossentropy, or convert them with to_categorical"
     else:
-        mend = "does the last layer have as many units as the targets have columns?"
-    return ShapeError(
-        f"{name}: y_true has shape {tuple(y_true.shape)}, the output of the model {tuple(y_pred.shape)}", mend
-    )
+        hint = "the last layer needs one unit for each column of the targets"
+    return ShapeError(f"{name}: y_true has shape {tuple(y_true.shape)}, the model's output {tuple(y_pred.shape)}", hint)
 
 
 def masked(sample_weight: Any, mask: Tensor, values: Tensor, reduction: str | None) -> Tensor:
-    """The weights of samples, 0 where the mask says that a position does not count.
+    """Return sample weights that are 0 at masked positions.
 
-    Where the reduction divides by the number of all positions, those that count weigh the more for it.
+    If the reduction divides by the number of all positions, the weights of unmasked positions are scaled up to match.
     """
-    share = mask.to(values.dtype)
+    weights = mask.to(values.dtype)
     if reduction in ("mean", "sum_over_batch_size"):
-        share = share * (share.numel() / share.sum().clamp(min=1))
+        weights = weights * (weights.numel() / weights.sum().clamp(min=1))
     if sample_weight is None:
-        return share
+        return weights
     weight = tl.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
-    share, weight = same_rank(share, weight)
-    return share * _spread(weight, share)
+    weights, weight = same_rank(weights, weight)
+    return weights * _spread(weight, weights)
 
 
 def reduce_weighted(values: Tensor, sample_weight: Any, reduction: str | None) -> Tensor:
-    """The losses of samples, weighted, as the loss of the batch."""
+    """Weight the losses of the samples and reduce them."""
     if sample_weight is not None:
         sample_weight = tl.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
         values, sample_weight = same_rank(values, sample_weight)
@@ -174,9 +174,9 @@ def reduce_weighted(values: Tensor, sample_weight: Any, reduction: str | None) -
 
 
 def _spread(weight: Tensor, values: Tensor) -> Tensor:
-    """The weight with axes of length one added for the axes of `values` that it does not have.
+    """Append axes of size 1 to the weight until it has as many as `values`.
 
-    Raises:  ShapeError where it fits no leading axes of `values`
+    Raises:  ShapeError if it does not match the leading axes of `values`
     """
     if weight.ndim < values.ndim:
         weight = weight.reshape(*weight.shape, *[1] * (values.ndim - weight.ndim))

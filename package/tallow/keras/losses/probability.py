@@ -1,6 +1,6 @@
-"""Losses between a distribution and what the model believes it to be.
+"""Losses between a target distribution and a predicted one.
 
-Unless `from_logits` is set, `y_pred` are probabilities, and are kept `keras.config.epsilon()` away from 0 and 1.
+Unless `from_logits` is set, `y_pred` are probabilities, clipped to `keras.config.epsilon()` from 0 and 1.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.keras.layers.masks import set_masks
 from tallow.keras.losses.loss import LossFunctionWrapper, as_floats, pair, shapes_differ
 from tallow.keras.settings import epsilon
 from tallow.nn import functional as F
-from tallow.tensor import Tensor
 
-NO_LABEL = -(2**62)  # what is ignored where nothing is
+NO_LABEL = -(2**62)  # the ignored label if ignore_class is not set
 
 
 def binary_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
 ) -> Tensor:
-    """mean(-y_true · log(y_pred) - (1 - y_true) · log(1 - y_pred)) along `axis`.
+    """Return mean(-y_true · log(y_pred) - (1 - y_true) · log(1 - y_pred)) along `axis`.
 
     Args:
-        label_smoothing: targets are moved this part of the way to 1/2.
+        label_smoothing: targets move by this fraction of the distance towards 1/2.
     """
     y_true, y_pred = pair("binary_crossentropy", y_true, y_pred)
     return _binary(_towards_half(y_true, label_smoothing), y_pred, from_logits).mean(axis)
@@ -40,10 +40,11 @@ def binary_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> Tensor:
-    """Binary cross-entropy times (1 - p)^gamma along `axis`, with p the probability of the truth.
+    """Return binary cross-entropy times (1 - p)^gamma along `axis`, with p the probability of the target.
 
     Args:
-        apply_class_balancing: weigh class 1 with alpha, and class 0 with 1 - alpha.
+        apply_class_balancing: weight class 1 with alpha, and class 0 with 1 - alpha.
+
     Source:  Lin et al. 2017, arXiv:1708.02002, eq. 5
     """
     y_true, y_pred = pair("binary_focal_crossentropy", y_true, y_pred)
@@ -69,10 +70,10 @@ def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
 def categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
 ) -> Tensor:
-    """-Σ y_true · log(y_pred) along `axis`, with targets that are one-hot or any other distribution.
+    """Return -Σ y_true · log(y_pred) along `axis`, with targets that are one-hot or another distribution.
 
     Args:
-        label_smoothing: this part of the target is shared out evenly among the classes.
+        label_smoothing: this fraction of the target is distributed evenly over the classes.
     """
     y_true, y_pred = _distributions("categorical_crossentropy", y_true, y_pred, label_smoothing)
     return -(y_true * _log_probabilities(y_pred, from_logits, axis)).sum(axis)
@@ -87,10 +88,10 @@ def categorical_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> Tensor:
-    """-Σ alpha · (1 - y_pred)^gamma · y_true · log(y_pred) along `axis`.
+    """Return -Σ alpha · (1 - y_pred)^gamma · y_true · log(y_pred) along `axis`.
 
     Args:
-        alpha: what a class weighs; a number, or one for each class.
+        alpha: the weight of a class; a number, or one per class.
 
     Source:  Lin et al. 2017, arXiv:1708.02002
     """
@@ -112,13 +113,13 @@ def _distributions(name: str, y_true: Any, y_pred: Any, label_smoothing: float) 
 def sparse_categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None, axis: int = -1
 ) -> Tensor:
-    """-log(y_pred) at the class that `y_true` names by its index.
+    """Return -log(y_pred) of the class index in `y_true`.
 
     Args:
-        ignore_class: positions of this class have loss 0, and do not count in the mean.
+        ignore_class: positions with this class have loss 0 and do not count in the mean.
 
     Shapes:  y_pred (B, ..., C) with the classes along `axis`, y_true (B, ...) or (B, ..., 1)
-    Raises:  ArgumentError for a label that is no class, ShapeError for targets that are not labels
+    Raises:  ArgumentError for a label out of range, ShapeError for targets that are not labels
     """
     y_true, y_pred = as_floats(y_true, y_pred)
     classes = y_pred.shape[axis]
@@ -128,11 +129,11 @@ def sparse_categorical_crossentropy(
     if list(y_true.shape) != expected:
         one_hot = y_true.shape == y_pred.shape
         raise ShapeError(
-            f"sparse_categorical_crossentropy: y_true has shape {tuple(y_true.shape)}, the output of the model "
+            f"sparse_categorical_crossentropy: y_true has shape {tuple(y_true.shape)}, the model's output "
             f"{tuple(y_pred.shape)}; expected labels of shape {tuple(expected)}",
-            mend="for one-hot targets use categorical_crossentropy"
+            hint="for one-hot targets use categorical_crossentropy"
             if one_hot
-            else "give one integer for each position",
+            else "pass one integer label for each position",
         )
     if axis % y_pred.ndim > 1:
         y_pred, axis = y_pred.movedim(axis, 1), 1
@@ -151,11 +152,11 @@ def sparse_categorical_crossentropy(
 
 
 def _out_of_range(labels: Tensor, classes: int, ignore_class: int | None) -> ArgumentError:
-    wrong = ((labels < 0) | (labels >= classes)) & (labels != (NO_LABEL if ignore_class is None else ignore_class))
+    invalid = ((labels < 0) | (labels >= classes)) & (labels != (NO_LABEL if ignore_class is None else ignore_class))
     return ArgumentError(
-        f"sparse_categorical_crossentropy: label {int(labels[wrong][0].item())} is out of range: the model has "
+        f"sparse_categorical_crossentropy: label {int(labels[invalid][0].item())} is out of range: the model has "
         f"{classes} outputs, for labels from 0 to {classes - 1}",
-        mend="give the last layer one unit for each class, and number the classes from 0",
+        hint="use one unit per class in the last layer, and class indices from 0",
     )
 
 
@@ -166,19 +167,21 @@ def _log_probabilities(y_pred: Tensor, from_logits: bool, axis: int) -> Tensor:
 
 
 def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
-    """Σ y_true · log(y_true / y_pred) over the last axis."""
+    """Return Σ y_true · log(y_true / y_pred) over the last axis."""
     y_true, y_pred = pair("kl_divergence", y_true, y_pred)
     y_true, y_pred = y_true.clamp(epsilon(), 1), y_pred.clamp(epsilon(), 1)
     return (y_true * (y_true / y_pred).log()).sum(-1)
 
 
 def poisson(y_true: Any, y_pred: Any) -> Tensor:
-    """mean(y_pred - y_true · log(y_pred)) over the last axis."""
+    """Return mean(y_pred - y_true · log(y_pred)) over the last axis."""
     y_true, y_pred = pair("poisson", y_true, y_pred)
     return (y_pred - y_true * (y_pred + epsilon()).log()).mean(-1)
 
 
 class BinaryCrossentropy(LossFunctionWrapper):
+    """Loss class of `binary_crossentropy`."""
+
     def __init__(
         self,
         from_logits: bool = False,
@@ -193,6 +196,8 @@ class BinaryCrossentropy(LossFunctionWrapper):
 
 
 class BinaryFocalCrossentropy(LossFunctionWrapper):
+    """Loss class of `binary_focal_crossentropy`."""
+
     def __init__(
         self,
         apply_class_balancing: bool = False,
@@ -213,6 +218,8 @@ class BinaryFocalCrossentropy(LossFunctionWrapper):
 
 
 class CategoricalCrossentropy(LossFunctionWrapper):
+    """Loss class of `categorical_crossentropy`."""
+
     def __init__(
         self,
         from_logits: bool = False,
@@ -227,6 +234,8 @@ class CategoricalCrossentropy(LossFunctionWrapper):
 
 
 class CategoricalFocalCrossentropy(LossFunctionWrapper):
+    """Loss class of `categorical_focal_crossentropy`."""
+
     def __init__(
         self,
         alpha: Any = 0.25,
@@ -246,6 +255,8 @@ class CategoricalFocalCrossentropy(LossFunctionWrapper):
 
 
 class SparseCategoricalCrossentropy(LossFunctionWrapper):
+    """Loss class of `sparse_categorical_crossentropy`."""
+
     def __init__(
         self,
         from_logits: bool = False,
@@ -260,6 +271,8 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
 
 
 class KLDivergence(LossFunctionWrapper):
+    """Loss class of `kl_divergence`."""
+
     def __init__(
         self, reduction: str | None = "sum_over_batch_size", name: str = "kl_divergence", dtype: Any = None
     ) -> None:
@@ -267,12 +280,14 @@ class KLDivergence(LossFunctionWrapper):
 
 
 class Poisson(LossFunctionWrapper):
+    """Loss class of `poisson`."""
+
     def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "poisson", dtype: Any = None) -> None:
         super().__init__(poisson, reduction, name, dtype)
 
 
 def categorical_generalized_cross_entropy(y_true: Any, y_pred: Any, q: float) -> Tensor:
-    """(1 - p^q) / q, with p the probability of the label; between the mean absolute error and cross-entropy.
+    """Return (1 - p^q) / q with p the probability of the label; between mean absolute error and cross-entropy.
 
     Shapes:  y_true (B), y_pred (B, C) -> (B)
     Source:  Zhang and Sabuncu 2018, arXiv:1805.07836, eq. 6
@@ -283,7 +298,10 @@ def categorical_generalized_cross_entropy(y_true: Any, y_pred: Any, q: float) ->
 
 
 class CategoricalGeneralizedCrossEntropy(LossFunctionWrapper):
-    """Raises:  ArgumentError unless q is between 0 and 1."""
+    """Loss class of `categorical_generalized_cross_entropy`.
+
+    Raises:  ArgumentError unless q is between 0 and 1
+    """
 
     def __init__(
         self,

@@ -1,9 +1,10 @@
-"""Metrics under Keras's names, as classes and as functions. See `metric` for what they share."""
+"""Metrics under their Keras names, as classes and as functions."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
 from tallow.keras.losses import (
@@ -187,9 +188,9 @@ __all__ = [
 
 
 def get(identifier: Any) -> Any:
-    """The metric of a name or a saved configuration, or the metric itself.
+    """Return the metric for a name, a saved configuration or a metric.
 
-    Raises:  ArgumentError for a name that no metric has, ArgumentTypeError for what is no metric
+    Raises:  ArgumentError for an unknown name, ArgumentTypeError for anything that is not a metric
     """
     if isinstance(identifier, str):
         return find(identifier, NAMES, "a metric")()
@@ -200,23 +201,26 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, Metric) or callable(identifier):
         return identifier
     raise ArgumentTypeError(
-        f"{identifier!r} is not a metric", mend="pass a name, a Metric, or a function of (y_true, y_pred)"
+        f"{identifier!r} is not a metric", hint="pass a name, a Metric, or a function of (y_true, y_pred)"
     )
 
 
 def serialize(metric: Any) -> Any:
-    """What `deserialize` makes the same metric of: the name of a function, or a dict of class and arguments."""
+    """Return a configuration for `deserialize`: the name of a function, or a dict of class name and arguments."""
     if isinstance(metric, Metric):
         return {"class_name": type(metric).__name__, "config": metric.get_config()}
     return metric if metric is None or isinstance(metric, str) else metric.__name__
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The metric that `serialize` wrote down.
+    """Return the metric that `serialize` described.
 
-    Raises:  ArgumentError for a name that is neither a metric's nor in `custom_objects`
+    Raises:  ArgumentError for a name that is neither a metric nor in `custom_objects`
     """
-    known = NAMES | (custom_objects or {})
+    names = NAMES | (custom_objects or {})
     if isinstance(config, dict):
-        return find(config["class_name"], known, "a metric").from_config(config["config"])
+        return find(config["class_name"], names, "a metric").from_config(config["config"])
     return get(config)
+
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,29 +1,29 @@
-"""How often predictions are right."""
+"""Accuracies: how often predictions are right."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.keras.losses.loss import as_floats, pair, shapes_differ
 from tallow.keras.metrics.reduction import MeanMetricWrapper
-from tallow.tensor import Tensor
 
 
 def accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """1 where the two are equal, else 0."""
+    """Return 1 where y_true and y_pred are equal, else 0."""
     y_true, y_pred = pair("accuracy", y_true, y_pred)
     return _as_numbers(y_true == y_pred)
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
-    """1 where `y_pred` is on the side of `threshold` that `y_true`, 0 or 1, says."""
+    """Return 1 where `y_pred > threshold` agrees with `y_true`, 0 or 1; else 0."""
     y_true, y_pred = pair("binary_accuracy", y_true, y_pred)
     return _as_numbers(y_true == (y_pred > threshold).to(y_true.dtype))
 
 
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """1 where the highest of `y_pred` is at the one of one-hot `y_true`.
+    """Return 1 where `y_pred` is highest at the class of the one-hot `y_true`, else 0.
 
     Shapes:  (B, ..., C), (B, ..., C) -> (B, ...)
     """
@@ -34,7 +34,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """1 where the highest of `y_pred` is at the index `y_true`.
+    """Return 1 where `y_pred` is highest at the class index `y_true`, else 0.
 
     Shapes:  (B, ...) or (B, ..., 1), (B, ..., C) -> (B, ...)
     """
@@ -43,7 +43,7 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
-    """1 where fewer than `k` of `y_pred` are above the one at the one of one-hot `y_true`.
+    """Return 1 where the class of the one-hot `y_true` is among the `k` highest of `y_pred`, else 0.
 
     Shapes:  (B, ..., C), (B, ..., C) -> (B, ...)
     """
@@ -54,10 +54,10 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
 
 
 def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False) -> Tensor:
-    """1 where fewer than `k` of `y_pred` are above the one at the index `y_true`.
+    """Return 1 where the class index `y_true` is among the `k` highest of `y_pred`, else 0.
 
     Args:
-        from_sorted_ids: `y_pred` are the indices themselves, the best first.
+        from_sorted_ids: `y_pred` contains class indices, the best first, instead of scores.
 
     Shapes:  (B, ...) or (B, ..., 1), (B, ..., C) -> (B, ...)
     """
@@ -77,8 +77,8 @@ def _labels_and_scores(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Ten
 
 
 def _in_top_k(labels: Tensor, scores: Tensor, k: int) -> Tensor:
-    own = scores.gather(-1, labels.unsqueeze(-1))
-    return _as_numbers((scores > own).sum(-1) < k)
+    label_scores = scores.gather(-1, labels.unsqueeze(-1))
+    return _as_numbers((scores > label_scores).sum(-1) < k)
 
 
 def _as_numbers(right: Tensor) -> Tensor:
@@ -86,6 +86,8 @@ def _as_numbers(right: Tensor) -> Tensor:
 
 
 class Accuracy(MeanMetricWrapper):
+    """Mean of `accuracy` over all samples."""
+
     direction = "up"
 
     def __init__(self, name: str = "accuracy", dtype: Any = None) -> None:
@@ -93,6 +95,8 @@ class Accuracy(MeanMetricWrapper):
 
 
 class BinaryAccuracy(MeanMetricWrapper):
+    """Mean of `binary_accuracy` over all samples."""
+
     direction = "up"
 
     def __init__(self, name: str = "binary_accuracy", dtype: Any = None, threshold: float = 0.5) -> None:
@@ -100,6 +104,8 @@ class BinaryAccuracy(MeanMetricWrapper):
 
 
 class CategoricalAccuracy(MeanMetricWrapper):
+    """Mean of `categorical_accuracy` over all samples."""
+
     direction = "up"
 
     def __init__(self, name: str = "categorical_accuracy", dtype: Any = None) -> None:
@@ -107,6 +113,8 @@ class CategoricalAccuracy(MeanMetricWrapper):
 
 
 class SparseCategoricalAccuracy(MeanMetricWrapper):
+    """Mean of `sparse_categorical_accuracy` over all samples."""
+
     direction = "up"
 
     def __init__(self, name: str = "sparse_categorical_accuracy", dtype: Any = None) -> None:
@@ -114,6 +122,8 @@ class SparseCategoricalAccuracy(MeanMetricWrapper):
 
 
 class TopKCategoricalAccuracy(MeanMetricWrapper):
+    """Mean of `top_k_categorical_accuracy` over all samples."""
+
     direction = "up"
 
     def __init__(self, k: int = 5, name: str = "top_k_categorical_accuracy", dtype: Any = None) -> None:
@@ -121,6 +131,8 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+    """Mean of `sparse_top_k_categorical_accuracy` over all samples."""
+
     direction = "up"
 
     def __init__(

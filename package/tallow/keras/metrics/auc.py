@@ -1,4 +1,4 @@
-"""The area under a curve of two rates, as the threshold goes from 1 to 0."""
+"""Area under a ROC or precision-recall curve."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.metrics.confusion import Confusion, Counts
 from tallow.keras.metrics.metric import divide_or_zero
-from tallow.tensor import Tensor
 
-BEYOND = 1e-7  # how far the outermost thresholds are outside 0 and 1
+BEYOND = 1e-7  # distance of the outermost thresholds from 0 and 1
 CURVES = ("ROC", "PR")
 SUMMATIONS = ("interpolation", "minoring", "majoring")
 
 
 class AUC(Confusion):
-    """The area under the ROC curve, or under that of precision over recall, from the counts at fixed thresholds.
+    """Area under the ROC curve, or under the precision-recall curve, from counts at fixed thresholds.
 
     Args:
-        num_thresholds: their number, evenly spread; more are more exact.
+        num_thresholds: the number of evenly spaced thresholds; more are more accurate.
         curve: "ROC" or "PR".
-        summation_method: heights between two thresholds: the mean ("interpolation"), the lower ("minoring"), or the
-            higher ("majoring"). For "PR" the interpolation is that of the counts, not of their ratio.
-        thresholds: these, and one at each end, instead of evenly spread ones.
-        multi_label: the mean, weighted by `label_weights`, of an area for each column of (batch, labels) predictions.
-        num_labels: the number of these columns, if it should be checked.
-        label_weights: without `multi_label`, what each column weighs in the counts.
-        from_logits: predictions are taken through a sigmoid first.
+        summation_method: height between two thresholds: the mean ("interpolation"), the lower ("minoring"), or the
+            higher ("majoring"). For "PR", "interpolation" interpolates the counts, not their ratio.
+        thresholds: custom thresholds instead of evenly spaced ones; one is added at each end.
+        multi_label: compute the area of each column of (batch, labels) predictions and return their mean, weighted by
+            `label_weights`.
+        num_labels: the expected number of columns; None skips the check.
+        label_weights: without `multi_label`, the weight of each column in the counts.
+        from_logits: apply a sigmoid to the predictions.
 
     Source:  Davis & Goadrich 2006, "The relationship between precision-recall and ROC curves", section 4
     """
@@ -54,12 +55,14 @@ class AUC(Confusion):
         if self.curve not in CURVES or self.summation_method not in SUMMATIONS:
             raise ArgumentError(
                 f"AUC: curve={curve!r}, summation_method={summation_method!r}",
-                mend=f"a curve is one of {CURVES}, a summation one of {SUMMATIONS}",
+                hint=f"use a curve of {CURVES} and a summation_method of {SUMMATIONS}",
             )
         if num_labels is not None and not multi_label:
-            raise ArgumentError("AUC: num_labels is for multi_label=True only")
-        self._given = None if thresholds is None else sorted(thresholds)
-        inner = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)] if self._given is None else self._given
+            raise ArgumentError("AUC: num_labels needs multi_label=True")
+        self._custom_thresholds = None if thresholds is None else sorted(thresholds)
+        inner = self._custom_thresholds
+        if inner is None:
+            inner = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)]
         super().__init__([-BEYOND, *inner, 1 + BEYOND], name, dtype)
         self.num_thresholds = len(inner) + 2
         self.multi_label = multi_label
@@ -70,6 +73,7 @@ class AUC(Confusion):
 
     @property
     def thresholds(self) -> list[float]:
+        """The thresholds in ascending order."""
         return self._sorted
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
@@ -79,12 +83,14 @@ class AUC(Confusion):
         if self.multi_label:
             self._check_labels(y_pred)
             self._columns = y_pred.shape[1]
-        self._file(y_true, y_pred, sample_weight, self._columns, None if self.multi_label else self.label_weights)
+        self._add_batch(y_true, y_pred, sample_weight, self._columns, None if self.multi_label else self.label_weights)
 
     def _check_labels(self, y_pred: Tensor) -> None:
         if y_pred.ndim != 2 or self.num_labels not in (None, y_pred.shape[1]):
-            wanted = "labels" if self.num_labels is None else self.num_labels
-            raise ShapeError(f"{self.name}: expected predictions of shape (batch, {wanted}), got {tuple(y_pred.shape)}")
+            columns = "labels" if self.num_labels is None else self.num_labels
+            raise ShapeError(
+                f"{self.name}: expected predictions of shape (batch, {columns}), got {tuple(y_pred.shape)}"
+            )
 
     def result(self) -> Tensor:
         counts = self._counts(self._columns)
@@ -112,18 +118,22 @@ class AUC(Confusion):
         names = (
             "num_thresholds", "curve", "summation_method", "multi_label", "num_labels", "label_weights", "from_logits",
         )  # fmt: skip
-        return super().get_config() | {name: getattr(self, name) for name in names} | {"thresholds": self._given}
+        return (
+            super().get_config()
+            | {name: getattr(self, name) for name in names}
+            | {"thresholds": self._custom_thresholds}
+        )
 
 
 def _interpolated_precision(counts: Counts) -> Tensor:
-    """The area between each two thresholds, with true positives linear in the positives P = TP + FP.
+    """Return the area between each two thresholds, with true positives linear in the positives P = TP + FP.
 
     slope = ΔTP / ΔP,  area = slope · (ΔTP + (TP - slope · P) · log(P_before / P)) / (TP + FN)
     """
     tp, fp, _, fn = counts
     positives = tp + fp
-    gained = tp[:-1] - tp[1:]
-    slope = divide_or_zero(gained, (positives[:-1] - positives[1:]).clamp(min=0))
+    tp_change = tp[:-1] - tp[1:]
+    slope = divide_or_zero(tp_change, (positives[:-1] - positives[1:]).clamp(min=0))
     intercept = tp[1:] - slope * positives[1:]
     ratio = tl.where((positives[:-1] > 0) & (positives[1:] > 0), divide_or_zero(positives[:-1], positives[1:]), 1.0)
-    return divide_or_zero(slope * (gained + intercept * ratio.log()), (tp[1:] + fn[1:]).clamp(min=0))
+    return divide_or_zero(slope * (tp_change + intercept * ratio.log()), (tp[1:] + fn[1:]).clamp(min=0))

@@ -1,7 +1,8 @@
-"""Right and wrong positives and negatives, at one threshold or at many.
+"""True and false positives and negatives at one or many thresholds.
 
-A prediction is a positive at the thresholds below it. So each is filed between two of them, once, and the counts at all
-thresholds are sums over what was filed: the work of a batch does not grow with the number of thresholds.
+A prediction is positive at the thresholds below it. Each prediction is put once into the bin between two thresholds,
+and the counts at all thresholds are cumulative sums over the bins. The work per batch does not grow with the number of
+thresholds.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.layers.variable import Variable
 from tallow.keras.losses.loss import as_floats, same_rank, shapes_differ
 from tallow.keras.metrics.metric import Metric, divide_or_zero, gather
-from tallow.tensor import Tensor
 
-BELOW_ALL = -1e10  # what counts as no positive at any threshold
+BELOW_ALL = -1e10  # prediction that is negative at every threshold
 
 
 class Counts(NamedTuple):
@@ -32,12 +33,12 @@ class Counts(NamedTuple):
 
 
 class Confusion(Metric):
-    """The base of metrics that are made of `Counts`.
+    """Base class of metrics computed from `Counts`.
 
     Args:
-        thresholds: predictions above one are its positives.
-        top_k: of the last axis, only the k highest can be positives.
-        class_id: look at this column only.
+        thresholds: predictions above a threshold are positive.
+        top_k: only the k highest predictions of the last axis can be positive.
+        class_id: use this column only.
     """
 
     def __init__(
@@ -53,26 +54,31 @@ class Confusion(Metric):
         self.class_id = class_id
         self._order = sorted(range(len(thresholds)), key=lambda i: thresholds[i])
         self._sorted = [thresholds[i] for i in self._order]
-        self._filed: tuple[Variable, Variable] | None = None  # weights of negatives and of positives, by place
+        self._bin_weights: tuple[Variable, Variable] | None = None  # weights of negatives and of positives in each bin
 
-    def _file(self, y_true: Any, y_pred: Any, sample_weight: Any, columns: int = 1, column_weights: Any = None) -> None:
-        """Take a batch in; where there are several columns, the last axis of the predictions is kept apart."""
-        truth, predicted, weight = self._prepared(y_true, y_pred, sample_weight)
+    def _add_batch(
+        self, y_true: Any, y_pred: Any, sample_weight: Any, columns: int = 1, column_weights: Any = None
+    ) -> None:
+        """Add a batch to the bins; with several columns, the last axis of the predictions stays separate."""
+        truth, scores, weight = self._prepared(y_true, y_pred, sample_weight)
         if column_weights is not None:
             weight = weight * tl.tensor(column_weights, dtype=tl.float64, device=weight.device)
-        edges = tl.tensor(self._sorted, dtype=predicted.dtype, device=predicted.device)
-        places = tl.searchsorted(edges, predicted.contiguous()) * columns
+        edges = tl.tensor(self._sorted, dtype=scores.dtype, device=scores.device)
+        bins = tl.searchsorted(edges, scores.contiguous()) * columns
         if columns > 1:
-            places = places + tl.arange(columns, device=places.device)
+            bins = bins + tl.arange(columns, device=bins.device)
         size = (len(self._sorted) + 1) * columns
-        if self._filed is None:
-            self._filed = (self.add_variable((size,), dtype=tl.float64), self.add_variable((size,), dtype=tl.float64))
+        if self._bin_weights is None:
+            self._bin_weights = (
+                self.add_variable((size,), dtype=tl.float64),
+                self.add_variable((size,), dtype=tl.float64),
+            )
         positive = truth.to(tl.float64) * weight
-        for filed, share in zip(self._filed, (weight - positive, positive), strict=True):
-            gather(filed, tl.bincount(places.reshape(-1), share.reshape(-1), size).array, share.device)
+        for total, amount in zip(self._bin_weights, (weight - positive, positive), strict=True):
+            gather(total, tl.bincount(bins.reshape(-1), amount.reshape(-1), size).array, amount.device)
 
     def _prepared(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Truth (bool), predictions and weights (float64), all of one shape."""
+        """Return truth (bool), predictions and weights (float64), all of the same shape."""
         y_true, y_pred = same_rank(*as_floats(y_true, y_pred))
         if y_true.shape != y_pred.shape:
             raise shapes_differ(self.name, y_true, y_pred)
@@ -91,74 +97,77 @@ class Confusion(Metric):
         return y_true != 0, y_pred, tl.broadcast_to(weight, y_pred.shape)
 
     def _counts(self, columns: int = 1) -> Counts:
-        """What was filed, summed up for each threshold, in the order in which they were given."""
+        """Return the counts at each threshold, in the order of the constructor's thresholds."""
         thresholds = len(self._sorted)
-        if self._filed is None:
+        if self._bin_weights is None:
             zeros = tl.zeros(thresholds, dtype=tl.float64)
             return Counts(zeros, zeros, zeros, zeros)
-        below = [filed.detach().reshape(thresholds + 1, columns).cumsum(0) for filed in self._filed]
-        given = [self._order.index(i) for i in range(thresholds)]
-        negatives, positives = (sums[given] if columns > 1 else sums[given][:, 0] for sums in below)
+        below = [total.detach().reshape(thresholds + 1, columns).cumsum(0) for total in self._bin_weights]
+        order = [self._order.index(i) for i in range(thresholds)]
+        negatives, positives = (sums[order] if columns > 1 else sums[order][:, 0] for sums in below)
         all_negatives, all_positives = (sums[-1] for sums in below)
         return Counts(all_positives - positives, all_negatives - negatives, negatives, positives)
 
     def _value(self, of_thresholds: Tensor) -> Tensor:
-        """The result, without an axis for a single threshold."""
+        """Return the result, without an axis for a single threshold."""
         return (of_thresholds[0] if len(self._sorted) == 1 else of_thresholds).to(tl.get_default_dtype())
 
 
 def checked_thresholds(name: str, thresholds: Any, default: float) -> list[float]:
+    """Return the thresholds as a list; raise ArgumentError unless they are from 0 to 1."""
     if thresholds is None:
         return [default]
     values = list(thresholds) if isinstance(thresholds, list | tuple) else [thresholds]
-    if wrong := [value for value in values if not 0 <= value <= 1]:
-        raise ArgumentError(f"{name}: a threshold of {wrong[0]}", mend="thresholds are from 0 to 1")
+    if invalid := [value for value in values if not 0 <= value <= 1]:
+        raise ArgumentError(f"{name}: threshold {invalid[0]} is out of range", hint="use thresholds from 0 to 1")
     return values
 
 
 class _Count(Confusion):
-    """One of the four counts."""
+    """Base class of the four counts."""
 
     def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
         super().__init__(checked_thresholds(type(self).__name__, thresholds, 0.5), name, dtype)
         self.thresholds = thresholds
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        self._file(y_true, y_pred, sample_weight)
+        self._add_batch(y_true, y_pred, sample_weight)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"thresholds": self.thresholds}
 
 
 class TruePositives(_Count):
-    """The number, or the weight, of positives that are right."""
+    """The number, or the total weight, of true positives."""
 
     def result(self) -> Tensor:
         return self._value(self._counts().true_positives)
 
 
 class FalsePositives(_Count):
-    """The number, or the weight, of positives that are wrong."""
+    """The number, or the total weight, of false positives."""
 
     def result(self) -> Tensor:
         return self._value(self._counts().false_positives)
 
 
 class TrueNegatives(_Count):
-    """The number, or the weight, of negatives that are right."""
+    """The number, or the total weight, of true negatives."""
 
     def result(self) -> Tensor:
         return self._value(self._counts().true_negatives)
 
 
 class FalseNegatives(_Count):
-    """The number, or the weight, of negatives that are wrong."""
+    """The number, or the total weight, of false negatives."""
 
     def result(self) -> Tensor:
         return self._value(self._counts().false_negatives)
 
 
 class _Ratio(Confusion):
+    """Base class of Precision and Recall."""
+
     direction = "up"
 
     def __init__(
@@ -174,19 +183,19 @@ class _Ratio(Confusion):
         self.thresholds = thresholds
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        self._file(y_true, y_pred, sample_weight)
+        self._add_batch(y_true, y_pred, sample_weight)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"thresholds": self.thresholds, "top_k": self.top_k, "class_id": self.class_id}
 
 
 class Precision(_Ratio):
-    """The part of the positives that is right: TP / (TP + FP), 0 without a positive.
+    """TP / (TP + FP), or 0 without positive predictions.
 
     Args:
-        thresholds: from 0 to 1, one or a list, for which the result is a list; 0.5, or none with top_k, if not given.
-        top_k: of each row, only the k highest are positives.
-        class_id: look at this column only.
+        thresholds: from 0 to 1, one or a list, which returns a list; by default 0.5, or no threshold with top_k.
+        top_k: only the k highest predictions of each row are positive.
+        class_id: use this column only.
     """
 
     def result(self) -> Tensor:
@@ -195,9 +204,9 @@ class Precision(_Ratio):
 
 
 class Recall(_Ratio):
-    """The part of what is true that was found: TP / (TP + FN), 0 where nothing is.
+    """TP / (TP + FN), or 0 without positive targets.
 
-    Args:  as `Precision`
+    Args:    as in `Precision`
     """
 
     def result(self) -> Tensor:

@@ -1,24 +1,24 @@
-"""The F-scores: precision and recall as one number."""
+"""F-scores, which combine precision and recall."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.losses.loss import as_floats
 from tallow.keras.metrics.metric import Metric, divide_or_zero
-from tallow.tensor import Tensor
 
 
 class FBetaScore(Metric):
-    """(1 + beta²) · precision · recall / (beta² · precision + recall), for each class.
+    """(1 + beta²) · precision · recall / (beta² · precision + recall) for each class.
 
     Args:
-        average: one number for all classes: of their counts together ("micro"), the mean of their scores ("macro"), or
-            that weighted by how often each is true ("weighted"). None leaves a score for each class.
-        beta: how many times as much recall matters.
-        threshold: predictions above it are positives; the highest of each row if it is None.
+        average: how to reduce over classes: sum their counts ("micro"), average their scores ("macro"), or average them
+            weighted by the frequency of the class in y_true ("weighted"). None returns one score per class.
+        beta: the weight of recall relative to precision.
+        threshold: predictions above it are positive; None makes the highest of each row positive.
 
     Shapes:  y_true, y_pred (B, C) -> () or (C)
     """
@@ -35,7 +35,7 @@ class FBetaScore(Metric):
     ) -> None:
         super().__init__(dtype, name)
         if average not in (None, "micro", "macro", "weighted"):
-            raise ArgumentError(f"{name}: average={average!r}", mend='use None, "micro", "macro" or "weighted"')
+            raise ArgumentError(f"{name}: average={average!r}", hint='use None, "micro", "macro" or "weighted"')
         if beta <= 0:
             raise ArgumentError(f"{name}: beta must be above 0, not {beta}")
         if threshold is not None and not 0 < threshold <= 1:
@@ -51,7 +51,7 @@ class FBetaScore(Metric):
             raise ShapeError(
                 f"{self.name}: y_true has shape {tuple(y_true.shape)}, y_pred {tuple(y_pred.shape)}; expected (batch, "
                 "classes) for both",
-                mend="make integer labels one-hot with to_categorical",
+                hint="convert integer labels to one-hot with to_categorical",
             )
         truth, positive = y_true.detach().double(), self._positives(y_pred.detach()).double()
         parts = tl.stack([truth * positive, (1 - truth) * positive, truth * (1 - positive)])
@@ -83,14 +83,14 @@ class FBetaScore(Metric):
         self._counts = None
 
     def get_config(self) -> dict[str, Any]:
-        own = {"average": self.average, "beta": self.beta, "threshold": self.threshold}
-        return super().get_config() | own
+        options = {"average": self.average, "beta": self.beta, "threshold": self.threshold}
+        return super().get_config() | options
 
 
 class F1Score(FBetaScore):
-    """2 · precision · recall / (precision + recall), for each class.
+    """2 · precision · recall / (precision + recall) for each class.
 
-    Args:  as `FBetaScore`, with a beta of 1
+    Args:    as in `FBetaScore`, with beta=1
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How far regions overlap: intersection over union, from a matrix of how often each class is taken for each other."""
+"""Intersection over union of predicted and true regions, from a confusion matrix."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.metrics.metric import Metric, gather
-from tallow.tensor import Tensor
 
 
 class IoU(Metric):
-    """The mean over some classes of TP / (TP + FP + FN); classes that are nowhere are left out.
+    """Mean of TP / (TP + FP + FN) over some classes, without classes that occur nowhere.
+
+    Indices out of range are ignored.
 
     Args:
         target_class_ids: the classes.
-        ignore_class: targets of this class do not count.
-        sparse_y_true, sparse_y_pred: whether these are indices; else the index of the largest along `axis` is taken.
-
-    Indices out of range do not count.
+        ignore_class: targets of this class are ignored.
+        sparse_y_true, sparse_y_pred: whether these are class indices; otherwise the argmax along `axis` is used.
     """
 
     direction = "up"
@@ -50,14 +50,14 @@ class IoU(Metric):
         predicted = self._indices(tl.as_tensor(y_pred), self.sparse_y_pred)
         truth = self._indices(tl.as_tensor(y_true, device=predicted.device), self.sparse_y_true)
         weight = tl.ones((), dtype=tl.float64, device=predicted.device)
-        if sample_weight is not None:  # whole numbers, as Keras counts
+        if sample_weight is not None:  # truncated to integers, as in Keras
             weight = tl.as_tensor(sample_weight, device=predicted.device).long().double().reshape(-1)
-        counts = (truth >= 0) & (truth < self.num_classes) & (predicted >= 0) & (predicted < self.num_classes)
+        valid = (truth >= 0) & (truth < self.num_classes) & (predicted >= 0) & (predicted < self.num_classes)
         if self.ignore_class is not None:
-            counts = counts & (truth != self.ignore_class)
-        places = tl.where(counts, truth * self.num_classes + predicted, 0)
-        share = tl.where(counts, weight, 0.0).broadcast_to(places.shape)
-        pairs = tl.bincount(places, share, self.num_classes**2)
+            valid = valid & (truth != self.ignore_class)
+        cells = tl.where(valid, truth * self.num_classes + predicted, 0)
+        weights = tl.where(valid, weight, 0.0).broadcast_to(cells.shape)
+        pairs = tl.bincount(cells, weights, self.num_classes**2)
         gather(self.total_cm, pairs.reshape(self.num_classes, self.num_classes).array, predicted.device)
 
     def _indices(self, x: Tensor, is_sparse: bool) -> Tensor:
@@ -67,9 +67,9 @@ class IoU(Metric):
         matrix = self.total_cm.detach()
         right = matrix.diagonal()
         union = (matrix.sum(0) + matrix.sum(1) - right)[self.target_class_ids]
-        found = union > 0
-        scores = tl.where(found, right[self.target_class_ids] / tl.where(found, union, 1.0), 0.0)
-        return (scores.sum() / found.sum().clamp(min=1)).to(tl.get_default_dtype())
+        occurs = union > 0
+        scores = tl.where(occurs, right[self.target_class_ids] / tl.where(occurs, union, 1.0), 0.0)
+        return (scores.sum() / occurs.sum().clamp(min=1)).to(tl.get_default_dtype())
 
     def get_config(self) -> dict[str, Any]:
         names = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
@@ -77,7 +77,7 @@ class IoU(Metric):
 
 
 class BinaryIoU(IoU):
-    """IoU of two classes, of which predictions of at least `threshold` are the second.
+    """IoU of two classes; predictions of at least `threshold` are class 1.
 
     Args:    threshold: None for predictions that are 0 or 1.
     """
@@ -103,7 +103,7 @@ class BinaryIoU(IoU):
 
 
 class MeanIoU(IoU):
-    """IoU of all classes."""
+    """Mean IoU over all classes."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class MeanIoU(IoU):
 
 
 class OneHotIoU(IoU):
-    """IoU of targets that are one-hot."""
+    """IoU with one-hot targets."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class OneHotIoU(IoU):
 
 
 class OneHotMeanIoU(MeanIoU):
-    """MeanIoU of targets that are one-hot."""
+    """Mean IoU over all classes with one-hot targets."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The losses between distributions, and the margins, as metrics."""
+"""Losses on distributions, and hinge losses, as metrics."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from tallow.keras.metrics.reduction import MeanMetricWrapper
 
 
 class BinaryCrossentropy(MeanMetricWrapper):
+    """Mean of losses.binary_crossentropy over all samples."""
+
     def __init__(
         self,
         name: str = "binary_crossentropy",
@@ -21,6 +23,8 @@ class BinaryCrossentropy(MeanMetricWrapper):
 
 
 class CategoricalCrossentropy(MeanMetricWrapper):
+    """Mean of losses.categorical_crossentropy over all samples."""
+
     def __init__(
         self,
         name: str = "categorical_crossentropy",
@@ -34,6 +38,8 @@ class CategoricalCrossentropy(MeanMetricWrapper):
 
 
 class SparseCategoricalCrossentropy(MeanMetricWrapper):
+    """Mean of losses.sparse_categorical_crossentropy over all samples."""
+
     def __init__(
         self,
         name: str = "sparse_categorical_crossentropy",
@@ -45,25 +51,35 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
 
 
 class KLDivergence(MeanMetricWrapper):
+    """Mean of losses.kl_divergence over all samples."""
+
     def __init__(self, name: str = "kl_divergence", dtype: Any = None) -> None:
         super().__init__(losses.kl_divergence, name, dtype)
 
 
 class Poisson(MeanMetricWrapper):
+    """Mean of losses.poisson over all samples."""
+
     def __init__(self, name: str = "poisson", dtype: Any = None) -> None:
         super().__init__(losses.poisson, name, dtype)
 
 
 class Hinge(MeanMetricWrapper):
+    """Mean of losses.hinge over all samples."""
+
     def __init__(self, name: str = "hinge", dtype: Any = None) -> None:
         super().__init__(losses.hinge, name, dtype)
 
 
 class SquaredHinge(MeanMetricWrapper):
+    """Mean of losses.squared_hinge over all samples."""
+
     def __init__(self, name: str = "squared_hinge", dtype: Any = None) -> None:
         super().__init__(losses.squared_hinge, name, dtype)
 
 
 class CategoricalHinge(MeanMetricWrapper):
+    """Mean of losses.categorical_hinge over all samples."""
+
     def __init__(self, name: str = "categorical_hinge", dtype: Any = None) -> None:
         super().__init__(losses.categorical_hinge, name, dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 import tallow as tl
 from tallow import dtypes
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.keras import losses
@@ -16,11 +17,10 @@ from tallow.keras.layers.masks import masks_of
 from tallow.keras.losses.loss import as_floats, masked, same_rank
 from tallow.keras.metrics.metric import Metric, gather
 from tallow.keras.naming import automatic_name
-from tallow.tensor import Tensor, wrap
 
 
 class Sum(Metric):
-    """The weighted sum of all values."""
+    """Weighted sum of all values."""
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
         super().__init__(dtype, name)
@@ -36,7 +36,7 @@ class Sum(Metric):
 
 
 class Mean(Metric):
-    """The weighted mean of all values; 0 before the first."""
+    """Weighted mean of all values; 0 before the first."""
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
         super().__init__(dtype, name)
@@ -57,7 +57,7 @@ class Mean(Metric):
 
 
 class MeanMetricWrapper(Mean):
-    """The mean of a function of (y_true, y_pred), which is called with the further arguments given here."""
+    """Mean of a function of (y_true, y_pred) with fixed keyword arguments."""
 
     def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any) -> None:
         super().__init__(name or automatic_name(fn.__name__), dtype)
@@ -81,17 +81,17 @@ class MeanMetricWrapper(Mean):
 
 
 def samplewise(values: Tensor, sample_weight: Any, reduction: str) -> tuple[Array, Array | None]:
-    """One value for each sample, weighted, and its weight, as arrays; "sum" or "mean" makes one of several.
+    """Return the weighted value of each sample and its weight, as arrays, reducing further axes by "sum" or "mean".
 
-    Shapes:  values (B, ...) -> (B), or () -> ();  sample_weight any leading part of it
+    Shapes:  values (B, ...) -> (B), or () -> ();  sample_weight: the leading axes of values
     """
     if values.ndim == 0 and isinstance(sample_weight, int | float):
         return dtypes.widen(values.array) * sample_weight, np.float64(sample_weight)
     weight = None
     if sample_weight is not None:
-        given = tl.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
-        values, given = same_rank(values, given)
-        weight = dtypes.widen(given.array)
+        weights = tl.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
+        values, weights = same_rank(values, weights)
+        weight = dtypes.widen(weights.array)
     result = dtypes.widen(values.array)
     if weight is not None:
         result = _reduced(result, weight.ndim, reduction)
@@ -102,7 +102,7 @@ def samplewise(values: Tensor, sample_weight: Any, reduction: str) -> tuple[Arra
 
 
 def _reduced(array: Array, ndim: int, reduction: str) -> Array:
-    """The array with its last axes gone, but for `ndim`."""
+    """Reduce all axes after the first `ndim`."""
     if array.ndim <= ndim:
         return array
     return getattr(array, reduction)(axis=tuple(range(ndim, array.ndim)))

@@ -1,40 +1,42 @@
-"""The best of one rate that leaves another at a value at least, among evenly spread thresholds."""
+"""Metrics that maximize one rate while another stays above a bound, over evenly spaced thresholds."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.metrics.confusion import Confusion
 from tallow.keras.metrics.metric import divide_or_zero
-from tallow.tensor import Tensor
 
 
 class _TradeOff(Confusion):
-    """Args:
-    value: what the other rate must reach, from 0 to 1.
-    num_thresholds: how many are tried.
-    class_id: look at this column only.
+    """Base class of the trade-off metrics.
+
+    Args:
+        value: the lower bound of the other rate, from 0 to 1.
+        num_thresholds: the number of thresholds to try.
+        class_id: use this column only.
     """
 
     direction = "up"
-    wanted: str  # the rate that `value` is for, and its argument's name
-    measured: str
+    bounded: str  # the rate with the lower bound `value`, and the name of the argument
+    maximized: str
 
     def __init__(self, value: float, num_thresholds: int, class_id: int | None, name: str | None, dtype: Any) -> None:
         kind = type(self).__name__
         if not 0 <= value <= 1:
-            raise ArgumentError(f"{kind}: {self.wanted} must be from 0 to 1, got {value}")
+            raise ArgumentError(f"{kind}: {self.bounded} must be from 0 to 1, got {value}")
         if num_thresholds < 1:
             raise ArgumentError(f"{kind}: num_thresholds must be 1 or more, got {num_thresholds}")
-        even = [i / (num_thresholds - 1) for i in range(num_thresholds)] if num_thresholds > 1 else [0.5]
-        super().__init__(even, name, dtype, class_id=class_id)
+        thresholds = [i / (num_thresholds - 1) for i in range(num_thresholds)] if num_thresholds > 1 else [0.5]
+        super().__init__(thresholds, name, dtype, class_id=class_id)
         self.value = value
         self.num_thresholds = num_thresholds
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        self._file(y_true, y_pred, sample_weight)
+        self._add_batch(y_true, y_pred, sample_weight)
 
     def _rate(self, name: str) -> Tensor:
         tp, fp, tn, fn = self._counts()
@@ -43,19 +45,19 @@ class _TradeOff(Confusion):
         return divide_or_zero(tp, tp + (fp if name == "precision" else fn))
 
     def result(self) -> Tensor:
-        reached = self._rate(self.wanted) >= self.value
-        best = tl.where(reached, self._rate(self.measured), 0.0).max()
+        reached = self._rate(self.bounded) >= self.value
+        best = tl.where(reached, self._rate(self.maximized), 0.0).max()
         return best.to(tl.get_default_dtype())
 
     def get_config(self) -> dict[str, Any]:
-        own = {"num_thresholds": self.num_thresholds, self.wanted: self.value, "class_id": self.class_id}
-        return super().get_config() | own
+        options = {"num_thresholds": self.num_thresholds, self.bounded: self.value, "class_id": self.class_id}
+        return super().get_config() | options
 
 
 class SensitivityAtSpecificity(_TradeOff):
     """The highest TP / (TP + FN) with TN / (TN + FP) of at least `specificity`."""
 
-    wanted, measured = "specificity", "sensitivity"
+    bounded, maximized = "specificity", "sensitivity"
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class SensitivityAtSpecificity(_TradeOff):
 class SpecificityAtSensitivity(_TradeOff):
     """The highest TN / (TN + FP) with TP / (TP + FN) of at least `sensitivity`."""
 
-    wanted, measured = "sensitivity", "specificity"
+    bounded, maximized = "sensitivity", "specificity"
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class SpecificityAtSensitivity(_TradeOff):
 class PrecisionAtRecall(_TradeOff):
     """The highest TP / (TP + FP) with TP / (TP + FN) of at least `recall`."""
 
-    wanted, measured = "recall", "precision"
+    bounded, maximized = "recall", "precision"
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class PrecisionAtRecall(_TradeOff):
 class RecallAtPrecision(_TradeOff):
     """The highest TP / (TP + FN) with TP / (TP + FP) of at least `precision`."""
 
-    wanted, measured = "precision", "recall"
+    bounded, maximized = "precision", "recall"
 
     def __init__(
         self,

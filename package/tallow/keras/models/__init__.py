@@ -1,4 +1,4 @@
-"""Models: Model, Sequential, and what copies, saves and loads them."""
+"""Models: Model, Sequential, and functions that clone, save and load them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MAX_DEPTH = 200
 
 
 def clone_model(model: Model) -> Any:
-    """A model of the same layers, with weights of its own, newly drawn."""
+    """Return a model with the same layers and new random weights."""
     if isinstance(model, Sequential):
         inputs = [] if model._input is None else [model._input.history.layer]
         return type(model)([_copy(layer) for layer in (*inputs, *model.layers)], name=model.name)
     if model._graph is None or type(model) is not Model:
         return _copy(model)
-    graph = model._graph.replayed(_copy)
+    graph = model._graph.replay(_copy)
     return Model(graph.input_structure, graph.output_structure, name=model.name)
 
 
@@ -30,9 +30,9 @@ def _copy(layer: Layer) -> Any:
 
 
 def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
-    """The model that `to_json` described, with weights newly drawn; Keras' own descriptions are read as well.
+    """Return the model that `to_json` described, with new random weights; Keras' own JSON is read as well.
 
-    Raises:  CheckpointError for what is not JSON; ArgumentError for a class that is neither Keras' nor in
+    Raises:  CheckpointError for text that is not JSON; ArgumentError for a class that is neither Keras' nor in
         `custom_objects`
     """
     config = parse_object(json_string.encode(), "model_from_json", MAX_DEPTH)
@@ -40,6 +40,6 @@ def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
         return deserialize_keras_object(config)
 
 
-Functional = Model  # what Keras calls a model of tensors in its files
+Functional = Model  # Keras' name of a Model(inputs, outputs) in files
 
 __all__ = ["Functional", "Input", "Model", "Sequential", "clone_model", "load_model", "model_from_json", "save_model"]

@@ -1,4 +1,4 @@
-"""The graph between a model's inputs and outputs, in an order in which it can be computed."""
+"""The graph between a model's inputs and outputs, in topological order."""
 
 from __future__ import annotations
 
@@ -10,83 +10,88 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.keras.layers import InputLayer, Layer
 from tallow.keras.layers.masks import masks_of, set_masks
 from tallow.keras.naming import snake_case, unique_among
 from tallow.keras.structure import flatten, map_structure
 from tallow.keras.symbolic import KerasTensor, Node
-from tallow.tensor import Tensor
 
 
 class Graph:
-    """Every call of a layer that the outputs need, in order.
+    """All layer calls that the outputs need, in topological order.
 
     Args:
         inputs, outputs: structures of KerasTensors.
 
     Attributes:
         nodes: the calls, each after those it depends on.
-        layers: the layers, in the order of Keras: those furthest from the outputs first.
+        layers: the layers, in Keras' order: those furthest from the outputs first.
 
-    Raises:  ArgumentTypeError for anything else; ArgumentError for an output that needs more than the inputs, and for
-        two layers of one name
+    Raises:  ArgumentTypeError for anything but KerasTensors; ArgumentError for an output that needs an input not
+        listed, and for duplicate layer names
     """
 
     def __init__(self, inputs: Any, outputs: Any) -> None:
         self.input_structure, self.output_structure = inputs, outputs
-        self.inputs, self.outputs = _checked(inputs, "inputs"), _checked(outputs, "outputs")
-        self.nodes, found_at = _walk(self.outputs, set(self.inputs))
-        self.layers = _by_depth(self.nodes, found_at, self.inputs)
+        self.inputs, self.outputs = _check_tensors(inputs, "inputs"), _check_tensors(outputs, "outputs")
+        self.nodes, ranks = _walk(self.outputs, set(self.inputs))
+        self.layers = _sort_by_depth(self.nodes, ranks, self.inputs)
         names = Counter(layer.name for layer in self.layers)
-        if twice := sorted(name for name, count in names.items() if count > 1):
-            raise ArgumentError(f"two layers are named {twice[0]!r}", mend="give each layer a name of its own")
+        if duplicates := sorted(name for name, count in names.items() if count > 1):
+            raise ArgumentError(f"two layers are named {duplicates[0]!r}", hint="use unique layer names")
         self._steps = _steps(self.nodes, self.outputs)
 
     def run(self, inputs: list[Any]) -> Any:
-        """The outputs' values, from those of the inputs in their order."""
+        """Return the output values for input values in their order."""
         values = dict(zip(self.inputs, inputs, strict=True))
         for step in self._steps:
             step.compute(values)
         return map_structure(values.__getitem__, self.output_structure)
 
-    def aligned(self, inputs: Any, name: str) -> list[Any]:
-        """The values of the inputs, in their order, dtype and rank; `name` is the model's, for messages.
+    def align(self, inputs: Any, name: str) -> list[Any]:
+        """Return the input values in order, with the inputs' dtype and rank; `name` is the model's, for messages.
 
-        Raises:  ShapeError for another number of inputs; ArgumentError for a dict that lacks one
+        Raises:  ShapeError for another number of inputs; ArgumentError for a dict with a missing input
         """
         if isinstance(inputs, dict) and not isinstance(self.input_structure, dict):
-            inputs = _picked(inputs, [tensor.name for tensor in self.inputs], name)
+            inputs = _select(inputs, [tensor.name for tensor in self.inputs], name)
         elif isinstance(self.input_structure, dict) and isinstance(inputs, dict):
             keys = list(self.input_structure)
-            inputs = dict(zip(keys, _picked(inputs, keys, name), strict=True))
+            inputs = dict(zip(keys, _select(inputs, keys, name), strict=True))
         values = flatten(inputs)
         if len(values) != len(self.inputs):
             names = ", ".join(tensor.name for tensor in self.inputs)
             raise ShapeError(f"{name}: expected {len(self.inputs)} inputs ({names}), got {len(values)}")
-        return [_fitted(tensor, value) for tensor, value in zip(self.inputs, values, strict=True)]
+        return [_cast_input(tensor, value) for tensor, value in zip(self.inputs, values, strict=True)]
 
-    def replayed(self, copy: Callable[[Layer], Layer]) -> Graph:
-        """The same calls of copies of the layers.
+    def replay(self, copy: Callable[[Layer], Layer]) -> Graph:
+        """Return a graph with the same calls of copied layers.
 
-        Args:    copy: of a layer that is not an input
+        Args:    copy: a function that copies a layer other than an input
         """
-        copies = {layer: _fresh(layer) if isinstance(layer, InputLayer) else copy(layer) for layer in self.layers}
+        copies = {layer: _recreate(layer) if isinstance(layer, InputLayer) else copy(layer) for layer in self.layers}
         values: dict[KerasTensor, KerasTensor] = {}
         for tensor in self.inputs:
             layer = copies.get(tensor.history.layer)
-            made = layer if isinstance(layer, InputLayer) else InputLayer(batch_shape=tensor.shape, dtype=tensor.dtype)
-            values[tensor] = made.inbound_nodes[0].outputs
+            if isinstance(layer, InputLayer):
+                input_layer = layer
+            else:
+                input_layer = InputLayer(batch_shape=tensor.shape, dtype=tensor.dtype)
+            values[tensor] = input_layer.inbound_nodes[0].outputs
         for node in self.nodes:
             if not node.is_input:
                 args, kwargs = node.fill(values)
                 results = flatten(copies[node.layer](*args, **kwargs))
                 values.update(zip(flatten(node.outputs), results, strict=True))
-        ends = (map_structure(values.__getitem__, end) for end in (self.input_structure, self.output_structure))
-        return Graph(*ends)
+        structures = (
+            map_structure(values.__getitem__, structure) for structure in (self.input_structure, self.output_structure)
+        )
+        return Graph(*structures)
 
     def check_shapes(self, values: list[Any], name: str) -> None:
-        """Raises ShapeError naming the input, the shape it has and the shape it was given."""
+        """Raise ShapeError if the shape of a value does not fit its input."""
         for expected, value in zip(self.inputs, values, strict=True):
             shape = tuple(value.shape)
             sizes = zip(shape, expected.shape, strict=False)
@@ -94,75 +99,76 @@ class Graph:
                 raise ShapeError(f"{name}: the input {expected.name!r} expects shape {expected.shape}, got {shape}")
 
 
-def _fresh(layer: Layer) -> Layer:
-    made: Layer = type(layer).from_config(layer.get_config())
-    return made
+def _recreate(layer: Layer) -> Layer:
+    duplicate: Layer = type(layer).from_config(layer.get_config())
+    return duplicate
 
 
-def _checked(structure: Any, what: str) -> list[KerasTensor]:
+def _check_tensors(structure: Any, what: str) -> list[KerasTensor]:
     tensors = flatten(structure)
     for tensor in tensors:
         if not isinstance(tensor, KerasTensor):
             raise ArgumentTypeError(
-                f"Model: {what} must be made of keras.Input and of layers called with it, not {type(tensor).__name__}"
+                f"Model: {what} must be keras.Input tensors or outputs of layers called with them, "
+                f"not {type(tensor).__name__}"
             )
     if not tensors:
-        raise ArgumentError(f"Model: there are no {what}")
+        raise ArgumentError(f"Model: {what} is empty")
     return tensors
 
 
-def _walk(outputs: list[KerasTensor], given: set[KerasTensor]) -> tuple[list[Node], dict[Layer, int]]:
-    """The nodes behind the outputs, each after those it depends on, and the order in which their layers were met."""
+def _walk(outputs: list[KerasTensor], inputs: set[KerasTensor]) -> tuple[list[Node], dict[Layer, int]]:
+    """Return the nodes behind the outputs in topological order, and the order in which layers were first visited."""
     order: list[Node] = []
-    met: dict[Layer, int] = {}
-    seen: set[Node] = set()
+    ranks: dict[Layer, int] = {}
+    visited: set[Node] = set()
     for output in outputs:
         stack = [(output, False)]
-        while stack:  # without recursion, which in a browser is not deep enough for some models
-            tensor, is_behind_done = stack.pop()
+        while stack:  # iterative, because a browser's recursion limit is too low for deep models
+            tensor, is_expanded = stack.pop()
             node = tensor.history.node
-            if is_behind_done:
+            if is_expanded:
                 order.append(node)
                 continue
-            if node in seen or (tensor in given and not node.is_input):
+            if node in visited or (tensor in inputs and not node.is_input):
                 continue
-            if node.is_input and tensor not in given:
+            if node.is_input and tensor not in inputs:
                 raise ArgumentError(
                     f"the outputs need the input {tensor.name!r}, which is not among the model's inputs",
-                    mend="add it to the inputs",
+                    hint="add it to the model's inputs",
                 )
-            seen.add(node)
-            met.setdefault(node.layer, len(met))
+            visited.add(node)
+            ranks.setdefault(node.layer, len(ranks))
             stack.append((tensor, True))
-            stack += [(behind, False) for behind in reversed(node.inputs)]
-    return order, met
+            stack += [(source, False) for source in reversed(node.inputs)]
+    return order, ranks
 
 
-def _by_depth(nodes: list[Node], met: dict[Layer, int], inputs: list[KerasTensor]) -> list[Layer]:
-    """The layers by their distance from the outputs, the furthest first; at one distance in the order they were met.
+def _sort_by_depth(nodes: list[Node], ranks: dict[Layer, int], inputs: list[KerasTensor]) -> list[Layer]:
+    """Sort layers by their distance from the outputs, furthest first, then by the order of visits.
 
-    Keras' order, which that of `get_weights` follows.
+    This is Keras' order, which `get_weights` follows.
     """
-    known = set(nodes)
+    node_set = set(nodes)
     depths: dict[Node, int] = {}
-    of_layer: dict[Layer, int] = {}
+    layer_depths: dict[Layer, int] = {}
     for node in reversed(nodes):
-        depth = max(depths.get(node, 0), of_layer.get(node.layer, 0))
-        depths[node] = of_layer[node.layer] = depth
-        for behind in {tensor.history.node: None for tensor in node.inputs}:
-            if behind in known:
-                depths[behind] = max(depth + 1, depths.get(behind, 0))
+        depth = max(depths.get(node, 0), layer_depths.get(node.layer, 0))
+        depths[node] = layer_depths[node.layer] = depth
+        for source in {tensor.history.node: None for tensor in node.inputs}:
+            if source in node_set:
+                depths[source] = max(depth + 1, depths.get(source, 0))
     for tensor in inputs:
         layer = tensor.history.layer
-        if isinstance(layer, InputLayer) and layer not in of_layer:  # an input that nothing uses
-            of_layer[layer], met[layer] = 0, -1
-    return sorted(of_layer, key=lambda layer: (-of_layer[layer], met[layer]))
+        if isinstance(layer, InputLayer) and layer not in layer_depths:  # an unused input
+            layer_depths[layer], ranks[layer] = 0, -1
+    return sorted(layer_depths, key=lambda layer: (-layer_depths[layer], ranks[layer]))
 
 
 class _Step:
-    """A node with its tensors at hand.
+    """A node with precomputed tensors.
 
-    Args:    done: what nothing needs after it, to be let go
+    Args:    done: tensors that no later node needs, whose values are released
     """
 
     def __init__(self, node: Node, done: list[KerasTensor]) -> None:
@@ -174,8 +180,8 @@ class _Step:
         self.only_input = node.args[0] if is_plain and isinstance(node.outputs, KerasTensor) else None
 
     def compute(self, values: dict[KerasTensor, Any]) -> None:
-        """Put the results among the values."""
-        if self.only_input is not None:  # nearly all of most models
+        """Compute the node's outputs and store them in `values`."""
+        if self.only_input is not None:  # the common case
             values[self.outputs[0]] = self.layer(values[self.only_input])
         else:
             args, kwargs = self.node.fill(values)
@@ -192,15 +198,15 @@ def _steps(nodes: list[Node], outputs: list[KerasTensor]) -> list[_Step]:
     return [_Step(node, done.get(node, [])) for node in nodes if not node.is_input]
 
 
-def _picked(inputs: dict[str, Any], names: list[str], model: str) -> list[Any]:
+def _select(inputs: dict[str, Any], names: list[str], model: str) -> list[Any]:
     missing = [name for name in names if name not in inputs]
     if missing:
-        raise ArgumentError(f"{model}: no input {missing[0]!r} among {', '.join(map(repr, inputs))}")
+        raise ArgumentError(f"{model}: input {missing[0]!r} is missing; got {', '.join(map(repr, inputs))}")
     return [inputs[name] for name in names]
 
 
-def _fitted(expected: KerasTensor, value: Any) -> Any:
-    """A value as a tensor of the input's dtype, with or without a last axis of length one as it has."""
+def _cast_input(expected: KerasTensor, value: Any) -> Any:
+    """Convert a value to a tensor with the input's dtype, and add or remove a last axis of size 1 to match its rank."""
     if isinstance(value, KerasTensor):
         return value
     mask = masks_of(value)
@@ -215,8 +221,10 @@ def _fitted(expected: KerasTensor, value: Any) -> Any:
 
 
 def child_names(layers: Iterable[Layer]) -> list[str]:
-    """What a model's layers are called in its `state_dict`: dense, dense_1, ... by their places in this model, so that
-    the same program makes the same names each time it builds the model; or the names they were given.
+    """Return the names of a model's layers in its `state_dict`.
+
+    Automatic names become dense, dense_1, ... by position in this model, so that the same program produces the same
+    names each time; other names stay.
     """
     names = []
     for layer in layers:

@@ -1,4 +1,4 @@
-"""Model: layers that are trained together."""
+"""Model: a set of layers that are trained together."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, MissingNameError
 from tallow.io.source import Path
 from tallow.keras import saving
@@ -24,14 +25,13 @@ from tallow.keras.structure import map_structure
 from tallow.keras.symbolic import KerasTensor
 from tallow.keras.trainer import Trainer
 from tallow.nn import Module
-from tallow.tensor import Tensor
 
 
 class Model(Trainer, Layer):
-    """Layers with an input and an output, and the methods that train them.
+    """A group of layers with inputs and outputs, and methods that train them.
 
-    Either of tensors, `keras.Model(inputs, outputs)`, where the outputs came from calling layers with the inputs; or a
-    class of one's own with a `call`, whose attributes are layers.
+    Either a functional model, `keras.Model(inputs, outputs)`, whose outputs result from calling layers with the inputs;
+    or a subclass that defines `call` and has layers as attributes.
 
     Args:
         inputs, outputs: KerasTensors, or lists or dicts of them.
@@ -52,7 +52,7 @@ class Model(Trainer, Layer):
 
     def __init__(self, inputs: Any = None, outputs: Any = None, *, name: str | None = None, **kwargs: Any) -> None:
         if (inputs is None) != (outputs is None):
-            raise ArgumentError("Model: inputs and outputs go together", mend="pass both, or neither in a subclass")
+            raise ArgumentError("Model: inputs or outputs is missing", hint="pass both, or neither in a subclass")
         is_plain = inputs is not None and type(self) is Model
         super().__init__(name=automatic_name("functional") if is_plain and name is None else name, **kwargs)
         self.__dict__["_graph"] = None
@@ -65,7 +65,7 @@ class Model(Trainer, Layer):
         self.built = True
 
     def _name_children(self, layers: list[Layer]) -> None:
-        """Make the layers children under the names they have in the `state_dict`."""
+        """Register the layers as children under their `state_dict` names."""
         attributes = {key: child for key, child in self._modules.items() if child not in layers}
         self._modules = {**dict(zip(child_names(layers), layers, strict=True)), **attributes}
 
@@ -73,8 +73,10 @@ class Model(Trainer, Layer):
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         if self._graph is None:
-            raise NotImplementedError(f"{type(self).__name__} has no call; define it, or make it of inputs and outputs")
-        values = self._graph.aligned(inputs, self.name)
+            raise NotImplementedError(
+                f"{type(self).__name__} does not define call; define it, or use keras.Model(inputs, outputs)"
+            )
+        values = self._graph.align(inputs, self.name)
         self._graph.check_shapes(values, self.name)
         return self._graph.run(with_masks(values, mask))
 
@@ -85,11 +87,11 @@ class Model(Trainer, Layer):
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         if self._graph is None:
             return super().compute_output_spec(*args, **kwargs)
-        self._graph.check_shapes(self._graph.aligned(args[0] if args else kwargs["inputs"], self.name), self.name)
+        self._graph.check_shapes(self._graph.align(args[0] if args else kwargs["inputs"], self.name), self.name)
         return map_structure(lambda t: KerasTensor(t.shape, t.dtype), self._graph.output_structure)
 
     def _convert(self, leaf: Any) -> Any:
-        """As a layer's, but in a model of tensors the inputs have dtypes of their own."""
+        """Convert as a layer does; a functional model keeps the dtypes of its inputs."""
         if self._graph is None:
             return super()._convert(leaf)
         return tl.as_tensor(np.asarray(leaf)) if isinstance(leaf, np.ndarray | np.generic) else leaf
@@ -97,7 +99,7 @@ class Model(Trainer, Layer):
     # ------------------------------------------------------------------------------------------------------------ build
 
     def build(self, input_shape: Any) -> None:
-        """Make all weights, for inputs of a shape that starts with the batch's size, or None."""
+        """Create all weights for inputs of this shape, which starts with the batch size or None."""
         if self._graph is None:
             self._probe((map_shapes(lambda shape: KerasTensor(shape, self._dtype), input_shape),), {})
 
@@ -105,13 +107,13 @@ class Model(Trainer, Layer):
         if type(self).build is not Model.build:
             super()._build_for(args, kwargs)
             return
-        # The call that asks for it builds the layers: running them twice would be for nothing.
+        # The current call builds the layers, so that a separate run is unnecessary.
         shapes = self._shape_arguments(self.build, args, kwargs)
         self.__dict__["build_shapes"] = ((), {k: map_shapes(_any_batch, v) for k, v in shapes.items()})
         self.built = True
 
     def _ensure_built(self, x: Any) -> None:
-        """Make the weights that are still to be made, for a first batch `x`, by running it in inference mode."""
+        """Create missing weights by running a sample of the first batch `x` in inference mode."""
         if all(layer.built for layer in self.flat_layers()):
             return
 
@@ -122,31 +124,31 @@ class Model(Trainer, Layer):
             self(map_structure(sample, x), training=False)
 
     def flat_layers(self) -> Iterator[Layer]:
-        """The model itself and all layers within, at any depth."""
+        """Yield the model itself and all nested layers."""
         return (module for module in self.modules() if isinstance(module, Layer))
 
     # ----------------------------------------------------------------------------------------------------------- layers
 
     @property
     def calls_at_start(self) -> int:
-        """From where Keras' files count its calls: a model of tensors has been called once when it was made."""
+        """The index of the first call in Keras' files: creating a functional model counts as one call."""
         return int(self._graph is not None)
 
     @property
     def layers(self) -> list[Layer]:
-        """Its layers, in the order of `get_weights`; inputs are layers as well in a model of tensors."""
+        """The layers in the order of `get_weights`; a functional model includes its inputs."""
         if self._graph is not None:
             return list(self._graph.layers)
         return list(_layers_within(self))
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
-        """A layer by its name, or by its place in `layers`.
+        """Return a layer by its name, or by its index in `layers`.
 
-        Raises:  MissingNameError for a name, ArgumentError for a place that there is not
+        Raises:  MissingNameError for an unknown name, ArgumentError for an index out of range
         """
         layers = self.layers
         if (name is None) == (index is None):
-            raise ArgumentError("get_layer: give a name or an index")
+            raise ArgumentError("get_layer: pass either a name or an index")
         if index is not None:
             if not -len(layers) <= index < len(layers):
                 raise ArgumentError(f"get_layer: index {index}, but {self.name} has {len(layers)} layers")
@@ -155,38 +157,44 @@ class Model(Trainer, Layer):
             if layer.name == name:
                 return layer
         raise MissingNameError(
-            f"{self.name} has no layer {name!r}", mend=f"its layers: {', '.join(layer.name for layer in layers)}"
+            f"{self.name} has no layer {name!r}", hint=f"available layers: {', '.join(layer.name for layer in layers)}"
         )
 
     @property
     def inputs(self) -> list[KerasTensor]:
-        return self._known_graph().inputs
+        """The input KerasTensors of a functional model, as a list."""
+        return self._require_graph().inputs
 
     @property
     def outputs(self) -> list[KerasTensor]:
-        return self._known_graph().outputs
+        """The output KerasTensors of a functional model, as a list."""
+        return self._require_graph().outputs
 
     @property
     def input(self) -> Any:
+        """The input structure of a functional model."""
         return super().input if self._graph is None else self._graph.input_structure
 
     @property
     def output(self) -> Any:
+        """The output structure of a functional model."""
         return super().output if self._graph is None else self._graph.output_structure
 
     @property
     def input_names(self) -> list[str]:
+        """The names of the inputs."""
         return [tensor.name for tensor in self.inputs]
 
     @property
     def output_names(self) -> list[str]:
+        """The names of the layers that compute the outputs."""
         return [tensor.history.layer.name for tensor in self.outputs]
 
-    def _known_graph(self) -> Graph:
+    def _require_graph(self) -> Graph:
         if self._graph is None:
             raise AttributeError(
-                f"{self.name} is not made of symbolic tensors, so it has no inputs and outputs; "
-                "keras.Model(inputs, outputs) and a Sequential whose input shape is known have"
+                f"{self.name} has no symbolic inputs and outputs; they need "
+                "keras.Model(inputs, outputs) or a Sequential with a known input shape"
             )
         return self._graph
 
@@ -199,25 +207,25 @@ class Model(Trainer, Layer):
         show_trainable: bool = False,
         layer_range: tuple[str, str] | None = None,
     ) -> None:
-        """Print a table of the layers, the shapes of their results, and how many weights they have.
+        """Print a table of the layers, their output shapes and parameter counts.
 
         Args:
-            line_length: of the table, in characters.
-            positions: where the columns end, as parts of it.
+            line_length: the width of the table, in characters.
+            positions: the ends of the columns, as fractions of the width.
             print_fn: called once with the text; `print` by default.
-            expand_nested: show the layers of models within.
-            show_trainable: show which layers learn.
-            layer_range: the names, or patterns of names, of the first and the last layer to show.
+            expand_nested: also show the layers of nested models.
+            show_trainable: show which layers are trainable.
+            layer_range: the names, or regular expressions, of the first and the last layer to show.
         """
         print_summary(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        made = super().__deepcopy__(memo)
+        duplicate = super().__deepcopy__(memo)
         if self._graph is not None:
-            made._take_graph(self._graph.replayed(lambda layer: copy.deepcopy(layer, memo)))
-        return made
+            duplicate._replace_graph(self._graph.replay(lambda layer: copy.deepcopy(layer, memo)))
+        return duplicate
 
-    def _take_graph(self, graph: Graph) -> None:
+    def _replace_graph(self, graph: Graph) -> None:
         self.__dict__["_graph"] = graph
 
     # --------------------------------------------------------------------------------------------- configuration, files
@@ -228,7 +236,7 @@ class Model(Trainer, Layer):
         return super().get_config()
 
     def file_entry(self) -> dict[str, Any] | None:
-        """A model of tensors goes by another name in Keras' files."""
+        """Return the entry of a functional model, which Keras' files call Functional; None for other models."""
         if type(self) is not Model or self._graph is None:
             return None
         kind = {"module": "keras.src.models.functional", "class_name": "Functional", "registered_name": "Functional"}
@@ -249,16 +257,16 @@ class Model(Trainer, Layer):
         saving.save_weights(self, filepath, overwrite)
 
     def load_weights(self, filepath: Path, skip_mismatch: bool = False) -> None:
-        """Read them from one; see `keras.saving.load_weights`."""
+        """Load weights from a file; see `keras.saving.load_weights`."""
         saving.load_weights(self, filepath, skip_mismatch)
 
     def to_json(self, **kwargs: Any) -> str:
-        """The architecture, without weights, as JSON; `keras.models.model_from_json` reads it."""
+        """Return the architecture, without weights, as JSON; `keras.models.model_from_json` reads it."""
         return to_json(serialize_keras_object(self), **kwargs)
 
 
 def _layers_within(module: Module) -> Iterator[Layer]:
-    """The nearest layers below, also those in lists."""
+    """Yield the nearest layers below a module, including those in lists."""
     for child in module.children():
         if isinstance(child, Layer):
             yield child

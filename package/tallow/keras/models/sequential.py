@@ -1,4 +1,4 @@
-"""Sequential: layers one after the other."""
+"""Sequential: a linear stack of layers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tallow.keras.symbolic import KerasTensor
 
 
 class Sequential(Model):
-    """Each layer is called with the result of the one before it.
+    """A stack of layers, each called with the output of the previous one.
 
-    Its weights are made when the shape of the input is known: from an `Input` in front, from `input_shape` of the first
-    layer, from `build(input_shape)`, or from the first call.
+    The weights are created once the input shape is known: from an `Input` as first item, from `input_shape` of the
+    first layer, from `build(input_shape)`, or from the first call.
 
     Example:
         >>> from tallow import keras
@@ -38,12 +38,12 @@ class Sequential(Model):
         self._update()
 
     def add(self, layer: Any) -> None:
-        """Add a layer, or an input, at the end."""
+        """Add a layer or an input at the end."""
         self._append(layer)
         self._update()
 
     def pop(self) -> Layer:
-        """Remove the last layer, and return it."""
+        """Remove and return the last layer."""
         if not self._chain:
             raise ArgumentError(f"{self.name} has no layers")
         layer: Layer = self._chain.pop()
@@ -55,16 +55,18 @@ class Sequential(Model):
         return layer
 
     def _append(self, layer: Any) -> None:
-        """Take a layer into the chain; where the input is known, call it with what the chain gives so far."""
+        """Append a layer; if the input is known, call it with the current output."""
         if isinstance(layer, KerasTensor):
             layer = layer.history.layer
         if isinstance(layer, InputLayer):
             self._set_input(layer)
             return
         if not isinstance(layer, Layer):
-            raise ArgumentTypeError(f"{self.name}: {layer!r:.100} is not a layer", mend="add an instance of a Layer")
+            raise ArgumentTypeError(
+                f"{self.name}: {layer!r:.100} is not a layer", hint="pass an instance of keras.Layer"
+            )
         if any(layer.name == other.name for other in self._chain):
-            raise ArgumentError(f"{self.name} has a layer named {layer.name!r} already", mend="give each its own name")
+            raise ArgumentError(f"{self.name} already has a layer named {layer.name!r}", hint="use unique layer names")
         if not self._chain and self._input is None:
             if isinstance(layer, Model) and layer._graph is not None:
                 self._set_input(InputLayer(batch_shape=layer.input_shape, dtype=layer.inputs[0].dtype))
@@ -76,7 +78,7 @@ class Sequential(Model):
 
     def _set_input(self, layer: InputLayer) -> None:
         if self._chain or self._input is not None:
-            raise ArgumentError(f"{self.name}: an input belongs in front of all layers, and there is one at most")
+            raise ArgumentError(f"{self.name}: only one input is allowed, and it must be first")
         self.__dict__["_input"] = self.__dict__["_last"] = layer.inbound_nodes[0].outputs
 
     def _update(self) -> None:
@@ -85,7 +87,7 @@ class Sequential(Model):
             self._set_graph(Graph(self._input, self._last))
 
     def _describe_from(self, tensor: KerasTensor) -> None:
-        """Build all layers for this input."""
+        """Call all layers with this symbolic input."""
         self.__dict__["_input"] = self.__dict__["_last"] = tensor
         for layer in self._chain:
             self.__dict__["_last"] = layer(self._last)
@@ -94,28 +96,32 @@ class Sequential(Model):
     def build(self, input_shape: Any = None) -> None:
         if self._graph is None and self._chain:
             if input_shape is None:
-                raise ArgumentError(f"{self.name}: build needs the shape of the input", mend="model.build((None, 784))")
+                raise ArgumentError(
+                    f"{self.name}: build needs the input shape", hint="for example model.build((None, 784))"
+                )
             self._describe_from(Input(batch_shape=tuple(input_shape)))
 
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         x = args[0] if args else kwargs["inputs"]
         if not self._chain:
-            raise ArgumentError(f"{self.name} has no layers", mend="add some: model.add(layers.Dense(10))")
+            raise ArgumentError(
+                f"{self.name} has no layers", hint="add a layer, for example model.add(layers.Dense(10))"
+            )
         if not hasattr(x, "shape"):
             raise ArgumentTypeError(f"{self.name}: a Sequential takes one tensor, not {type(x).__name__}")
         self._describe_from(Input(batch_shape=(None, *x.shape[1:]), dtype=x.dtype))
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """Each layer checks what it is given; the sizes of the input need not be those it was built for."""
-        graph = self._known_graph()
-        return graph.run(with_masks(graph.aligned(inputs, self.name), mask))
+        """Run the layers, each of which checks its own input; other sizes than those of `build` are allowed."""
+        graph = self._require_graph()
+        return graph.run(with_masks(graph.align(inputs, self.name), mask))
 
-    def _take_graph(self, graph: Graph) -> None:
+    def _replace_graph(self, graph: Graph) -> None:
         self.__dict__.update(_graph=graph, _input=graph.inputs[0], _last=graph.outputs[0])
 
     @property
     def layers(self) -> list[Layer]:
-        """Its layers, without the input."""
+        """The layers, without the input."""
         return list(self._chain)
 
     def get_config(self) -> dict[str, Any]:

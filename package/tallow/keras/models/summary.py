@@ -1,4 +1,4 @@
-"""The table that `model.summary()` prints, as Keras 3 draws it."""
+"""The table of `model.summary()`, in the style of Keras 3."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def print_summary(
     show_trainable: bool,
     layer_range: tuple[str, str] | None,
 ) -> None:
+    """Print, or pass to `print_fn`, the summary of a model; see `Model.summary`."""
     is_chain = _is_chain(model)
     header = ["Layer (type)", "Output Shape", "Param #", *([] if is_chain else ["Connected to"])]
     positions = list(positions or ([0.45, 0.80, 1.0] if is_chain else [0.3, 0.56, 0.74, 1.0]))
@@ -48,13 +49,13 @@ def print_summary(
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
-    except UnicodeEncodeError:  # such as a Windows console
+    except UnicodeEncodeError:  # for example a Windows console
         text = text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
     print_message(text)
 
 
 def _is_chain(model: Any) -> bool:
-    """Whether each layer has one input, that of the one before it, so that connections say nothing."""
+    """Return whether each layer takes only the output of the previous one, so that connections need no column."""
     graph = model._graph
     if graph is None:
         return True
@@ -70,7 +71,7 @@ def _in_range(layers: list[Layer], bounds: tuple[str, str] | None) -> list[Layer
         return layers
     ends = [next((i for i, layer in enumerate(layers) if re.match(name, layer.name)), None) for name in bounds]
     if ends[0] is None or ends[1] is None:
-        raise ArgumentError(f"layer_range={bounds!r}: no layers of these names")
+        raise ArgumentError(f"layer_range={bounds!r}: no layers with these names")
     return layers[min(ends[0], ends[1]) : max(ends[0], ends[1]) + 1]
 
 
@@ -90,6 +91,7 @@ def _rows(model: Any, layer: Layer, is_chain: bool, show_trainable: bool, expand
 
 
 def output_shape(layer: Layer) -> str:
+    """Return the output shape of a layer as text; "?" if it was not called."""
     if not layer.inbound_nodes:
         return "?"
     shapes = map_structure(lambda tensor: str(tensor.shape), layer.inbound_nodes[-1].outputs)
@@ -103,16 +105,16 @@ def _connections(model: Any, layer: Layer) -> str:
 
 
 def _widths(positions: Sequence[float], length: int) -> list[int]:
-    """Of the columns, with the space before and behind their text; the lines between them are taken off all alike."""
+    """Return the widths of the columns with one space on each side; the border lines reduce all columns evenly."""
     ends = [int(position * length) for position in positions]
     widths = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     if min(widths) < 4:
-        raise ArgumentError(f"summary: {length} characters are too few", mend="pass a greater line_length")
+        raise ArgumentError(f"summary: {length} characters are not enough", hint="pass a larger line_length")
     lines = len(widths) + 1
-    for index, left in enumerate(range(len(widths), 0, -1)):
-        taken = round((lines + 2 * left) / left)
-        widths[index] += 2 - taken
-        lines -= taken - 2
+    for index, remaining in enumerate(range(len(widths), 0, -1)):
+        share = round((lines + 2 * remaining) / remaining)
+        widths[index] += 2 - share
+        lines -= share - 2
     return widths
 
 
@@ -121,7 +123,7 @@ def _table(header: list[str], rows: list[list[str]], widths: list[int], alignmen
         return left + middle.join(line * width for width in widths) + right
 
     def cells(row: list[str], edge: str) -> list[str]:
-        columns = [_wrapped(text, width - 2) for text, width in zip(row, widths, strict=True)]
+        columns = [_wrap_text(text, width - 2) for text, width in zip(row, widths, strict=True)]
         height = max(map(len, columns))
         lines = zip(*(column + [""] * (height - len(column)) for column in columns), strict=True)
         return [
@@ -129,14 +131,14 @@ def _table(header: list[str], rows: list[list[str]], widths: list[int], alignmen
             for line in lines
         ]
 
-    drawn = [rule("┏", "┳", "┓", "━"), *cells(header, "┃")]
+    table_lines = [rule("┏", "┳", "┓", "━"), *cells(header, "┃")]
     for index, row in enumerate(rows):
-        drawn += [rule("├", "┼", "┤", "─") if index else rule("┡", "╇", "┩", "━"), *cells(row, "│")]
-    return [*drawn, rule("└", "┴", "┘", "─")]
+        table_lines += [rule("├", "┼", "┤", "─") if index else rule("┡", "╇", "┩", "━"), *cells(row, "│")]
+    return [*table_lines, rule("└", "┴", "┘", "─")]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """The words of a cell in lines of at most `width`; a longer word is cut short."""
+def _wrap_text(text: str, width: int) -> list[str]:
+    """Wrap the words of a cell to lines of at most `width`; truncate longer words."""
     lines = [""]
     for word in re.findall(r"\s*\S+\s*", text):
         if lines[-1] and len(lines[-1]) + len(word.rstrip()) > width:
@@ -147,8 +149,8 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _totals(model: Any) -> list[str]:
-    learned, fixed = model.trainable_weights, model.non_trainable_weights
-    kinds = [("Total", [*learned, *fixed]), ("Trainable", learned), ("Non-trainable", fixed)]
+    trainable, frozen = model.trainable_weights, model.non_trainable_weights
+    kinds = [("Total", [*trainable, *frozen]), ("Trainable", trainable), ("Non-trainable", frozen)]
     return [f" {kind} params: {_count(weights):,} ({_memory(weights)})" for kind, weights in kinds]
 
 

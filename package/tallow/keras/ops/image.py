@@ -1,13 +1,13 @@
-"""`keras.ops.image`: functions of images."""
+"""`keras.ops.image`: image functions."""
 
 from __future__ import annotations
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.functions import IMAGE
-from tallow.keras.ops.both import offered
-from tallow.names import names_of
+from tallow.keras.ops.dispatch import with_symbolic
 
-_OFFERED = offered(IMAGE)
+_PUBLIC = with_symbolic(IMAGE)
 
-__all__ = list(_OFFERED)
+__all__ = list(_PUBLIC)
 
-__getattr__, __dir__ = names_of(__name__, offered=_OFFERED)
+__getattr__, __dir__ = names_of(__name__, registry=_PUBLIC)

@@ -1,13 +1,13 @@
-"""`keras.ops.numpy`: the functions that NumPy has, too."""
+"""`keras.ops.numpy`: functions that NumPy also has."""
 
 from __future__ import annotations
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.functions import NUMPY
-from tallow.keras.ops.both import offered
-from tallow.names import names_of
+from tallow.keras.ops.dispatch import with_symbolic
 
-_OFFERED = offered(NUMPY)
+_PUBLIC = with_symbolic(NUMPY)
 
-__all__ = list(_OFFERED)
+__all__ = list(_PUBLIC)
 
-__getattr__, __dir__ = names_of(__name__, offered=_OFFERED)
+__getattr__, __dir__ = names_of(__name__, registry=_PUBLIC)

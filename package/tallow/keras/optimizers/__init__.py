@@ -1,10 +1,11 @@
-"""Optimizers under Keras's names; `optimizer` is what they share, and `schedules` are learning rates over time."""
+"""Optimizers under their Keras names."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tallow import optim
+from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
 from tallow.keras.optimizers import schedules
@@ -19,8 +20,8 @@ from tallow.keras.optimizers.algorithms import (
     Nadam,
     RMSprop,
 )
+from tallow.keras.optimizers.extra import Adafactor, Ftrl, Lamb, Muon, ScheduleFreeAdamW
 from tallow.keras.optimizers.loss_scale import LossScaleOptimizer
-from tallow.keras.optimizers.more import Adafactor, Ftrl, Lamb, Muon, ScheduleFreeAdamW
 from tallow.keras.optimizers.optimizer import FromOptim, Optimizer
 
 __all__ = [
@@ -72,9 +73,9 @@ CLASSES = {
 
 
 def get(identifier: Any) -> Optimizer | None:
-    """The optimizer of a name or a saved configuration; or the optimizer itself, Keras's kind or `tallow.optim`'s.
+    """Return the optimizer for a name, a saved configuration, or an optimizer of Keras or `tallow.optim`.
 
-    Raises:  ArgumentError for a name that no optimizer has, ArgumentTypeError for what is no optimizer
+    Raises:  ArgumentError for an unknown name, ArgumentTypeError for anything that is not an optimizer
     """
     if identifier is None or isinstance(identifier, Optimizer):
         return identifier
@@ -83,26 +84,29 @@ def get(identifier: Any) -> Optimizer | None:
     if isinstance(identifier, dict):
         return deserialize(identifier)
     if isinstance(identifier, type) and issubclass(identifier, Optimizer):
-        return identifier()  # type: ignore[call-arg]  # all but the base have defaults
+        return identifier()  # type: ignore[call-arg]  # all classes but the base have defaults
     if isinstance(identifier, optim.Optimizer) or (
         isinstance(identifier, type) and issubclass(identifier, optim.Optimizer)
     ):
         return FromOptim(identifier)
     raise ArgumentTypeError(
         f"{identifier!r} is not an optimizer",
-        mend='pass a name such as "adam", keras.optimizers.Adam(...), or an optimizer of tallow.optim',
+        hint='pass a name such as "adam", keras.optimizers.Adam(...), or an optimizer of tallow.optim',
     )
 
 
 def serialize(optimizer: Optimizer) -> dict[str, Any]:
-    """What `deserialize` makes the same optimizer of, but for its state."""
+    """Return the class name and arguments of an optimizer, without its state, for `deserialize`."""
     return {"class_name": type(optimizer).__name__, "config": optimizer.get_config()}
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:
-    """The optimizer that `serialize` wrote down.
+    """Return the optimizer that `serialize` described.
 
-    Raises:  ArgumentError for a class that is neither one of these nor in `custom_objects`
+    Raises:  ArgumentError for a class that is neither a known optimizer nor in `custom_objects`
     """
-    known = CLASSES | (custom_objects or {})
-    return find(config["class_name"], known, "an optimizer").from_config(config["config"], custom_objects)
+    classes = CLASSES | (custom_objects or {})
+    return find(config["class_name"], classes, "an optimizer").from_config(config["config"], custom_objects)
+
+
+__getattr__, __dir__ = names_of(__name__)

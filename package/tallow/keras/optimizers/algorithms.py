@@ -1,4 +1,4 @@
-"""The optimizers, with Keras's names, arguments and defaults. Their steps are in `tallow.optim`, and in `updates`."""
+"""Optimizers with Keras' names, arguments and defaults; `tallow.optim` and `updates` compute their steps."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from math import prod
 from typing import Any, ClassVar, Unpack
 
 from tallow import optim
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.optimizers import updates
 from tallow.keras.optimizers.optimizer import LearningRate, Optimizer, Options
-from tallow.tensor import Tensor
 
 
 class SGD(Optimizer):
-    """Steps down the gradient, with momentum if it is given; see `updates.SGD`."""
+    """Stochastic gradient descent with optional momentum; see `updates.SGD`."""
 
     ARGUMENTS = ("momentum", "nesterov")
 
@@ -30,16 +30,16 @@ class SGD(Optimizer):
         self.momentum = momentum
         self.nesterov = nesterov
 
-    def kept_slots(self) -> tuple[tuple[str, ...], ...]:
+    def slot_groups(self) -> tuple[tuple[str, ...], ...]:
         return (("momentum_buffer",),) if self.momentum else ()
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
-        nesterov = self.nesterov and self.momentum > 0  # Keras lets it be without momentum
+        nesterov = self.nesterov and self.momentum > 0  # Keras accepts nesterov without momentum
         return updates.SGD(params, self.learning_rate, self.momentum, nesterov=nesterov)
 
 
 class RMSprop(Optimizer):
-    """Steps divided by a running root mean square of the gradient; see `updates.RMSprop`."""
+    """Divide the gradient by the root of a moving average of its square; see `updates.RMSprop`."""
 
     ARGUMENTS = ("rho", "momentum", "epsilon", "centered")
 
@@ -58,9 +58,9 @@ class RMSprop(Optimizer):
         self.epsilon = epsilon
         self.centered = centered
 
-    def kept_slots(self) -> tuple[tuple[str, ...], ...]:
-        wanted = {"square_avg": True, "momentum_buffer": self.momentum > 0, "grad_avg": self.centered}
-        return tuple((name,) for name, is_kept in wanted.items() if is_kept)
+    def slot_groups(self) -> tuple[tuple[str, ...], ...]:
+        slots = {"square_avg": True, "momentum_buffer": self.momentum > 0, "grad_avg": self.centered}
+        return tuple((name,) for name, is_kept in slots.items() if is_kept)
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
         return updates.RMSprop(
@@ -69,7 +69,7 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Steps divided by the root of the sum of all squared gradients; see `updates.Adagrad`."""
+    """Divide the gradient by the root of the sum of all squared gradients; see `updates.Adagrad`."""
 
     ARGUMENTS = ("initial_accumulator_value", "epsilon")
     SLOTS = (("sum",),)
@@ -85,7 +85,7 @@ class Adagrad(Optimizer):
         self.initial_accumulator_value = initial_accumulator_value
         self.epsilon = epsilon
 
-    def first_value(self, slot: str) -> float:
+    def initial_value(self, slot: str) -> float:
         return self.initial_accumulator_value
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
@@ -94,7 +94,7 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Steps in the unit of the parameter; see `tallow.optim.Adadelta`."""
+    """Steps in the units of the parameter; see `tallow.optim.Adadelta`."""
 
     ARGUMENTS = ("rho", "epsilon")
     SLOTS = (("square_avg", "acc_delta"),)
@@ -115,7 +115,7 @@ class Adadelta(Optimizer):
 
 
 class _Moments(Optimizer):
-    """Base of those that keep running averages of the gradient, fading with beta_1, and of its size, with beta_2."""
+    """Base class of optimizers with moving averages of the gradient (beta_1) and of its magnitude (beta_2)."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("beta_1", "beta_2", "epsilon")
     SLOTS: ClassVar[tuple[tuple[str, ...], ...]] = (("exp_avg", "exp_avg_sq"),)
@@ -135,11 +135,12 @@ class _Moments(Optimizer):
 
     @property
     def betas(self) -> tuple[float, float]:
+        """(beta_1, beta_2)."""
         return self.beta_1, self.beta_2
 
 
 class Adam(_Moments):
-    """Steps scaled by running averages of the gradient and of its square; see `updates.Adam`."""
+    """Steps from moving averages of the gradient and of its square; see `updates.Adam`."""
 
     ARGUMENTS = (*_Moments.ARGUMENTS, "amsgrad")
 
@@ -155,7 +156,7 @@ class Adam(_Moments):
         super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
         self.amsgrad = amsgrad
 
-    def kept_slots(self) -> tuple[tuple[str, ...], ...]:
+    def slot_groups(self) -> tuple[tuple[str, ...], ...]:
         return (*self.SLOTS, ("max_exp_avg_sq",)) if self.amsgrad else self.SLOTS
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
@@ -163,7 +164,7 @@ class Adam(_Moments):
 
 
 class AdamW(Adam):
-    """Adam with a weight decay of 0.004 unless another is given.
+    """Adam with weight decay, 0.004 by default.
 
     Source:  Loshchilov & Hutter 2017, arXiv:1711.05101
     """
@@ -182,7 +183,7 @@ class AdamW(Adam):
 
 
 class Adamax(_Moments):
-    """Adam with the largest gradient, fading, in place of the root mean square; see `updates.Adamax`."""
+    """Adam with a decaying maximum of the gradient instead of the root mean square; see `updates.Adamax`."""
 
     SLOTS = (("exp_avg", "exp_inf"),)
 
@@ -191,12 +192,14 @@ class Adamax(_Moments):
 
 
 class Nadam(_Moments):
-    """Adam with Nesterov's momentum: `tallow.optim.NAdam` with a momentum_decay of 1."""
+    """Adam with Nesterov momentum: `tallow.optim.NAdam` with a momentum_decay of 1."""
 
     NUMBERS = ("mu_product",)
 
-    def counted(self, steps: int) -> dict[str, float]:
-        factors = (self.beta_1 * (1 - 0.5 * 0.96**step) for step in range(1, min(steps, 10_000) + 1))  # 0 by then
+    def step_state(self, steps: int) -> dict[str, float]:
+        factors = (
+            self.beta_1 * (1 - 0.5 * 0.96**step) for step in range(1, min(steps, 10_000) + 1)
+        )  # the product is 0 by step 10,000
         return {"step": float(steps), "mu_product": prod(factors)}
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
@@ -204,7 +207,7 @@ class Nadam(_Moments):
 
 
 class Lion(Optimizer):
-    """Steps of one size, in the direction of the sign of a momentum; see `tallow.optim.Lion`."""
+    """Steps of equal size along the sign of a momentum; see `tallow.optim.Lion`."""
 
     ARGUMENTS = ("beta_1", "beta_2")
     SLOTS = (("exp_avg",),)
@@ -220,7 +223,7 @@ class Lion(Optimizer):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
 
-    def counted(self, steps: int) -> dict[str, float]:
+    def step_state(self, steps: int) -> dict[str, float]:
         return {}
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:

@@ -1,4 +1,4 @@
-"""An optimizer around another that keeps gradients in float16 from vanishing."""
+"""An optimizer wrapper with loss scaling, which keeps float16 gradients from underflowing."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections.abc import Iterable
 from typing import Any
 
 from tallow import dtypes, optim
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.optimizers.optimizer import LearningRate, Optimizer
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
-from tallow.tensor import Tensor, wrap
 
 OPTIONS = ("inner_optimizer", "initial_scale", "dynamic_growth_steps", "name")
 
 
 class LossScaleOptimizer(Optimizer):
-    """Multiplies the loss before the gradients are taken, and divides them by the same before the inner optimizer's
-    step.
+    """Multiply the loss before the gradients are computed, and divide the gradients before the inner optimizer's step.
 
-    A step with a gradient that is not finite is left out, and halves the scale; `dynamic_growth_steps` steps without
-    one double it.
+    A step with a gradient that is not finite is skipped and halves the scale; `dynamic_growth_steps` steps in a row
+    without one double it.
 
     Raises:  ArgumentError for options that belong to the inner optimizer
     """
@@ -33,19 +32,19 @@ class LossScaleOptimizer(Optimizer):
         name: str | None = None,
         **options: Any,
     ) -> None:
-        if given := [key for key, value in options.items() if key not in UNUSED or value != UNUSED[key]]:
-            raise ArgumentError(f"LossScaleOptimizer: {given[0]}", mend="give it to the inner optimizer")
+        if invalid := [key for key, value in options.items() if key not in UNUSED or value != UNUSED[key]]:
+            raise ArgumentError(f"LossScaleOptimizer: {invalid[0]}", hint="pass it to the inner optimizer")
         if not isinstance(inner_optimizer, Optimizer):
-            raise ArgumentTypeError(f"LossScaleOptimizer: {inner_optimizer!r:.100} is not an optimizer of keras")
+            raise ArgumentTypeError(f"LossScaleOptimizer: {inner_optimizer!r:.100} is not a Keras optimizer")
         super().__init__(0.0, name=name)
         self.inner_optimizer = inner_optimizer
-        self.inner_optimizer.loss_scale_factor = None  # or gradients would be scaled twice
+        self.inner_optimizer.loss_scale_factor = None  # otherwise gradients would be scaled twice
         self.initial_scale = initial_scale
         self.dynamic_growth_steps = dynamic_growth_steps
         self.dynamic_scale = float(initial_scale)
-        self.step_counter = 0  # since the scale changed, or a gradient was not finite
+        self.step_counter = 0  # steps since the scale changed or a gradient was not finite
 
-    # ------------------------------------------------------------------------------------------- of the inner optimizer
+    # --------------------------------------------------------------------------------- delegated to the inner optimizer
 
     @property
     def built(self) -> bool:
@@ -118,7 +117,7 @@ class LossScaleOptimizer(Optimizer):
         return cls(**(config | {"inner_optimizer": inner}))
 
 
-# Options of the inner optimizer that older files have here as well, unused.
+# Options of the inner optimizer that older files also store here, unused.
 UNUSED = {
     "weight_decay": None, "clipnorm": None, "global_clipnorm": None, "clipvalue": None, "use_ema": False,
     "ema_momentum": 0.99, "ema_overwrite_frequency": None, "loss_scale_factor": None,

@@ -1,4 +1,4 @@
-"""The base of all optimizers: Keras's options around the steps of `tallow.optim`."""
+"""Base class of the optimizers: Keras' options around the steps of `tallow.optim`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypedDict
 from tallow import devices, dtypes, optim
 from tallow.autograd import no_grad
 from tallow.autograd.graph import note_write
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, GraphError
@@ -19,13 +20,12 @@ from tallow.keras.lookup import find
 from tallow.keras.naming import snake_case
 from tallow.keras.optimizers import schedules
 from tallow.keras.serialization import serialize_keras_object
-from tallow.tensor import Tensor, wrap
 
 LearningRate = float | schedules.LearningRateSchedule | Callable[[], float]
 
 
 class Options(TypedDict, total=False):
-    """What every optimizer takes beside its own arguments; see `Optimizer`."""
+    """Options that every optimizer takes besides its own arguments; see `Optimizer`."""
 
     weight_decay: float | None
     clipnorm: float | None
@@ -40,27 +40,27 @@ class Options(TypedDict, total=False):
 
 
 class Optimizer:
-    """Changes a model's parameters by their gradients, with Keras's options.
+    """Update a model's parameters from their gradients, with Keras' options.
 
-    A subclass makes the optimizer of `tallow.optim` that does the steps, in `make(params)`.
+    A subclass creates the optimizer of `tallow.optim` that computes the steps, in `make(params)`.
 
     Args:
-        learning_rate: a number, a schedule, or a function of nothing.
+        learning_rate: a number, a schedule, or a function without arguments.
         weight_decay: p = p - learning_rate · weight_decay · p before each step.
-        clipnorm, global_clipnorm: the longest that each gradient, or all of them as one vector, may be.
-        clipvalue: the farthest from 0 that an element of a gradient may be. One of these three at most.
-        use_ema: keep a moving average of the parameters, with `ema_momentum`, and put it in their place every
-            `ema_overwrite_frequency` steps, or at the end of `fit` where that is None.
-        loss_scale_factor: what the loss is multiplied with before, and the gradients are divided by after the gradients
-            are taken; keeps small ones above 0 in float16.
-        gradient_accumulation_steps: take the mean of the gradients of so many steps for one.
+        clipnorm, global_clipnorm: the maximum norm of each gradient, or of all gradients as one vector.
+        clipvalue: the maximum absolute value of a gradient's element. Set at most one of these three.
+        use_ema: keep a moving average of the parameters, with `ema_momentum`, and assign it to the parameters every
+            `ema_overwrite_frequency` steps, or at the end of `fit` if that is None.
+        loss_scale_factor: multiply the loss by this factor before the gradients are computed and divide the gradients
+            by it afterwards, which keeps small float16 gradients from underflowing.
+        gradient_accumulation_steps: average the gradients of this many calls for one step.
 
-    Raises:  ArgumentError for options that make no sense
+    Raises:  ArgumentError for invalid or conflicting options
     """
 
-    ARGUMENTS: ClassVar[tuple[str, ...]] = ()  # what get_config() saves beside the options
-    SLOTS: ClassVar[tuple[tuple[str, ...], ...]] = ()  # see `kept_slots`
-    NUMBERS: ClassVar[tuple[str, ...]] = ()  # of `counted`, those that Keras' files have, behind the slots
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ()  # what get_config() saves besides the options
+    SLOTS: ClassVar[tuple[tuple[str, ...], ...]] = ()  # see `slot_groups`
+    NUMBERS: ClassVar[tuple[str, ...]] = ()  # entries of `step_state` that Keras' files store after the slots
 
     def __init__(
         self,
@@ -81,12 +81,10 @@ class Optimizer:
         if unknown:
             raise ArgumentTypeError(
                 f"{type(self).__name__}: unexpected arguments: {', '.join(unknown)}",
-                mend=f"it takes learning_rate, {', '.join((*self.ARGUMENTS, *Options.__annotations__))}",
+                hint=f"accepted arguments: learning_rate, {', '.join((*self.ARGUMENTS, *Options.__annotations__))}",
             )
         if sum(clip is not None for clip in (clipnorm, clipvalue, global_clipnorm)) > 1:
-            raise ArgumentError(
-                f"{type(self).__name__}: set one of clipnorm, clipvalue and global_clipnorm, not several"
-            )
+            raise ArgumentError(f"{type(self).__name__}: set only one of clipnorm, clipvalue and global_clipnorm")
         if gradient_accumulation_steps is not None and gradient_accumulation_steps < 2:
             raise ArgumentError("gradient_accumulation_steps must be 2 or more, or None")
         if use_ema and not 0 <= ema_momentum <= 1:
@@ -101,66 +99,68 @@ class Optimizer:
         self.ema_overwrite_frequency = ema_overwrite_frequency
         self.loss_scale_factor = loss_scale_factor
         self.gradient_accumulation_steps = gradient_accumulation_steps
-        # What follows is where training stands; files keep it, and it is made when training begins.
-        self.inner: optim.Optimizer | None = None  # made when the parameters are known
-        self.calls = 0  # of step(), accumulating ones included
-        self._loaded: dict[str, Any] | None = None  # state that waits for the parameters
+        # The state of training, which files store; created when training begins.
+        self.inner: optim.Optimizer | None = None  # created when the parameters are known
+        self.calls = 0  # calls of step(), including those that only accumulate
+        self._loaded: dict[str, Any] | None = None  # state to load once the parameters are known
         self._undecayed: set[Tensor] = set()
         self.averages: dict[Tensor, Array] = {}
-        self.gathered: dict[Tensor, Array] = {}
-        self._learning_rate: LearningRate = _checked_rate(learning_rate)
+        self.accumulated: dict[Tensor, Array] = {}
+        self._learning_rate: LearningRate = _check_rate(learning_rate)
 
     # ------------------------------------------------------------------------------------------------ the parameters
 
     def make(self, params: list[Tensor]) -> optim.Optimizer:
-        raise NotImplementedError(f"{type(self).__name__} has no make(params)")
+        """Create the optimizer of `tallow.optim` that computes the steps; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define make(params)")
 
     @property
     def built(self) -> bool:
+        """True if the optimizer has parameters."""
         return self.inner is not None
 
     def build(self, variables: Iterable[Tensor]) -> None:
-        """Take charge of these parameters; what it has in its charge already stays as it is."""
+        """Add parameters to update; known parameters keep their state."""
         variables = list(variables)
         if self.inner is None:
             if not variables:
                 raise ArgumentError("the model has no trainable parameters to optimize")
             self.inner = self.make(variables)
             if self._loaded is not None:
-                loaded, self._loaded = self._loaded, None
-                self._load(loaded)
+                state, self._loaded = self._loaded, None
+                self._load(state)
             return
-        known = {param for group in self.inner.param_groups for param in group["params"]}
-        if new := [param for param in variables if param not in known]:
+        present = {param for group in self.inner.param_groups for param in group["params"]}
+        if new := [param for param in variables if param not in present]:
             self.inner.add_param_group({"params": new})
 
     def _params(self) -> list[Tensor]:
         if self.inner is None:
             raise GraphError(
                 "the optimizer has no parameters",
-                mend="does the model have any that are trainable? Outside of fit, call optimizer.build(parameters)",
+                hint="check that the model has trainable parameters; outside fit, call optimizer.build(parameters)",
             )
         return [param for group in self.inner.param_groups for param in group["params"]]
 
     def exclude_from_weight_decay(self, var_list: Iterable[Tensor]) -> None:
-        """Leave these parameters out of `weight_decay`."""
+        """Exclude these parameters from `weight_decay`."""
         self._undecayed.update(var_list)
 
     # ------------------------------------------------------------------------------------------------- learning rate
 
     @property
     def iterations(self) -> int:
-        """The number of steps taken."""
+        """The number of completed steps."""
         return self.calls // (self.gradient_accumulation_steps or 1)
 
     @property
     def set_rate(self) -> LearningRate:
-        """The rate as it was set: a number, a schedule, or a function."""
+        """The learning rate as it was set: a number, a schedule, or a function."""
         return self._learning_rate
 
     @property
     def learning_rate(self) -> float:
-        """The rate of the next step. It can be set, unless it follows a schedule."""
+        """The learning rate of the next step. It can be set, unless it follows a schedule."""
         rate = self._learning_rate
         if isinstance(rate, schedules.LearningRateSchedule):
             return float(rate(self.calls))
@@ -170,23 +170,23 @@ class Optimizer:
     def learning_rate(self, value: LearningRate) -> None:
         if isinstance(self._learning_rate, schedules.LearningRateSchedule) and not callable(value):
             raise ArgumentTypeError(
-                f"the learning rate follows a {type(self._learning_rate).__name__}, so it cannot be set to a number",
-                mend="give the optimizer a number as its learning_rate, or set another schedule",
+                f"the learning rate follows a {type(self._learning_rate).__name__}, and cannot be set to a number",
+                hint="create the optimizer with a number as learning_rate, or set another schedule",
             )
-        self._learning_rate = _checked_rate(value)
+        self._learning_rate = _check_rate(value)
 
     # ------------------------------------------------------------------------------------------------------ the step
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Tensor | None, Tensor]]) -> int:
-        """One step with these pairs of a gradient and a parameter; returns `iterations`."""
+        """Take a step with pairs of a gradient and a parameter; return `iterations`."""
         grads, variables = zip(*grads_and_vars, strict=True)
         self.apply(grads, variables)
         return self.iterations
 
     def apply(self, grads: Sequence[Tensor | None], trainable_variables: Sequence[Tensor] | None = None) -> None:
-        """One step with these gradients, of the parameters given here or to `build`.
+        """Take a step with these gradients, of `trainable_variables` or of the parameters passed to `build`.
 
-        Raises:  ArgumentError unless there are as many gradients as parameters; GraphError if all of them are None
+        Raises:  ArgumentError unless there are as many gradients as parameters; GraphError if all gradients are None
         """
         if trainable_variables is None:
             trainable_variables = self._params()
@@ -205,22 +205,22 @@ class Optimizer:
             param.grad = grad
 
     def step(self) -> None:
-        """One step with the gradients that `backward` left at the parameters.
+        """Take a step with the gradients in `param.grad`.
 
-        Raises:  GraphError if it left none
+        Raises:  GraphError if no parameter has a gradient
         """
         params = [param for param in self._params() if param.grad is not None]
         if not params:
             raise GraphError(
                 "no gradients for any parameter: the loss does not depend on them",
-                mend="is the output computed under no_grad, or detached, or by NumPy?",
+                hint="check that the output is not computed under no_grad, detached, or computed with NumPy",
             )
         grads = [dtypes.widen(param.grad.array) for param in params]  # type: ignore[union-attr]
         if self.loss_scale_factor is not None:
             grads = [grad / self.loss_scale_factor for grad in grads]
-        ready = self._gather(params, grads) if self.gradient_accumulation_steps else grads
+        ready = self._accumulate(params, grads) if self.gradient_accumulation_steps else grads
         if ready is not None:
-            self._step(params, self._clipped(ready))
+            self._step(params, self._clip(ready))
         if self.use_ema:
             self._average()
         if ready is not None:
@@ -240,7 +240,7 @@ class Optimizer:
         self.inner.step()
 
     def decay_of(self, param: Tensor) -> float | None:
-        """The weight decay of a parameter."""
+        """Return the weight decay of a parameter."""
         return self.weight_decay
 
     def _set_rate(self, rate: float) -> None:
@@ -248,25 +248,25 @@ class Optimizer:
         for group in self.inner.param_groups:
             group["lr"] = rate
 
-    def _clipped(self, grads: list[Array]) -> list[Array]:
+    def _clip(self, grads: list[Array]) -> list[Array]:
         if self.clipvalue is not None:
             return [array_module(grad).clip(grad, -self.clipvalue, self.clipvalue) for grad in grads]
         if self.clipnorm is not None:
-            return [_shortened(grad, _norm([grad]), self.clipnorm) for grad in grads]
+            return [_scale_to_norm(grad, _norm([grad]), self.clipnorm) for grad in grads]
         if self.global_clipnorm is not None:
             norm = _norm(grads)
-            return [_shortened(grad, norm, self.global_clipnorm) for grad in grads]
+            return [_scale_to_norm(grad, norm, self.global_clipnorm) for grad in grads]
         return grads
 
-    def _gather(self, params: list[Tensor], grads: list[Array]) -> list[Array] | None:
-        """Add up the gradients; their mean at every last of `gradient_accumulation_steps`, and None before."""
+    def _accumulate(self, params: list[Tensor], grads: list[Array]) -> list[Array] | None:
+        """Accumulate gradients; return their mean after every `gradient_accumulation_steps` calls, otherwise None."""
         for param, grad in zip(params, grads, strict=True):
-            self.gathered[param] = self.gathered[param] + grad if param in self.gathered else grad.copy()
+            self.accumulated[param] = self.accumulated[param] + grad if param in self.accumulated else grad.copy()
         assert self.gradient_accumulation_steps is not None
         if (self.calls + 1) % self.gradient_accumulation_steps:
             return None
-        mean = [self.gathered[param] / self.gradient_accumulation_steps for param in params]
-        self.gathered.clear()
+        mean = [self.accumulated[param] / self.gradient_accumulation_steps for param in params]
+        self.accumulated.clear()
         return mean
 
     def _average(self) -> None:
@@ -276,42 +276,45 @@ class Optimizer:
             average *= self.ema_momentum
             average += (1 - self.ema_momentum) * value
         if self.ema_overwrite_frequency and (self.iterations + 1) % self.ema_overwrite_frequency == 0:
-            self._take_averages()
+            self._assign_averages()
 
-    def _take_averages(self) -> None:
+    def _assign_averages(self) -> None:
         for param, average in self.averages.items():
             _assign(param, average)
 
     def finalize_variable_values(self, var_list: Iterable[Tensor]) -> None:
-        """At the end of training, give the parameters their moving averages, if `use_ema` is set."""
+        """Assign the moving averages to the parameters at the end of training, if `use_ema` is set."""
         if self.use_ema:
-            self._take_averages()
+            self._assign_averages()
 
     def scale_loss(self, loss: Tensor) -> Tensor:
+        """Multiply a loss by `loss_scale_factor`."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     # --------------------------------------------------------------------------------------------------------- state
 
-    def kept_slots(self) -> tuple[tuple[str, ...], ...] | None:
-        """What `inner` keeps for each parameter, in the order of Keras' files: a group has an array of each name for
-        one parameter after the other. None for an optimizer that Keras does not have.
+    def slot_groups(self) -> tuple[tuple[str, ...], ...] | None:
+        """Return the names of the state arrays of `inner` per parameter, in the order of Keras' files.
+
+        Each group stores an array of each of its names for one parameter after the other. None for an optimizer that
+        Keras lacks.
         """
         return self.SLOTS
 
     def slot_shape(self, slot: str, weight: Tensor) -> tuple[int, ...] | None:
-        """The shape of what is in a slot for a parameter; None if it has none there."""
+        """Return the shape of a parameter's state array; None if it has none in this slot."""
         return tuple(weight.shape)
 
-    def first_value(self, slot: str) -> float:
-        """What is in a slot before the first step."""
+    def initial_value(self, slot: str) -> float:
+        """Return the value of a state array before the first step."""
         return 0.0
 
-    def counted(self, steps: int) -> dict[str, float]:
-        """The numbers that `inner` keeps for each parameter after so many steps."""
+    def step_state(self, steps: int) -> dict[str, float]:
+        """Return the scalars that `inner` stores for each parameter after `steps` steps."""
         return {"step": float(steps)}
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: the number of steps, the learning rate, the state of `inner`, the moving averages."""
+        """Return the number of steps, the learning rate, the state of `inner` and the moving averages."""
         state = {} if self._loaded is None else dict(self._loaded)
         if self.inner is not None:
             averages = [wrap(self.averages[param]) for param in self._params() if param in self.averages]
@@ -320,9 +323,9 @@ class Optimizer:
         return {"calls": self.calls, "learning_rate": None if callable(rate) else rate} | state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from where `state_dict` was called; before `build`, the state waits for the parameters.
+        """Restore a state of `state_dict`; before `build`, the state waits for the parameters.
 
-        Raises:  CheckpointError where it is the state of other parameters
+        Raises:  CheckpointError if the state belongs to other parameters
         """
         if "inner" in state_dict:
             state = {name: state_dict[name] for name in ("inner", "averages")}
@@ -339,7 +342,7 @@ class Optimizer:
         averages = state["averages"]
         params = self._params()
         if averages and [tuple(average.shape) for average in averages] != [tuple(param.shape) for param in params]:
-            raise CheckpointError("the moving averages in the state are those of other parameters")
+            raise CheckpointError("the moving averages in the state belong to other parameters")
         self.inner.load_state_dict(state["inner"])
         if averages:
             arrays = (
@@ -349,7 +352,7 @@ class Optimizer:
             self.averages = dict(zip(params, arrays, strict=True))
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same optimizer with."""
+        """Return the constructor arguments."""
         rate: Any = self._learning_rate
         if isinstance(rate, schedules.LearningRateSchedule):
             rate = serialize_keras_object(rate)
@@ -360,6 +363,7 @@ class Optimizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:
+        """Create an optimizer from its configuration."""
         rate = config.get("learning_rate")
         if isinstance(rate, dict):
             config = config | {"learning_rate": schedules.deserialize(rate, custom_objects)}
@@ -367,10 +371,10 @@ class Optimizer:
 
 
 class FromOptim(Optimizer):
-    """An optimizer of `tallow.optim` where Keras expects one of its own.
+    """Adapter that makes an optimizer of `tallow.optim` a Keras optimizer.
 
     Args:
-        source: the optimizer, or its class, which is then made with its own defaults.
+        source: the optimizer, or its class, which is created with its own defaults.
     """
 
     def __init__(self, source: Any) -> None:
@@ -383,22 +387,22 @@ class FromOptim(Optimizer):
         return self._source(params)
 
     def build(self, variables: Iterable[Tensor]) -> None:
-        """As in the base; but an optimizer that came with parameters keeps to those."""
+        """Add parameters, unless the optimizer already came with its own."""
         if not isinstance(self._source, optim.Optimizer):
             super().build(variables)
 
-    def kept_slots(self) -> None:
+    def slot_groups(self) -> None:
         return None
 
     def get_config(self) -> dict[str, Any]:
-        """The name in `tallow.optim`, and the options of the first group of parameters.
+        """Return the name in `tallow.optim` and the options of the first parameter group.
 
-        Raises:  ArgumentError for an optimizer of anybody else's
+        Raises:  ArgumentError for an optimizer that is not part of tallow.optim
         """
         source = self._source.func if isinstance(self._source, partial) else self._source
         kind: type = source if isinstance(source, type) else type(source)
         if getattr(optim, kind.__name__, None) is not kind:
-            raise ArgumentError(f"{kind.__name__} is not of tallow.optim, so it cannot be saved by its name")
+            raise ArgumentError(f"{kind.__name__} is not part of tallow.optim and cannot be saved by its name")
         group = {} if self.inner is None else self.inner.param_groups[0]
         return {"optimizer": kind.__name__, "options": {k: v for k, v in group.items() if not k.startswith("param")}}
 
@@ -411,21 +415,21 @@ class FromOptim(Optimizer):
     @property
     def learning_rate(self) -> float:
         if self.inner is None:
-            raise GraphError("the learning rate is not known before the optimizer has parameters")
+            raise GraphError("the learning rate is unknown before the optimizer has parameters")
         return float(self.inner.param_groups[0]["lr"])
 
     @learning_rate.setter
     def learning_rate(self, value: LearningRate) -> None:
         if self.inner is None:
-            raise GraphError("the learning rate is not known before the optimizer has parameters")
+            raise GraphError("the learning rate is unknown before the optimizer has parameters")
         for group in self.inner.param_groups:
-            group["lr"] = _checked_rate(value)
+            group["lr"] = _check_rate(value)
 
     def _set_rate(self, rate: float) -> None:
-        """Groups keep the rates that they, or a scheduler, gave themselves."""
+        """Do nothing: each group keeps its own rate, which a scheduler may have set."""
 
 
-def _checked_rate(rate: Any) -> LearningRate:
+def _check_rate(rate: Any) -> LearningRate:
     if callable(rate):
         return rate
     try:
@@ -444,7 +448,7 @@ def _assign(param: Tensor, value: Array) -> None:
 
 
 def _constrain(params: list[Tensor]) -> None:
-    """Hold weights to the constraints that they were made with."""
+    """Apply the constraints of the weights."""
     for param in params:
         constraint = getattr(param, "constraint", None)
         if constraint is not None:
@@ -456,5 +460,5 @@ def _norm(grads: list[Array]) -> float:
     return sqrt(sum(float((grad * grad).sum()) for grad in grads))
 
 
-def _shortened(grad: Array, norm: float, longest: float) -> Array:
-    return grad * (longest / norm) if norm > longest else grad
+def _scale_to_norm(grad: Array, norm: float, limit: float) -> Array:
+    return grad * (limit / norm) if norm > limit else grad

@@ -1,4 +1,4 @@
-"""Learning rates over time: functions of the number of steps taken, to be given as an optimizer's `learning_rate`."""
+"""Learning rate schedules: functions of the step, passed to an optimizer as `learning_rate`."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ __all__ = [
 
 
 class LearningRateSchedule:
-    """A learning rate that depends on the step: a subclass defines `__call__(step)`."""
+    """A learning rate that depends on the step; a subclass defines `__call__(step)`."""
 
-    ARGUMENTS: ClassVar[tuple[str, ...]] = ()  # what get_config() saves: attributes that the constructor takes
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ()  # attributes that get_config() saves and the constructor takes
 
     def __call__(self, step: Any) -> float:
-        raise NotImplementedError(f"{type(self).__name__} has no __call__(step)")
+        raise NotImplementedError(f"{type(self).__name__} does not define __call__(step)")
 
     def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments."""
         return {name: getattr(self, name) for name in self.ARGUMENTS}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
+        """Create a schedule from its configuration."""
         return cls(**config)
 
 
 class ExponentialDecay(LearningRateSchedule):
-    """initial_learning_rate · decay_rate^(step / decay_steps); the exponent is rounded down if `staircase` is set."""
+    """initial_learning_rate · decay_rate^(step / decay_steps); `staircase` rounds the exponent down."""
 
     ARGUMENTS = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
 
@@ -63,7 +65,7 @@ class ExponentialDecay(LearningRateSchedule):
 
 
 class InverseTimeDecay(LearningRateSchedule):
-    """initial_learning_rate / (1 + decay_rate · step / decay_steps); with `staircase` the quotient is rounded down."""
+    """initial_learning_rate / (1 + decay_rate · step / decay_steps); `staircase` rounds the quotient down."""
 
     ARGUMENTS = ExponentialDecay.ARGUMENTS
 
@@ -87,7 +89,7 @@ class InverseTimeDecay(LearningRateSchedule):
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """values[i] for steps up to and including boundaries[i], and the last value after them."""
+    """values[i] up to and including step boundaries[i], and the last value after all boundaries."""
 
     ARGUMENTS = ("boundaries", "values", "name")
 
@@ -95,7 +97,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         if len(boundaries) != len(values) - 1:
             raise ArgumentError(
                 f"PiecewiseConstantDecay: {len(boundaries)} boundaries and {len(values)} values",
-                mend="give one value more than there are boundaries",
+                hint="pass one more value than boundaries",
             )
         self.boundaries = list(boundaries)
         self.values = list(values)
@@ -106,10 +108,10 @@ class PiecewiseConstantDecay(LearningRateSchedule):
 
 
 class PolynomialDecay(LearningRateSchedule):
-    """(initial - end) · (1 - step / decay_steps)^power + end, and the end after `decay_steps`.
+    """(initial - end) · (1 - step / decay_steps)^power + end, and the end rate after `decay_steps`.
 
     Args:
-        cycle: start again, from where the fall has got to, with a period that is as many times longer.
+        cycle: after `decay_steps`, restart with a period extended to the next multiple of `decay_steps`.
     """
 
     ARGUMENTS = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle", "name")
@@ -137,17 +139,17 @@ class PolynomialDecay(LearningRateSchedule):
             steps *= max(-(-step // steps), 1)
         else:
             step = min(step, steps)
-        fall = self.initial_learning_rate - self.end_learning_rate
-        return fall * (1 - step / steps) ** self.power + self.end_learning_rate
+        drop = self.initial_learning_rate - self.end_learning_rate
+        return drop * (1 - step / steps) ** self.power + self.end_learning_rate
 
 
 class CosineDecay(LearningRateSchedule):
-    """Half a wave of the cosine from the initial rate down to alpha times it, after a rise along a line if asked for.
+    """Half a cosine wave from the initial rate to alpha times it, after an optional linear warmup.
 
     Args:
-        decay_steps: the length of the fall, after the warmup.
+        decay_steps: the number of steps of the decay, after the warmup.
         alpha: the lowest rate, as a fraction of the highest.
-        warmup_target: the rate to rise to from `initial_learning_rate`, in `warmup_steps`; None for no rise.
+        warmup_target: the rate at the end of the warmup, which takes `warmup_steps`; None for no warmup.
 
     Source:  Loshchilov & Hutter 2016, arXiv:1608.03983
     """
@@ -177,11 +179,11 @@ class CosineDecay(LearningRateSchedule):
             if step < self.warmup_steps:
                 return highest + (self.warmup_target - highest) * step / self.warmup_steps
             step, highest = step - self.warmup_steps, self.warmup_target
-        return highest * _fallen(min(step, self.decay_steps) / self.decay_steps, self.alpha)
+        return highest * _cosine_decay(min(step, self.decay_steps) / self.decay_steps, self.alpha)
 
 
 class CosineDecayRestarts(LearningRateSchedule):
-    """`CosineDecay` again and again, each time `t_mul` times as long, and from `m_mul` times the height.
+    """`CosineDecay` with restarts; each period is `t_mul` times as long and starts at `m_mul` times the rate.
 
     Source:  Loshchilov & Hutter 2016, arXiv:1608.03983
     """
@@ -206,20 +208,20 @@ class CosineDecayRestarts(LearningRateSchedule):
         self.name = name
 
     def __call__(self, step: Any) -> float:
-        done = int(step) / self.first_decay_steps  # in units of the first period
+        progress = int(step) / self.first_decay_steps  # in units of the first period
         if self.t_mul == 1:
-            restarts = floor(done)
-            done -= restarts
+            restarts = floor(progress)
+            progress -= restarts
         else:
-            restarts = floor(log(1 - done * (1 - self.t_mul)) / log(self.t_mul))
-            begun = (1 - self.t_mul**restarts) / (1 - self.t_mul)
-            done = (done - begun) / self.t_mul**restarts
-        return self.initial_learning_rate * _fallen(done, self.alpha, self.m_mul**restarts)
+            restarts = floor(log(1 - progress * (1 - self.t_mul)) / log(self.t_mul))
+            period_start = (1 - self.t_mul**restarts) / (1 - self.t_mul)
+            progress = (progress - period_start) / self.t_mul**restarts
+        return self.initial_learning_rate * _cosine_decay(progress, self.alpha, self.m_mul**restarts)
 
 
-def _fallen(part: float, alpha: float, height: float = 1.0) -> float:
-    """Where the cosine stands between `height` and alpha after this part of its fall."""
-    return (1 - alpha) * height * (1 + cos(pi * part)) / 2 + alpha
+def _cosine_decay(fraction: float, alpha: float, height: float = 1.0) -> float:
+    """Return the cosine decay from `height` to alpha at a fraction of the period."""
+    return (1 - alpha) * height * (1 + cos(pi * fraction)) / 2 + alpha
 
 
 def _periods(step: Any, decay_steps: int, staircase: bool) -> float:
@@ -228,7 +230,7 @@ def _periods(step: Any, decay_steps: int, staircase: bool) -> float:
 
 def _check_steps(name: str, steps: float) -> None:
     if steps <= 0:
-        raise ArgumentError(f"{name}: a period of {steps} steps", mend="use a positive number of steps")
+        raise ArgumentError(f"{name}: a period of {steps} steps", hint="use a positive number of steps")
 
 
 SCHEDULES = {
@@ -240,12 +242,13 @@ SCHEDULES = {
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
+    """Return the class name and arguments of a schedule, for `deserialize`."""
     return {"class_name": type(learning_rate_schedule).__name__, "config": learning_rate_schedule.get_config()}
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> LearningRateSchedule:
-    """The schedule that `serialize` wrote down.
+    """Return the schedule that `serialize` described.
 
-    Raises:  ArgumentError for a class that is neither one of these nor in `custom_objects`
+    Raises:  ArgumentError for a class that is neither a known schedule nor in `custom_objects`
     """
     return find(config["class_name"], SCHEDULES | (custom_objects or {}), "a schedule").from_config(config["config"])

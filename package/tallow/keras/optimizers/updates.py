@@ -1,7 +1,7 @@
-"""Steps where Keras's formula is not PyTorch's; the others are those of `tallow.optim` as they stand.
+"""Steps whose formula differs between Keras and PyTorch; `tallow.optim` computes the others.
 
-Mostly it is the place of epsilon, which Keras adds under the root, or before the bias of the averages is corrected. The
-constructors, and the state, are those of `tallow.optim`.
+Most differ in epsilon, which Keras adds under the root, or before the bias correction of the averages. The
+constructors and the state are those of `tallow.optim`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from tallow.optim.optimizer import Group
 class SGD(optim.SGD):
     """v = momentum · v - lr · g,  p = p + v;  with nesterov  p = p + momentum · v - lr · g.
 
-    The learning rate is inside the velocity, so a change of it is felt gradually; PyTorch multiplies by it last.
+    The velocity includes the learning rate, so that a change of the rate takes effect gradually; PyTorch applies the
+    rate last.
     """
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
@@ -38,16 +39,17 @@ class SGD(optim.SGD):
 
 
 class RMSprop(optim.RMSprop):
-    """v = rho · v + (1 - rho) · g²,  p = p - lr · g / √(v + eps);  v less the squared mean of g where centered.
+    """v = rho · v + (1 - rho) · g²,  p = p - lr · g / √(v + eps).
 
-    With momentum  b = momentum · b + lr · g / √(v + eps),  p = p - b.
+    With centered, the squared mean of g is subtracted from v. With momentum, b = momentum · b + lr · g / √(v + eps) and
+    p = p - b.
     """
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         rho, momentum, centered = group["alpha"], group["momentum"], group["centered"]
         if not state:
-            wanted = {"square_avg": True, "momentum_buffer": momentum, "grad_avg": centered}
-            begin(state, param, *(name for name in self.MOMENTS if wanted[name]))
+            is_used = {"square_avg": True, "momentum_buffer": momentum, "grad_avg": centered}
+            begin(state, param, *(name for name in self.MOMENTS if is_used[name]))
         average = state["square_avg"]
         average *= rho
         average += (1 - rho) * grad * grad
@@ -66,7 +68,7 @@ class RMSprop(optim.RMSprop):
 
 
 class Adagrad(optim.Adagrad):
-    """s = s + g²,  p = p - lr · g / √(s + eps)"""
+    """s = s + g²,  p = p - lr · g / √(s + eps)."""
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:
@@ -78,7 +80,7 @@ class Adagrad(optim.Adagrad):
 
 
 class Adam(optim.Adam):
-    """As PyTorch's, but for epsilon, which is added before the bias of v is corrected.
+    """PyTorch's Adam, but with epsilon added before the bias correction of v.
 
     p = p - lr · √(1 - beta2ᵗ) / (1 - beta1ᵗ) · m / (√v + eps)
 
@@ -99,7 +101,7 @@ class Adam(optim.Adam):
 
 
 class Adamax(optim.Adamax):
-    """m = beta1 · m + (1 - beta1) · g,  u = max(beta2 · u, |g|),  p = p - lr / (1 - beta1ᵗ) · m / (u + eps)"""
+    """m = beta1 · m + (1 - beta1) · g,  u = max(beta2 · u, |g|),  p = p - lr / (1 - beta1ᵗ) · m / (u + eps)."""
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:

@@ -1,4 +1,4 @@
-"""`keras.preprocessing`, as older programs use it."""
+"""`keras.preprocessing`, for older programs."""
 
 from __future__ import annotations
 

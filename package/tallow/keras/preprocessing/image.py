@@ -1,4 +1,4 @@
-"""What is in `keras.utils` now, and `smart_resize`."""
+"""Image functions, which are in `keras.utils` now, and `smart_resize`."""
 
 from __future__ import annotations
 

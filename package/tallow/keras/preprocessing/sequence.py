@@ -1,4 +1,4 @@
-"""What is in `keras.utils` now."""
+"""Sequence functions, which are in `keras.utils` now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models, and weights alone, in files. `archive` and `weights` say in which format."""
+"""Save and load models and weights."""
 
 from tallow.keras.saving.archive import load_model, save_model
 from tallow.keras.saving.weights import load_weights, save_weights

@@ -1,11 +1,11 @@
-"""Whole models in `.keras` files, which are Keras' own: a zip archive of
+"""Whole models in Keras' `.keras` files, which are zip archives:
 
-    metadata.json       who wrote it
-    config.json         the model; under "compile_config" what `compile` was given
-    model.weights.h5    the weights, and where the optimizer stands; see `paths` and `optimizer_state`
+    metadata.json       the versions that wrote the file
+    config.json         the model; under "compile_config" the arguments of `compile`
+    model.weights.h5    the weights and the optimizer's state; see `paths` and `optimizer_state`
 
-An optimizer of `tallow.optim`, which Keras does not have, is kept in `optimizer.safetensors` beside them. Files of
-earlier versions of tallow hold `model.weights.safetensors`, and are read.
+An optimizer of `tallow.optim`, which Keras lacks, is stored in an additional `optimizer.safetensors`. Files of earlier
+tallow versions hold `model.weights.safetensors`, and can be read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tallow.io.json_object import parse_object
 from tallow.io.safetensors import encode, safe_open
 from tallow.io.source import Opened, Path, open_source
 from tallow.io.zip_archive import ZipArchive, ZipWriter
-from tallow.keras.layers.limits import limited_weights
+from tallow.keras.layers.limits import limit_weights
 from tallow.keras.saving import optimizer_state
-from tallow.keras.saving.hdf5 import WeightsFile, encoded
+from tallow.keras.saving.hdf5 import WeightsFile, encode_weights
 from tallow.keras.saving.weights import check_overwrite, entries, load_parts, tensors_of
 from tallow.keras.serialization import (
     custom_object_scope,
@@ -36,27 +36,27 @@ from tallow.keras.serialization import (
 )
 from tallow.keras.trainer import Trainer
 
-KERAS_VERSION = "3.15.1"  # whose files these are
+KERAS_VERSION = "3.15.1"  # the version written to files
 METADATA, CONFIG, WEIGHTS = "metadata.json", "config.json", "model.weights.h5"
 EARLIER_FORMAT, EARLIER_VERSION, EARLIER_WEIGHTS = "tallow.keras", 1, "model.weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
-ALIGNMENT = 64  # of the entries, so that the weights can be viewed where they are
-FREE_BYTES = 2**20  # that a description may ask for beyond twice its weights, so that small misfits are all told
-MAX_DEPTH = 200  # of a config's lists and objects: a dozen for each model within a model
+ALIGNMENT = 64  # alignment of the entries, so that weights can be memory-mapped views
+FREE_BYTES = 2**20  # that a config may allocate beyond twice its weights, so that all small mismatches are reported
+MAX_DEPTH = 200  # nesting limit of a config: about a dozen levels per nested model
 
 
 def save_model(model: Any, filepath: Path, overwrite: bool = True, include_optimizer: bool = True) -> None:
-    """Write a model to a `.keras` file, which is replaced in one step at the end. Keras reads it as well.
+    """Write a model to a `.keras` file, which Keras can read; an existing file is replaced atomically at the end.
 
     Args:
-        include_optimizer: save where its optimizer stands, too.
+        include_optimizer: also save the optimizer's state.
 
     Raises:  MissingPackageError without h5py; ArgumentError for another extension, and for an existing file unless
-        `overwrite`; ArgumentTypeError for a lambda, and for what has no `get_config`
+        `overwrite`; ArgumentTypeError for a lambda, and for an object without `get_config`
     """
     path = os.fspath(filepath)
     if not path.endswith(".keras"):
-        raise ArgumentError(f"cannot save a model as {path!r}", mend="name it model.keras")
+        raise ArgumentError(f"cannot save a model as {path!r}", hint="use a path that ends in .keras")
     check_overwrite(path, overwrite)
     config = serialize_keras_object(model)
     config["build_config"] = _build_config(model)
@@ -64,19 +64,19 @@ def save_model(model: Any, filepath: Path, overwrite: bool = True, include_optim
     text = to_json(config, allow_nan=False)
     metadata = {"keras_version": KERAS_VERSION, "tallow_version": __version__}
     keeps_optimizer = include_optimizer and model.optimizer is not None and model.optimizer.built
-    is_known = keeps_optimizer and optimizer_state.is_known(model.optimizer)
-    weights = encoded(entries(model, include_optimizer=is_known), f"saving {path!r}")
+    is_keras_state = keeps_optimizer and optimizer_state.is_known(model.optimizer)
+    weights = encode_weights(entries(model, include_optimizer=is_keras_state), f"saving {path!r}")
     with atomic_write(path) as file, ZipWriter(file, ALIGNMENT) as archive:
         archive.add(METADATA, json.dumps(metadata).encode())
         archive.add(CONFIG, text.encode())
         archive.add(WEIGHTS, weights)
-        if keeps_optimizer and not is_known:
+        if keeps_optimizer and not is_keras_state:
             state, tensors = nested.pack({"optimizer": model.optimizer.state_dict()})
             archive.add(OPTIMIZER, *encode(tensors, {"state": state}))
 
 
 def _build_config(model: Any) -> Any:
-    """The shapes that the model was built for, as Keras writes them."""
+    """Return the shapes that the model was built for, in Keras' format."""
     if model.build_shapes is None:
         return None
     args, kwargs = model.build_shapes
@@ -85,36 +85,36 @@ def _build_config(model: Any) -> Any:
 
 
 def load_model(filepath: Path, custom_objects: Any = None, compile: bool = True, safe_mode: bool = True) -> Any:
-    """The model of a `.keras` file: rebuilt by its own constructors, with its weights, ready to go on training.
+    """Load a model from a `.keras` file, with its weights, ready to resume training.
 
-    No code in the file is run, and no module is imported by a name in it.
+    Code in the file is never executed, and no module is imported by a name in it.
 
     Args:
-        custom_objects: classes and functions of your own that the model is made of, by name.
-        compile: compile it as it was, and let its optimizer go on from where it was.
-        safe_mode: only True is taken.
+        custom_objects: your own classes and functions that the model uses, by name.
+        compile: compile the model as it was saved, and restore the optimizer's state.
+        safe_mode: only True is supported.
 
     Raises:  OSError when the file cannot be read; CheckpointError for a damaged file, code in it, and weights that do
         not fit; ArgumentError for a class that is neither Keras' nor in `custom_objects`; MissingPackageError without
         h5py
     """
     if not safe_mode:
-        raise ArgumentError("load_model: code in a file is never run, so safe_mode must be True")
+        raise ArgumentError("load_model: safe_mode must be True, because code in a file is never run")
     if os.path.isdir(filepath) or os.fspath(filepath).endswith((".h5", ".hdf5")):
-        raise ArgumentError(f"cannot load {os.fspath(filepath)!r}", mend="a model is saved as model.keras")
+        raise ArgumentError(f"cannot load {os.fspath(filepath)!r}", hint="use a .keras file")
     archive = ZipArchive(*open_source(filepath))
     for name in (METADATA, CONFIG):
         if name not in archive:
-            raise CheckpointError(f"{archive.name} is no .keras file: it has no {name}")
+            raise CheckpointError(f"{archive.name} is not a .keras file: {name} is missing")
     metadata = parse_object(archive.read(METADATA).tobytes(), f"{archive.name}: {METADATA}", MAX_DEPTH)
     config = parse_object(archive.read(CONFIG).tobytes(), f"{archive.name}: {CONFIG}", MAX_DEPTH)
     if metadata.get("format") is not None:
         return _load_earlier(archive, metadata, config, custom_objects, compile)
     if WEIGHTS not in archive:
-        raise CheckpointError(f"{archive.name} is no .keras file: it has no {WEIGHTS}")
+        raise CheckpointError(f"{archive.name} is not a .keras file: {WEIGHTS} is missing")
     file = WeightsFile(archive.read(WEIGHTS), f"{archive.name}: {WEIGHTS}")
     try:
-        model = _rebuilt(archive, config, custom_objects, compile, file.stored_bytes())
+        model = _rebuild(archive, config, custom_objects, compile, file.stored_bytes())
         load_parts(model, file)
         if compile and model.compiled and model.optimizer is not None:
             if OPTIMIZER in archive:
@@ -127,20 +127,20 @@ def load_model(filepath: Path, custom_objects: Any = None, compile: bool = True,
 
 
 def _restore_optimizer(model: Any, file: WeightsFile) -> None:
-    found = file.datasets("optimizer")
-    if found:
-        given = [file.read(found[key]) for key in sorted(found, key=_number)]
-        optimizer_state.restore(model.optimizer, model.trainable_weights, given, file.name)
+    datasets = file.datasets("optimizer")
+    if datasets:
+        arrays = [file.read(datasets[key]) for key in sorted(datasets, key=_number)]
+        optimizer_state.restore(model.optimizer, model.trainable_weights, arrays, file.name)
 
 
 def _number(key: str) -> int:
     return int(key) if key.isdecimal() else -1
 
 
-def _rebuilt(archive: ZipArchive, config: dict[str, Any], custom_objects: Any, compile: bool, size: int) -> Any:
-    """The model of a description, built and compiled, with weights newly drawn, of which there are `size` bytes."""
-    with custom_object_scope(custom_objects or {}), _described_by(f"{archive.name}: {CONFIG}"):
-        with limited_weights(2 * size + FREE_BYTES):
+def _rebuild(archive: ZipArchive, config: dict[str, Any], custom_objects: Any, compile: bool, size: int) -> Any:
+    """Create, build and compile the model of a config; `size` is the number of bytes of its weights."""
+    with custom_object_scope(custom_objects or {}), _config_errors(f"{archive.name}: {CONFIG}"):
+        with limit_weights(2 * size + FREE_BYTES):
             keys = ("module", "class_name", "config", "registered_name")
             model = deserialize_keras_object({key: config.get(key) for key in keys} | {"config": config["config"]})
             if not isinstance(model, Trainer):
@@ -153,7 +153,7 @@ def _rebuilt(archive: ZipArchive, config: dict[str, Any], custom_objects: Any, c
 
 
 def _build(model: Any, config: Any) -> None:
-    if isinstance(config, list):  # of earlier versions
+    if isinstance(config, list):  # written by earlier versions
         model.build(*config[0], **config[1])
     elif config.get("shapes_dict"):
         model.build(**config["shapes_dict"])
@@ -162,15 +162,15 @@ def _build(model: Any, config: Any) -> None:
 
 
 @contextmanager
-def _described_by(name: str) -> Iterator[None]:
-    """Turns what a description that nobody has vetted can go wrong by into an error that names it."""
+def _config_errors(name: str) -> Iterator[None]:
+    """Convert errors caused by an invalid config into CheckpointErrors that name the file."""
     try:
         yield
     except TallowError:
         raise
     except (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{name} describes no model: {type(error).__name__}: {error}", mend="save the model again"
+            f"{name} does not describe a valid model: {type(error).__name__}: {error}", hint="save the model again"
         ) from error
 
 
@@ -181,27 +181,27 @@ def _load_earlier(archive: ZipArchive, metadata: Any, config: Any, custom_object
     if metadata.get("format") != EARLIER_FORMAT or metadata.get("version") != EARLIER_VERSION:
         raise CheckpointError(
             f"{archive.name}: format {metadata.get('format')!r:.80}, version {metadata.get('version')!r:.80}; "
-            f"Keras' format, and {EARLIER_FORMAT!r}, version {EARLIER_VERSION}, are read",
-            mend="a newer tallow may have written it",
+            f"supported are Keras' format, and {EARLIER_FORMAT!r}, version {EARLIER_VERSION}",
+            hint="a newer tallow may have written it; update tallow",
         )
     if EARLIER_WEIGHTS not in archive:
-        raise CheckpointError(f"{archive.name} is no .keras file: it has no {EARLIER_WEIGHTS}")
+        raise CheckpointError(f"{archive.name} is not a .keras file: {EARLIER_WEIGHTS} is missing")
     state = tensors_of(Opened(archive.read(EARLIER_WEIGHTS), f"{archive.name}: {EARLIER_WEIGHTS}"))
     size = sum(tensor.array.nbytes for tensor in state.values())
-    model = _rebuilt(archive, _with_modes(config), custom_objects, compile, size)
+    model = _rebuild(archive, _move_modes(config), custom_objects, compile, size)
     model.load_state_dict(state, source=archive.name)
     if compile and model.compiled and OPTIMIZER in archive:
         _load_optimizer(model, archive)
     return model
 
 
-def _with_modes(config: Any) -> Any:
-    """The description with the modes that calls asked for where they are now, beside the arguments."""
+def _move_modes(config: Any) -> Any:
+    """Move the training modes of calls from the arguments to where current files store them, next to the arguments."""
     if isinstance(config, list):
-        return [_with_modes(part) for part in config]
+        return [_move_modes(part) for part in config]
     if not isinstance(config, dict):
         return config
-    parts = {key: _with_modes(part) for key, part in config.items()}
+    parts = {key: _move_modes(part) for key, part in config.items()}
     kwargs = parts.get("kwargs")
     if config.keys() == {"args", "kwargs"} and isinstance(kwargs, dict) and "training" in kwargs:
         parts["training"] = kwargs.pop("training")

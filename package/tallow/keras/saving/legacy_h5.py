@@ -1,7 +1,7 @@
-"""Weights in the older `.h5` files of Keras, which name layers and weights in attributes.
+"""Load weights from Keras' older `.h5` files, which list layers and weights in attributes:
 
     / or /model_weights     attribute layer_names: the layers, in order
-    /dense                  attribute weight_names: its weights, those to learn first; datasets under these names
+    /dense                  attribute weight_names: its weights, trainable ones first; datasets under these names
 
 Source:  keras/src/legacy/saving/legacy_h5_format.py of Keras 3.15
 """
@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.tensor import Tensor
 from tallow.errors import CheckpointError
 from tallow.keras.saving.hdf5 import WeightsFile, assign
-from tallow.tensor import Tensor
 
 LAYERS, WEIGHTS, MODEL = "layer_names", "weight_names", "model_weights"
 
 
 def is_legacy(file: WeightsFile) -> bool:
+    """Return whether a file has the older format."""
     return _root(file) is not None
 
 
@@ -26,10 +27,11 @@ def _root(file: WeightsFile) -> str | None:
 
 
 def load(model: Any, file: WeightsFile, skip_mismatch: bool = False) -> None:
-    """Take the weights of a file, by the order of the layers: all of them or, on an error, none.
+    """Load the weights of a file in the order of the layers; on an error, none changes.
 
-    Args:    skip_mismatch: leave weights of another shape as they are.
-    Raises:  CheckpointError with everything that does not fit
+    Args:    skip_mismatch: skip weights of another shape.
+
+    Raises:  CheckpointError that lists everything that does not fit
     """
     root = _root(file) or ""
     saved = {name: file.names_at(_join(root, name), WEIGHTS) or [] for name in file.names_at(root, LAYERS) or []}

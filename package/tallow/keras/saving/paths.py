@@ -1,7 +1,7 @@
-"""Where Keras' files keep the weights of a model: a group for each layer, by attributes and places, not by names.
+"""The groups of Keras' weight files: one per layer, named by attributes and positions rather than layer names.
 
-    layers/dense/vars/0                     the layers of a Sequential or of a model of tensors, by class and number
-    layers/lstm/cell/vars/2                 what a layer keeps in an attribute
+    layers/dense/vars/0                     the layers of a Sequential or functional model, by class and number
+    layers/lstm/cell/vars/2                 an attribute of a layer
     head/vars/0  layers/dense_1/vars/0      attributes of a subclass of Model, in their order; `layers` is one of them
 
 Source:  keras/src/saving/saving_lib.py of Keras 3.15, `_walk_saveable`
@@ -20,7 +20,7 @@ from tallow.nn import Module
 
 
 class Part(NamedTuple):
-    """The weights of one layer, by itself."""
+    """The weights of one layer, without its sublayers."""
 
     path: str
     name: str
@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
 
 def parts(model: Any) -> Iterator[Part]:
-    """The weights of a model and of all layers within, each once."""
+    """Yield the weights of a model and of all nested layers, each once."""
     return _walk(model, "", set())
 
 
@@ -36,10 +36,10 @@ def _walk(module: Module, path: str, seen: set[int]) -> Iterator[Part]:
     if id(module) in seen:
         return
     seen.add(id(module))
-    yield Part(_join(path, getattr(module, "saved_under", "")), getattr(module, "name", ""), _own(module))
+    yield Part(_join(path, getattr(module, "saved_under", "")), getattr(module, "name", ""), _own_weights(module))
     graph = getattr(module, "_graph", None)
     if graph is not None:
-        yield from _walk_all(module.layers, _join(path, "layers"), seen)
+        yield from _walk_items(module.layers, _join(path, "layers"), seen)
     names = list(module._modules)
     if graph is None and hasattr(module, "fit"):
         names.append("layers")
@@ -48,13 +48,13 @@ def _walk(module: Module, path: str, seen: set[int]) -> Iterator[Part]:
         if isinstance(child, LayerList):
             child = child.items
         if isinstance(child, list):
-            yield from _walk_all(child, _join(path, name), seen)
+            yield from _walk_items(child, _join(path, name), seen)
         elif isinstance(child, Module):
             yield from _walk(child, _join(path, name), seen)
 
 
-def _walk_all(items: Iterable[Any], path: str, seen: set[int]) -> Iterator[Part]:
-    """The layers in a list, and in lists within it."""
+def _walk_items(items: Iterable[Any], path: str, seen: set[int]) -> Iterator[Part]:
+    """Yield the layers in a list, and in nested lists."""
     counts: Counter[str] = Counter()
 
     def numbered(name: str) -> str:
@@ -63,24 +63,24 @@ def _walk_all(items: Iterable[Any], path: str, seen: set[int]) -> Iterator[Part]
 
     for item in items.values() if isinstance(items, dict) else items:
         if isinstance(item, Operator):
-            continue  # no layer in Keras
+            continue  # not a layer in Keras
         if isinstance(item, Module) and not isinstance(item, LayerList):
             yield from _walk(item, numbered(_kind(item)), seen)
         elif isinstance(item, list | tuple | dict | LayerList):
-            yield from _walk_all(item, numbered("container"), seen)
+            yield from _walk_items(item, numbered("container"), seen)
 
 
 def _kind(module: Module) -> str:
-    """The class, as Keras calls it."""
+    """Return the class name that Keras uses in files."""
     entry = module.file_entry() if hasattr(module, "calls_at_start") else None
     return snake_case(type(module).__name__ if entry is None else str(entry["class_name"]))
 
 
-def _own(module: Module) -> list[Any]:
-    """The weights that are the module's, those to learn before the others."""
-    own: list[Any] = [*module._parameters.values()]
-    own += [value for key, value in module._buffers.items() if key not in module._non_persistent_buffers_set]
-    return [weight for weight in own if weight is not None]
+def _own_weights(module: Module) -> list[Any]:
+    """Return the module's own weights, trainable ones first."""
+    weights: list[Any] = [*module._parameters.values()]
+    weights += [value for key, value in module._buffers.items() if key not in module._non_persistent_buffers_set]
+    return [weight for weight in weights if weight is not None]
 
 
 def _join(path: str, name: str) -> str:

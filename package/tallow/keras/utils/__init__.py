@@ -1,4 +1,4 @@
-"""Keras' helpers around models and their data."""
+"""Keras' utilities for models and data."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from tallow.keras.utils.splitting import split_dataset
 from tallow.keras.utils.timeseries import timeseries_dataset_from_array
 
 CustomObjectScope = custom_object_scope
-Sequence = PyDataset  # its name in older programs
+Sequence = PyDataset  # its name in Keras 2
 
 
 def is_keras_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor without values, of a model that is being described."""
+    """Return whether `x` is a symbolic tensor."""
     return isinstance(x, KerasTensor)
 
 

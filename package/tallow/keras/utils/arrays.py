@@ -1,4 +1,4 @@
-"""Labels, sequences and vectors as arrays, and the seed of all that draws."""
+"""Labels, sequences and vectors as arrays, and the global random seed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Array = np.ndarray[Any, Any]
 
 
 def set_random_seed(seed: int) -> None:
-    """Seed all that draws random numbers: Python, NumPy, and tallow, whose layers, dropout and shuffling follow it."""
+    """Seed Python's, NumPy's and tallow's random numbers, including layers, dropout and shuffling."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     tallow_random.manual_seed(seed)
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Array:
-    """One-hot vectors of labels, as float32.
+    """Convert integer labels to one-hot vectors in float32.
 
     Args:
         num_classes: by default one more than the largest label.
@@ -42,7 +42,7 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Array:
     classes = int(labels.max(initial=-1)) + 1 if num_classes is None else num_classes
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise ArgumentError(
-            f"to_categorical: labels from {labels.min()} to {labels.max()} do not fit {classes} classes"
+            f"to_categorical: labels from {labels.min()} to {labels.max()} are out of range for {classes} classes"
         )
     one_hot: Array = np.zeros((labels.size, classes), np.float32)
     one_hot[np.arange(labels.size), labels.reshape(-1)] = 1
@@ -50,7 +50,7 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Array:
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> Array:
-    """Vectors along `axis`, divided by their norm of this order; those of length 0 stay."""
+    """Divide vectors along `axis` by their norm of this order; zero vectors stay unchanged."""
     array = np.atleast_1d(np.asarray(x))
     norms = np.linalg.norm(array, order, axis, keepdims=True)
     return array / np.where(norms == 0, 1, norms)
@@ -64,25 +64,25 @@ def pad_sequences(
     truncating: str = "pre",
     value: Any = 0.0,
 ) -> Array:
-    """Sequences of several lengths as one array.
+    """Pad or truncate sequences to one length and return them as one array.
 
     Args:
-        maxlen: the length of all; by default that of the longest.
-        padding, truncating: whether `value` is put, and elements are cut off, in front ("pre") or behind ("post").
+        maxlen: the length of all sequences; by default the longest one's.
+        padding, truncating: whether to add `value` or remove elements at the start ("pre") or at the end ("post").
 
     Shapes:  N sequences of elements (...) -> (N, maxlen, ...)
     """
     if not {padding, truncating} <= {"pre", "post"}:
-        raise ArgumentError(f"pad_sequences: padding={padding!r}, truncating={truncating!r}", mend="use 'pre', 'post'")
+        raise ArgumentError(f"pad_sequences: padding={padding!r}, truncating={truncating!r}", hint="use 'pre', 'post'")
     arrays = [np.asarray(sequence) for sequence in sequences]
-    if scalars := [place for place, array in enumerate(arrays) if not array.ndim]:
-        raise ArgumentError(f"pad_sequences: item {scalars[0]} is no sequence", mend="give a list of sequences")
+    if scalars := [index for index, array in enumerate(arrays) if not array.ndim]:
+        raise ArgumentError(f"pad_sequences: item {scalars[0]} is not a sequence", hint="pass a list of sequences")
     length = max((len(array) for array in arrays), default=0) if maxlen is None else maxlen
     element = next((array.shape[1:] for array in arrays if len(array)), ())
     padded: Array = np.full((len(arrays), length, *element), value, dtype=dtype)
     for row, array in zip(padded, arrays, strict=True):
-        kept = array[max(len(array) - length, 0) :] if truncating == "pre" else array[:length]
-        start = length - len(kept) if padding == "pre" else 0
-        if len(kept):
-            row[start : start + len(kept)] = kept
+        part = array[max(len(array) - length, 0) :] if truncating == "pre" else array[:length]
+        start = length - len(part) if padding == "pre" else 0
+        if len(part):
+            row[start : start + len(part)] = part
     return padded

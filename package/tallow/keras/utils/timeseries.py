@@ -1,4 +1,4 @@
-"""Windows of a series."""
+"""Windows of a time series."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Windows(PyDataset):
     """Batches of windows of a series, each with the target at its first step, if there are targets.
 
     Args:
-        starts: where the windows begin.
-        offsets: of the steps of a window from there.
-        batch_size: windows of a batch; None yields windows one by one, without an axis for the batch.
+        starts: the first step of each window.
+        offsets: the steps of a window relative to its start.
+        batch_size: the number of windows per batch; None yields single windows without a batch axis.
     """
 
     def __init__(
@@ -59,18 +59,18 @@ def timeseries_dataset_from_array(
     start_index: int | None = None,
     end_index: int | None = None,
 ) -> Windows:
-    """Batches of windows of a series, to be given to `fit` or walked through.
+    """Return batches of windows of a series, for `fit` or for iteration.
 
     Args:
-        data: the series, its first axis the time.
-        targets: by the step at which a window begins; or None.
-        sequence_length: steps of a window.
-        sequence_stride: steps between the beginnings of two windows.
-        sampling_rate: steps between two of a window.
-        shuffle: the windows in an order that is drawn once; `seed` makes it the same each time.
-        start_index, end_index: use this part of the series.
+        data: the series, with time as its first axis.
+        targets: the target of the window that starts at each step; or None.
+        sequence_length: the number of steps in a window.
+        sequence_stride: the number of steps between the starts of consecutive windows.
+        sampling_rate: the number of steps between consecutive steps of a window.
+        shuffle: shuffle the windows once; `seed` makes the order reproducible.
+        start_index, end_index: use only this part of the series.
 
-    Raises:  ArgumentError for a number that makes no sense
+    Raises:  ArgumentError for sizes that do not fit the series
     """
     series = np.asarray(data)
     numbers = {"sequence_length": sequence_length, "sequence_stride": sequence_stride, "sampling_rate": sampling_rate}
@@ -80,13 +80,13 @@ def timeseries_dataset_from_array(
     first, last = start_index or 0, len(series) if end_index is None else end_index
     if not 0 <= first < last <= len(series):
         raise ArgumentError(f"timeseries_dataset_from_array: steps {first} to {last} of {len(series)}")
-    wanted = None if targets is None else np.asarray(targets)[first:last]
+    window_targets = None if targets is None else np.asarray(targets)[first:last]
     count = last - first - (sequence_length - 1) * sampling_rate
     if targets is not None:
         count = min(count, len(np.asarray(targets)))
     starts = np.arange(0, max(count, 0), sequence_stride)
     if shuffle:
-        draws = default_generator.numpy if seed is None else np.random.default_rng(seed)
-        starts = draws.permutation(starts)
+        rng = default_generator.numpy if seed is None else np.random.default_rng(seed)
+        starts = rng.permutation(starts)
     offsets = np.arange(0, sequence_length * sampling_rate, sampling_rate)
-    return Windows(series[first:last], wanted, starts, offsets, batch_size)
+    return Windows(series[first:last], window_targets, starts, offsets, batch_size)

@@ -1,35 +1,52 @@
-"""The compiled kernels, as functions of NumPy arrays in the kernel table.
+"""The compiled kernels as functions of NumPy arrays, registered in the kernel table.
 
-Imported when the library has been loaded. C checks nothing, so each binding sees to it that every address it passes is
-the beginning of as many elements, of the right type and order, as the contract in the C file says.
+A binding has the file name of the module with the op's array implementation. The package is imported once the library
+is loaded. C checks nothing, so each binding checks that every address it passes points to as many elements, of the
+dtype and in the order, as the contract in the C file requires.
 """
 
 from tallow.kernels.bindings import (
     activation,
+    adam,
     attention,
-    channel_norm,
+    channel_normalization,
     convolution,
     cross_decode_block,
+    cross_entropy,
     decode_block,
-    encoder_blocks,
+    decode_stack,
+    encoder_block,
+    gates,
+    linear,
     matmul,
     normalization,
-    optimizers,
     pooling,
+    quantized_linear,
     recurrent,
+    rotary,
+    sgd,
+    softmax,
 )
 
 __all__ = [
     "activation",
+    "adam",
     "attention",
-    "channel_norm",
+    "channel_normalization",
     "convolution",
     "cross_decode_block",
+    "cross_entropy",
     "decode_block",
-    "encoder_blocks",
+    "decode_stack",
+    "encoder_block",
+    "gates",
+    "linear",
     "matmul",
     "normalization",
-    "optimizers",
     "pooling",
+    "quantized_linear",
     "recurrent",
+    "rotary",
+    "sgd",
+    "softmax",
 ]

@@ -1,41 +1,33 @@
-"""What every binding does with its arrays before C sees them."""
+"""Checks and preparation of arrays for C, shared by all bindings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import DtypeError, ShapeError
-from tallow.kernels.library import BACKEND
-from tallow.kernels.table import Predicate, kernel
 
-F = TypeVar("F", bound=Callable[..., Any])
 FLOAT32 = np.dtype(np.float32)
 ITEM = FLOAT32.itemsize
 
 
-def compiled(name: str, accepts: Predicate) -> Callable[[F], F]:
-    """Register a binding as the kernel of `name` for the library that is loaded."""
-    return kernel(name, BACKEND, accepts)
-
-
 def address(array: Array) -> int:
-    """Where the first element lies. (`array.ctypes.data` is the same, and slower.)"""
+    """Return the address of the first element. (`array.ctypes.data` is the same, and slower.)"""
     return array.__array_interface__["data"][0]
 
 
 def optional_address(array: Array | None) -> int | None:
+    """Return the address of the first element, or None for no array."""
     return None if array is None else address(array)
 
 
 def contiguous(array: Array) -> Array:
-    """The float32 array in row-major order at aligned addresses; a copy only if it is not so yet."""
+    """Return the float32 array in row-major order at aligned addresses, copied only if necessary."""
     if array.dtype != FLOAT32:
         raise DtypeError(
-            f"expected a float32 array, not {array.dtype}", mend="go through kernels.run, which asks first"
+            f"expected a float32 array, not {array.dtype}", hint="call kernels.run, which checks dtypes first"
         )
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
@@ -46,10 +38,25 @@ def float32_array(x: Array, *_: Any) -> bool:
     return x.dtype == FLOAT32
 
 
+def two_float32_arrays(a: Array, b: Array, *_: object) -> bool:
+    """Two float32 arrays of one shape."""  # a gradient without dims may be a NumPy scalar, which has no address
+    return a.dtype == FLOAT32 and b.dtype == FLOAT32 and a.shape == b.shape and isinstance(b, np.ndarray)
+
+
 def row_weight(name: str, x: Array, weight: Array | None) -> Array | None:
-    """A weight over the last axis of `x`, ready for C."""
+    """Return a weight over the last axis of `x`, ready for C."""
     if weight is None:
         return None
     if weight.shape != x.shape[-1:]:
         raise ShapeError(f"{name}: a weight of shape {weight.shape} for rows of length {x.shape[-1]}")
     return contiguous(weight)
+
+
+def writable_alike(grad: Array, *written: Array | None) -> bool:
+    """Return whether all are contiguous, aligned float32 arrays of one shape, and all but the gradient writable."""
+    shape = grad.shape
+    for array in written:
+        if array is not None and not (array.flags.carray and array.dtype == FLOAT32 and array.shape == shape):
+            return False
+    flags = grad.flags
+    return flags.c_contiguous and flags.aligned and grad.dtype == FLOAT32

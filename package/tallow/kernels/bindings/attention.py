@@ -1,4 +1,4 @@
-"""rotary, attention, attention_decode: see src/{rotary,attention,attention_decode}_f32.c."""
+"""attention, its gradient and attention_decode; see src/{attention,attention_decode}_f32.c."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, compiled, contiguous, optional_address
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, optional_address
 from tallow.kernels.bindings.threads import in_parts
-from tallow.kernels.library import FLOAT, INT, OFFSET, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, function
+from tallow.kernels.table import kernel
 
-_rotary = function("tl_rotary_f32", None, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, SIZE, INT)
 _attention_decode = function(
     "tl_attention_decode_f32", None, *[POINTER] * 4, *[SIZE] * 5, POINTER, POINTER, FLOAT, POINTER
 )
@@ -25,11 +25,6 @@ _attention_scratch = function("tl_attention_scratch", SIZE, POINTER)
 _Sizes = SIZE * 6
 
 
-def float32_heads(x: Array, cos: Array, sin: Array, interleaved: bool) -> bool:
-    """float32 arrays (..., T, K) and, twice, (T, K/2)."""
-    return x.dtype == FLOAT32 and cos.dtype == FLOAT32 and sin.dtype == FLOAT32 and x.ndim >= 2 and cos.ndim == 2
-
-
 def float32_one_query(q: Array, k: Array, v: Array, scale: float) -> bool:
     """float32 arrays q (B, H, 1, K), k and v (B, G, S, K), with at least one position."""
     return (
@@ -37,22 +32,9 @@ def float32_one_query(q: Array, k: Array, v: Array, scale: float) -> bool:
     )
 
 
-@compiled("rotary", float32_heads)
-def rotary(x: Array, cos: Array, sin: Array, interleaved: bool) -> Array:
-    """Turn pairs of each head by the angle of their position.  Shapes: x (..., T, K) -> the same; cos, sin (T, K/2)."""
-    t, k = x.shape[-2:]
-    if k % 2 or cos.shape != (t, k // 2) or sin.shape != cos.shape:
-        raise ShapeError(f"rotary: x {x.shape} needs cos and sin of shape {(t, k // 2)}, not {cos.shape}, {sin.shape}")
-    x, cos, sin = contiguous(x), contiguous(cos), contiguous(sin)
-    y = np.empty(x.shape, FLOAT32)
-    if x.size:
-        _rotary(address(y), address(x), address(cos), address(sin), x.size // (t * k), t, k, interleaved)
-    return y
-
-
-@compiled("attention_decode", float32_one_query)
+@kernel("attention_decode", BACKEND, accepts=float32_one_query)
 def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
-    """softmax(q kᵀ · scale) v for one query position; k and v may be views of a longer cache.
+    """Return softmax(q kᵀ · scale) v for one query position; k and v may be views of a longer cache.
 
     Shapes:  q (B, H, 1, K), k and v (B, G, S, K), G divides H -> (B, H, 1, K)
     """
@@ -74,7 +56,7 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
 def float32_attention(
     q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
 ) -> bool:
-    """float32 arrays q (B, H, T, K), k (B, G, S, K), v (B, G, S, E) no axis empty; H = G · groups; bias or None."""
+    """float32 arrays q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), no axis empty; H = G · groups; bias or None."""
     if not (q.dtype == k.dtype == v.dtype == FLOAT32 and q.ndim == k.ndim == v.ndim == 4):
         return False
     (batch, heads, _, width), (_, kv_heads, keys, _) = q.shape, k.shape
@@ -84,7 +66,7 @@ def float32_attention(
 
 
 def _is_float32_for(bias: Array, scores: tuple[int, ...]) -> bool:
-    """Whether it broadcasts to the scores."""
+    """Return whether the bias is float32 and broadcasts to the scores."""
     sizes = zip(bias.shape[::-1], scores[::-1], strict=False)
     return bias.dtype == FLOAT32 and bias.ndim <= 4 and all(n in (1, of_all) for n, of_all in sizes)
 
@@ -102,7 +84,7 @@ def float32_attention_backward(
 
 
 class _Call:
-    """What both passes tell C of their operands."""
+    """Sizes, strides and addresses of the operands of both passes, for C."""
 
     def __init__(self, q: Array, k: Array, v: Array, bias: Array | None, *others: Array) -> None:
         batch, heads, t, width = q.shape
@@ -131,11 +113,11 @@ class _Call:
         return np.empty(self.scratch_length, FLOAT32)
 
 
-@compiled("attention", float32_attention)
+@kernel("attention", BACKEND, accepts=float32_attention)
 def attention(
     q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
 ) -> tuple[Array, Array]:
-    """softmax(q kᵀ · scale + bias) v, and what backward wants to know of the rows of scores.
+    """Return softmax(q kᵀ · scale + bias) v, and statistics of each row of scores for backward.
 
     Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), bias to broadcast -> (B, H, T, E), (B, H, T, 2)
     """
@@ -155,12 +137,12 @@ def attention(
     return y, stats
 
 
-@compiled("attention_backward", float32_attention_backward)
+@kernel("attention_backward", BACKEND, accepts=float32_attention_backward)
 def attention_backward(
     g: Array, q: Array, k: Array, v: Array, bias: Array | None, stats: Array | None, scale: float, is_causal: bool,
     groups: int,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """The gradients of q, k and v, from that of the output and the stats of the forward pass."""
+    """Return the gradients of q, k and v, from that of the output and the stats of the forward pass."""
     if stats is None or not float32_attention_backward(g, q, k, v, bias, stats, scale, is_causal, groups):
         raise ShapeError(f"attention_backward: g {g.shape}, q {q.shape}, k {k.shape}, v {v.shape} do not fit")
     call = _Call(q, k, v, bias, g)
@@ -179,8 +161,8 @@ def attention_backward(
 
 
 def _with_contiguous_heads(array: Array) -> Array:
-    whole = all(stride % ITEM == 0 for stride in array.strides) and array.strides[3] == ITEM and array.flags.aligned
-    return array if whole and array.dtype == FLOAT32 else contiguous(array)
+    is_usable = all(stride % ITEM == 0 for stride in array.strides) and array.strides[3] == ITEM and array.flags.aligned
+    return array if is_usable and array.dtype == FLOAT32 else contiguous(array)
 
 
 def _strides(array: Array) -> ctypes.Array[ctypes.c_ssize_t]:

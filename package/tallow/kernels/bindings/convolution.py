@@ -1,6 +1,6 @@
-"""convolution, convolution_dx, convolution_dw: over one spatial dim or two, see src/{convolution,depthwise}_f32.c.
+"""convolution, convolution_dx, convolution_dw, over one or two spatial dims; see src/{convolution,depthwise}_f32.c.
 
-Letters: N batch, C channels in, O channels out. Everything that is given for each spatial dim is a tuple.
+Letters: N batch, C channels in, O channels out. Arguments with one value per spatial dim are tuples.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous, optional_address
+from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, optional_address
 from tallow.kernels.bindings.threads import in_parts
-from tallow.kernels.library import POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.table import kernel
 
 Sizes = tuple[int, ...]
 
 
 class _Functions:
-    """A way to convolve: forward, the two adjoints, and how much memory they want."""
+    """The C functions of one kind of convolution: forward, the two adjoints, and their scratch size."""
 
     def __init__(self, name: str) -> None:
         self.value = function(f"tl_{name}_f32", None, *[POINTER] * 4, SIZE, SIZE, POINTER, POINTER)
@@ -34,17 +35,17 @@ _Shape = SIZE * 16
 
 
 def float32_images(x: Array, w: Array, bias: Array | None, *_: object) -> bool:
-    """float32 arrays x (N, C, *spatial), w (O, C / groups, *kernel), of one or two spatial dims, and a bias or None."""
+    """float32 arrays x (N, C, *spatial), w (O, C / groups, *kernel), one or two spatial dims, and a bias or None."""
     return two_float32_images(x, w) and (bias is None or bias.dtype == FLOAT32)
 
 
 def two_float32_images(a: Array, b: Array, *_: object) -> bool:
-    """Two float32 arrays with one spatial dim each, or two."""
+    """Two float32 arrays with one or two spatial dims each."""
     return a.dtype == FLOAT32 and b.dtype == FLOAT32 and a.ndim == b.ndim and a.ndim in (3, 4)
 
 
 class _Call:
-    """The sizes of one convolution, as C wants them, once it is certain that they fit."""
+    """The sizes of one convolution for C, after checking that they fit each other."""
 
     def __init__(
         self, x: Sizes, w: Sizes, y: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, groups: int
@@ -53,7 +54,7 @@ class _Call:
         dims = len(spatial)
         fit = (
             dims in (1, 2)
-            and all(len(given) == dims for given in (kernel, out, stride, before, dilation))
+            and all(len(sizes) == dims for sizes in (kernel, out, stride, before, dilation))
             and x[0] == y[0]
             and x[1] == w[1] * groups
             and y[1] == w[0]
@@ -78,11 +79,14 @@ class _Call:
         return np.empty(self.functions.scratch(ctypes.addressof(self.shape)), FLOAT32)
 
 
-@compiled("convolution", float32_images)
+@kernel("convolution", BACKEND, accepts=float32_images)
 def convolution(
     x: Array, w: Array, bias: Array | None, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, out: Sizes
 ) -> Array:
-    """Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), bias (O) -> (N, O, *out)"""
+    """Convolve x with w and add the bias.
+
+    Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), bias (O) -> (N, O, *out)
+    """
     y = np.empty((len(x), len(w), *out), FLOAT32)
     call = _Call(x.shape, w.shape, y.shape, stride, before, dilation, groups)
     if bias is not None and bias.shape != w.shape[:1]:
@@ -102,14 +106,14 @@ def convolution(
     return y
 
 
-@compiled("convolution_dx", two_float32_images)
+@kernel("convolution_dx", BACKEND, accepts=two_float32_images)
 def convolution_dx(
     g: Array, w: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, spatial: Sizes
 ) -> Array:
-    """Shapes:  g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *spatial)"""
+    """Return the gradient of x.  Shapes:  g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *spatial)"""
     mirrored = tuple(d * (k - 1) - b for d, k, b in zip(dilation, w.shape[2:], before, strict=False))
     if w.shape[:2] == (groups, 1) and max(stride, default=0) == 1 and min(mirrored, default=-1) >= 0:
-        # one output of each channel, without steps: the same map, of a kernel that is turned round
+        # depthwise with stride 1: the same convolution with a flipped kernel
         return convolution(g, np.flip(w, tuple(range(2, w.ndim))), None, stride, mirrored, dilation, groups, spatial)
     dx = np.empty((len(g), w.shape[1] * groups, *spatial), FLOAT32)
     call = _Call(dx.shape, w.shape, g.shape, stride, before, dilation, groups)
@@ -126,11 +130,11 @@ def convolution_dx(
     return dx
 
 
-@compiled("convolution_dw", two_float32_images)
+@kernel("convolution_dw", BACKEND, accepts=two_float32_images)
 def convolution_dw(
     x: Array, g: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, shape: Sizes
 ) -> Array:
-    """Shapes:  x (N, C, *spatial), g (N, O, *out) -> `shape`, (O, C / groups, *kernel)"""
+    """Return the gradient of w.  Shapes:  x (N, C, *spatial), g (N, O, *out) -> `shape`, (O, C / groups, *kernel)"""
     dw = np.empty(shape, FLOAT32)
     call = _Call(x.shape, shape, g.shape, stride, before, dilation, groups)
     if call.empty:

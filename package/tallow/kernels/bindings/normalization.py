@@ -1,4 +1,4 @@
-"""layer_norm, rms_norm: over the last axis, see src/{layer_norm,rms_norm}_f32.c."""
+"""layer_norm, rms_norm, over the last axis; see src/{layer_norm,rms_norm}_f32.c."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous, optional_address, row_weight
+from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, optional_address, row_weight
 from tallow.kernels.bindings.threads import by_rows
-from tallow.kernels.library import FLOAT, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
+from tallow.kernels.table import kernel
 
 _layer_norm = function("tl_layer_norm_f32", None, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, FLOAT)
 _layer_norm_backward = function("tl_layer_norm_backward_f32", None, *[POINTER] * 6, SIZE, SIZE, FLOAT)
@@ -25,9 +26,9 @@ def float32_layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: 
     return float32_rms_norm(x, weight, eps) and (bias is None or bias.dtype == FLOAT32)
 
 
-@compiled("layer_norm", float32_layer_norm)
+@kernel("layer_norm", BACKEND, accepts=float32_layer_norm)
 def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
-    """(x - mean) / sqrt(var + eps) · weight + bias.  Shapes: x (..., N) -> the same; weight, bias (N,)."""
+    """Return (x - mean) / sqrt(var + eps) · weight + bias.  Shapes: x (..., N) -> the same; weight, bias (N,)."""
     weight, bias = row_weight("layer_norm", x, weight), row_weight("layer_norm", x, bias)
     x = contiguous(x)
     y = np.empty(x.shape, FLOAT32)
@@ -43,9 +44,9 @@ def float32_layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: f
     return float32_rms_norm(x, weight, eps) and g.dtype == FLOAT32 and g.shape == x.shape
 
 
-@compiled("layer_norm_backward", float32_layer_norm_backward)
+@kernel("layer_norm_backward", BACKEND, accepts=float32_layer_norm_backward)
 def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) -> tuple[Array, Array, Array]:
-    """The gradients of x, weight and bias.  Shapes: g, x (..., N), weight (N,) -> (..., N), (N,), (N,)."""
+    """Return the gradients of x, weight and bias.  Shapes: g, x (..., N), weight (N,) -> (..., N), (N,), (N,)."""
     if g.shape != x.shape:
         raise ShapeError(f"layer_norm_backward: {g.shape} and {x.shape} differ")
     weight = row_weight("layer_norm", x, weight)
@@ -59,9 +60,9 @@ def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) ->
     return dx, dw, db
 
 
-@compiled("rms_norm", float32_rms_norm)
+@kernel("rms_norm", BACKEND, accepts=float32_rms_norm)
 def rms_norm(x: Array, weight: Array | None, eps: float) -> Array:
-    """x / sqrt(mean(x²) + eps) · weight.  Shapes: x (..., N) -> the same; weight (N,)."""
+    """Return x / sqrt(mean(x²) + eps) · weight.  Shapes: x (..., N) -> the same; weight (N,)."""
     weight = row_weight("rms_norm", x, weight)
     x = contiguous(x)
     y = np.empty(x.shape, FLOAT32)

@@ -1,4 +1,4 @@
-"""max_pool, max_pool_backward: over the last spatial dim or two, see src/max_pool_f32.c."""
+"""max_pool, max_pool_backward, over the last one or two spatial dims; see src/max_pool_f32.c."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous
+from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
 from tallow.kernels.bindings.threads import in_parts
-from tallow.kernels.library import POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.table import kernel
 
 Sizes = tuple[int, ...]
 
@@ -20,25 +21,25 @@ _Shape = SIZE * 12
 
 
 def float32_planes(x: Array, kernel: Sizes, *_: object) -> bool:
-    """A float32 array, and one spatial dim or two."""
+    """A float32 array, and one or two spatial dims."""
     return x.dtype == FLOAT32 and len(kernel) in (1, 2) and math.prod(x.shape[-len(kernel) :]) < 2**31
 
 
 def float32_with_places(g: Array, x: Array, places: Array | None, kernel: Sizes, *_: object) -> bool:
-    """Two float32 arrays, one spatial dim or two, and the places that a compiled forward pass found."""
+    """Two float32 arrays, one or two spatial dims, and the indices of maxima from a compiled forward pass."""
     return g.dtype == FLOAT32 and float32_planes(x, kernel) and places is not None and places.dtype == np.int32
 
 
 class _Call:
-    """The sizes of one pooling, as C wants them, once it is certain that they fit."""
+    """The sizes of one pooling for C, after checking that they fit each other."""
 
     def __init__(self, x: Sizes, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, out: Sizes) -> None:
         dims = len(kernel)
         self.lead, spatial = x[:-dims], x[-dims:]
-        given = (spatial, kernel, stride, before, dilation, out)
+        all_sizes = (spatial, kernel, stride, before, dilation, out)
         if (
             dims not in (1, 2)
-            or any(len(g) != dims for g in given)
+            or any(len(g) != dims for g in all_sizes)
             or min(stride + dilation + kernel) < 1
             or min(before) < 0
         ):
@@ -50,9 +51,12 @@ class _Call:
         self.shape = _Shape(*(n for pair in by_dim for n in pair))
 
 
-@compiled("max_pool", float32_planes)
+@kernel("max_pool", BACKEND, accepts=float32_planes)
 def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, out: Sizes) -> tuple[Array, Array]:
-    """The maxima, and their places in flattened planes.  Shapes:  x (*lead, *spatial) -> (*lead, *out), the same"""
+    """Return the maxima, and their indices in flattened planes.
+
+    Shapes:  x (*lead, *spatial) -> (*lead, *out), the same
+    """
     call = _Call(x.shape, kernel, stride, before, dilation, out)
     x = contiguous(x)
     y, places = np.empty((*call.lead, *out), FLOAT32), np.empty((*call.lead, *out), np.int32)
@@ -64,11 +68,14 @@ def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Si
     return y, places
 
 
-@compiled("max_pool_backward", float32_with_places)
+@kernel("max_pool_backward", BACKEND, accepts=float32_with_places)
 def max_pool_backward(
     g: Array, x: Array, places: Array | None, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes
 ) -> Array:
-    """Shapes:  g and places (*lead, *out), x (*lead, *spatial) -> the same as x"""
+    """Return the gradient of x.
+
+    Shapes:  g and places (*lead, *out), x (*lead, *spatial) -> the same as x
+    """
     dims = len(kernel)
     if places is None or places.dtype != np.int32 or places.shape != g.shape or g.shape[:-dims] != x.shape[:-dims]:
         raise ShapeError(f"max_pool_backward: g {g.shape}, its places and input {x.shape} do not fit each other")

@@ -1,4 +1,4 @@
-"""lstm, lstm_backward: see src/lstm_f32.c."""
+"""lstm, lstm_backward; see src/lstm_f32.c."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, compiled, contiguous
+from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
 from tallow.kernels.bindings.threads import in_parts
-from tallow.kernels.library import POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.table import kernel
 
 Steps = list[tuple[slice, int]]
 
@@ -32,7 +33,7 @@ def float32_lstm_backward(
 
 
 class _Call:
-    """The steps as C wants them, once it is certain that everything has the size that they ask for."""
+    """The steps of one layer for C, after checking that all sizes fit them."""
 
     def __init__(
         self, gates: Array, weight_hh: Array, steps: Steps, by_row: list[Array], by_sequence: list[Array]
@@ -55,18 +56,18 @@ class _Call:
         self.steps, self.work = len(steps), 4.0 * self.rows * self.n * self.n
 
     def arguments(self, first: int, last: int) -> tuple[int, ...]:
-        """What both functions take last but the scratch."""
+        """Return the last arguments of both functions, except for the scratch."""
         return address(self.weight), address(self.starts), address(self.counts), self.steps, first, last, self.n
 
     def scratch(self, first: int, last: int) -> Array:
         return np.empty(_scratch(last - first, self.n), FLOAT32)
 
 
-@compiled("lstm", float32_lstm)
+@kernel("lstm", BACKEND, accepts=float32_lstm)
 def lstm(
     gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps
 ) -> tuple[Array, ...]:
-    """As tallow.ops.recurrent.lstm_array."""
+    """Compute tallow.ops.recurrent.lstm_array."""
     call = _Call(gates, weight_hh, steps, [], [h0, c0])
     gates = np.array(gates, FLOAT32, order="C").reshape(call.rows, 4, call.n)
     h, c = np.array(h0, FLOAT32, order="C"), np.array(c0, FLOAT32, order="C")
@@ -82,12 +83,12 @@ def lstm(
     return y, h, c, gates, last_h, last_c, tanh_c
 
 
-@compiled("lstm_backward", float32_lstm_backward)
+@kernel("lstm_backward", BACKEND, accepts=float32_lstm_backward)
 def lstm_backward(
     g_y: Array, g_h: Array, g_c: Array, gates: Array, last_c: Array, tanh_c: Array, weight_hh: Array,
     weight_hr: Array | None, steps: Steps,
 ) -> tuple[Array, Array, Array, None]:  # fmt: skip
-    """As tallow.ops.recurrent.lstm_backward_array."""
+    """Compute tallow.ops.recurrent.lstm_backward_array."""
     call = _Call(gates, weight_hh, steps, [g_y, last_c, tanh_c], [g_h, g_c])
     d_gates = np.empty((call.rows, 4 * call.n), FLOAT32)
     d_h, d_c = np.array(g_h, FLOAT32, order="C"), np.array(g_c, FLOAT32, order="C")

@@ -1,6 +1,6 @@
-"""Running a kernel on parts of its work at the same time: C gives up Python's lock while it computes.
+"""Run a kernel on several threads: ctypes releases the GIL while C computes.
 
-What a part computes does not depend on how many there are, so neither do results.
+The result of a part does not depend on the number of parts, so results are the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from tallow.dtypes import Array
 from tallow.kernels.bindings.arrays import address
 from tallow.kernels.library import IN_BROWSER
 
-WORTH_A_THREAD = 2_000_000  # multiplications: below that, about 0.1 ms, handing over costs more than it saves
+WORTH_A_THREAD = 2_000_000  # multiplications: with fewer, about 0.1 ms, starting a thread costs more than it saves
 
 
 @cache
 def thread_count() -> int:
-    """OMP_NUM_THREADS, which NumPy's BLAS goes by too, or the processors that this process may use."""
+    """Return OMP_NUM_THREADS, which NumPy's BLAS obeys too, or the number of processors available to this process."""
     if IN_BROWSER:
         return 1
-    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    if wanted.isdigit() and int(wanted):
-        return int(wanted)
+    setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    if setting.isdigit() and int(setting):
+        return int(setting)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -34,11 +34,11 @@ def _pool() -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has the pool, but none of its threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child inherits the pool without its threads
 
 
 def in_parts(count: int, work: float, call: Callable[[int, int], None]) -> None:
-    """`call(first, last)` for parts that make up range(count), on as many threads as `work` multiplications deserve."""
+    """Call `call(first, last)` for parts of range(count), on as many threads as `work` multiplications justify."""
     parts = int(min(count, thread_count(), 1 + work // WORTH_A_THREAD))
     if parts <= 1:
         call(0, count)
@@ -48,16 +48,16 @@ def in_parts(count: int, work: float, call: Callable[[int, int], None]) -> None:
     try:
         call(*bounds[:2])
     finally:
-        wait(others)  # they write into the caller's arrays
+        wait(others)  # before returning, as they write into the caller's arrays
     for other in others:
         other.result()
 
 
-EXPONENTIAL = 20.0  # multiplications that an exponential is worth
+EXPONENTIAL = 20.0  # multiplications that take as long as one exponential
 
 
 def by_rows(call: Callable[..., None], arrays: Sequence[Array | None], rows: int, work: float) -> None:
-    """`call(*addresses, count)` for parts of the rows that the arrays are made of, all of them contiguous.
+    """Call `call(*addresses, count)` for parts of the rows of contiguous arrays.
 
     Args:    work: multiplications for all rows, as for `in_parts`
     """

@@ -4,7 +4,7 @@
 //   p = p - step · m / (√t / scale + eps), where t is top, or v if top is null
 //   layout  p, grad, m, v, top (n,) contiguous; top may be null      align  none needed       length  any n ≥ 0
 //   alias   grad may be any of the others; any other overlap is undefined
-//   error   ≤ 1e-6 of the magnitudes that are added up for m, v, top and p; NaN stays NaN
+//   error   ≤ 1e-6 of the sum of magnitudes in m, v, top and p; NaN stays NaN
 #include "vec.h"
 
 typedef struct {
@@ -31,7 +31,7 @@ EXPORT void tl_adam_step_f32(float *p, const float *grad, float *m, float *v, fl
   const coefficients c = {splat(sign),  splat(decay), splat(shrink), splat(w1), splat(beta2),
                           splat(w2),    splat(step),  splat(scale),  splat(eps)};
   const int has_top = top != 0;
-  if (!has_top) top = v; // read and written as if it were one; v's own value goes last
+  if (!has_top) top = v; // a dummy that is read and written; v's own value is stored last
   size_t i = 0, rest = n % LANES;
   for (; i + LANES <= n; i += LANES) {
     state s = {load(p + i), load(m + i), load(v + i), load(top + i)};

@@ -4,8 +4,8 @@
 //   scratch s · heads / kv_heads floats, contents irrelevant
 //   align   none needed       length  any s, width ≥ 1; kv_heads divides heads
 //   alias   y may be q; any other overlap is undefined
-//   special as softmax: NaN among the scores of a head makes that head NaN
-//   error   ≤ 4e-6 relative to Σ weight |v| in float64, for scores below 30 in size and s ≤ 8192
+//   special as softmax: NaN in the scores of a head makes that head NaN
+//   error   ≤ 4e-6 relative to Σ weight |v| in float64, for |score| < 30 and s ≤ 8192
 #include "kernels.h"
 
 static inline float dot(const float *a, const float *b, size_t n) {

@@ -3,21 +3,21 @@
 //
 //   shape   {heads, kv_heads, t, s, width, value_width}, all ≥ 1; kv_heads divides heads. q (batch, heads, t, width),
 //           k (batch, kv_heads, s, width), v (batch, kv_heads, s, value_width), g and y (batch, heads, t, value_width)
-//   range   heads of k from `first` to `last`, counted through the batch, and the heads of q that share them: calls for
-//           different ranges write to different places, and may run at the same time
+//   range   heads of k from `first` to `last`, numbered across the batch, and the heads of q that share them: calls for
+//           different ranges write to different memory, and may run concurrently
 //   layout  y, dq, dk, dv contiguous; q, k, v, g with any strides (in elements) given as {batch, head, position}, one
 //           after the other, elements of a head contiguous
-//   stats   (batch, heads, t, 2) contiguous: of each row of scores the highest, and 1 / Σ exp(score - highest)
+//   stats   (batch, heads, t, 2) contiguous: the maximum of each row of scores, and 1 / Σ exp(score - maximum)
 //   causal  query i sees keys 0 to i
-//   bias    added to scores, or null: one for {batch, head, query, key} by strides `by_bias`, of keys 0 or 1. A row that is
-//           -inf all over gets weights of 0, and so a y of 0
+//   bias    added to scores, or null; `by_bias` has its strides for {batch, head, query, key}, that of keys 0 or 1. A
+//           row that is all -inf gets weights of 0, and so y = 0
 //   scratch tl_attention_scratch(shape) floats, contents irrelevant
-//   align   none needed       alias   what is written overlaps nothing
-//   special as softmax: NaN or +inf among the scores of a row makes that row NaN
-//   error   y ≤ 4e-6 relative to Σ weight |v| in float64, for scores below 30 in size and s ≤ 8192
+//   align   none needed       alias   outputs overlap nothing
+//   special as softmax: NaN or +inf in the scores of a row makes that row NaN
+//   error   y ≤ 4e-6 relative to Σ weight |v| in float64, for |score| < 30 and s ≤ 8192
 //
-// A block of ROWS queries meets all the keys that it sees; its scores are written out, ROWS · s of them. Keys and values are
-// copied once for a head, transposed where they are multiplied along their width, rows filled up with zeros.
+// A block of ROWS queries is multiplied with all the keys that it sees; its ROWS · s scores are stored. Keys and values
+// are copied once per head, transposed if they are multiplied along their width, with rows padded by zeros.
 #include "product.h"
 
 enum { ROWS = 16 };
@@ -31,7 +31,7 @@ typedef struct {
 } strides;
 
 typedef struct {
-  size_t first, rows, keys, columns; // of a block: its queries, how many keys they see, and that in whole vectors
+  size_t first, rows, keys, columns; // of a block: queries, keys that they see, the same rounded up to whole vectors
 } block;
 
 static block block_of(const sizes *n, size_t first, int causal) {
@@ -40,7 +40,7 @@ static block block_of(const sizes *n, size_t first, int causal) {
   return (block){first, rows, keys, to_lanes(keys)};
 }
 
-// dst (rows, columns) = scale · src, rows dst_row apart and filled up with zeros
+// dst (rows, columns) = scale · src, rows dst_row apart and padded with zeros
 static void copy_rows(float *dst, size_t dst_row, const float *src, ptrdiff_t src_row, size_t rows, size_t columns,
                       float scale) {
   for (; rows--; dst += dst_row, src += src_row) {
@@ -71,12 +71,12 @@ static void add_bias(float *p, size_t p_row, const float *bias, const ptrdiff_t 
   }
 }
 
-// The bias of the first query of a head, counted through the batch.
+// Return the bias of the first query of a head, numbered across the batch.
 static const float *bias_of(const float *bias, const ptrdiff_t *by_bias, const sizes *n, size_t head) {
   return bias ? bias + (ptrdiff_t)(head / n->heads) * by_bias[0] + (ptrdiff_t)(head % n->heads) * by_bias[1] : 0;
 }
 
-// A row of scores becomes exponentials, not divided by their sum; what is not seen becomes 0.
+// Turn a row of scores into exponentials, not divided by their sum; keys that are not seen get 0.
 static void exponentials(float *p, size_t seen, size_t columns, float *stats, int may_be_blind) {
   size_t whole = seen / LANES * LANES, rest = seen - whole;
   float highest = largest_of(p, seen);
@@ -98,7 +98,7 @@ static void exponentials(float *p, size_t seen, size_t columns, float *stats, in
   stats[0] = highest, stats[1] = blind ? 0.0f : 1.0f / total;
 }
 
-// The weights of a row, from its scores and what `exponentials` found.
+// Turn a row of scores into weights, with the stats from `exponentials`.
 static void weights(float *p, size_t seen, size_t columns, const float *stats) {
   for (size_t j = 0; j < columns; j += LANES) store(p + j, exp_below_1(load(p + j) - splat(stats[0])) * splat(stats[1]));
   for (size_t j = seen; j < columns; j++) p[j] = 0.0f;
@@ -127,7 +127,7 @@ EXPORT void tl_attention_f32(float *y, float *stats, const float *q, const float
     copy_transposed(keys, row, k + batch * by[1].batch + kv_head * by[1].head, by[1].position, n.s, n.width);
     copy_rows(values, value_width, v + batch * by[2].batch + kv_head * by[2].head, by[2].position, n.s, n.value_width, 1.0f);
     for (size_t h = 0; h < group; h++) {
-      size_t head = pair * group + h; // counted through the batch
+      size_t head = pair * group + h; // numbered across the batch
       const float *q_head = q + batch * by[0].batch + (ptrdiff_t)(head % n.heads) * by[0].head;
       for (size_t i = 0; i < n.t; i += ROWS) {
         const block b = block_of(&n, i, causal);

@@ -2,14 +2,14 @@
 // tl_affine_f32           y[r, j] = (x[r, j] - centre[r]) * scale[r] + shift[r]
 // tl_moments_backward_f32 total[r] = Σ_j g[r, j],  along[r] = Σ_j g[r, j] (x[r, j] - centre[r])
 // tl_affine_backward_f32  dx[r, j] = g[r, j] * by_g[r] + (x[r, j] - centre[r]) * by_x[r] + shift[r]
-//   layout  x, y, g, dx (rows, n) row-major, rows contiguous; all else (rows,)
+//   layout  x, y, g, dx (rows, n) row-major, rows contiguous; all other arrays (rows,)
 //   align   none needed       length  any n ≥ 1
 //   alias   y may be x, and dx may be g; any other overlap is undefined
-//   error   mean, total ≤ (n / 32 + 8) ulp of the mean and sum of magnitudes; spread and along likewise, plus what
-//           rounding the mean costs
+//   error   mean, total ≤ (n / 32 + 8) ulp of the mean and sum of magnitudes; spread and along likewise, plus the
+//           rounding error of the mean
 //
-// A row is one channel of one sample. What statistics several rows share, and their numbers, is left to the caller: there is
-// one of each for a row, and rows are long.
+// A row is one channel of one sample. The caller combines the statistics that several rows share: they are one number
+// per row, and rows are long.
 #include "moments.h"
 
 EXPORT void tl_moments_f32(float *mean, float *spread, const float *x, size_t rows, size_t n) {

@@ -1,21 +1,21 @@
 // tl_convolution_f32      y[n, o, i] = bias[o] + Σ w[o, c, k] x[n, c, i · stride + k · dilation - before], over c and k
-// tl_convolution_dx_f32   the gradient of x from g, that of y: the adjoint of the map above in x
-// tl_convolution_dw_f32   that of w
+// tl_convolution_dx_f32   the gradient of x from g, the gradient of y: the adjoint of the map above in x
+// tl_convolution_dw_f32   the gradient of w
 //
 //   shape   see `sizes`. x (samples, groups · channels, height, width), w (groups · outputs, channels, kernel_h, kernel_w),
-//           y and g (samples, groups · outputs, out_h, out_w), bias (groups · outputs,) or null; i, k stand for two indices
-//           each. What lies outside of x counts as 0
-//   range   groups of samples, or for dw places in the last three dims of w, from `first` to `last`: calls for different
-//           ranges write to different memory, and may run at the same time
-//   layout  all contiguous      align  none needed      alias  what is written overlaps nothing
+//           y and g (samples, groups · outputs, out_h, out_w), bias (groups · outputs,) or null; i, k stand for two
+//           indices each. Elements outside of x count as 0
+//   range   groups of samples, or for dw positions in the last three dims of w, from `first` to `last`: calls for
+//           different ranges write to different memory, and may run concurrently
+//   layout  all contiguous      align  none needed      alias  outputs overlap nothing
 //   scratch tl_convolution_scratch(shape) floats, contents irrelevant
-//   error   ≤ (K / 4 + 8) ulp of the sum of the products' magnitudes, K of them
+//   error   ≤ (K / 4 + 8) ulp of the sum of the magnitudes of the K products
 //
-// The windows of a tile of y are gathered into the columns of a matrix, small enough to stay in L2, and multiplied there.
+// The windows of a tile of y are gathered into the columns of a matrix that is small enough to stay in L2.
 #include "convolution.h"
 #include "product.h"
 
-enum { TILE = 32768, LEAST = 32 }; // floats of a matrix of columns; its columns at least, where y has as many in a row
+enum { TILE = 32768, LEAST = 32 }; // floats of a matrix of columns; its fewest columns, if a row of y has as many
 
 typedef struct {
   size_t top, bottom, left, right, area; // positions of y: whole rows, or a part of one row
@@ -24,7 +24,7 @@ typedef struct {
 static size_t depth_of(const sizes *n) { return n->channels * n->kernel_h * n->kernel_w; }
 static size_t parts_of(size_t n, size_t size) { return (n + size - 1) / size; }
 
-// The first tile, which is as large as any.
+// Return the first tile; no tile is larger.
 static box first_tile(const sizes *n) {
   size_t fit = TILE / depth_of(n), rows = 1, columns = n->out_w;
   if (fit < LEAST) fit = LEAST;
@@ -54,7 +54,8 @@ EXPORT size_t tl_convolution_scratch(const size_t *shape) {
          + to_lanes(n->outputs) * (row + depth);   // a tile of y or g, and the gradient of w, transposed
 }
 
-// A row of the matrix of columns: one place of the windows, and the columns of y that find it inside of the width of x.
+// A row of the matrix of columns: one position in the windows, and the columns of y for which it is inside
+// the width of x.
 typedef struct {
   size_t channel, down, right;
   range columns;
@@ -68,7 +69,7 @@ static place place_at(const sizes *n, size_t index, const box *b) {
   return (place){index / n->kernel_w / n->kernel_h, k_h * n->dilation_h, right, {from, to}};
 }
 
-// The offset in x of what row i of y meets first at a place; -1 if the row of x lies outside.
+// Return the offset in x of the first element that row i of y reads at a position; -1 if the row of x is outside.
 static ptrdiff_t meeting(const sizes *n, const place *p, size_t i) {
   ptrdiff_t row = element_at(i, p->down, n->before_h, n->height, n->stride_h);
   if (row < 0 || p->columns.from == p->columns.to) return -1;
@@ -76,7 +77,7 @@ static ptrdiff_t meeting(const sizes *n, const place *p, size_t i) {
          + (ptrdiff_t)(p->columns.from * n->stride_w + p->right) - (ptrdiff_t)n->before_w;
 }
 
-// Rows `first` to `last` of the matrix of columns of a tile, `row` apart, filled up with zeros.
+// Fill rows `first` to `last` of the matrix of columns of a tile, `row` apart, padded with zeros.
 static void gather(float *columns, size_t row, const float *x, const sizes *n, const box *b, size_t first, size_t last) {
   const size_t step = n->stride_w, width = b->right - b->left;
   for (size_t r = first; r < last; r++, columns += row) {
@@ -101,7 +102,7 @@ static void gather(float *columns, size_t row, const float *x, const sizes *n, c
   }
 }
 
-// Its adjoint: all rows of the matrix of columns are added to where they come from.
+// The adjoint of gather: add all rows of the matrix of columns to their source.
 static void scatter(float *x, const float *columns, size_t row, const sizes *n, const box *b) {
   const size_t step = n->stride_w, width = b->right - b->left, depth = depth_of(n);
   for (size_t r = 0; r < depth; r++, columns += row) {

@@ -1,25 +1,25 @@
-// tl_depthwise_f32     as tl_convolution_f32 where each channel is a group: y[n, c, o, i] = bias[c, o] + Σ w[c, o, k] x[n, c, ...]
-// tl_depthwise_dx_f32  the gradient of x from g, that of y
-// tl_depthwise_dw_f32  that of w
+// tl_depthwise_f32     as tl_convolution_f32 with a group per channel: y[n, c, o, i] = bias[c, o] + Σ w[c, o, k] x[n, c, ...]
+// tl_depthwise_dx_f32  the gradient of x from g, the gradient of y
+// tl_depthwise_dw_f32  the gradient of w
 //
-//   shape   as in convolution_f32.c, with 1 channel of a group
-//   range   channels of samples, or for dw channels, from `first` to `last`: calls for different ranges write to different
-//           memory, and may run at the same time
-//   layout  all contiguous      align  none needed      alias  what is written overlaps nothing
+//   shape   as in convolution_f32.c, with 1 channel per group
+//   range   channels of samples, or for dw channels, from `first` to `last`: calls for different ranges write to
+//           different memory, and may run concurrently
+//   layout  all contiguous      align  none needed      alias  outputs overlap nothing
 //   scratch tl_depthwise_scratch(shape) floats, contents irrelevant
-//   special NaN and infinities reach their whole channel of a sample
-//   error   ≤ (K / 4 + 8) ulp of the sum of the products' magnitudes, K of them
+//   special NaN and infinities spread over the whole channel of a sample
+//   error   ≤ (K / 4 + 8) ulp of the sum of the magnitudes of the K products
 //
-// A channel of x is copied between zeros first, its columns sorted by their remainder of the stride: what neighbouring windows
-// find at one place then lies side by side, whatever the stride, and no window has an edge.
+// A channel of x is first copied with zero padding, its columns sorted by their remainder modulo the stride: elements
+// that adjacent windows read at one position are then adjacent for any stride, and windows have no edge cases.
 #include "convolution.h"
 
-enum { ROWS = 8 }; // of y that meet one place before the next: they stay in L1
+enum { ROWS = 8 }; // rows of y processed per position, which stay in L1
 
 typedef struct {
-  size_t taps;                  // places of a window
-  size_t rows, column_row, row; // of the copy of x: its rows, and how far apart remainders are in one, and rows
-  size_t width;                 // of a row of y or g, in whole vectors
+  size_t taps;                  // positions of a window
+  size_t rows, column_row, row; // of the copy of x: its rows; the distances between remainders, and between rows
+  size_t width;                 // of a row of y or g, rounded up to whole vectors
 } plane;
 
 static plane plane_of(const sizes *n) {
@@ -36,7 +36,7 @@ EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
   return p.rows * p.row + n->out_h * p.width + p.taps * (sizeof(size_t) / sizeof(float)) + 2;
 }
 
-// Where the first window finds each of its places in the copy.
+// Return the offset in the copy of each position of the first window.
 static size_t *place_taps(float *scratch, const sizes *n, const plane *p) {
   size_t *at = (size_t *)(((uintptr_t)scratch + sizeof(size_t) - 1) / sizeof(size_t) * sizeof(size_t));
   for (size_t h = 0; h < n->kernel_h; h++)
@@ -47,7 +47,7 @@ static size_t *place_taps(float *scratch, const sizes *n, const plane *p) {
   return at;
 }
 
-// The last vector may write again what the one before it wrote: rows are short.
+// The last vector may overlap the previous one, because rows are short.
 static inline void copy_row(float *dst, const float *src, size_t n) {
   if (n < LANES) {
     for (size_t j = 0; j < n; j++) dst[j] = src[j];
@@ -57,7 +57,7 @@ static inline void copy_row(float *dst, const float *src, size_t n) {
   store(dst + n - LANES, load(src + n - LANES));
 }
 
-// The columns of remainder `s` that lie within x, and where in a row of x the first of them is.
+// Return the columns of remainder `s` that are inside x, and the index in a row of x of the first of them.
 static range met_by(size_t s, const sizes *n, const plane *p, size_t *column) {
   range met = inside(s, n->before_w, n->width, n->stride_w, p->column_row);
   *column = met.from * n->stride_w + s - n->before_w;
@@ -86,7 +86,7 @@ static void copy_in(float *copy, const float *x, const sizes *n, const plane *p)
   }
 }
 
-// The way back; what no window has met gets 0.
+// Copy back to x; elements that no window read get 0.
 static void copy_out(float *x, const float *copy, const sizes *n, const plane *p) {
   const size_t step = n->stride_w;
   for (size_t r = n->before_h; r < n->before_h + n->height; r++, x += n->width) {
@@ -112,7 +112,7 @@ static void copy_gradient(float *copy, const float *g, const sizes *n, const pla
   }
 }
 
-// Σ over places of w · x, for `vectors` neighbouring vectors of a row of y
+// Σ over positions of w · x, for `vectors` adjacent vectors of a row of y
 static inline __attribute__((always_inline)) void meet(float *y, const float *x, const size_t *at, const float *w, size_t taps,
                                                        float bias, int vectors) {
   vf acc[4];
@@ -170,7 +170,7 @@ EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_
   }
 }
 
-// sums += Σ g · x for some places, over all windows
+// sums += Σ g · x for some positions, over all windows
 static inline __attribute__((always_inline)) void correlate(float *sums, const float *g, const float *x, const size_t *at,
                                                             const sizes *n, const plane *p, int places) {
   vf acc[4] = {0};

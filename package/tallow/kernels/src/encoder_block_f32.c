@@ -1,27 +1,30 @@
-// A post-norm transformer block, as BERT's, over the rows of some texts: x becomes
+// Run packed texts through a post-norm transformer block, as in BERT: x becomes
 //   layer_norm(h + Wdown act(Wup h + bup) + bdown),   h = layer_norm(x + Wo attention(Wq x + bq, Wk x + bk, Wv x + bv) + bo)
-// in three steps, each for a part of what there is, so that parts may be computed at the same time:
+// in three steps, each for a part of the work, so that parts may run concurrently:
 //   tl_encoder_project   query, key and value of the panels `first` to `last` of all `rows`
-//   tl_encoder_attend    of the pairs `first` to `last` of a text and a head; query becomes what attention gives
+//   tl_encoder_attend    for the (text, head) pairs `first` to `last`; query becomes the output of attention
 //   tl_encoder_finish    x of the panels `first` to `last`
-// before them tl_to_panels makes panels of rows, and after all blocks tl_from_panels rows of panels: see panels.h
+// before them tl_to_panels converts rows to panels, and after all blocks tl_from_panels converts back: see panels.h
 //
-//   layout  x, query, key, value (panels, D, PANEL); rows of a text after each other, those of text i from offsets[i] to
-//           offsets[i + 1]; what lies beyond the last row is anything, and stays so
-//           matrices (out, in) row-major contiguous; norms and biases (out,), any of them may be null for ones and zeros
-//   seen    (rows,) or null: not 0 for the rows that are seen as keys; a text without any gets a mixture of 0
-//   scratch tl_encoder_scratch(block, longest) floats for a step, contents irrelevant; `longest` is of the texts
+//   layout  x, query, key, value (panels, D, PANEL); rows of text i from offsets[i] to offsets[i + 1]; elements beyond
+//           the last row are undefined
+//           matrices (out, in) row-major contiguous, of float32 or of quantised blocks as the `format` of each says; norms
+//           and biases (out,), each may be null for ones and zeros
+//   seen    (rows,) or null: nonzero for rows that are seen as keys; a text without any gets 0 from attention
+//   scratch tl_encoder_scratch(block, longest) floats per step, contents irrelevant; `longest` is the length of
+//           the longest text
 //   align   none needed       length  D = H·K; any number of rows
 //   alias   nothing overlaps
-//   error   that of its parts: linear sums k in order, up to 384 at a time; attention, gelu; of layer_norm the mean is a sum
-//           in order, ≤ D ulp of Σ|x| / D
+//   error   as its parts: linear sums k in order, up to 384 at a time; attention, gelu; the mean of layer_norm is
+//           summed in order, ≤ D ulp of Σ|x| / D; with blocks, round_rows and quantized_linear.h
 #include "gelu.h"
 #include "kernels.h"
 #include "panels.h"
 #include "product.h"
 
 enum { GELU, GELU_TANH, RELU };
-enum { GROUP = 4, QUERIES = 4 * LANES }; // panels whose hidden features stay in L2; queries whose scores do
+enum { QUERIES = 4 * LANES }; // whose scores stay in L2
+enum { GROUP = 4, QUANTISED_GROUP = 16 }; // panels whose hidden features stay in L2; more where w is unpacked for each group
 
 typedef struct {
   affine query, key, value, output; // (D, D)
@@ -35,28 +38,64 @@ typedef struct {
 
 EXPORT size_t tl_encoder_panel(void) { return PANEL; }
 
+// The rows to compute at a time.
+static size_t group_rows(const encoder_block *b) {
+  int32_t formats = b->query.format | b->key.format | b->value.format | b->output.format | b->up.format | b->down.format;
+  return (formats == FLOAT32 ? GROUP : QUANTISED_GROUP) * PANEL;
+}
+
 EXPORT size_t tl_encoder_scratch(const encoder_block *b, size_t longest) {
   size_t attending = 2 * (b->width / b->heads) * (row_of(longest) + QUERIES) + (longest + 1) * QUERIES;
-  size_t finishing = GROUP * (b->width + b->hidden) * PANEL;
+  size_t wider = b->width > b->hidden ? b->width : b->hidden;
+  size_t finishing = group_rows(b) * (b->width + b->hidden + 2 * wider);
   return attending > finishing ? attending : finishing;
 }
 
-EXPORT void tl_to_panels(float *y, const float *x, size_t rows, size_t width) { to_panels(y, x, rows, width); }
+EXPORT __attribute__((noinline)) void tl_to_panels(float *y, const float *x, size_t rows, size_t width) {
+  to_panels(y, x, rows, width);
+}
 
-EXPORT void tl_from_panels(float *y, const float *x, size_t rows, size_t width) { from_panels(y, width, x, rows, width); }
+EXPORT __attribute__((noinline)) void tl_from_panels(float *y, const float *x, size_t rows, size_t width) {
+  from_panels(y, width, x, rows, width);
+}
 
-static void times(float *y, const float *x, affine w, size_t rows, size_t k, size_t n, void (*then)(float *y, size_t n)) {
-  panel_product(y, x, w.weight, (ptrdiff_t)k, w.bias, rows, k, n, then);
+// Rows of a group for products with quantised matrices: not in panels.
+typedef struct {
+  unsigned char *rounded;
+  float *flat;
+} rows_of_group;
+
+static rows_of_group rows_at(float *scratch, const encoder_block *b) {
+  size_t wider = b->width > b->hidden ? b->width : b->hidden;
+  return (rows_of_group){(unsigned char *)(scratch + group_rows(b) * wider), scratch};
+}
+
+static __attribute__((noinline)) void round_panels(rows_of_group g, const float *x, size_t rows, size_t k) {
+  tl_from_panels(g.flat, x, rows, k);
+  tl_round_rows_f32(g.rounded, g.flat, rows, k);
+}
+
+// y = x @ wᵀ + bias of a group. A quantised w takes the rounded rows of x instead.
+static __attribute__((noinline)) void times(float *y, const float *x, affine w, rows_of_group g, size_t rows, size_t k,
+                                            size_t n) {
+  if (w.format == FLOAT32) {
+    panel_product(y, x, w.weight, (ptrdiff_t)k, w.bias, rows, k, n, 0);
+    return;
+  }
+  linear_of_blocks(g.flat, g.rounded, w.weight, w.bias, w.format, rows, k, n);
+  tl_to_panels(y, g.flat, rows, n);
 }
 
 EXPORT void tl_encoder_project(const encoder_block *b, float *query, float *key, float *value, const float *x, size_t rows,
-                               size_t first, size_t last) {
-  size_t d = b->width, end = smaller(rows, last * PANEL);
-  for (size_t r = first * PANEL; r < end; r += GROUP * PANEL) {
-    size_t at = r * d, count = smaller(GROUP * PANEL, end - r);
-    times(query + at, x + at, b->query, count, d, d, 0);
-    times(key + at, x + at, b->key, count, d, d, 0);
-    times(value + at, x + at, b->value, count, d, d, 0);
+                               size_t first, size_t last, float *scratch) {
+  size_t d = b->width, end = smaller(rows, last * PANEL), step = group_rows(b);
+  rows_of_group g = rows_at(scratch, b);
+  for (size_t r = first * PANEL; r < end; r += step) {
+    size_t at = r * d, count = smaller(step, end - r);
+    if ((b->query.format | b->key.format | b->value.format) != FLOAT32) round_panels(g, x + at, count, d);
+    times(query + at, x + at, b->query, g, count, d, d);
+    times(key + at, x + at, b->key, g, count, d, d);
+    times(value + at, x + at, b->value, g, count, d, d);
   }
 }
 
@@ -66,8 +105,8 @@ static int all_seen(const uint8_t *seen, size_t first, size_t count) {
   return 1;
 }
 
-// dst (features, rows that are seen) = scale · src, rows dst_row apart and filled up with zeros, of which src is the first
-// wanted feature of the first panel, `width` features wide. Returns how many rows are seen.
+// dst (features, seen rows) = scale · src, rows dst_row apart and padded with zeros. src is the first feature to copy
+// of the first panel, `width` features wide. Returns the number of seen rows.
 static size_t gather(float *dst, size_t dst_row, const float *src, size_t width, size_t features, size_t first, size_t last,
                      const uint8_t *seen, float scale) {
   size_t n = 0;
@@ -93,7 +132,7 @@ static size_t gather(float *dst, size_t dst_row, const float *src, size_t width,
   return n;
 }
 
-// The way back of `count` rows, each multiplied by its scale.
+// Copy `count` rows back, each multiplied by its scale.
 static void scatter(float *dst, const float *src, size_t src_row, size_t width, size_t features, size_t first, size_t last,
                     const float *scale) {
   for (size_t r = first, count; r < last; r += count, src += count, scale += count) {
@@ -110,7 +149,7 @@ static void scatter(float *dst, const float *src, size_t src_row, size_t width, 
   }
 }
 
-// Columns of scores (keys, QUERIES) become exponentials, whose sum is 1 / inverse.
+// Turn columns of scores (keys, QUERIES) into exponentials, whose sum is 1 / inverse.
 static void exponentials(float *p, size_t keys, size_t queries, float *inverse) {
   for (size_t j = 0; j < queries; j += LANES) {
     vf top = splat(-__builtin_inff()), total = {0};
@@ -187,18 +226,38 @@ static void apply_relu(float *y, size_t n) {
   }
 }
 
+// branch = the feed-forward part of a group. Between two quantised matrices rows need no panels.
+static void feed_forward(const encoder_block *b, float *branch, const float *x, float *inner, rows_of_group g, size_t rows) {
+  size_t d = b->width, f = b->hidden;
+  void (*activate)(float *y, size_t n) =
+      b->activation == RELU ? apply_relu : b->activation == GELU_TANH ? apply_gelu_tanh : apply_gelu;
+  if (b->up.format == FLOAT32) {
+    panel_product(inner, x, b->up.weight, (ptrdiff_t)d, b->up.bias, rows, d, f, activate);
+    if (b->down.format != FLOAT32) round_panels(g, inner, rows, f);
+  } else {
+    round_panels(g, x, rows, d);
+    linear_of_blocks(g.flat, g.rounded, b->up.weight, b->up.bias, b->up.format, rows, d, f);
+    activate(g.flat, rows * f);
+    if (b->down.format == FLOAT32)
+      tl_to_panels(inner, g.flat, rows, f);
+    else
+      tl_round_rows_f32(g.rounded, g.flat, rows, f);
+  }
+  times(branch, inner, b->down, g, rows, f, d);
+}
+
 EXPORT void tl_encoder_finish(const encoder_block *b, float *x, const float *mixed, size_t rows, size_t first, size_t last,
                               float *scratch) {
-  size_t d = b->width, f = b->hidden, end = smaller(rows, last * PANEL);
-  float *branch = scratch, *inner = branch + GROUP * d * PANEL;
-  for (size_t r = first * PANEL; r < end; r += GROUP * PANEL) {
-    size_t count = smaller(GROUP * PANEL, end - r);
+  size_t d = b->width, end = smaller(rows, last * PANEL), step = group_rows(b);
+  float *branch = scratch, *inner = branch + step * d;
+  rows_of_group g = rows_at(inner + step * b->hidden, b);
+  for (size_t r = first * PANEL; r < end; r += step) {
+    size_t count = smaller(step, end - r);
     float *group = x + r * d;
-    times(branch, mixed + r * d, b->output, count, d, d, 0);
+    if (b->output.format != FLOAT32) round_panels(g, mixed + r * d, count, d);
+    times(branch, mixed + r * d, b->output, g, count, d, d);
     for (size_t i = 0; i < count; i += PANEL) add_and_normalize(group + i * d, branch + i * d, b->attention_norm, d, b->eps);
-    times(inner, group, b->up, count, d, f,
-          b->activation == RELU ? apply_relu : b->activation == GELU_TANH ? apply_gelu_tanh : apply_gelu);
-    times(branch, inner, b->down, count, f, d, 0);
+    feed_forward(b, branch, group, inner, g, count);
     for (size_t i = 0; i < count; i += PANEL) add_and_normalize(group + i * d, branch + i * d, b->output_norm, d, b->eps);
   }
 }

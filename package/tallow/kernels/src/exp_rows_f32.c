@@ -4,7 +4,7 @@
 //   range   x ≤ shift for tl_scaled_exp_f32
 //   align   none needed       length  any n ≥ 1
 //   alias   y may be x; any other overlap is undefined
-//   special as softmax: NaN or +inf anywhere in a row, or only -inf, makes its total NaN
+//   special as softmax: a row with NaN or +inf, or with -inf only, has the total NaN
 //   error   total ≤ 2e-6 relative to float64 for n ≤ 65536; y ≤ 3 ulp of the exponential of the rounded difference,
 //           which is 0 below 2^-126
 #include "vec.h"
@@ -16,7 +16,7 @@ EXPORT void tl_sum_exp_f32(float *highest, float *total, const float *x, size_t 
     vf acc = {0};
     for (size_t i = 0; i < whole; i += LANES) acc += exp_below_1(load(x + i) - splat(top));
     float sum_of_row = sum(acc);
-    if (rest) { // not for a whole row: -inf - -inf in the filling would be NaN
+    if (rest) { // not for a full row: -inf - -inf in the padding would be NaN
       vf e = exp_below_1(load_part(x + whole, rest, 0.0f) - splat(top));
       for (size_t i = 0; i < rest; i++) sum_of_row += e[i];
     }

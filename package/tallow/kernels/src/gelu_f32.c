@@ -4,8 +4,8 @@
 //   layout  x, y, g, dx (n,) contiguous      align  none needed       length  any n ≥ 0
 //   alias   y may be x, and dx may be x or g; any other overlap is undefined
 //   special gelu(+inf) = +inf, gelu(-inf) = NaN as in PyTorch; NaN stays NaN
-//   error   ≤ 4e-7 |x| relative to float64; for x < 0 also ≤ (1 + x²) 1e-6 relative to the result itself: the tail of Φ is
-//           computed as such, never as 1 + erf. dx ≤ 1e-6 |g|, tanh 4e-6 |g|
+//   error   ≤ 4e-7 |x| relative to float64; for x < 0 also ≤ (1 + x²) 1e-6 relative to the result itself: the tail of Φ
+//           is computed directly, never as 1 + erf. dx ≤ 1e-6 |g|, tanh 4e-6 |g|
 #include "gelu.h"
 
 // Φ(x) + x φ(x)
@@ -19,7 +19,7 @@ static inline vf gelu_tanh_slope(vf x) {
   vf t = select(x < splat(0.0f), -magnitude(x), magnitude(x)), square = t * t;
   vf s = splat(1.0f) / (splat(1.0f) + exp(t * fma(square, splat(-0.0713548163f), splat(-1.5957691216f))));
   vf bend = t * fma(square, splat(0.2140644488f), splat(1.5957691216f));
-  vi is_nan = x != x; // `magnitude` may have lost it: it becomes a relaxed minimum
+  vi is_nan = x != x; // `magnitude` may lose NaN: it compiles to a relaxed minimum
   return (vf)((vi)(s * fma(bend, splat(1.0f) - s, splat(1.0f))) | is_nan);
 }
 

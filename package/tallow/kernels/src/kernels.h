@@ -1,4 +1,4 @@
-// The kernels that other kernels are made of; each one's contract stands on top of its own file.
+// Kernels that other kernels call; the contract of each is at the top of its own file.
 
 #ifndef TALLOW_KERNELS_H
 #define TALLOW_KERNELS_H
@@ -6,9 +6,13 @@
 #include "vec.h"
 
 typedef struct {
-  const void *weight; // of a matrix (out, in), or a norm (out,)
+  const void *weight; // a matrix (out, in), or the scale of a norm (out,)
   const float *bias;  // (out,)
+  int32_t format;     // of a matrix
 } affine;
+
+// The formats of matrices: of floats, and quantised blocks of GGUF.
+enum { FLOAT32, FLOAT16, BFLOAT16, Q8_0, Q4_0, Q5_0, Q4_K, Q5_K, Q6_K, Q4_1, Q5_1, Q2_K, Q3_K };
 
 EXPORT void tl_softmax_f32(float *y, const float *x, size_t rows, size_t n);
 EXPORT void tl_rms_norm_f32(float *y, const float *x, const float *w, size_t rows, size_t n, float eps);
@@ -22,10 +26,33 @@ EXPORT void tl_attention_decode_f32(float *y, const float *q, const float *k, co
                                     const ptrdiff_t *v_stride, float scale, float *scratch);
 EXPORT void tl_linear_f32(float *y, const float *x, const float *w, const float *bias, size_t m, size_t k, size_t n,
                           ptrdiff_t w_row, size_t y_row);
+EXPORT size_t tl_linear_panels_scratch(size_t m, size_t k, int format);
+EXPORT void tl_linear_panels(float *y, const float *x, const void *w, const float *bias, size_t m, size_t k, size_t n,
+                             ptrdiff_t w_row, size_t y_row, int format, float *scratch);
+EXPORT void tl_widen_f16(float *y, const uint16_t *x, size_t n);
+EXPORT void tl_widen_bf16(float *y, const uint16_t *x, size_t n);
 EXPORT void tl_linear_f16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
                           ptrdiff_t w_row, size_t y_row);
 EXPORT void tl_linear_bf16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
                            ptrdiff_t w_row, size_t y_row);
+EXPORT void tl_round_rows_f32(unsigned char *rounded, const float *x, size_t m, size_t k);
+
+// Products with blocks; the contract is in quantized_linear.h.
+typedef void linear_quantized(float *y, const unsigned char *x, const unsigned char *w, const float *bias, size_t m, size_t k,
+                              size_t n, size_t y_row);
+EXPORT linear_quantized tl_linear_q8_0, tl_linear_q4_0, tl_linear_q4_1, tl_linear_q5_0, tl_linear_q5_1;
+EXPORT linear_quantized tl_linear_q2_k, tl_linear_q3_k, tl_linear_q4_k, tl_linear_q5_k, tl_linear_q6_k;
+typedef linear_quantized *products(int32_t format);
+products product_of; // in products.c
+
+// y (m, n) = x (m, k) @ wᵀ + bias, all contiguous, w (n, k) in any format; bias may be null. `rounded` has m rows of
+// tl_rounded_bytes(k) bytes, less than k floats each, contents irrelevant.
+void linear_of_any(float *y, const float *x, const void *w, const float *bias, int32_t format, void *rounded, size_t m,
+                   size_t k, size_t n);
+// The same for rows that are rounded already, and blocks.
+void linear_of_blocks(float *y, const void *rounded, const void *w, const float *bias, int32_t format, size_t m, size_t k,
+                      size_t n);
+
 EXPORT void tl_vecmat_f32(float *y, const float *x, const float *b, size_t k, size_t n, ptrdiff_t b_row);
 
 #endif

@@ -3,10 +3,11 @@
 //   layout  x, y, g, dx (rows, n) row-major, rows contiguous; w, b, dw, db (n,), w and b may be null for ones and zeros
 //   align   none needed       length  any n ≥ 1
 //   alias   y may be x, and dx may be g; any other overlap is undefined
-//   error   ≤ 2e-6 of max|x[r, :] - mean| / sqrt(var + eps), scaled by w, plus what rounding the mean costs:
-//           ≤ 4e-7 · |mean| / sqrt(var + eps). The variance is of the differences from the mean, never E[x²] - mean².
-//           dx ≤ 1e-5 of the largest |g w| / sqrt(var + eps) of the row, plus the same for the mean; dw and db are sums
-//           over the rows in order
+//   error   ≤ 2e-6 of max|x[r, :] - mean| / sqrt(var + eps), scaled by w, plus the rounding error of the mean:
+//           ≤ 4e-7 · |mean| / sqrt(var + eps). The variance is computed from the differences from the mean, never as
+//           E[x²] - mean².
+//           dx ≤ 1e-5 of the largest |g w| / sqrt(var + eps) of the row, plus the same for the mean; dw and db are
+//           summed over the rows in order
 #include "moments.h"
 
 EXPORT void tl_layer_norm_f32(float *y, const float *x, const float *w, const float *b, size_t rows, size_t n, float eps) {

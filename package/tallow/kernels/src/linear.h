@@ -1,25 +1,27 @@
-// y[i, j] = Σ_p x[i, p] w[j, p] + bias[j]      x small enough for L2, so that w is read once and nothing is packed
+// y[i, j] = Σ_p x[i, p] w[j, p] + bias[j]      x is small enough for L2, so that w is read once and nothing is packed
 //
 // The body of tl_linear_f32, _f16 and _bf16. The file that includes this defines WEIGHT, the element type of w, and
 //   static inline vf widen(const WEIGHT *p)           LANES weights as float32
 //   static inline float widen_one(WEIGHT w)
 //
-//   layout  x (m, k), bias (n,) contiguous, bias may be null; w (n, k), y (m, n) of contiguous rows, w_row and y_row apart
+//   layout  x (m, k), bias (n,) contiguous, bias may be null; w (n, k), y (m, n) with contiguous rows, w_row and
+//           y_row apart
 //   align   none needed       length  any m, n; k = 0 gives the bias
 //   alias   y overlaps nothing
 //   error   ≤ (k / 8 + 8) ulp of Σ|x||w|
 //
-// How many rows of w to take at a time depends on where they come from (one row of x; Node 20 on a Zen 5, GFLOP/s):
+// The best number of rows of w to read at a time depends on where they are (one row of x; Node 20 on a Zen 5, GFLOP/s):
 //                                     w in L2, (172, 64)    w from memory, (32000, 288)
 //   one row of w, four accumulators          24                        19
 //   two rows of w, two each                  30                         7
-// Two streams within a page seem to upset the prefetcher, so what comes from memory is read strictly front to back.
+// Two streams within a page seem to disturb the prefetcher, so w is read strictly sequentially from memory.
 #include "kernels.h"
 
-enum { CACHED_BYTES = 256 * 1024 }; // a matrix up to this size is taken to be in a cache
+enum { CACHED_BYTES = 256 * 1024 }; // a matrix up to this size is assumed to be in a cache
 
-// A tile of y: `rows` rows of x times `cols` rows of w, each product summed in `chains` vectors. All are constants where this
-// is inlined, so the sums stay in registers. With `ahead` the next `cols` rows of w are fetched; past the end that is void.
+// A tile of y: `rows` rows of x times `cols` rows of w, each product summed in `chains` vectors. All are constants
+// where this is inlined, so the sums stay in registers. `ahead` prefetches the next `cols` rows of w, which has no
+// effect past the end.
 static inline __attribute__((always_inline)) void tile(float *y, size_t y_row, const float *x, const WEIGHT *w,
                                                        ptrdiff_t w_row, const float *bias, size_t k, int rows, int cols,
                                                        int chains, int ahead) {
@@ -62,7 +64,8 @@ static inline __attribute__((always_inline)) void tile(float *y, size_t y_row, c
     }
 }
 
-// `rows` rows of x times all of w, `cols` rows of w at a time. Not inlined: the compiler keeps the loops as they are written.
+// `rows` rows of x times all of w, `cols` rows of w at a time. Not inlined, so that the compiler keeps the loops as
+// written.
 #define ROWS_OF_X(NAME, rows, cols, chains)                                                                              \
   static __attribute__((noinline)) void NAME(float *y, const float *x, const WEIGHT *w, const float *bias, size_t k,     \
                                              size_t n, ptrdiff_t w_row, size_t y_row) {                                  \
@@ -79,10 +82,10 @@ ROWS_OF_X(two_rows, 2, 1, 4)
 ROWS_OF_X(three_rows, 3, 1, 2)
 ROWS_OF_X(four_rows, 4, 1, 2)
 
-// Five rows of x and more: four rows of w stay in L1 while all of x goes by, three rows at a time and the last ones by two.
-// Twelve sums, a row of w and three of x: sixteen registers. GFLOP/s of one core of a Zen 4, and of OpenBLAS on it:
+// For five rows of x and more: four rows of w stay in L1 while x is read three rows at a time, the last ones by two.
+// Twelve sums, a row of w and three of x take sixteen registers. GFLOP/s of one core of a Zen 4, and of OpenBLAS on it:
 //                     16 rows    64 rows    128 rows
-//   w (1536, 384)      48, 28     76, 63     80, 81         without fetching ahead 36 in place of 48
+//   w (1536, 384)      48, 28     76, 63     80, 81         without prefetching 36 instead of 48
 enum { ROWS = 3, COLS = 4 };
 
 static inline __attribute__((always_inline)) void all_rows(float *y, size_t y_row, const float *x, const WEIGHT *w,

@@ -1,4 +1,5 @@
-// y = x @ wᵀ + bias with bfloat16 weights, each the upper half of a float32: contract in linear.h. NaN and infinities pass.
+// y = x @ wᵀ + bias with bfloat16 weights, each the upper half of a float32; contract in linear.h. NaN and infinities
+// are kept.
 #define WEIGHT uint16_t
 #include "vec.h"
 
@@ -9,6 +10,12 @@ static inline float widen_one(uint16_t w) {
 }
 
 #include "linear.h"
+
+void tl_widen_bf16(float *y, const uint16_t *x, size_t n) {
+  size_t i = 0;
+  for (; i + LANES <= n; i += LANES) store(y + i, widen(x + i));
+  for (; i < n; i++) y[i] = widen_one(x[i]);
+}
 
 void tl_linear_bf16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
                     ptrdiff_t w_row, size_t y_row) {

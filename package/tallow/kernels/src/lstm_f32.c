@@ -1,20 +1,21 @@
 // tl_lstm_f32           the steps of a layer: i, f, o = σ, g = tanh of gates + w h;  c' = f c + i g,  h' = o tanh c'
 // tl_lstm_backward_f32  their gradients                    Hochreiter & Schmidhuber 1997, doi:10.1162/neco.1997.9.8.1735
 //
-//   layout  of all rows of all steps: gates, d_gates (rows, 4, n) in the order i, f, g, o; y, g_y, last_h, last_c, tanh_c
-//           (rows, n). Of sequences: h, c, d_h, d_c (sequences, n); w (4 n, n). All contiguous
-//   steps   in the order of the computation: step t has the rows from start[t] on, of the first count[t] sequences
-//   range   sequences from `first` to `last`: calls for different ranges write to different places, and may run at the
-//           same time
-//   in out  forward: gates from the input become the gates themselves; h and c, the initial states, become the last.
+//   layout  for all rows of all steps: gates, d_gates (rows, 4, n) in the order i, f, g, o; y, g_y, last_h, last_c,
+//           tanh_c (rows, n). For sequences: h, c, d_h, d_c (sequences, n); w (4 n, n). All contiguous
+//   steps   in the order of computation: step t has the rows from start[t], for the first count[t] sequences
+//   range   sequences from `first` to `last`: calls for different ranges write to different memory, and may run
+//           concurrently
+//   in out  forward: gates, from the input, become the activated gates; h and c, the initial states, become the last
+//           ones.
 //           backward: d_h and d_c, the gradients of the last states, become those of the initial ones
 //   out     forward: y, and the state before each step, last_h and last_c, and tanh_c. backward: d_gates
 //   scratch tl_lstm_scratch(last - first, n) floats, contents irrelevant
 //   align   none needed       alias   none
-//   error   of one step ≤ (n / 4 + 16) ulp of Σ|w||h| + |gates| + 1
+//   error   per step ≤ (n / 4 + 16) ulp of Σ|w||h| + |gates| + 1
 #include "product.h"
 
-// Four gates, and the weight with its rows filled up, or transposed.
+// Four gates, and the weight with padded rows, or transposed.
 EXPORT size_t tl_lstm_scratch(size_t sequences, size_t n) { return (sequences + n) * row_of(4 * n) + 4 * n * row_of(n); }
 
 typedef struct {
@@ -29,8 +30,8 @@ static inline cell forward(vf i, vf f, vf g, vf o, vf c) {
   return made;
 }
 
-// One sequence at one step; `from_h` is what the state adds to the gates. The last elements go through whole vectors that
-// are filled up.
+// One sequence at one step; `from_h` is the state's contribution to the gates. The last elements are computed as a
+// padded vector.
 static void step_forward(float *gates, const float *from_h, float *c, float *tanh_c, float *h, size_t n) {
   size_t j = 0;
   for (; j + LANES <= n; j += LANES) {

@@ -17,21 +17,21 @@
 //  │  A  ││   C    │ MR                 MC: the packed block of A (MC·KC·4 = 192 KiB) stays in L2
 //  └─────┘└────────┘
 //
-// What is too thin to repay packing goes to tl_linear_f32 and tl_vecmat_f32, which read each operand once as it lies; they
-// want a of up to four rows, and b of one column, contiguous, and without that the tile serves them too.
+// Operands too thin for packing to pay off go to tl_linear_f32 and tl_vecmat_f32, which read each operand once without
+// packing. They require a (up to four rows) or b (one column) to be contiguous; otherwise the tile is used.
 #include "kernels.h"
 
 enum { MR = 4, NR = 8, KC = 384, MC = 128, NC = 1024 };
 
-typedef float quad __attribute__((vector_size(16), aligned(4))); // MR and NR are multiples of it, if not of LANES
+typedef float quad __attribute__((vector_size(16), aligned(4))); // MR and NR are multiples of it, even if not of LANES
 
-// MR, NR, KC, MC, NC: from these the caller makes the scratch.
+// Return MR, NR, KC, MC, NC, from which the caller computes the scratch size.
 EXPORT void tl_matmul_f32_blocks(size_t *out) {
   out[0] = MR, out[1] = NR, out[2] = KC, out[3] = MC, out[4] = NC;
 }
 
 // Pack `count` ≤ width lines, each of length k, into dst[p * width + line]; line l, element p is at src[l * line + p * step].
-// The zero-fill of missing lines keeps the tile loop free of edges.
+// Missing lines are filled with zeros, so that the tile loop has no edge cases.
 static inline void pack_panel(float *dst, const float *src, size_t count, size_t width, size_t k, ptrdiff_t line,
                               ptrdiff_t step) {
   if (count == width && line == 1) {
@@ -41,7 +41,7 @@ static inline void pack_panel(float *dst, const float *src, size_t count, size_t
   }
   size_t p = 0;
   if (count == width && step == 1) {
-    for (; p + 4 <= k; p += 4) // four by four: each cache line of the source is read whole
+    for (; p + 4 <= k; p += 4) // four by four: each cache line of the source is read completely
       for (size_t l = 0; l < width; l++)
         for (size_t i = 0; i < 4; i++) dst[(p + i) * width + l] = src[(ptrdiff_t)l * line + (ptrdiff_t)(p + i)];
   }
@@ -55,9 +55,9 @@ static void pack(float *dst, const float *src, size_t lines, size_t width, size_
     pack_panel(dst, src + (ptrdiff_t)l * line, smaller(width, lines - l), width, k, line, step);
 }
 
-// One tile: c (rows ≤ MR, cols ≤ NR, row stride ldc) = or += A panel @ B panel. Not inlined and not unrolled along k: with
-// either, the compiler gathers elements of A by shuffles, or keeps more than sixteen registers alive, and the engine's code
-// runs at half the speed (Chromium 156: 62 GFLOP/s as it is, 16 to 33 unrolled by two).
+// One tile: c (rows ≤ MR, cols ≤ NR, row stride ldc) = or += A panel @ B panel. Not inlined and not unrolled along k:
+// otherwise the compiler gathers elements of A by shuffles, or keeps more than sixteen registers alive, and the
+// engine's code runs at half the speed (Chromium 156: 62 GFLOP/s, and 16 to 33 if unrolled by two).
 static __attribute__((noinline)) void tile(float *c, size_t ldc, size_t rows, size_t cols, const float *a, const float *b,
                                            size_t k, int accumulate) {
   enum { V = NR / LANES };

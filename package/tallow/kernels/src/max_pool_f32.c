@@ -1,18 +1,18 @@
-// tl_max_pool_f32           y[p, i, j] = the maximum of a window of plane p of x, and its place in the plane
-// tl_max_pool_backward_f32  dx from g, the gradient of y: each of its elements goes to its place
+// tl_max_pool_f32           y[p, i, j] = the maximum of a window of plane p of x, and its index in the plane
+// tl_max_pool_backward_f32  dx from g, the gradient of y: each element is added at its index
 //   shape   see `sizes`; x and dx (planes, height, width), y, places and g (planes, out_h, out_w); height · width < 2^31.
-//           What lies outside of x counts as -inf, and is never the maximum; of several, the first is
-//   range   planes from `first` to `last`: calls for different ranges may run at the same time
-//   layout  all contiguous      align  none needed      alias  what is written overlaps nothing
-//   special NaN in a window makes y NaN, and has no place: -1. A gradient without a place in the plane goes nowhere
-//   error   y is exact; dx ≤ 1 ulp for each window that an element is the maximum of
+//           Elements outside of x count as -inf and are never the maximum; of equal maxima the first counts
+//   range   planes from `first` to `last`: calls for different ranges may run concurrently
+//   layout  all contiguous      align  none needed      alias  outputs overlap nothing
+//   special NaN in a window makes y NaN, with the index -1. A gradient with an index outside the plane is ignored
+//   error   y is exact; dx ≤ 1 ulp per window whose maximum an element is
 #include "windows.h"
 
 typedef struct {
   size_t height, width, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, before_h, before_w, out_h, out_w;
 } sizes;
 
-// Where one place of a row of windows meets a plane: at offset + j * stride_w, for j in `columns`.
+// The elements of a plane at one position of a row of windows: offset + j * stride_w, for j in `columns`.
 typedef struct {
   ptrdiff_t offset;
   range columns;
@@ -37,7 +37,7 @@ static void maxima(float *restrict y, const float *restrict x, const sizes *n, s
     }
 }
 
-// From the last place of the windows to the first, so that the first of several maxima stays.
+// From the last position of the windows to the first, so that the first of equal maxima is kept.
 static void find(int32_t *restrict places, const float *restrict y, const float *restrict x, const sizes *n, size_t i) {
   for (size_t j = 0; j < n->out_w; j++) places[j] = -1;
   for (size_t k = n->kernel_h; k-- > 0;)

@@ -1,4 +1,4 @@
-// Sums over a row, of its elements and of their squared distances from its mean: what normalisation is made of.
+// Sums of a row's elements, and of their squared distances from the mean, for normalization.
 
 #ifndef TALLOW_MOMENTS_H
 #define TALLOW_MOMENTS_H

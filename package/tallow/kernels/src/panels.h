@@ -1,12 +1,12 @@
-// Matrices whose rows lie PANEL abreast, and their product with weights that are read as they lie:
+// Matrices with PANEL interleaved rows, and their product with unpacked weights:
 //
 //              PANEL rows            element f of row r is at ((r / PANEL) · width + f) · PANEL + r % PANEL
 //            ┌───────────┐
-//     width  │ one panel │  next    y = x @ wᵀ + bias takes TALL rows of w and two vectors of x: an element of w is spread
-//            └───────────┘          over a vector, and the sums are two vectors of each of TALL columns of y, in place
+//     width  │ one panel │  next    y = x @ wᵀ + bias takes TALL rows of w and two vectors of x: an element of w is
+//            └───────────┘          broadcast to a vector, and the sums are two vectors of each of TALL columns of y, in place
 //
-// So neither w nor y is packed or turned round, what works along a row works on PANEL rows at a time and sums nothing
-// across a vector, and what one product leaves is what the next one wants. One core of a Zen 4, w (1536, 384), GFLOP/s:
+// So neither w nor y is packed or transposed; operations along a row work on PANEL rows at a time without sums across a
+// vector; and the output of one product has the layout that the next one reads. One core of a Zen 4, w (1536, 384), GFLOP/s:
 //            16 rows    64 rows    128 rows    512 rows
 //   this       66         100        106         107
 //   OpenBLAS   21          62         78          96
@@ -19,17 +19,18 @@
 enum {
   PANEL = 2 * LANES, // two vectors
 #if defined __wasm__
-  TALL = 4, // engines keep no more than these sums in registers
+  TALL = 4, // engines keep only this many sums in registers
 #else
   TALL = 6, // 12 sums, two vectors of x and one element of w: sixteen registers
 #endif
-  DEPTH = 384,  // of a panel of x, so much stays in L1 while w goes by
+  DEPTH = 384,  // of a panel of x, which stays in L1 while w is read
   BREADTH = 96, // rows of w, DEPTH of each: they stay in L2 for all panels
   STEP = 16     // elements of a row of w in a cache line
 };
 
-// `rows` columns of one panel of y, or of its first vector only, begun with the bias (or zeros) or with what is there. With
-// `ahead` the next rows of w are fetched, to L2, for the panel fills L1; past the end that is void.
+// Compute `rows` columns of one panel of y, or of its first vector only, starting from the bias (or zeros) or from the
+// present content. `ahead` prefetches the next rows of w to L2, because the panel fills L1; it has no effect past the
+// end.
 static inline __attribute__((always_inline)) void panel_tile(float *y, const float *x, const float *w, ptrdiff_t w_row,
                                                              const float *bias, size_t k, int accumulate, int ahead,
                                                              int rows, int vectors) {
@@ -72,13 +73,13 @@ PANEL_TILE(flat_tile, 1, 2)
 PANEL_TILE(tall_tile_of_half, TALL, 1)
 PANEL_TILE(flat_tile_of_half, 1, 1)
 
-// y (rows of x, n) = x @ wᵀ + bias, x (rows, k) and y in panels, w (n, k) with rows w_row apart, bias (n,) or null; `then`, if
-// any, is applied to all of y while it is in a cache. What stands in y for no row of x is anything.
+// y (rows of x, n) = x @ wᵀ + bias, x (rows, k) and y in panels, w (n, k) with rows w_row apart, bias (n,) or null;
+// `then`, if any, is applied to all of y while it is in a cache. Elements of y without a row of x are undefined.
 static void panel_product(float *y, const float *x, const float *w, ptrdiff_t w_row, const float *bias, size_t rows,
                           size_t k, size_t n, void (*then)(float *y, size_t n)) {
   for (size_t j0 = 0; j0 < n; j0 += BREADTH) {
     size_t end = smaller(j0 + BREADTH, n), p = 0;
-    do // once for k = 0 too
+    do // also once for k = 0
       for (size_t r = 0; r < rows; r += PANEL) {
         size_t depth = smaller(DEPTH, k - p), j = j0;
         const float *from = x + r * k + p * PANEL;
@@ -119,7 +120,7 @@ static void transpose(float *dst, size_t dst_row, const float *src, size_t src_r
     for (size_t j = i < whole_rows ? whole_columns : 0; j < columns; j++) dst[j * dst_row + i] = src[i * src_row + j];
 }
 
-// x (rows, width) -> panels, the last filled up with zeros
+// x (rows, width) -> panels, the last padded with zeros
 static void to_panels(float *y, const float *x, size_t rows, size_t width) {
   for (size_t r = 0; r < rows; r += PANEL, y += width * PANEL) {
     size_t count = smaller(PANEL, rows - r);

@@ -1,17 +1,17 @@
-// c = or += a @ b    (m, k) @ (k, n) -> (m, n), float32: a product within another kernel, of operands that lie in a cache
+// c = or += a @ b    (m, k) @ (k, n) -> (m, n), float32: a product within another kernel, of operands in a cache
 //   layout  a[i, p] at a + i * a_row + p * a_col, any strides; b and c with contiguous rows, b_row and c_row apart
-//   length  n a multiple of LANES: the caller fills b up with zeros; any m; k = 0 gives zeros, or leaves c as it is
+//   length  n a multiple of LANES: the caller pads b with zeros; any m; k = 0 gives zeros, or leaves c unchanged
 //   align   none needed       alias   c overlaps nothing
 //
 // Nothing is packed here: b is read by panels of two vectors, which stay in L1 for all rows of a, and each element of a
-// is spread over a vector as it is read. That is the tile of matmul_f32.c, whose comments tell why it looks as it does.
+// is broadcast to a vector as it is read. That is the tile of matmul_f32.c; its comments give the reasons.
 
 #ifndef TALLOW_PRODUCT_H
 #define TALLOW_PRODUCT_H
 
 #include "vec.h"
 
-// How far apart rows of n floats had better lie: two of them never 4 KiB apart, where they would compete for places in L1.
+// Return the best distance between rows of n floats: never a multiple of 4 KiB, where rows would compete for L1 sets.
 static inline size_t row_of(size_t n) { return rounded_up(n, 16) + 16; }
 
 static inline __attribute__((always_inline)) void product_tile(float *c, size_t c_row, const float *a, ptrdiff_t a_row,
@@ -44,7 +44,7 @@ PRODUCT_TILE(tile_1x2, 1, 2)
 PRODUCT_TILE(tile_8x1, 8, 1)
 PRODUCT_TILE(tile_1x1, 1, 1)
 
-// One block of k, short enough for a panel of b to stay in L1.
+// Add one block of k, short enough for a panel of b to stay in L1.
 static inline void product_block(float *c, size_t c_row, const float *a, ptrdiff_t a_row, ptrdiff_t a_col, const float *b,
                                  size_t b_row, size_t m, size_t k, size_t n, int accumulate) {
   size_t j = 0;

@@ -1,4 +1,4 @@
-// y = x with each pair (p, q) of a head turned by its angle:  p cos - q sin,  p sin + q cos        RoPE, arXiv:2104.09864
+// y = x with each pair (p, q) of a head rotated by its angle:  p cos - q sin,  p sin + q cos      RoPE, arXiv:2104.09864
 //   layout  x, y (lead, t, k) contiguous; cos, sin (t, k / 2) contiguous
 //           pair i is elements 2i, 2i + 1 if interleaved (llama2.c), else i, i + k / 2 (Hugging Face)
 //   align   none needed       length  any; k even

@@ -1,10 +1,10 @@
 // One step of gradient descent, in place:
 //   g = sign · grad + decay · p
-//   b = momentum · b + keep · g;  g = nesterov ? g + momentum · b : b        not if b is null
+//   b = momentum · b + keep · g;  g = nesterov ? g + momentum · b : b        skipped if b is null
 //   p = p - step · g
 //   layout  p, grad, b (n,) contiguous; b may be null      align  none needed       length  any n ≥ 0
 //   alias   grad may be p or b; any other overlap is undefined
-//   error   ≤ 1e-6 of the magnitudes that are added up for b and p; NaN stays NaN
+//   error   ≤ 1e-6 of the sum of magnitudes in b and p; NaN stays NaN
 #include "vec.h"
 
 typedef struct {
@@ -29,7 +29,7 @@ EXPORT void tl_sgd_step_f32(float *p, const float *grad, float *b, size_t n, flo
                             float keep, float step, int nesterov) {
   const coefficients c = {splat(sign), splat(decay), splat(momentum), splat(keep), splat(step)};
   const int has_b = b != 0;
-  if (!has_b) b = p; // read and written as if it were one; the parameter's own value goes last
+  if (!has_b) b = p; // a dummy that is read and written; the parameter's own value is stored last
   size_t i = 0, rest = n % LANES;
   for (; i + LANES <= n; i += LANES) {
     state s = advance((state){load(p + i), load(b + i)}, load(grad + i), &c, has_b, nesterov);

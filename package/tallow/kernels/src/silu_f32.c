@@ -1,7 +1,7 @@
 // y = x / (1 + exp(-x))
 //   layout  x, y (n,) contiguous      align  none needed       length  any n ≥ 0
 //   alias   y may be x; any other overlap is undefined
-//   error   ≤ 5e-7 relative to float64 where the result is no subnormal; NaN stays NaN
+//   error   ≤ 5e-7 relative to float64 if the result is not subnormal; NaN stays NaN
 #include "vec.h"
 
 static inline vf silu(vf x) { return x / (splat(1.0f) + exp(-x)); }

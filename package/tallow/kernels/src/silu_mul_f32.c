@@ -1,7 +1,7 @@
 // y = a / (1 + exp(-a)) * b            the gate of a Llama feed-forward layer
 //   layout  a, b, y (n,) contiguous      align  none needed       length  any n ≥ 0
 //   alias   y may be a or b; any other overlap is undefined
-//   error   ≤ 6e-7 relative to float64 where the result is no subnormal; NaN stays NaN
+//   error   ≤ 6e-7 relative to float64 if the result is not subnormal; NaN stays NaN
 #include "kernels.h"
 
 static inline vf silu_mul(vf a, vf b) { return a / (splat(1.0f) + exp(-a)) * b; }

@@ -2,8 +2,8 @@
 //   layout  x, y (rows, n) row-major, rows contiguous
 //   align   none needed       length  any n ≥ 1
 //   alias   y may be x; any other overlap is undefined
-//   special NaN or +inf anywhere in a row, or only -inf, makes the row NaN; -inf beside a finite value gives exactly 0
-//   error   ≤ 2e-6 relative to float64 for n ≤ 65536, for weights that are no subnormals
+//   special a row with NaN or +inf, or with -inf only, becomes NaN; -inf next to a finite value gives exactly 0
+//   error   ≤ 2e-6 relative to float64 for n ≤ 65536, for weights that are not subnormal
 #include "kernels.h"
 #include "moments.h"
 
@@ -18,7 +18,7 @@ void tl_softmax_f32(float *y, const float *x, size_t rows, size_t n) {
       acc += e;
       store(y + i, e);
     }
-    if (rest) { // not for a whole row: -inf - -inf in the filling would be NaN
+    if (rest) { // not for a full row: -inf - -inf in the padding would be NaN
       vf e = exp_below_1(last - top);
       store_part(y + whole, rest, e);
       for (size_t i = 0; i < rest; i++) acc[0] += e[i];
@@ -30,7 +30,7 @@ void tl_softmax_f32(float *y, const float *x, size_t rows, size_t n) {
   }
 }
 
-// dx[r, :] = y ⊙ (g - Σ_j g_j y_j) of a row, or g - exp(y) Σ_j g_j where y are logarithms
+// dx[r, :] = y ⊙ (g - Σ_j g_j y_j) of a row, or g - exp(y) Σ_j g_j if y are logarithms
 EXPORT void tl_softmax_backward_f32(float *dx, const float *g, const float *y, size_t rows, size_t n) {
   for (; rows--; dx += n, g += n, y += n) {
     vf acc[2] = {0};

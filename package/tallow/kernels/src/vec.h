@@ -1,8 +1,8 @@
 // The vector type of every kernel: `vf` holds LANES floats, four in WASM SIMD128, SSE and NEON, eight in AVX2.
-// GCC/Clang vector extensions, so that one source is every target; freestanding, so nothing is linked.
+// Uses GCC/Clang vector extensions, so that one source serves every target; freestanding, so nothing is linked.
 //
-// Rounding: a * b + c may be fused into one rounding where the target has it (WASM relaxed-simd, FMA3, NEON). No kernel's
-// contract depends on which. Nothing else of -ffast-math holds: NaN and infinities pass through as IEEE 754 says.
+// Rounding: a * b + c may be fused into one rounding if the target supports it (WASM relaxed-simd, FMA3, NEON). No
+// kernel's contract depends on it. Nothing else of -ffast-math is enabled: NaN and infinities follow IEEE 754.
 
 #ifndef TALLOW_VEC_H
 #define TALLOW_VEC_H
@@ -49,8 +49,8 @@ typedef int16_t vs16 __attribute__((vector_size(2 * LANES), aligned(2)));
 static inline vi load_u16(const uint16_t *p) { return __builtin_convertvector(*(const vu16 *)p, vi); } // zero-extended
 static inline vi load_s16(const uint16_t *p) { return __builtin_convertvector(*(const vs16 *)p, vi); } // sign-extended
 
-// a * b + c. Clang has no portable builtin that becomes the relaxed WASM instruction, hence the one intrinsic here;
-// natively -ffp-contract=fast does it.
+// a * b + c. Clang has no portable builtin for the relaxed WASM instruction, hence the one intrinsic here; natively
+// -ffp-contract=fast fuses.
 static inline vf fma(vf a, vf b, vf c) {
 #if defined __wasm_relaxed_simd__
   return __builtin_wasm_relaxed_madd_f32x4(a, b, c);
@@ -60,7 +60,7 @@ static inline vf fma(vf a, vf b, vf c) {
 }
 
 static inline vf select(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) | (~mask & (vi)no)); }
-static inline vf max(vf a, vf b) { return select(a > b, a, b); } // any of the two where one is NaN
+static inline vf max(vf a, vf b) { return select(a > b, a, b); } // either of the two if one is NaN
 
 static inline float sum(vf v) {
 #if LANES == 8
@@ -76,12 +76,12 @@ static inline float largest(vf v) {
   return m;
 }
 
-// x = n ln 2 + r, |r| ≤ ln 2 / 2. Of n its low bits are kept: adding 1.5 * 2^23 rounds to an integer, there.
+// x = n ln 2 + r, |r| ≤ ln 2 / 2. n receives the integer in its low bits: adding 1.5 * 2^23 rounds to an integer.
 static inline vf exp_remainder(vf x, vi *n) {
   const vf magic = splat(12582912.0f);
   vf shifted = fma(x, splat(1.44269504f), magic), whole = shifted - magic;
   *n = (vi)shifted;
-  vf r = fma(whole, splat(-0.693359375f), x); // ln 2 in two parts, the first short enough for n times it to be exact
+  vf r = fma(whole, splat(-0.693359375f), x); // ln 2 in two parts, the first short enough that n times it is exact
   return fma(whole, splat(2.12194440e-4f), r);
 }
 
@@ -97,10 +97,10 @@ static inline vf exp_near_0(vf r) {
   return fma(p, r, splat(1.0f));
 }
 
-// e^x to 1 ulp or so: e^r times 2^n as two exact factors, so that results go through the subnormals to 0 below and to
-// infinity above. exp(NaN) is NaN, exp(-inf) is exactly 0.
+// e^x to 1 ulp or so: e^r times 2^n as two exact factors, so that results underflow through the subnormals to 0 and
+// overflow to infinity. exp(NaN) is NaN, exp(-inf) is exactly 0.
 static inline vf exp(vf x) {
-  vi is_nan = x != x; // kept aside: the compiler makes relaxed minima and maxima of the next lines, which may lose it
+  vi is_nan = x != x; // saved first: the next lines compile to relaxed minima and maxima, which may lose NaN
   x = select(x < splat(-104.0f), splat(-104.0f), x);
   x = select(x > splat(89.0f), splat(89.0f), x);
   vi n;
@@ -110,7 +110,7 @@ static inline vf exp(vf x) {
   return (vf)((vi)y | is_nan);
 }
 
-// The same for x ≤ 1, and faster: n is added to the exponent of e^r, and what would be subnormal is 0.
+// exp for x ≤ 1, and faster: n is added to the exponent of e^r, and subnormal results become 0.
 static inline vf exp_below_1(vf x) {
   vi n, is_nan = x != x, vanishes = x < splat(-87.3f);
   vi y = (vi)exp_near_0(exp_remainder(x, &n)) + (n << 23);
@@ -132,14 +132,14 @@ static inline vf tanh(vf x) {
   return select(size < splat(0.625f), fma(x * z, p, x), select(x < splat(0.0f), -far, far));
 }
 
-// The last n < LANES elements of a row, as a vector filled up with `fill`; and their way back.
+// Load the last n < LANES elements of a row as a vector padded with `fill`; and store them.
 static inline vf load_part(const float *p, size_t n, float fill) {
   float lanes[LANES];
   for (size_t i = 0; i < LANES; i++) lanes[i] = i < n ? p[i] : fill;
   return load(lanes);
 }
 
-// The largest of a row, -inf of none; one of the others where there is NaN.
+// Return the largest element of a row, -inf if it is empty; any element if there is a NaN.
 static inline float largest_of(const float *x, size_t n) {
   vf m[4];
   for (size_t u = 0; u < 4; u++) m[u] = splat(-__builtin_inff());

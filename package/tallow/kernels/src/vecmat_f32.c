@@ -5,7 +5,7 @@
 //   error   ≤ (k / 4 + 4) ulp of Σ|x||b|
 #include "kernels.h"
 
-enum { BLOCK = 2048 }; // elements of y that stay in L1 while the rows of b go by, four at a time
+enum { BLOCK = 2048 }; // elements of y that stay in L1 while rows of b are read, four at a time
 
 void tl_vecmat_f32(float *y, const float *x, const float *b, size_t k, size_t n, ptrdiff_t b_row) {
   for (size_t j0 = 0; j0 < n; j0 += BLOCK, y += BLOCK, b += BLOCK) {

@@ -1,6 +1,7 @@
-"""The speech model that comes with tallow: a Whisper of a million parameters that knows a hundred words.
+"""The built-in speech model: a Whisper of a million parameters that knows a hundred words.
 
-tallow trained it: `scripts/train_spoken.py`. README.md beside this file says on what, how, and how well it does.
+It was trained with tallow, by `scripts/train_spoken.py`. README.md in this folder describes its data, training and
+quality.
 """
 
 from __future__ import annotations
@@ -14,22 +15,24 @@ from tallow.models.whisper import Whisper
 FOLDER = Path(__file__).parent
 KNOWS = "English digits, numbers to 999, colours, directions, days, months, and short commands made of them"
 
-# A text is unlikely whose tokens' mean log-probability is below it. Of phrases that the model knows, said by voices of
-# eSpeak NG that it was not trained on, 3% are below, most of them with errors; of ordinary English, German, French and
-# Spanish sentences 97%. The -1.0 that OpenAI has for its models would find none of these: a model that knows a hundred
-# words is soon sure of one. (150 phrases, 97 windows of sentences; README.md has the table.)
+# A text counts as unlikely if the mean log-probability of its tokens is below this. Among phrases that the model knows,
+# spoken by eSpeak NG voices that it was not trained on, 3% are below, most of them with errors; among ordinary English,
+# German, French and Spanish sentences, 97%. OpenAI's -1.0 would reject none of these: a model that knows a hundred
+# words is quickly certain of one. (150 phrases, 97 windows of sentences; README.md has the table.)
 LOGPROB_THRESHOLD = -0.3
 
 
-def load(dtype: Any = None, device: Any = None) -> Whisper:
-    """The model, with its tokenizer.
+def load(dtype: Any = None, device: Any = None, *, quant: str | None = None) -> Whisper:
+    """Return the model, with its tokenizer.
 
-    Args:  dtype: float32 if None; the file holds float16, which is slower to compute with
+    Previous text does not help it, so transcribe long sounds with `condition_on_previous_text=False`.
 
-    What was said before tells it nothing, so long sounds are best heard with `condition_on_previous_text=False`.
+    Args:
+        dtype: None means float32; the file holds float16, which is slower to compute with.
+        quant: as in `Whisper.from_pretrained`.
 
     Example:
         model = spoken.load()
         print(transcribe(model, "phrase.wav").text)  # turn left ninety degrees
     """
-    return Whisper.from_pretrained(FOLDER, dtype=dtypes.float32 if dtype is None else dtype, device=device)
+    return Whisper.from_pretrained(FOLDER, dtype=dtypes.float32 if dtype is None else dtype, device=device, quant=quant)

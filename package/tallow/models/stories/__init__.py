@@ -1,6 +1,7 @@
-"""The language model that comes with tallow: a Llama of half a million parameters that tells small stories.
+"""The built-in language model: a Llama of half a million parameters that tells short stories.
 
-tallow trained it: `scripts/train_stories.py`. README.md beside this file says on what, how, and how well it does.
+It was trained with tallow, by `scripts/train_stories.py`. README.md in this folder describes its data, training and
+quality.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ FOLDER = Path(__file__).parent
 
 
 def load(dtype: Any = None, device: Any = None) -> tuple[Llama, Llama2cTokenizer]:
-    """The model and its tokenizer.
+    """Return the model and its tokenizer.
 
-    Args:  dtype: float32 if None; the file holds float16, which is slower to compute with
+    Args:  dtype: None means float32; the file holds float16, which is slower to compute with
 
     Example:
         >>> from tallow.generation import decode_stream, generate

@@ -1,4 +1,4 @@
-"""Whisper: the model, and how it makes texts of sound."""
+"""Whisper: the model, and transcription of sound to text."""
 
 from tallow.models.whisper.decoding import DecodingOptions, DecodingResult, decode, detect_language
 from tallow.models.whisper.model import Whisper, WhisperConfig

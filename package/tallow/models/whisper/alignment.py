@@ -1,6 +1,6 @@
-"""The heads of OpenAI's models that look at the sound where the next word is: the times of words are read off them.
+"""The attention heads of OpenAI's models that attend to the sound of the next word; they give the times of words.
 
-A model that was saved by Hugging Face's names them in its `generation_config.json`; OpenAI's files do not.
+Hugging Face folders list them in `generation_config.json`; OpenAI's files do not.
 
 Source:  https://github.com/openai/whisper, `__init__.py` (_ALIGNMENT_HEADS, masks in base 85)
 """
@@ -27,7 +27,7 @@ PUBLISHED = {
     "large-v3": "7.0 10.17 12.18 13.12 16.1 17.14 19.11 21.4 24.1 25.6",
     "large-v3-turbo": "2.4 2.11 3.3 3.6 3.11 3.14",
 }
-# Layers of the encoder and the decoder, and the width.
+# (encoder layers, decoder layers, width) -> name
 SIZES = {
     (4, 4, 384): "tiny",
     (6, 6, 512): "base",
@@ -37,12 +37,15 @@ SIZES = {
     (32, 4, 1280): "large-v3-turbo",
 }
 HEAD_WIDTH = 64
-MANY_LANGUAGES = 51865  # tokens of the models up to large-v2
-LARGE_V3 = 51866  # and of those that came later
+MANY_LANGUAGES = 51865  # vocabulary of the multilingual models up to large-v2
+LARGE_V3 = 51866  # vocabulary of later models
 
 
 def published_heads(config: WhisperConfig) -> tuple[tuple[int, int], ...] | None:
-    """As (layer, head); None of a model of other sizes, and of large-v1 and large-v2, which are of one size."""
+    """Return the alignment heads of a published model as (layer, head).
+
+    Returns None for other sizes, and for large-v1 and large-v2, which have equal sizes but different heads.
+    """
     name = SIZES.get((config.encoder_layers, config.decoder_layers, config.d_model), "")
     if config.d_model != HEAD_WIDTH * config.decoder_attention_heads:
         return None

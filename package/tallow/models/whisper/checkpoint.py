@@ -1,12 +1,12 @@
-"""Whisper in single files: OpenAI's `.pt`, and the ggml `.bin` of whisper.cpp.
+"""Read Whisper from single files: OpenAI's `.pt`, and whisper.cpp's ggml `.bin`.
 
-    .pt     PyTorch's: {"dims": {"n_mels": ..., ...}, "model_state_dict": {...}}
+    .pt     PyTorch format: {"dims": {"n_mels": ..., ...}, "model_state_dict": {...}}
     .bin    little-endian, without alignment:
             uint32 "ggml", int32 sizes in the order of GGML_SIZES
             int32 M, int32 N, M · N float32 of mel filters
             int32 count, and for each token of text uint32 length, that many bytes
-            to the end, for each tensor int32 dimensions, length of its name, type; int32 sizes, the last first; name;
-            elements
+            to the end, for each tensor int32 number of dimensions, length of its name, type; int32 sizes, last
+            dimension first; name; elements
 
 Source:  https://github.com/openai/whisper, `model.py`; https://github.com/ggml-org/whisper.cpp, `src/whisper.cpp`
          (whisper_model_load) and `models/convert-pt-to-ggml.py`
@@ -18,16 +18,20 @@ import math
 import re
 import struct
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import CheckpointError
-from tallow.io import gguf_blocks, pytorch
+from tallow.io import pytorch
 from tallow.io.named import named_tensors
 from tallow.io.source import Bytes, Opened, Source, open_source
-from tallow.tensor import Tensor, wrap
+from tallow.kernels import gguf_blocks
+from tallow.kernels.block_matrix import BlockMatrix
 from tallow.text.whisper import WhisperTokenizer
+
+T = TypeVar("T")
 
 GGML_MAGIC = b"lmgg"
 GGML_SIZES = (
@@ -38,7 +42,7 @@ GGML_TYPES = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8:
 MAX_SIZE = 1 << 24
 MAX_NAME = 256
 
-# The config's name for each of OpenAI's sizes.
+# Field of the config -> OpenAI's name.
 SIZES = {
     "vocab_size": "n_vocab",
     "num_mel_bins": "n_mels",
@@ -51,7 +55,7 @@ SIZES = {
     "max_target_positions": "n_text_ctx",
 }
 
-# OpenAI's names -> the model's.
+# OpenAI's names of parameters -> the model's.
 RENAMED = (
     (re.compile(r"^(encoder|decoder)\.blocks\."), r"\1.layers."),
     (re.compile(r"\.cross_attn_ln\."), ".encoder_attn_layer_norm."),
@@ -71,10 +75,18 @@ RENAMED = (
 
 
 class Loaded(NamedTuple):
-    """The entries of a config, tensors by the model's names, and the tokenizer of a file that has one."""
+    """The content of a file.
+
+    Attributes:
+        entries: of a config.
+        state: the tensors by the model's names.
+        matrices: the quantised matrices by the model's names; they stay as they lie in the file.
+        tokenizer: None if the file has none.
+    """
 
     entries: dict[str, Any]
     state: dict[str, Tensor]
+    matrices: dict[str, BlockMatrix]
     tokenizer: WhisperTokenizer | None
 
 
@@ -93,24 +105,24 @@ def _load_openai(opened: Opened) -> Loaded:
     dims, state = parts
     if not isinstance(dims, Mapping) or not isinstance(state, Mapping):
         raise CheckpointError(
-            f"{opened.name} is no Whisper of OpenAI's: it lacks dims or model_state_dict",
-            mend="pass their .pt, or a folder",
+            f"{opened.name} is not an OpenAI Whisper file: it has no dims or model_state_dict",
+            hint="pass OpenAI's .pt file, or a folder",
         )
-    return Loaded(_entries(dims, opened.name), _renamed(named_tensors(state, opened.name)), None)
+    return Loaded(_entries(dims, opened.name), _renamed(named_tensors(state, opened.name)), {}, None)
 
 
 def _entries(dims: Mapping[str, Any], source: str) -> dict[str, Any]:
     missing = [name for name in SIZES.values() if name not in dims]
     if missing:
-        raise CheckpointError(f"{source}: its dims lack {', '.join(missing)}")
-    odd = [f"{name}={dims[name]!r:.80}" for name in SIZES.values() if type(dims[name]) is not int]
-    if odd:
-        raise CheckpointError(f"{source}: its dims are no integers: {', '.join(odd)}", mend="fetch it again")
+        raise CheckpointError(f"{source}: dims lack {', '.join(missing)}")
+    invalid = [f"{name}={dims[name]!r:.80}" for name in SIZES.values() if type(dims[name]) is not int]
+    if invalid:
+        raise CheckpointError(f"{source}: dims are not integers: {', '.join(invalid)}", hint="download it again")
     entries = {ours: dims[theirs] for ours, theirs in SIZES.items()}
     return entries | dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim"), 4 * entries["d_model"])
 
 
-def _renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _renamed(state: Mapping[str, T]) -> dict[str, T]:
     renamed = {}
     for name, tensor in state.items():
         for pattern, replacement in RENAMED:
@@ -127,19 +139,23 @@ def _load_ggml(data: Bytes, name: str) -> Loaded:
     reader.bytes(4 * n_mels * n_frequencies)
     (count,) = reader.sizes(1)
     words = [reader.bytes(reader.sizes(1)[0]).tobytes() for _ in range(count)]
-    if words[-1:] == [b"<|endoftext|>"]:  # in files made of Hugging Face's vocabulary; it is a special token
+    if words[-1:] == [b"<|endoftext|>"]:  # in files converted from Hugging Face; a special token
         words.pop()
-    state = {}
+    state: dict[str, Tensor] = {}
+    matrices: dict[str, BlockMatrix] = {}
     while reader.left:
-        tensor_name, array = reader.tensor()
-        state[tensor_name] = wrap(array)
+        tensor_name, content = reader.tensor()
+        if isinstance(content, BlockMatrix):
+            matrices[tensor_name] = content
+        else:
+            state[tensor_name] = wrap(content)
     entries = _entries(dims, name)
     tokenizer = WhisperTokenizer({word: rank for rank, word in enumerate(words)}, entries["vocab_size"])
-    return Loaded(entries, _renamed(state), tokenizer)
+    return Loaded(entries, _renamed(state), _renamed(matrices), tokenizer)
 
 
 class _Reader:
-    """Goes through a ggml file; every size is checked before it is used."""
+    """Reads a ggml file from start to end, and checks every size before use."""
 
     def __init__(self, data: Bytes, name: str) -> None:
         self._data = data
@@ -148,33 +164,40 @@ class _Reader:
 
     @property
     def left(self) -> int:
+        """The number of bytes not yet read."""
         return len(self._data) - self._at
 
     def bytes(self, count: int) -> Bytes:
+        """Read bytes.  Raises: CheckpointError when the file is truncated"""
         if count > self.left:
             raise CheckpointError(
-                f"{self._name} is truncated: {count} bytes are to follow at {self._at}, {self.left} do",
-                mend="fetch it again",
+                f"{self._name} is truncated: expected {count} bytes at {self._at}, found {self.left}",
+                hint="download it again",
             )
         self._at += count
         return self._data[self._at - count : self._at]
 
     def integers(self, count: int) -> tuple[int, ...]:
+        """Read int32 numbers."""
         return struct.unpack(f"<{count}i", self.bytes(4 * count).tobytes())
 
     def sizes(self, count: int) -> tuple[int, ...]:
+        """Read int32 numbers that are sizes.  Raises: CheckpointError for an invalid size"""
         values = self.integers(count)
         if not all(0 <= value <= MAX_SIZE for value in values):
-            raise CheckpointError(f"{self._name} is malformed: sizes {values} before {self._at}")
+            raise CheckpointError(f"{self._name} is malformed: sizes {values} before offset {self._at}")
         return values
 
-    def tensor(self) -> tuple[str, np.ndarray[Any, Any]]:
+    def tensor(self) -> tuple[str, np.ndarray[Any, Any] | BlockMatrix]:
+        """Read the name and the elements of a tensor, a matrix if they are quantised.  Raises: CheckpointError"""
         n_dims, name_bytes, kind = self.integers(3)
         if not 1 <= n_dims <= 4 or not 0 < name_bytes <= MAX_NAME:
-            raise CheckpointError(f"{self._name} is malformed: a tensor before {self._at} of {n_dims} dimensions")
+            raise CheckpointError(
+                f"{self._name} is malformed: a tensor with {n_dims} dimensions before offset {self._at}"
+            )
         if kind not in GGML_TYPES:
             raise CheckpointError(
-                f"{self._name}: tensors of ggml's type {kind}", mend=f"{', '.join(GGML_TYPES.values())} are read"
+                f"{self._name}: unsupported ggml type {kind}", hint=f"supported: {', '.join(GGML_TYPES.values())}"
             )
         shape = self.sizes(n_dims)[::-1]
         name = self.bytes(name_bytes).tobytes().decode(errors="replace")
@@ -182,12 +205,17 @@ class _Reader:
             shape = shape[:1]  # stored as columns
         return name, self._elements(GGML_TYPES[kind], shape, name)
 
-    def _elements(self, kind: str, shape: tuple[int, ...], name: str) -> np.ndarray[Any, Any]:
+    def _elements(self, kind: str, shape: tuple[int, ...], name: str) -> np.ndarray[Any, Any] | BlockMatrix:
         count = math.prod(shape)
         if kind in ("F32", "F16"):
             dtype = np.dtype("<f4" if kind == "F32" else "<f2")
             return self.bytes(count * dtype.itemsize).copy().view(dtype).reshape(shape)
         block = gguf_blocks.FORMATS[kind]
         if shape[-1] % block.weights:
-            raise CheckpointError(f"{self._name}: {name} of shape {shape} is not made of blocks of {block.weights}")
-        return gguf_blocks.dequantize(kind, self.bytes(count // block.weights * block.record.itemsize)).reshape(shape)
+            raise CheckpointError(
+                f"{self._name}: the rows of {name}, {shape}, do not divide into blocks of {block.weights}"
+            )
+        blocks = self.bytes(count // block.weights * block.record.itemsize)
+        if len(shape) != 2:
+            return gguf_blocks.dequantize(kind, blocks).reshape(shape)
+        return BlockMatrix(blocks.reshape(shape[0], shape[1] // block.weights * block.record.itemsize), kind)

@@ -1,6 +1,6 @@
-"""What was said within thirty seconds: Whisper's decoder, led by rules, one token after the other.
+"""Transcribe thirty seconds of sound with Whisper's decoder, a token at a time, under rules.
 
-Letters: A sounds, B rows, V vocabulary; the rows of one sound, its beams or samples, stand after each other.
+Letters: A sounds, B rows, V vocabulary. The rows of one sound, its beams or samples, are adjacent.
 
 Source:  Radford et al. 2022, arXiv:2212.04356, section 4.5; https://github.com/openai/whisper, `decoding.py`
 """
@@ -16,41 +16,41 @@ from typing import Any
 import numpy as np
 
 from tallow.autograd.modes import no_grad
-from tallow.creation import as_tensor
+from tallow.core.creation import as_tensor
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.generation.processors import require_count, require_number
 from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.rules import NON_SPEECH, Rule, SuppressBlank, SuppressTokens, TimestampRules
 from tallow.models.whisper.search import BeamSearch, Choice, Floats, Rows, Sampling, log_softmax
 from tallow.models.whisper.steps import Steps
-from tallow.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingOptions:
-    """How a text is chosen.
+    """The options that choose a text.
 
     Attributes:
         task: "transcribe", or "translate" to English.
-        language: a code or an English name; found out if None.
-        temperature: 0 takes the likeliest token, more draws.
-        sample_len: the most tokens of a text; None means half of what the decoder reads.
-        best_of: how many texts are drawn, of which the likeliest counts; only with a temperature.
-        beam_size: how many texts are gone on with at once; only without one.
-        patience: how many texts must have ended before the search does, in beam sizes (Kasai et al. 2022,
-            arXiv:2204.05424); None means 1.
+        language: a code or an English name; None detects it.
+        temperature: 0 takes the likeliest token, more draws at random.
+        sample_len: the most tokens of a text; None means half of the decoder's context.
+        best_of: the number of texts to draw, of which the likeliest is taken; only with a temperature.
+        beam_size: the number of beams; only without a temperature.
+        patience: the search stops when patience x beam_size texts have ended (Kasai et al. 2022, arXiv:2204.05424);
+            None means 1.
         length_penalty: texts are compared by log-probability / ((5 + length) / 6)^penalty (Wu et al. 2016,
             arXiv:1609.08144, eq. 14), from 0 to 1; None means log-probability / length.
-        prompt: what was said before, text or ids.
-        prefix: what the text begins with, text or ids.
-        suppress_tokens: ids that are never chosen; -1 stands for all that is no speech. None or none of them allows
-            special tokens, too.
-        suppress_blank: a text may not be empty.
-        without_timestamps: text only.
-        max_initial_timestamp: the latest that the first words may begin, in seconds; None means any time.
-        seed: of what a temperature draws; None means another one each time.
+        prompt: the preceding text, as text or ids.
+        prefix: the beginning of the text, as text or ids.
+        suppress_tokens: ids that are never chosen; -1 stands for all tokens that are not speech. None or an empty list
+            allows special tokens too.
+        suppress_blank: do not allow an empty text.
+        without_timestamps: do not generate timestamps.
+        max_initial_timestamp: the latest start of the first words, in seconds; None means any time.
+        seed: of the random draws; None means a different seed each time.
 
-    Raises:  ArgumentError for what does not go together
+    Raises:  ArgumentError for options that exclude each other
     """
 
     task: str = "transcribe"
@@ -72,11 +72,11 @@ class DecodingOptions:
     def __post_init__(self) -> None:
         self._check_numbers()
         if self.beam_size is not None and (self.best_of is not None or self.temperature):
-            raise ArgumentError("beam_size with best_of or a temperature", mend="search with beams, or draw")
+            raise ArgumentError("beam_size with best_of or a temperature", hint="use either beams or sampling")
         if self.best_of is not None and not self.temperature:
-            raise ArgumentError("best_of without a temperature", mend="all texts would be the same")
+            raise ArgumentError("best_of without a temperature", hint="all texts would be the same")
         if self.patience is not None and (self.beam_size is None or round(self.beam_size * self.patience) < 1):
-            raise ArgumentError(f"patience={self.patience} with beam_size={self.beam_size}", mend="pass beam_size, too")
+            raise ArgumentError(f"patience={self.patience} with beam_size={self.beam_size}", hint="pass beam_size, too")
 
     def _check_numbers(self) -> None:
         require_number("temperature", self.temperature, "0 or more", lambda t: 0 <= t < math.inf)
@@ -94,21 +94,21 @@ class DecodingOptions:
 
     @property
     def group(self) -> int:
-        """How many texts of one sound are made at once."""
+        """The number of texts decoded at once for one sound."""
         return self.beam_size or self.best_of or 1
 
 
 @dataclass(frozen=True)
 class DecodingResult:
-    """A text, and how sure the model is of it.
+    """A text, and how certain the model is of it.
 
     Attributes:
         audio_features: the encoded sound, (S, D).
         language: its code.
-        tokens: ids, with times, without what comes before and after the text.
-        avg_logprob: of a token, natural logarithm.
-        no_speech_prob: that nobody speaks.
-        compression_ratio: the text's bytes by those zlib makes of it; high where it repeats itself.
+        tokens: ids of the text, with timestamps, without the tokens before and after it.
+        avg_logprob: mean natural log-probability of the tokens.
+        no_speech_prob: the probability that the sound holds no speech.
+        compression_ratio: the text's bytes divided by its size compressed with zlib; high for repetitive text.
     """
 
     audio_features: Tensor
@@ -124,14 +124,14 @@ class DecodingResult:
 def decode(
     model: Whisper, mel: Tensor | Floats, options: DecodingOptions | None = None, **changes: Any
 ) -> DecodingResult | list[DecodingResult]:
-    """The text of one spectrogram, or the texts of several at once.
+    """Decode the text of one spectrogram, or the texts of several at once.
 
     Args:
-        mel: spectrograms, or sounds that are encoded already.
-        options, changes: DecodingOptions, and what is to be otherwise in them.
+        mel: spectrograms, or encoded sounds.
+        options, changes: DecodingOptions, and options that override them.
 
     Shapes:  mel (M, 2 S) or (S, D) -> one; (A, M, 2 S) or (A, S, D) -> a list
-    Raises:  ArgumentError for options that do not go together, or that the model does not know; ShapeError
+    Raises:  ArgumentError for options that exclude each other, or that the model does not support; ShapeError
     """
     options = replace(options or DecodingOptions(), **changes)
     single = mel.ndim == 2
@@ -142,28 +142,28 @@ def decode(
 
 
 def decode_batch(model: Whisper, audio_ASD: Tensor, options: DecodingOptions) -> list[DecodingResult]:
-    """The texts of encoded sounds, all at once."""
+    """Decode the texts of encoded sounds, all at once."""
     with no_grad():
         return _Decoding(model, options, audio_ASD).run()
 
 
 def encode(model: Whisper, mel: Tensor | Floats) -> Tensor:
-    """Encoded sounds (A, S, D) of spectrograms; those that are encoded already stay as they are."""
-    given = as_tensor(mel, device=model.decoder.embed_tokens.weight.device)
-    if tuple(given.shape[-2:]) == (model.config.max_source_positions, model.config.d_model):
-        return given
-    return model.encoder(given)
+    """Encode spectrograms to sounds (A, S, D); return encoded sounds unchanged."""
+    sounds = as_tensor(mel, device=model.decoder.embed_positions.weight.device)
+    if tuple(sounds.shape[-2:]) == (model.config.max_source_positions, model.config.d_model):
+        return sounds
+    return model.encoder(sounds)
 
 
 def detect_language(model: Whisper, mel: Tensor | Floats) -> list[dict[str, float]]:
-    """How likely each language is, by its code, for each of the sounds.
+    """Return the probability of each language, by code, for each sound.
 
     Shapes:  mel (A, M, 2 S) or (A, S, D)
-    Raises:  ArgumentError for a model of English only
+    Raises:  ArgumentError for an English-only model
     """
     tokenizer = model.tokenizer
     if not tokenizer.is_multilingual:
-        raise ArgumentError("the model knows English only, so it cannot tell languages", mend='pass language="en"')
+        raise ArgumentError("an English-only model cannot detect languages", hint='pass language="en"')
     with no_grad():
         audio_ASD = encode(model, mel)
         steps = Steps(model, audio_ASD)
@@ -173,6 +173,7 @@ def detect_language(model: Whisper, mel: Tensor | Floats) -> list[dict[str, floa
 
 
 def compression_ratio(text: str) -> float:
+    """Return the text's size in bytes divided by its size compressed with zlib."""
     raw = text.encode()
     return len(raw) / len(zlib.compress(raw))
 
@@ -204,7 +205,7 @@ class _Decoding:
         return [max(each, key=lambda code: each[code]) for each in detect_language(model, self.audio_ASD)]
 
     def _initial_tokens(self) -> tuple[int, Rows]:
-        """How many tokens there are before the text, and they, for each sound."""
+        """Return how many tokens come before the text, and those tokens for each sound."""
         tokenizer, options = self.tokenizer, self.options
         before, after = self._ids(options.prompt), self._ids(options.prefix)
         if before:
@@ -218,12 +219,12 @@ class _Decoding:
         rows = [[*before, *start, *after] for start in starts]
         if len(rows[0]) >= self.limit:
             raise ArgumentError(
-                f"prompt and prefix are {len(rows[0])} tokens; the model reads {self.limit}", mend="shorten them"
+                f"prompt and prefix are {len(rows[0])} tokens; the model reads {self.limit}", hint="shorten them"
             )
         return len(rows[0]), rows
 
-    def _ids(self, given: str | Sequence[int] | None) -> list[int]:
-        return self.tokenizer.encode(" " + given.strip()) if isinstance(given, str) else list(given or ())
+    def _ids(self, text: str | Sequence[int] | None) -> list[int]:
+        return self.tokenizer.encode(" " + text.strip()) if isinstance(text, str) else list(text or ())
 
     def _rules(self) -> list[Rule]:
         tokenizer, options = self.tokenizer, self.options
@@ -237,6 +238,7 @@ class _Decoding:
         return rules
 
     def run(self) -> list[DecodingResult]:
+        """Decode all texts."""
         group = self.options.group
         sot_logits_AV, logits_AV = self.steps.start(self.prompts, [self.sot_at, -1]).swapaxes(0, 1)
         silence = np.exp(log_softmax(sot_logits_AV))[:, self.tokenizer.no_speech]
@@ -246,7 +248,7 @@ class _Decoding:
         sums = np.zeros(len(rows), np.float32)
         for step in range(self.sample_len):
             if step:
-                logits_BV = self.steps.go_on(rows)
+                logits_BV = self.steps.next_logits(rows)
             for rule in self.rules:
                 rule(logits_BV, rows)
             rows, completed = self.choice.update(rows, logits_BV, sums)
@@ -256,7 +258,7 @@ class _Decoding:
         return [self._result(i, candidates, float(silence[i])) for i, candidates in enumerate(finals)]
 
     def _result(self, sound: int, candidates: list[tuple[list[int], float]], silence: float) -> DecodingResult:
-        """The best of the candidates: texts with what comes before them, and their log-probabilities."""
+        """Return the best candidate.  Args: candidates: rows, with the tokens before the text, and log-probabilities"""
         texts = [(self._text(row), logprob) for row, logprob in candidates]
         tokens, logprob = max(texts, key=lambda text: text[1] / self._penalty(len(text[0])))
         text = self.tokenizer.decode(tokens).strip()

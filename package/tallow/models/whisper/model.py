@@ -1,6 +1,6 @@
-"""Whisper: an encoder that hears thirty seconds of sound, and a decoder that writes what was said.
+"""Whisper: an encoder for thirty seconds of sound, and a decoder that writes what was said.
 
-Loads folders of Hugging Face's `WhisperForConditionalGeneration`, and files of OpenAI's and of whisper.cpp.
+Loads Hugging Face folders of `WhisperForConditionalGeneration`, and files of OpenAI and of whisper.cpp.
 
 Letters: B batch, T positions, S positions of the sound, A sounds (B is a multiple of A), D width, H heads,
 K head width, M mel bins, V vocabulary.
@@ -20,15 +20,24 @@ import numpy as np
 from tallow import devices, dtypes
 from tallow.audio.mel import WINDOW_FRAMES
 from tallow.autograd.modes import no_grad
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ShapeError, TokenizerError
+from tallow.fused.cross_decode_block import CrossDecodeBlock
+from tallow.fused.decoder import FusedDecoder
+from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
+from tallow.fused.explanation import LayerReport
+from tallow.fused.steps import CrossDecodeStep, cross_backend
+from tallow.fused.weights import affine, table
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
 from tallow.models.pretrained import PretrainedModel, check_length
+from tallow.models.quantize import block_config
 from tallow.models.whisper import checkpoint
 from tallow.models.whisper.alignment import published_heads
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear, has_kernel, put_block_layers
 from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.convolution import Conv1d
@@ -37,21 +46,21 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
-from tallow.tensor import Tensor, wrap
 from tallow.text.whisper import WhisperTokenizer
 
 GENERATION = "generation_config.json"
+ATTENTION = Kind(settings=("num_heads",), dropout=("dropout_p",))
 LONGEST_PERIOD = 10000  # of the sinusoids, in positions, over 2π
 
 
 @dataclass(frozen=True, kw_only=True)
 class WhisperConfig(Config):
-    """The sizes of a Whisper, in the names of Hugging Face's `config.json`, which `from_json` reads.
+    """The sizes of a Whisper, named as in Hugging Face's `config.json`, which `from_json` reads.
 
     Attributes:
         max_source_positions: S, half the frames of the spectrogram.
         max_target_positions: the most tokens that the decoder reads.
-        tie_word_embeddings: the embedding of tokens is the matrix of the logits too.
+        tie_word_embeddings: the head shares the matrix of the token embedding.
     """
 
     vocab_size: int
@@ -75,8 +84,8 @@ class WhisperConfig(Config):
     model_types: ClassVar[tuple[str, ...]] = ("whisper",)
     layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers", "decoder_layers")
     computed: ClassVar = {"is_encoder_decoder": (True,)}
-    # Of training with noised spectrograms and with layers left out, of a head for classes, of transformers' own
-    # generation, sizes that say the same as others, and a scale that transformers reads and does not apply.
+    # Training with noise and dropped layers, a classification head, transformers' own generation, sizes that repeat
+    # others, and a scale that transformers reads but does not apply.
     neutral: ClassVar = frozenset(
         {
             *("apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob"),
@@ -99,7 +108,7 @@ class WhisperConfig(Config):
 
 
 class CrossKeys(NamedTuple):
-    """What one layer of the decoder asks of the sounds: computed once for all tokens.
+    """The keys and values of the sounds for one layer of the decoder, computed once for all tokens.
 
     Shapes:  (A, H, S, K)
     """
@@ -110,12 +119,12 @@ class CrossKeys(NamedTuple):
 
 @dataclass
 class Heard:
-    """Sounds as the decoder attends to them.
+    """Encoded sounds in the form that the decoder attends to.
 
     Attributes:
-        layers: of the decoder.
-        scores: where it is a list, each layer appends what its queries have in common with the sound, (B, H, T, S),
-            before the softmax; for one sound, or as many as there are rows.
+        layers: for each layer of the decoder.
+        scores: if a list, each layer appends the scores of its cross-attention, (B, H, T, S), before the softmax. There
+            must be one sound, or one for each row.
     """
 
     layers: list[CrossKeys]
@@ -136,17 +145,20 @@ class WhisperAttention(Module):
 
     @property
     def dropout(self) -> float:
+        """The dropout probability in effect; 0 in evaluation mode."""
         return self.dropout_p if self.training else 0.0
 
     def query(self, x_BTD: Tensor) -> Tensor:
+        """Return queries (B, H, T, K)."""
         return split_heads(self.q_proj(x_BTD), self.num_heads)
 
     def keys_and_values(self, x_BTD: Tensor) -> CrossKeys:
+        """Return keys and values (B, H, T, K)."""
         return CrossKeys(*(split_heads(project(x_BTD), self.num_heads) for project in (self.k_proj, self.v_proj)))
 
 
 class WhisperEncoderAttention(WhisperAttention):
-    """Every position of the sound sees all others."""
+    """Self-attention of the encoder: every position sees all others."""
 
     def forward(self, x_BSD: Tensor) -> Tensor:
         keys, values = self.keys_and_values(x_BSD)
@@ -155,7 +167,7 @@ class WhisperEncoderAttention(WhisperAttention):
 
 
 class WhisperSelfAttention(WhisperAttention):
-    """Every token sees those before it."""
+    """Causal self-attention of the decoder."""
 
     def forward(self, x_BTD: Tensor, layer: int, cache: KVCache | None) -> Tensor:
         keys, values = self.keys_and_values(x_BTD)
@@ -165,7 +177,7 @@ class WhisperSelfAttention(WhisperAttention):
 
 
 class WhisperCrossAttention(WhisperAttention):
-    """Every token sees all of its sound. Rows of the batch that hear the same one share its keys."""
+    """Attention of tokens to their whole sound. Rows of the batch with the same sound share its keys."""
 
     def forward(self, x_BTD: Tensor, heard: CrossKeys, scores: list[Tensor] | None) -> Tensor:
         q_BHTK = self.query(x_BTD)
@@ -173,7 +185,7 @@ class WhisperCrossAttention(WhisperAttention):
             scores.append(q_BHTK @ heard.keys.mT * q_BHTK.shape[-1] ** -0.5)
         batch, heads, length, head_dim = q_BHTK.shape
         sounds = heard.keys.shape[0]
-        # The rows of one sound stand after each other as if they were one long row of queries.
+        # Adjacent rows of one sound become one long row of queries.
         q_AHNK = q_BHTK.reshape(sounds, batch // sounds, heads, length, head_dim).transpose(1, 2)
         q_AHNK = q_AHNK.reshape(sounds, heads, -1, head_dim)
         mixed_AHNK = F.scaled_dot_product_attention(q_AHNK, heard.keys, heard.values, dropout_p=self.dropout)
@@ -182,7 +194,7 @@ class WhisperCrossAttention(WhisperAttention):
 
 
 class WhisperLayer(Module):
-    """What layers of both sides have: the part that works on each position by itself."""
+    """The base of encoder and decoder layers: the feed-forward part."""
 
     def __init__(self, config: WhisperConfig, inner: int, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -196,11 +208,14 @@ class WhisperLayer(Module):
         self.activation_dropout = Dropout(config.activation_dropout)
 
     def feed_forward(self, x_BTD: Tensor) -> Tensor:
+        """Return x + fc2(activation(fc1(norm(x)))), with dropout."""
         inner = self.activation_dropout(self.activation(self.fc1(self.final_layer_norm(x_BTD))))
         return x_BTD + self.dropout(self.fc2(inner))
 
 
 class WhisperEncoderLayer(WhisperLayer):
+    """Self-attention and feed-forward, each after a norm and added to its input."""
+
     def __init__(self, config: WhisperConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, config.encoder_ffn_dim, device, dtype)
         self.self_attn = WhisperEncoderAttention(
@@ -212,6 +227,8 @@ class WhisperEncoderLayer(WhisperLayer):
 
 
 class WhisperDecoderLayer(WhisperLayer):
+    """Self-attention, cross-attention and feed-forward, each after a norm and added to its input."""
+
     def __init__(self, config: WhisperConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, config.decoder_ffn_dim, device, dtype)
         sizes = config.d_model, config.decoder_attention_heads, config.attention_dropout, device, dtype
@@ -224,9 +241,34 @@ class WhisperDecoderLayer(WhisperLayer):
         mixed_BTD = self.encoder_attn(self.encoder_attn_layer_norm(x_BTD), heard.layers[layer], heard.scores)
         return self.feed_forward(x_BTD + self.dropout(mixed_BTD))
 
+    def fused_block(self) -> CrossDecodeBlock:
+        """Return the layer as a fused block.
+
+        Raises:  ShapeError, DtypeError; ArgumentError for norms that differ in eps
+        """
+        own, cross = self.self_attn, self.encoder_attn
+        eps = self.final_layer_norm.eps
+        if not self.self_attn_layer_norm.eps == self.encoder_attn_layer_norm.eps == eps:
+            raise ArgumentError("its norms differ in eps; the fused block has one")
+        return CrossDecodeBlock(
+            self_norm=affine(self.self_attn_layer_norm),
+            query=affine(own.q_proj),
+            key=affine(own.k_proj),
+            value=affine(own.v_proj),
+            output=affine(own.out_proj),
+            cross_norm=affine(self.encoder_attn_layer_norm),
+            cross_query=affine(cross.q_proj),
+            cross_output=affine(cross.out_proj),
+            mlp_norm=affine(self.final_layer_norm),
+            up=affine(self.fc1),
+            down=affine(self.fc2),
+            heads=own.num_heads,
+            eps=eps,
+        )
+
 
 class WhisperEncoder(Module):
-    """Two convolutions, of which the second halves the frames, then layers of attention."""
+    """Two convolutions, the second of which halves the frames, then transformer layers."""
 
     def __init__(self, config: WhisperConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -239,14 +281,14 @@ class WhisperEncoder(Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, mel_BMT: Tensor) -> Tensor:
-        """Hear spectrograms.
+        """Encode spectrograms.
 
         Shapes:  (B, M, 2 S) -> (B, S, D)
         Raises:  ShapeError for another number of mel bins or frames
         """
         bins, frames = self.conv1.in_channels, 2 * self.embed_positions.num_embeddings
         if mel_BMT.ndim != 3 or tuple(mel_BMT.shape[1:]) != (bins, frames):
-            raise ShapeError(f"a spectrogram of shape {tuple(mel_BMT.shape)}; the model hears (B, {bins}, {frames})")
+            raise ShapeError(f"a spectrogram of shape {tuple(mel_BMT.shape)}; the model expects (B, {bins}, {frames})")
         x_BDS = F.gelu(self.conv2(F.gelu(self.conv1(mel_BMT.to(self.conv1.weight.dtype)))))
         x_BSD = self.dropout(x_BDS.mT.contiguous() + self.embed_positions.weight)
         for layer in self.layers:
@@ -255,6 +297,8 @@ class WhisperEncoder(Module):
 
 
 class WhisperDecoder(Module):
+    """Embeddings of tokens and positions, then transformer layers that attend to the text and the sound."""
+
     def __init__(self, config: WhisperConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
@@ -265,12 +309,12 @@ class WhisperDecoder(Module):
         self.dropout = Dropout(config.dropout)
 
     def listen(self, audio_ASD: Tensor) -> Heard:
-        """What the layers ask of encoded sounds, head after head, as every token reads them."""
-        asked = (layer.encoder_attn.keys_and_values(audio_ASD) for layer in self.layers)
-        return Heard([CrossKeys(keys.contiguous(), values.contiguous()) for keys, values in asked])
+        """Compute each layer's keys and values of encoded sounds, contiguous because every token reads them."""
+        pairs = (layer.encoder_attn.keys_and_values(audio_ASD) for layer in self.layers)
+        return Heard([CrossKeys(keys.contiguous(), values.contiguous()) for keys, values in pairs])
 
     def forward(self, tokens_BT: Tensor, heard: Heard, cache: KVCache | None = None) -> Tensor:
-        """What the head reads, (B, T, D). With a cache, the tokens follow those it has seen, and are appended."""
+        """Return the head's input (B, T, D). With a cache, the tokens follow those in it, and are appended to it."""
         start = 0 if cache is None else cache.length
         end, limit = start + tokens_BT.shape[1], self.embed_positions.num_embeddings
         check_length(end, limit)
@@ -283,7 +327,7 @@ class WhisperDecoder(Module):
 
 
 class WhisperModel(Module):
-    """The encoder and the decoder, under the name that checkpoints have for them."""
+    """The encoder and the decoder, named as in checkpoints."""
 
     def __init__(self, config: WhisperConfig, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -292,11 +336,11 @@ class WhisperModel(Module):
 
 
 class Whisper(PretrainedModel):
-    """Speech to text. `tallow.models.whisper.transcribe` makes texts of files with it, `decode` of thirty seconds.
+    """Speech to text: `tallow.models.whisper.transcribe` transcribes files, `decode` thirty seconds.
 
     Args:
         config: the sizes.
-        device, dtype: of the parameters; on device "meta" they have no memory, for `load_state_dict(assign=True)`.
+        device, dtype: of the parameters; on device "meta" they take no memory, for `load_state_dict(assign=True)`.
 
     Example:
         model = Whisper.from_pretrained("openai/whisper-tiny")
@@ -320,28 +364,41 @@ class Whisper(PretrainedModel):
         dtype: Any = None,
         device: Any = None,
         *,
+        quant: str | None = None,
         revision: str | None = None,
         token: str | None = None,
     ) -> Self:
-        """Load a folder of Hugging Face's, a repository of its Hub, OpenAI's `.pt`, or whisper.cpp's ggml `.bin`.
+        """Load a Hugging Face folder, a Hub repository, OpenAI's `.pt`, or whisper.cpp's ggml `.bin`.
 
-        Args:    as the other models'; `name` may be a file
-        Raises:  as theirs
+        Quantised matrices of a ggml file stay as they are in the mapped file if the model is on the CPU and `dtype` is
+        None; everything else is float32 then.
+
+        Args:    as PretrainedModel.from_pretrained; `name` may also be a file
+        Raises:  as PretrainedModel.from_pretrained
         """
         path = Path(name).expanduser()
         if not path.is_file():
-            return super().from_pretrained(name, dtype, device, revision=revision, token=token)
-        entries, state, tokenizer = checkpoint.load(path)
-        model = cls.assemble(cls.config_class.from_entries(entries, str(path)), state, dtype, device, str(path))
+            return super().from_pretrained(name, dtype, device, quant=quant, revision=revision, token=token)
+        if quant is not None:
+            block_config(quant, device)
+        entries, state, matrices, tokenizer = checkpoint.load(path)
+        config = cls.config_class.from_entries(entries, str(path))
+        config.check_layers(len(state) + len(matrices), str(path))
+        model = cls(config, device="meta")
+        kept = dtype is None and devices.chosen(device).type == "cpu"
+        blocks = {name: matrix for name, matrix in matrices.items() if kept and has_kernel(matrix)}
+        state |= put_block_layers(model, blocks)
+        state |= {name: wrap(matrix.widen()) for name, matrix in matrices.items() if name not in blocks}
+        model = model.fill(state, dtypes.float32 if blocks else dtype, device, str(path))
         model.folder = path.parent
         if tokenizer is not None:
             model.tokenizer = tokenizer
         if (heads := published_heads(model.config)) is not None:
             model.alignment_heads = heads
-        return model
+        return model if quant is None else model.quantize(quant, dtype)
 
     def forward(self, mel_AMT: Tensor, tokens_BT: Tensor) -> Tensor:
-        """Logits of the next token for each position.
+        """Return logits of the next token for each position.
 
         Shapes:  mel (A, M, 2 S), tokens (B, T) -> (B, T, V); B is a multiple of A
         """
@@ -349,23 +406,30 @@ class Whisper(PretrainedModel):
 
     @property
     def encoder(self) -> WhisperEncoder:
+        """The encoder."""
         return self.model.encoder
 
     @property
     def decoder(self) -> WhisperDecoder:
+        """The decoder."""
         return self.model.decoder
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
-        return F.linear(hidden_BTD, self.head_weight)
+        """Return logits (B, T, V) from the head's input (B, T, D)."""
+        if self.proj_out is not None:
+            return self.proj_out(hidden_BTD)
+        table = self.decoder.embed_tokens
+        if isinstance(table, BlockEmbedding):
+            return table.project(hidden_BTD)
+        return F.linear(hidden_BTD, table.weight)
 
     @property
-    def head_weight(self) -> Tensor:
-        """(V, D): of a head of its own, or the embedding of tokens."""
-        return self.decoder.embed_tokens.weight if self.proj_out is None else self.proj_out.weight
+    def head_table(self) -> Embedding | None:
+        return self.decoder.embed_tokens if self.proj_out is None else None
 
     def new_cache(self, batch: int = 1) -> KVCache:
-        """An empty cache for the decoder."""
-        config, weight = self.config, self.decoder.embed_tokens.weight
+        """Return an empty cache for the decoder."""
+        config, weight = self.config, self.decoder.embed_positions.weight
         heads = config.decoder_attention_heads
         widened = weight.device.type == "cpu" and weight.dtype is not dtypes.float64
         return KVCache(
@@ -379,23 +443,77 @@ class Whisper(PretrainedModel):
             device=weight.device,
         )
 
+    # -------------------------------------------------------------------------------------------------- fused decoding
+
+    fused_pattern = Pattern(
+        {
+            **dict.fromkeys((WhisperDecoder, ModuleList, Embedding, Linear), Kind()),
+            **dict.fromkeys((BlockLinear, BlockEmbedding), Kind(settings=("format",))),
+            **dict.fromkeys((WhisperSelfAttention, WhisperCrossAttention), ATTENTION),
+            WhisperDecoderLayer: Kind(allowed={"activation": (F.gelu,)}),
+            LayerNorm: Kind(settings=("eps",)),
+            Dropout: Kind(dropout=("p",)),
+        },
+        device_types=frozenset({"cpu"}),
+    )
+
+    def fused_parts(self) -> dict[str, Module]:
+        """Return the modules that fused decoding stands for."""
+        parts: dict[str, Module] = {"model.decoder": self.decoder}
+        return parts if self.proj_out is None else parts | {"proj_out": self.proj_out}
+
+    def fused_decoder(self, heard: Heard) -> FusedDecoder[CrossDecodeStep]:
+        """Return what decodes texts of some sounds, one token of each at a time."""
+        return FusedDecoder(
+            type(self).__name__, self.fused_pattern, self.fused_parts, lambda cache: self._fused_step(heard)
+        )
+
+    def _fused_step(self, heard: Heard) -> CrossDecodeStep:
+        decoder = self.decoder
+        return CrossDecodeStep(
+            embedding=table(decoder.embed_tokens),
+            positions=decoder.embed_positions.weight.array,
+            blocks=self._fused_blocks(),
+            cross=[(layer.keys.array, layer.values.array) for layer in heard.layers],
+            norm=affine(decoder.layer_norm),
+            eps=decoder.layer_norm.eps,
+            head=table(self.proj_out or decoder.embed_tokens),
+        )
+
+    def _fused_blocks(self) -> list[CrossDecodeBlock]:
+        return [layer.fused_block() for layer in self.decoder.layers]
+
+    def _reports(self) -> list[LayerReport]:
+        blocks: Blocks[list[CrossDecodeBlock]] = Blocks(self.fused_pattern)
+        current = blocks.current(self.fused_parts, self._fused_blocks)
+        layers = {f"model.decoder.layers.{i}": layer for i, layer in enumerate(self.decoder.layers)}
+        if current is None:
+            reasons = [why_not({name: layer}, self.fused_pattern) or blocks.reason for name, layer in layers.items()]
+            return [LayerReport(name, reason=reason) for name, reason in zip(layers, reasons, strict=True)]
+        kernel = [f"cross_decode_block, {cross_backend(block)}" for block in current]
+        return [LayerReport(name, each) for name, each in zip(layers, kernel, strict=True)]
+
+    # ----------------------------------------------------------------------------------------------------------- files
+
     @cached_property
     def tokenizer(self) -> WhisperTokenizer:
-        """Of the folder that the model was loaded from, read when it is first asked for; or what it is set to.
+        """The tokenizer of the folder that the model was loaded from, read at first use. It can be set.
 
         Raises:  TokenizerError when there is none
         """
         if self.folder is None:
             raise TokenizerError(
                 "the model was not loaded from a folder, so it has no tokenizer",
-                mend="set one: model.tokenizer = WhisperTokenizer.from_pretrained(folder, vocab_size)",
+                hint="set one: model.tokenizer = WhisperTokenizer.from_pretrained(folder, vocab_size)",
             )
         return WhisperTokenizer.from_pretrained(self.folder, self.config.vocab_size)
 
     @cached_property
     def alignment_heads(self) -> tuple[tuple[int, int], ...]:
-        """The heads of the decoder, as (layer, head), that look at the sound where the next word is: those that
-        `generation_config.json` names; of a single file of the size of OpenAI's, theirs; or else all of the upper half.
+        """The decoder's cross-attention heads, as (layer, head), that attend to the sound of the next word.
+
+        They are those in `generation_config.json`; for a single file with the sizes of an OpenAI model, the published
+        ones; otherwise all heads of the upper half of the layers.
         """
         path = self.folder / GENERATION if self.folder is not None else None
         named = read_entries(path).get("alignment_heads") if path is not None and path.exists() else None
@@ -404,11 +522,11 @@ class Whisper(PretrainedModel):
             pairs = tuple((int(layer), int(head)) for layer, head in named)
             if all(0 <= layer < layers and 0 <= head < heads for layer, head in pairs):
                 return pairs
-            raise ArgumentError(f"{path}: alignment_heads={named} of a model of {layers} layers, {heads} heads")
+            raise ArgumentError(f"{path}: alignment_heads={named}, but the model has {layers} layers and {heads} heads")
         return tuple((layer, head) for layer in range(layers // 2, layers) for head in range(heads))
 
     def reset_parameters(self) -> None:
-        """As the base, convolutions too; the positions of the sound are sinusoids."""
+        """As PretrainedModel, and initialize convolutions; the encoder's positions are sinusoids."""
         super().reset_parameters()
         positions = self.encoder.embed_positions.weight
         if positions.device.type == "meta":
@@ -421,13 +539,13 @@ class Whisper(PretrainedModel):
             positions.copy_(wrap(devices.move(sinusoids(*positions.shape), positions.device)))
 
     def is_superfluous(self, name: str) -> bool:
-        return name == "proj_out.weight"  # the embedding of tokens
+        return name == "proj_out.weight"  # repeats the token embedding
 
 
 def sinusoids(length: int, width: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Sines, then cosines, of each position, with periods from 2π to 2π · 10000.  Shapes: (length, width)
+    """Return sines, then cosines, of each position, with periods from 2π to 2π · 10000, (length, width).
 
-    Source:  Vaswani et al. 2017, arXiv:1706.03762, section 3.5; here the two kinds are not interleaved
+    Source:  Vaswani et al. 2017, arXiv:1706.03762, section 3.5; here sines and cosines are not interleaved
     """
     rates = LONGEST_PERIOD ** -(np.arange(width // 2) / max(width // 2 - 1, 1))
     angles = np.arange(length)[:, None] * rates

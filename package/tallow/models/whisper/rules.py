@@ -1,4 +1,4 @@
-"""What may not come next in a transcript.
+"""Rules that exclude tokens from being the next of a transcript.
 
 Letters: B rows, V vocabulary.
 
@@ -14,13 +14,13 @@ import numpy as np
 from tallow.models.whisper.search import Floats, Rows
 from tallow.text.whisper import SECONDS_PER_TIMESTAMP, WhisperTokenizer
 
-NON_SPEECH = -1  # among the tokens to suppress, stands for the tokenizer's `non_speech_tokens`
+NON_SPEECH = -1  # in a list of tokens to suppress, stands for the tokenizer's `non_speech_tokens`
 
-Rule = Callable[[Floats, Rows], None]  # sets logits (B, V) of what may not follow the rows to -inf
+Rule = Callable[[Floats, Rows], None]  # sets the logits (B, V) of excluded tokens to -inf
 
 
 class SuppressBlank:
-    """A text begins neither with a space alone nor with its end."""
+    """Excludes a single space, and the end of the text, as the first token."""
 
     def __init__(self, tokenizer: WhisperTokenizer, begin: int) -> None:
         self.blank = list(tokenizer.blank_tokens)
@@ -32,7 +32,7 @@ class SuppressBlank:
 
 
 class SuppressTokens:
-    """Some tokens are never chosen, nor those that only stand before a text."""
+    """Excludes given tokens, and special tokens that only occur before a text."""
 
     def __init__(self, tokenizer: WhisperTokenizer, suppressed: Sequence[int]) -> None:
         t = tokenizer
@@ -53,8 +53,11 @@ class SuppressTokens:
 
 
 class TimestampRules:
-    """Times come in pairs, the end of one segment and the start of the next; they never go back; the first is early;
-    and where all times together are likelier than any word, it is one of them."""
+    """The order of timestamps.
+
+    Timestamps come in pairs, the end of a segment and the start of the next. They never decrease, and the first is
+    early. If all timestamps together are likelier than any word, the next token is a timestamp.
+    """
 
     def __init__(self, tokenizer: WhisperTokenizer, begin: int, max_initial_s: float | None) -> None:
         self.eot, self.no_timestamps = tokenizer.eot, tokenizer.no_timestamps
@@ -70,17 +73,17 @@ class TimestampRules:
             logits_BV[:, : self.first_time] = -np.inf
             if self.latest_first is not None:
                 logits_BV[:, self.latest_first + 1 :] = -np.inf
-        times = np.logaddexp.reduce(logits_BV[:, self.first_time :], axis=-1)  # probabilities, but for one factor
+        times = np.logaddexp.reduce(logits_BV[:, self.first_time :], axis=-1)  # log-probability up to a constant
         logits_BV[times > logits_BV[:, : self.first_time].max(axis=-1), : self.first_time] = -np.inf
 
     def _keep_order(self, logits_V: Floats, text: list[int]) -> None:
         last_is_time = bool(text) and text[-1] >= self.first_time
         opens = last_is_time and (len(text) < 2 or text[-2] >= self.first_time)
-        if opens:  # a segment: words follow
+        if opens:  # a timestamp has opened a segment: words follow
             logits_V[self.first_time :] = -np.inf
-        elif last_is_time:  # a segment has ended: the next one begins, or the text ends
+        elif last_is_time:  # a timestamp has closed a segment: the next one begins, or the text ends
             logits_V[: self.eot] = -np.inf
         times = [token for token in text if token >= self.first_time]
-        if times:  # a segment lasts for some time, or the same would be heard again and again
+        if times:  # a segment must have a length, or the same window would be decoded again and again
             closes = last_is_time and not opens
             logits_V[self.first_time : times[-1] + (not closes)] = -np.inf

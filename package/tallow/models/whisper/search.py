@@ -1,6 +1,6 @@
-"""Which token comes next: the likeliest, one that is drawn, or those of the likeliest texts.
+"""Choose the next tokens: greedily, by sampling, or by beam search.
 
-Letters: B rows, V vocabulary; the rows of one sound, its beams or samples, stand after each other.
+Letters: B rows, V vocabulary. The rows of one sound, its beams or samples, are adjacent.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ import numpy.typing as npt
 from tallow import kernels
 from tallow.generation.sampling import not_a_number
 
-PART = 256  # of a vocabulary
+PART = 256  # elements; see `largest`
 
 Floats = npt.NDArray[np.float32]
 Rows = list[list[int]]
 
 
 class Choice(Protocol):
-    """Chooses the next token of each row.
+    """Interface of the search strategies, which choose the next token of each row."""
 
-    `update` returns the rows with one token more, and whether all have ended; it adds the log-probabilities of the
-    tokens to `sums`, in place. `finish` returns for each sound its texts and their log-probabilities.
-    """
+    def update(self, rows: Rows, logits_BV: Floats, sums: Floats) -> tuple[Rows, bool]:
+        """Return the rows extended by one token each, and whether all have ended.
 
-    def update(self, rows: Rows, logits_BV: Floats, sums: Floats) -> tuple[Rows, bool]: ...
-    def finish(self, rows: Rows, sums: Floats, group: int) -> list[list[tuple[list[int], float]]]: ...
+        The log-probabilities of the tokens are added to `sums` in place.
+        """
+
+    def finish(self, rows: Rows, sums: Floats, group: int) -> list[list[tuple[list[int], float]]]:
+        """Return the texts of each sound, which has `group` rows, with their log-probabilities."""
 
 
 class Sampling:
-    """Each row by itself: the likeliest token, or one that is drawn."""
+    """Chooses for each row the likeliest token, or draws one."""
 
     def __init__(self, temperature: float, eot: int, rng: np.random.Generator) -> None:
         self.temperature = temperature
@@ -40,36 +42,38 @@ class Sampling:
         self.rng = rng
 
     def update(self, rows: Rows, logits_BV: Floats, sums: Floats) -> tuple[Rows, bool]:
+        """Extend each row by one token; a row that has ended gets the end token again."""
         if self.temperature:
-            chosen = draw(logits_BV / np.float32(self.temperature), self.rng)
+            tokens = draw(logits_BV / np.float32(self.temperature), self.rng)
         else:
-            chosen = logits_BV.argmax(axis=-1)
+            tokens = logits_BV.argmax(axis=-1)
         log_totals = log_sum_exp(logits_BV)
-        longer = []
-        for i, (row, token) in enumerate(zip(rows, chosen.tolist(), strict=True)):
+        extended = []
+        for i, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
             if row[-1] == self.eot:
                 token = self.eot
             elif not np.isfinite(log_totals[i]):
                 raise not_a_number()
             else:
                 sums[i] += logits_BV[i, token] - log_totals[i]
-            longer.append([*row, token])
-        return longer, all(row[-1] == self.eot for row in longer)
+            extended.append([*row, token])
+        return extended, all(row[-1] == self.eot for row in extended)
 
     def finish(self, rows: Rows, sums: Floats, group: int) -> list[list[tuple[list[int], float]]]:
+        """Return the texts in the order of the rows."""
         texts = list(zip(rows, sums.tolist(), strict=True))
         return [texts[i : i + group] for i in range(0, len(texts), group)]
 
 
 def draw(logits_BV: Floats, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """One token of each row, with the probabilities of softmax.  Source: Gumbel 1954; the "Gumbel-max trick" """
+    """Draw a token for each row from its softmax.  Source: Gumbel 1954; the "Gumbel-max trick" """
     return (logits_BV + rng.gumbel(size=logits_BV.shape)).argmax(axis=-1)
 
 
 class BeamSearch:
-    """The likeliest rows of each sound go on; those that end are kept.
+    """Beam search: extends the likeliest rows of each sound, and collects those that end.
 
-    Args:  select: tells the decoder which of its rows go on, in which order
+    Args:  select: called with the rows that the decoder continues, in order
     """
 
     def __init__(
@@ -82,12 +86,13 @@ class BeamSearch:
         self.ended: list[dict[tuple[int, ...], float]] = []
 
     def update(self, rows: Rows, logits_BV: Floats, sums: Floats) -> tuple[Rows, bool]:
+        """Keep the `beam_size` likeliest rows of each sound, and store those that end."""
         sounds = len(rows) // self.beam_size
         self.ended = self.ended or [{} for _ in range(sounds)]
         log_totals = log_sum_exp(logits_BV)
         if not np.isfinite(log_totals).all():
             raise not_a_number()
-        longer: Rows = []
+        extended: Rows = []
         sources: list[int] = []
         new_sums: list[float] = []
         for sound, ended in enumerate(self.ended):
@@ -95,21 +100,21 @@ class BeamSearch:
             found = self._candidates(range(first, first + self.beam_size), rows, logits_BV, log_totals, sums)
             for text, (score, source) in found:
                 if text[-1] != self.eot:
-                    longer.append(list(text))
+                    extended.append(list(text))
                     sources.append(source)
                     new_sums.append(score)
-                    if len(longer) == first + self.beam_size:
+                    if len(extended) == first + self.beam_size:
                         break
                 elif len(ended) < self.enough:
                     ended[text] = score
         sums[:] = new_sums
         self.select(sources)
-        return longer, all(len(ended) >= self.enough for ended in self.ended)
+        return extended, all(len(ended) >= self.enough for ended in self.ended)
 
     def _candidates(
         self, beams: range, rows: Rows, logits_BV: Floats, log_totals: Floats, sums: Floats
     ) -> list[tuple[tuple[int, ...], tuple[float, int]]]:
-        """The rows with each of their likeliest tokens, the likeliest first; equal ones once."""
+        """Return the rows extended by each of their likeliest tokens, likeliest first, without duplicates."""
         found = {}
         for row in beams:
             for token in largest(logits_BV[row], self.beam_size + 1).tolist():
@@ -117,9 +122,10 @@ class BeamSearch:
         return sorted(found.items(), key=lambda item: -item[1][0])
 
     def finish(self, rows: Rows, sums: Floats, group: int) -> list[list[tuple[list[int], float]]]:
+        """Return the texts that have ended, completed by the likeliest rows if they are too few."""
         for sound, ended in enumerate(self.ended):
             first = sound * group
-            for beam in np.argsort(sums[first : first + group])[::-1].tolist():  # too few have ended
+            for beam in np.argsort(sums[first : first + group])[::-1].tolist():  # if too few have ended
                 if len(ended) >= group:
                     break
                 ended[(*rows[first + beam], self.eot)] = float(sums[first + beam])
@@ -127,24 +133,25 @@ class BeamSearch:
 
 
 def largest(x_V: Floats, count: int) -> npt.NDArray[np.int64]:
-    """Where the largest are, in order; of equal ones the first. It takes a tenth of the time of `argpartition`."""
+    """Return the indices of the `count` largest elements, in order; the first of equals. Ten times as fast as
+    `argpartition`."""
     parts = len(x_V) // PART
-    if (
-        parts >= count
-    ):  # as many parts have something that is no less than this, and so has everything that is looked for
+    if parts >= count:
+        # At least `count` parts have a maximum of `least` or more, so all elements that are wanted are at least that.
         least = np.partition(x_V[: parts * PART].reshape(parts, PART).max(axis=1), parts - count)[parts - count]
-        places = np.flatnonzero(x_V >= least)
+        indices = np.flatnonzero(x_V >= least)
     else:
-        places = np.arange(len(x_V))
-    return places[np.argsort(-x_V[places], kind="stable")[:count]]
+        indices = np.arange(len(x_V))
+    return indices[np.argsort(-x_V[indices], kind="stable")[:count]]
 
 
 def log_sum_exp(logits: Floats) -> Floats:
-    """log Σ exp of each row"""
+    """Return log Σ exp of each row."""
     highest, total = kernels.run("sum_exp", logits)
     return highest + np.log(total)
 
 
 def log_softmax(logits: Floats) -> Floats:
+    """Return the log-probabilities of each row."""
     logprobs: Floats = kernels.run("log_softmax", logits)
     return logprobs

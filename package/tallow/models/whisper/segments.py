@@ -1,4 +1,4 @@
-"""A window's tokens in segments, by the times among them."""
+"""Split the tokens of a window into segments at its timestamps."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ FRAMES_PER_TIMESTAMP = round(FRAMES_PER_SECOND * SECONDS_PER_TIMESTAMP)
 
 @dataclass
 class Segment:
-    """Some words that were said one after the other.
+    """A part of a transcript, such as a sentence.
 
     Attributes:
         id: its number in the sound.
-        seek: the frame that its window starts at, 10 ms each.
+        seek: the first frame of its window; a frame is 10 ms.
         start, end: seconds in the sound.
-        tokens: ids, with times.
+        tokens: ids, with timestamps.
         temperature, avg_logprob, compression_ratio, no_speech_prob: of its window, as in `DecodingResult`.
-        words: None without times of words.
+        words: the words with their times; None without `word_timestamps`.
     """
 
     id: int
@@ -41,7 +41,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Place:
-    """A window in the sound: frames, and the same in seconds."""
+    """The position of a window in the sound, in frames and in seconds."""
 
     seek: int
     size: int
@@ -51,16 +51,17 @@ class Place:
 
     @property
     def content_s(self) -> float:
+        """The length of the sound in seconds."""
         return self.content_frames / FRAMES_PER_SECOND
 
 
 @dataclass(frozen=True)
 class Split:
-    """A window's segments, and where its unfinished end begins.
+    """The segments of a window, and where the next window starts.
 
     Attributes:
-        seek: the frame to go on at.
-        ended: nothing is said behind the last segment.
+        seek: the first frame of the next window.
+        ended: there is no speech after the last segment.
     """
 
     segments: list[Segment]
@@ -69,9 +70,13 @@ class Split:
 
 
 def split(result: DecodingResult, place: Place, tokenizer: WhisperTokenizer, *, whole: bool = False) -> Split:
-    """The segments of a window. Two times in a row are the end of one and the start of the next; what comes behind the
-    last such pair is heard again in the next window, unless a time ends it, or the window is `whole`: then that is a
-    segment, too, up to the window's end."""
+    """Split a window's tokens into segments.
+
+    Two timestamps in a row are the end of a segment and the start of the next. The tokens after the last such pair
+    belong to the next window, unless a timestamp ends them.
+
+    Args:    whole: make those tokens a segment too, up to the window's end; the next window starts there
+    """
     begin, tokens = tokenizer.timestamp_begin, result.tokens
     is_time = [token >= begin for token in tokens]
     ended = is_time[-2:] == [False, True]

@@ -1,4 +1,4 @@
-"""When each word was said: where the decoder's cross-attention looks at the sound while it reads the word.
+"""The times of words, from the positions of the sound that the decoder's cross-attention attends to at each word.
 
 Letters: N tokens, T positions of the sound, 20 ms each.
 
@@ -17,26 +17,26 @@ import numpy.typing as npt
 
 from tallow import devices
 from tallow.autograd.modes import no_grad
-from tallow.models.causal_lm import to_host
+from tallow.core.tensor import Tensor, wrap
+from tallow.models.causal_lm import host_logits
 from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.search import log_softmax
-from tallow.tensor import Tensor, wrap
 from tallow.text.whisper import SECONDS_PER_TIMESTAMP
 
 Floats = npt.NDArray[np.float32]
 
 MEDIAN_WIDTH = 7
 SENTENCE_ENDS = ".。!！?？"
-LONGEST_MEDIAN_S = 0.7  # of words, whatever was measured
+LONGEST_MEDIAN_S = 0.7  # upper limit of the median duration of words
 PREPENDED = "\"'“¿([{-"
 APPENDED = "\"'.。,，!！?？:：”)]}、"
 
-DIAGONAL, DOWN, RIGHT = range(3)  # the ways that dynamic time warping goes
+DIAGONAL, DOWN, RIGHT = range(3)  # the steps of dynamic time warping
 
 
 @dataclass
 class Word:
-    """A word, with the space and the marks that belong to it, and when it was said, in seconds."""
+    """A word with its space and punctuation, and its times in seconds."""
 
     word: str
     start: float
@@ -46,7 +46,7 @@ class Word:
 
 @dataclass
 class Aligned:
-    """A word as it is aligned: times count from the start of the window."""
+    """A word with its times, in seconds from the start of the window."""
 
     word: str
     tokens: list[int]
@@ -58,12 +58,12 @@ class Aligned:
 def align(
     model: Whisper, audio_SD: Tensor, text: Sequence[int], positions: int, *, language: str | None, task: str
 ) -> list[Aligned]:
-    """When the words of a text were said.
+    """Return the words of a text with their times.
 
     Args:
         audio_SD: the encoded sound.
-        text: ids without times.
-        positions: how many of the sound's are not silence behind its end.
+        text: ids without timestamps.
+        positions: the number of positions before the padding at the end of the sound.
     """
     if not text:
         return []
@@ -72,12 +72,12 @@ def align(
     scores_HNT, logits_NV = _attend(model, audio_SD, [*start, tokenizer.no_timestamps, *text, tokenizer.eot])
     logprobs = log_softmax(logits_NV[len(start) : len(start) + len(text), : tokenizer.eot])
     probabilities = np.exp(logprobs[np.arange(len(text)), list(text)])
-    match_NT = _looks(scores_HNT[:, :, :positions])[len(start) : -1]
+    match_NT = _match(scores_HNT[:, :, :positions])[len(start) : -1]
     tokens_at, places = time_warp(-match_NT.astype(np.float64))
     words, word_tokens = tokenizer.split_to_words([*text, tokenizer.eot], language)
     if len(word_tokens) <= 1:
         return []
-    first = np.diff(tokens_at, prepend=-1).astype(bool)  # where a token's stretch of the sound begins
+    first = np.diff(tokens_at, prepend=-1).astype(bool)  # the first position of each token
     times = places[first] * SECONDS_PER_TIMESTAMP
     ends = np.cumsum([0, *(len(each) for each in word_tokens[:-1])])
     return [
@@ -87,18 +87,18 @@ def align(
 
 
 def _attend(model: Whisper, audio_SD: Tensor, tokens: list[int]) -> tuple[Floats, Floats]:
-    """The scores of the alignment heads (H, N, S), and the logits (N, V)."""
+    """Return the scores of the alignment heads (H, N, S), and the logits (N, V)."""
     with no_grad():
         heard = model.decoder.listen(audio_SD[None])
         heard.scores = []
         rows = wrap(devices.move(np.array([tokens], np.int64), audio_SD.device))
-        logits = to_host(model.logits(model.decoder(rows, heard)).array)[0]
-    scores = [to_host(heard.scores[layer].array[0, head]) for layer, head in model.alignment_heads]
+        logits = host_logits(model.logits(model.decoder(rows, heard)).array)[0]
+    scores = [host_logits(heard.scores[layer].array[0, head]) for layer, head in model.alignment_heads]
     return np.stack(scores), logits
 
 
-def _looks(scores_HNT: Floats) -> Floats:
-    """How much each token looks at each place, more than other tokens do, (N, T)."""
+def _match(scores_HNT: Floats) -> Floats:
+    """Return how much more each token attends to each position than other tokens do, (N, T)."""
     weights = np.exp(log_softmax(scores_HNT))
     deviation = weights.std(axis=-2, keepdims=True)
     weights = (weights - weights.mean(axis=-2, keepdims=True)) / deviation
@@ -106,7 +106,7 @@ def _looks(scores_HNT: Floats) -> Floats:
 
 
 def median_filter(x: Floats, width: int) -> Floats:
-    """The median of each `width` neighbours along the last axis, mirrored at the ends."""
+    """Return the median of each `width` neighbours along the last axis, which is reflected at the ends."""
     half = width // 2
     if x.shape[-1] <= half:
         return x
@@ -115,15 +115,15 @@ def median_filter(x: Floats, width: int) -> Floats:
 
 
 def time_warp(cost_NT: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The cheapest way from the first token and place to the last, on which neither goes back.
+    """Return the cheapest monotonic path from the first token and position to the last.
 
-    Shapes:  (N, T) -> the tokens (P,) and the places (P,) of the way
+    Shapes:  (N, T) -> the tokens (P,) and the positions (P,) of the path
     """
     tokens, places = cost_NT.shape
     total = np.full((tokens + 1, places + 1), np.inf, np.float32)
     total[0, 0] = 0
     trace = np.full((tokens + 1, places + 1), -1, np.int8)
-    for diagonal in range(2, tokens + places + 1):  # all cells of one depend on the two before it only
+    for diagonal in range(2, tokens + places + 1):  # cells depend only on the two diagonals before
         i = np.arange(max(1, diagonal - places), min(tokens, diagonal - 1) + 1)
         j = diagonal - i
         both, down, right = total[i - 1, j - 1], total[i - 1, j], total[i, j - 1]
@@ -131,30 +131,30 @@ def time_warp(cost_NT: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], 
         is_down = ~is_both & (down < both) & (down < right)
         trace[i, j] = np.where(is_both, DIAGONAL, np.where(is_down, DOWN, RIGHT))
         total[i, j] = cost_NT[i - 1, j - 1] + np.where(is_both, both, np.where(is_down, down, right))
-    return _way_back(trace)
+    return _trace_back(trace)
 
 
-def _way_back(trace: npt.NDArray[np.int8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _trace_back(trace: npt.NDArray[np.int8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     trace[0, :], trace[:, 0] = RIGHT, DOWN
     i, j = trace.shape[0] - 1, trace.shape[1] - 1
-    way = []
+    path = []
     while i > 0 or j > 0:
-        way.append((i - 1, j - 1))
+        path.append((i - 1, j - 1))
         step = trace[i, j]
         i -= step != RIGHT
         j -= step != DOWN
-    tokens, places = np.array(way[::-1], np.int64).T
+    tokens, places = np.array(path[::-1], np.int64).T
     return tokens, places
 
 
 def median_duration(words: Sequence[Aligned]) -> float:
-    """Of the words that take any time, in seconds, and no more than 0.7."""
+    """Return the median duration in seconds, at most 0.7, of the words whose duration is not 0."""
     durations = [word.end - word.start for word in words if word.end != word.start]
     return min(LONGEST_MEDIAN_S, float(np.median(durations))) if durations else 0.0
 
 
 def shorten_at_sentence_ends(words: Sequence[Aligned], longest_s: float) -> None:
-    """Pauses are counted to the words beside the marks that end sentences; those are cut, in place."""
+    """Shorten words next to sentence ends, in place: alignment adds pauses to them."""
     for before, word in pairwise(words):
         if word.end - word.start > longest_s:
             if word.word in SENTENCE_ENDS:
@@ -164,7 +164,7 @@ def shorten_at_sentence_ends(words: Sequence[Aligned], longest_s: float) -> None
 
 
 def merge_marks(words: Sequence[Aligned], prepended: str, appended: str) -> None:
-    """Marks become parts of the words they belong to, in place; nothing is left of their own entries."""
+    """Merge punctuation into the words it belongs to, in place; its own entries become empty."""
     following = len(words) - 1
     for i in range(len(words) - 2, -1, -1):
         mark, word = words[i], words[following]

@@ -1,4 +1,4 @@
-"""Texts of sounds of any length: window after window of thirty seconds, each from where the last one ended.
+"""Transcribe sounds of any length in windows of thirty seconds; each starts where the last one ended.
 
 Source:  Radford et al. 2022, arXiv:2212.04356, sections 3.8 and 4.5; https://github.com/openai/whisper, `transcribe.py`
 """
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tallow.audio.mel import FRAMES_PER_SECOND, MelWindows
 from tallow.audio.sound import Sound
 from tallow.autograd.modes import no_grad
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.generation.processors import require_count
 from tallow.models.whisper.decoding import DecodingOptions, DecodingResult, decode_batch, detect_language, encode
@@ -23,36 +24,36 @@ from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.segments import Place, Segment, Split, split
 from tallow.models.whisper.timing import APPENDED, PREPENDED, align
 from tallow.models.whisper.words import add_words, skip_hallucinations, spoken_until
-from tallow.tensor import Tensor
 from tallow.text.languages import language_code
 
-BOLD = 0.5  # texts of higher temperatures are no context for the next window
+MAX_CONTEXT_TEMPERATURE = 0.5  # texts of higher temperatures are not context for the next window
 
 Audio = str | PathLike[str] | bytes | Sound | Tensor | npt.NDArray[np.float32] | Iterable[npt.NDArray[np.float32]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TranscribeOptions:
-    """How windows become a text.
+    """The options of a transcription.
 
     Attributes:
-        temperature: of the first try, and of those that follow while a text repeats itself or is unlikely.
-        compression_ratio_threshold: a text repeats itself above it; None means never.
-        logprob_threshold: a text is unlikely whose tokens' mean log-probability is below it; None means never.
-        no_speech_threshold: a window is silent if this is less than the probability of it, and the text is unlikely.
-        condition_on_previous_text: a window's text is the context of the next one.
-        initial_prompt: context of the first window, such as names that will be said.
-        carry_initial_prompt: it is context of all windows.
-        word_timestamps: tell when each word was said.
-        prepend_punctuations, append_punctuations: marks that belong to the next, or the last, word.
-        clip_timestamps: start, end, start, end, ... of the parts that count, in seconds; the last end may be left out.
-        hallucination_silence_threshold: leave out unlikely segments in silences of so many seconds; with
+        temperature: one temperature, or several to try in turn while a text is repetitive or unlikely.
+        compression_ratio_threshold: a text with a higher ratio counts as repetitive; None disables the check.
+        logprob_threshold: a text with a lower mean log-probability counts as unlikely; None disables the check.
+        no_speech_threshold: a window counts as silent if its no_speech_prob is higher and its text unlikely; None
+            disables the check.
+        condition_on_previous_text: pass the text of a window to the next one as context.
+        initial_prompt: context for the first window, such as names that occur.
+        carry_initial_prompt: use it as context for all windows.
+        word_timestamps: compute the times of words.
+        prepend_punctuations, append_punctuations: punctuation that belongs to the next, or the previous, word.
+        clip_timestamps: start, end, start, end, ... in seconds of the parts to transcribe; the last end is optional.
+        hallucination_silence_threshold: drop unlikely segments in silences longer than this, in seconds; requires
             word_timestamps.
-        batch_size: how many windows are heard at once, which takes less time and more memory. With more than 1 each
-            window starts where the one before it is over, not where its last segment ends, so that words are cut in
-            two there; and no window's text is the context of another, the initial prompt is that of all.
+        batch_size: the number of windows to decode at once; more is faster and takes more memory. With more than 1, a
+            window starts where the previous one ends, not at the end of its last segment, so words may be cut there;
+            windows share no context except the initial prompt.
 
-    Raises:  ArgumentError for what does not go together
+    Raises:  ArgumentError for options that exclude each other
     """
 
     temperature: float | Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -72,25 +73,25 @@ class TranscribeOptions:
     def __post_init__(self) -> None:
         require_count("batch_size", self.batch_size, 1)
         if self.hallucination_silence_threshold is not None and not self.word_timestamps:
-            raise ArgumentError("hallucination_silence_threshold without word_timestamps", mend="pass both")
+            raise ArgumentError("hallucination_silence_threshold without word_timestamps", hint="pass both")
         if self.hallucination_silence_threshold is not None and self.batch_size > 1:
             raise ArgumentError(
-                "hallucination_silence_threshold with batch_size: it hears silences again", mend="pass one of them"
+                "hallucination_silence_threshold with batch_size: it decodes silences again", hint="pass one of them"
             )
 
     @property
     def in_order(self) -> bool:
-        """Whether each window depends on the one before it."""
+        """True if each window depends on the one before it."""
         return self.batch_size == 1
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """What was said.
+    """The transcript of a sound.
 
     Attributes:
         language: its code.
-        duration_s: of the sound.
+        duration_s: the length of the sound in seconds.
     """
 
     text: str
@@ -100,13 +101,13 @@ class Transcript:
 
 
 def transcribe(model: Whisper, audio: Audio, **options: Any) -> Transcript:
-    """The text of a sound.
+    """Transcribe a sound.
 
     Args:
         audio: a file, its bytes, or samples at 16 kHz, (N,).
-        options: of `TranscribeOptions`, and of `DecodingOptions` but for the prompt.
+        options: of `TranscribeOptions`, and of `DecodingOptions` except the prompt.
 
-    Raises:  ArgumentError for options that do not go together, or that the model does not know; as `Sound`
+    Raises:  ArgumentError for options that exclude each other, or that the model does not support; as `Sound`
 
     Example:
         transcribe(model, "talk.mp3", language="de", word_timestamps=True).segments
@@ -118,14 +119,14 @@ def transcribe(model: Whisper, audio: Audio, **options: Any) -> Transcript:
 
 
 class Transcription:
-    """A transcription that is going on: iterating yields segments as they are decided.
+    """A transcription in progress; iteration yields segments as they are decoded.
 
     Args:  as `transcribe`
 
     Attributes:
-        language: the code of what is spoken.
-        duration_s, position_s: of the sound, and how much of it has been heard.
-        mel: the sound's spectrogram, of which any window can be asked for.
+        language: the code of the spoken language.
+        duration_s, position_s: the length of the sound, and how much of it is done, in seconds.
+        mel: the sound's spectrogram, which returns any window.
 
     Example:
         run = Transcription(model, "talk.mp3")
@@ -138,7 +139,7 @@ class Transcription:
         self.options = TranscribeOptions(**{name: value for name, value in options.items() if name in own})
         self._decoding = {name: value for name, value in options.items() if name not in own}
         _check_names(self._decoding)
-        for temperature in (0.0, 1.0):  # whatever is wrong is said before all the work
+        for temperature in (0.0, 1.0):  # raise for invalid options before any work
             DecodingOptions(**_for_temperature(self._decoding, temperature))
         self.model = model
         self.tokenizer = model.tokenizer
@@ -154,7 +155,7 @@ class Transcription:
         prompt = self.options.initial_prompt
         self._context = _Context(
             initial=[] if prompt is None else self.tokenizer.encode(" " + prompt.strip()),
-            room=model.config.max_target_positions // 2 - 1,
+            capacity=model.config.max_target_positions // 2 - 1,
             carry=self.options.carry_initial_prompt or not self.options.in_order,
         )
 
@@ -164,13 +165,13 @@ class Transcription:
                 starts = range(seek, end, self._window)[: self.options.batch_size]
                 for place, heard in self._hear([self._place(start, end) for start in starts]):
                     seek, segments = heard
-                    if seek <= place.seek:  # by the times of words; the same would be heard again, without end
+                    if seek <= place.seek:  # possible by word times; would repeat the window forever
                         seek = place.seek + place.size
                     self.position_s = min(seek, self.mel.frames) / FRAMES_PER_SECOND
                     yield from segments
 
     def transcript(self) -> Transcript:
-        """What has been heard so far."""
+        """Return the transcript so far."""
         text = self.tokenizer.decode([token for segment in self.segments for token in segment.tokens])
         return Transcript(text, self.segments, self.language, self.duration_s)
 
@@ -187,7 +188,7 @@ class Transcription:
         return Place(seek, size, seek / FRAMES_PER_SECOND, (seek + self._window) / FRAMES_PER_SECOND, self.mel.frames)
 
     def _hear(self, places: Sequence[Place]) -> Iterator[tuple[Place, tuple[int, list[Segment]]]]:
-        """The windows, each with where to go on and its segments."""
+        """Yield each window with the first frame of the next one and its segments."""
         mel = np.zeros((len(places), self.model.config.num_mel_bins, self._window), np.float32)
         for window, place in zip(mel, places, strict=True):
             window[:, : place.size] = self.mel.window(place.seek, place.size)
@@ -197,7 +198,7 @@ class Transcription:
             yield place, self._understand(place, result)
 
     def _understand(self, place: Place, result: DecodingResult) -> tuple[int, list[Segment]]:
-        """Where to go on, and the segments of a window."""
+        """Return the first frame of the next window, and the segments of this one."""
         if self._is_silent(result):
             return place.seek + place.size, []
         found = split(result, place, self.tokenizer, whole=not self.options.in_order)
@@ -214,17 +215,17 @@ class Transcription:
             self.segments.append(segment)
         self._context.add(found.segments)
         is_context = self.options.condition_on_previous_text and self.options.in_order
-        if not is_context or result.temperature > BOLD:
+        if not is_context or result.temperature > MAX_CONTEXT_TEMPERATURE:
             self._context.forget()
         return seek if self.options.in_order else place.seek + place.size, found.segments
 
     def _decode(self, audio_ASD: Tensor) -> list[DecodingResult]:
-        """The texts of the first temperature that gives a good one, or else of the last."""
-        given = self.options.temperature
+        """Decode each window at the first temperature that gives a good text, or else at the last."""
+        temperatures = self.options.temperature
         prompt = self._context.prompt()
         results: dict[int, DecodingResult] = {}
         waiting = list(range(audio_ASD.shape[0]))
-        for temperature in [given] if isinstance(given, int | float) else given:
+        for temperature in [temperatures] if isinstance(temperatures, int | float) else temperatures:
             options = DecodingOptions(**_for_temperature(self._decoding, temperature), prompt=prompt)
             results.update(zip(waiting, decode_batch(self.model, audio_ASD[waiting], options), strict=True))
             waiting = [window for window in waiting if self._is_bad(results[window])]
@@ -249,7 +250,10 @@ class Transcription:
         return silence is not None and result.no_speech_prob > silence and not likely
 
     def _time_words(self, found: Split, place: Place, audio_SD: Tensor) -> tuple[int, bool]:
-        """Tell when words were said; where to go on by that, and whether the window counts."""
+        """Add words with their times to the segments.
+
+        Returns: the first frame of the next window according to them, and whether to keep this window's segments
+        """
         options, segments = self.options, found.segments
         texts = [[token for token in segment.tokens if token < self.tokenizer.eot] for segment in segments]
         words = align(
@@ -286,32 +290,35 @@ class Transcription:
 
 @dataclass
 class _Context:
-    """What the decoder is told of the text so far.
+    """The previous text that the decoder receives.
 
     Attributes:
-        room: how many ids it may be.
-        carry: `initial` stays in it.
+        capacity: the most ids.
+        carry: always begin with `initial`.
     """
 
     initial: list[int]
-    room: int
+    capacity: int
     carry: bool
-    tokens: list[int] = field(default_factory=list)  # all, the initial ones first
-    since: int = 0  # those before are forgotten
+    tokens: list[int] = field(default_factory=list)  # all tokens, beginning with the initial ones
+    since: int = 0  # index of the first token that still counts
 
     def __post_init__(self) -> None:
         self.tokens = list(self.initial)
 
     def prompt(self) -> list[int]:
+        """Return the ids to pass to the decoder."""
         if not self.carry:
             return self.tokens[self.since :]
-        room = self.room - len(self.initial)
-        return self.initial + self.tokens[max(len(self.initial), self.since) :][-room:]
+        available = self.capacity - len(self.initial)
+        return self.initial + self.tokens[max(len(self.initial), self.since) :][-available:]
 
     def add(self, segments: Sequence[Segment]) -> None:
+        """Append the tokens of segments."""
         self.tokens += [token for segment in segments for token in segment.tokens]
 
     def forget(self) -> None:
+        """Drop all previous text, except initial text that is carried."""
         self.since = len(self.tokens)
 
 
@@ -322,27 +329,27 @@ def _blocks(audio: Audio) -> Iterable[npt.NDArray[np.float32]]:
     if not isinstance(samples, np.ndarray):
         return samples
     if samples.ndim != 1:
-        raise ArgumentError(f"audio of shape {samples.shape}", mend="pass (N,), one channel at 16 kHz")
+        raise ArgumentError(f"audio of shape {samples.shape}", hint="pass (N,), one channel at 16 kHz")
     return [np.asarray(samples, np.float32)]
 
 
 def _clips(timestamps: Sequence[float], frames: int) -> list[tuple[int, int]]:
-    """The parts that count, in frames."""
+    """Return the parts to transcribe, as (start, end) in frames."""
     points = [round(each * FRAMES_PER_SECOND) for each in timestamps] or [0]
     if len(points) % 2:
         points.append(frames)
     if min(points) < 0:
-        raise ArgumentError(f"clip_timestamps={list(timestamps)}", mend="seconds from the start of the sound")
+        raise ArgumentError(f"clip_timestamps={list(timestamps)}", hint="pass seconds from the start of the sound")
     return [(start, min(end, frames)) for start, end in zip(points[::2], points[1::2], strict=True)]
 
 
-def _check_names(given: dict[str, Any]) -> None:
-    known = {each.name for each in fields(DecodingOptions)} - {"prompt", "temperature"}
-    if unknown := sorted(given.keys() - known):
-        raise ArgumentError(f"transcribe has no option {', '.join(unknown)}", mend="see TranscribeOptions")
+def _check_names(options: dict[str, Any]) -> None:
+    names = {each.name for each in fields(DecodingOptions)} - {"prompt", "temperature"}
+    if unknown := sorted(options.keys() - names):
+        raise ArgumentError(f"transcribe has no option {', '.join(unknown)}", hint="see TranscribeOptions")
 
 
 def _for_temperature(options: dict[str, Any], temperature: float) -> dict[str, Any]:
-    """Beams are for a temperature of 0, samples for others."""
-    unfit = ("beam_size", "patience") if temperature else ("best_of",)
-    return {name: value for name, value in options.items() if name not in unfit} | {"temperature": temperature}
+    """Return the options for a temperature: beams only at 0, best_of only above."""
+    unused = ("beam_size", "patience") if temperature else ("best_of",)
+    return {name: value for name, value in options.items() if name not in unused} | {"temperature": temperature}

@@ -1,4 +1,4 @@
-"""The times of words in the segments of a window, and what they say about segments that nobody spoke.
+"""Add words to the segments of a window, and use their times to find hallucinated segments.
 
 Source:  https://github.com/openai/whisper, `timing.py` (add_word_timestamps) and `transcribe.py`
 """
@@ -20,7 +20,7 @@ from tallow.models.whisper.timing import (
 )
 
 MARKS = PREPENDED + APPENDED
-UNLIKELY = 0.15  # a word's probability
+UNLIKELY = 0.15  # words of a lower probability count as unlikely
 SHORT_S, LONG_S = 0.133, 2.0
 
 
@@ -34,33 +34,33 @@ def add_words(
     prepended: str = PREPENDED,
     appended: str = APPENDED,
 ) -> None:
-    """Give segments their words, and the times of their first and last ones, in place.
+    """Add words to segments and adjust the segments' times to them, in place.
 
     Args:
-        counts: how many tokens of text each segment has.
-        offset_s: of the window in the sound.
+        counts: the number of text tokens in each segment.
+        offset_s: the start of the window in the sound.
         spoken_until_s: the end of the last word before the window.
     """
     median_s = median_duration(words)
     if any(word.end != word.start for word in words):
         shorten_at_sentence_ends(words, 2 * median_s)
     merge_marks(words, prepended, appended)
-    left = iter(words)
+    remaining = iter(words)
     for segment, count in zip(segments, counts, strict=True):
         segment.words = []
-        while count > 0 and (word := next(left, None)) is not None:
+        while count > 0 and (word := next(remaining, None)) is not None:
             count -= len(word.tokens)
             if word.word:
                 start, end = round(offset_s + word.start, 2), round(offset_s + word.end, 2)
                 segment.words.append(Word(word.word, start, end, word.probability))
         if segment.words:
             _shorten_after_pause(segment.words, median_s, spoken_until_s)
-            _agree(segment, segment.words, median_s)
+            _reconcile(segment, segment.words, median_s)
             spoken_until_s = segment.end
 
 
 def _shorten_after_pause(words: list[Word], median_s: float, spoken_until_s: float) -> None:
-    """A pause is counted to the first word or two after it; they are cut."""
+    """Shorten the first one or two words after a pause: alignment adds the pause to them."""
     longest_s = 2 * median_s
     first, second = words[0], words[1] if len(words) > 1 else None
     if first.end - spoken_until_s <= 2 * longest_s:
@@ -73,8 +73,8 @@ def _shorten_after_pause(words: list[Word], median_s: float, spoken_until_s: flo
     first.start = max(0, first.end - longest_s)
 
 
-def _agree(segment: Segment, words: list[Word], median_s: float) -> None:
-    """The segment's times and those of its first and last word become one: the word's, unless it is far too long."""
+def _reconcile(segment: Segment, words: list[Word], median_s: float) -> None:
+    """Make the segment's times equal to those of its first and last word; the words' times, unless far too long."""
     first, last = words[0], words[-1]
     if segment.start < first.end and segment.start - 0.5 > first.start:
         first.start = max(0, min(first.end - median_s, segment.start))
@@ -87,13 +87,13 @@ def _agree(segment: Segment, words: list[Word], median_s: float) -> None:
 
 
 def spoken_until(segments: Sequence[Segment]) -> float | None:
-    """The end of the last word, or else of the last segment."""
+    """Return the end of the last word, or else of the last segment."""
     ends = [word.end for segment in segments for word in segment.words or ()]
     return ends[-1] if ends else segments[-1].end if segments else None
 
 
 def is_anomaly(segment: Segment | None) -> bool:
-    """Whether the words are so unlikely, short or long that nobody may have said them."""
+    """Return whether words are so unlikely, short or long that the segment may be a hallucination."""
     if segment is None or not segment.words:
         return False
     words = [word for word in segment.words if word.word not in MARKS][:8]
@@ -112,15 +112,15 @@ def _anomaly(word: Word) -> float:
 def skip_hallucinations(
     segments: list[Segment], place: Place, seek: int, threshold_s: float, spoken_until_s: float, *, ended: bool
 ) -> tuple[int, bool]:
-    """Leave out what is heard in silences of more than `threshold_s`.
+    """Drop hallucinated segments in silences longer than `threshold_s`.
 
     Args:
-        segments: of the window; those behind a hallucination are taken out, in place.
-        seek: where to go on otherwise.
+        segments: of the window; a hallucination and the segments after it are removed, in place.
+        seek: the start of the next window if there is no hallucination.
         spoken_until_s: the end of the last word before the window.
-        ended: nothing is said behind the last segment.
+        ended: there is no speech after the last segment.
 
-    Returns: the frame to go on at, and whether the window counts at all
+    Returns: the first frame of the next window, and whether to keep this window's segments
     """
     last_end = spoken_until(segments)
     if not ended and last_end is not None and last_end > place.offset_s:
@@ -148,7 +148,7 @@ def skip_hallucinations(
 def _is_alone(
     segment: Segment, following: Segment | None, place: Place, threshold_s: float, spoken_until_s: float
 ) -> bool:
-    """Whether silence, or another hallucination, is on both sides of a segment."""
+    """Return whether a segment has silence, or another hallucination, on both sides."""
     before = (
         segment.start - spoken_until_s > threshold_s
         or segment.start < threshold_s

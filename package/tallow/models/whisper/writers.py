@@ -1,12 +1,12 @@
-"""Transcripts as files: plain text, subtitles, tables and JSON.
+"""Write transcripts as plain text, subtitles, tables or JSON.
 
     txt     a line for each segment
     srt     SubRip: number, "00:00:01,000 --> 00:00:02,500", text, an empty line
-    vtt     WebVTT: "WEBVTT", and the same with points and without numbers
+    vtt     WebVTT: "WEBVTT", then the same with decimal points and without numbers
     tsv     start and end in milliseconds, text
-    json    all that is known
+    json    the whole transcript
 
-Segments without a word, as of silence, stand in JSON only.
+Segments without words, such as silence, are written to JSON only.
 
 Source:  https://www.w3.org/TR/webvtt1/; https://github.com/openai/whisper, `utils.py`
 """
@@ -22,7 +22,7 @@ from tallow.models.whisper.transcribe import Transcript
 
 
 def timestamp(seconds: float, *, hours: bool = False, point: str = ".") -> str:
-    """As 01:02.345; with hours where there are some, or they are asked for."""
+    """Return a time such as 01:02.345; with hours if `hours`, or if it is an hour or more."""
     minutes, milliseconds = divmod(round(1000 * seconds), 60_000)
     whole_hours, minutes = divmod(minutes, 60)
     start = f"{whole_hours:02d}:" if hours or whole_hours else ""
@@ -34,15 +34,18 @@ def _spoken(transcript: Transcript) -> list[Segment]:
 
 
 def txt(transcript: Transcript) -> str:
+    """Return a line for each segment."""
     return "".join(f"{segment.text.strip()}\n" for segment in _spoken(transcript))
 
 
 def srt(transcript: Transcript) -> str:
+    """Return SubRip subtitles."""
     cues = (_cue(segment, hours=True, point=",") for segment in _spoken(transcript))
     return "".join(f"{number}\n{cue}" for number, cue in enumerate(cues, 1))
 
 
 def vtt(transcript: Transcript) -> str:
+    """Return WebVTT subtitles."""
     return "WEBVTT\n\n" + "".join(_cue(segment) for segment in _spoken(transcript))
 
 
@@ -52,6 +55,7 @@ def _cue(segment: Segment, *, hours: bool = False, point: str = ".") -> str:
 
 
 def tsv(transcript: Transcript) -> str:
+    """Return a table of tab-separated values."""
     rows = (
         f"{round(1000 * segment.start)}\t{round(1000 * segment.end)}\t{segment.text.strip().replace(chr(9), ' ')}\n"
         for segment in _spoken(transcript)
@@ -60,6 +64,7 @@ def tsv(transcript: Transcript) -> str:
 
 
 def to_json(transcript: Transcript) -> str:
+    """Return the transcript as JSON."""
     return json.dumps(asdict(transcript), ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Functions as modules, and a chain that takes both: candle's `func`, `func_t` and `seq`."""
+"""Functions as modules, and a chain of modules and functions: candle's `func`, `func_t` and `seq`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tallow.nn.module import Module
 
 
 class Func(Module):
-    """A function of the input, as a module without parameters."""
+    """A module that calls a function of the input."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -24,26 +24,26 @@ class Func(Module):
 
 
 class FuncT(Func):
-    """A function of the input and of whether the module is in training."""
+    """A module that calls a function of the input and of its training mode."""
 
     def forward(self, input: Any) -> Any:
         return self.function(input, self.training)
 
 
 class Chain(Sequential):
-    """A Sequential that is built by `add`, as candle_nn::Sequential."""
+    """A Sequential with candle's `add` and `add_fn`, as candle_nn::Sequential."""
 
     def add(self, layer: Module) -> Chain:
-        """Append a module, and return the chain."""
+        """Append a module and return the chain."""
         self.append(layer)
         return self
 
     def add_fn(self, function: Callable[[Any], Any]) -> Chain:
-        """Append a function, and return the chain."""
+        """Append a function and return the chain."""
         return self.add(Func(function))
 
     def forward_all(self, input: Any) -> list[Any]:
-        """The results of all layers, each called with that of the one before."""
+        """Return the results of all layers, each called with the result of the previous one."""
         results = []
         for layer in self:
             input = layer(input)
@@ -52,17 +52,17 @@ class Chain(Sequential):
 
 
 def func(function: Callable[[Any], Any]) -> Func:
-    """A function of the input as a module."""
+    """Return a module that calls `function(input)`."""
     return Func(function)
 
 
 def func_t(function: Callable[[Any, bool], Any]) -> FuncT:
-    """A function of the input and of whether it is called in training, as a module."""
+    """Return a module that calls `function(input, training)`."""
     return FuncT(function)
 
 
 def seq() -> Chain:
-    """An empty chain.
+    """Return an empty chain.
 
     Example:
         >>> import tallow as tl

@@ -1,4 +1,4 @@
-"""`Init`: how a variable that is not there yet starts, as candle_nn::Init."""
+"""`Init`: initial values of new variables, as candle_nn::Init."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from dataclasses import dataclass
 from math import prod, sqrt
 from typing import Protocol
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import init
-from tallow.tensor import Tensor
 
 
 class Filler(Protocol):
-    """Anything that fills a tensor with initial values, and returns it."""
+    """An object that fills a tensor with initial values and returns it."""
 
-    def fill_(self, tensor: Tensor) -> Tensor: ...
+    def fill_(self, tensor: Tensor) -> Tensor:
+        """Fill a tensor in place and return it."""
+        ...
 
 
 class Init:
-    """The initial values there are: `Init.Const(0.5)`, `Init.Randn(0, 0.02)`, `Init.Uniform(-1, 1)`, `Init.Kaiming()`.
+    """Initial values: `Init.Const(0.5)`, `Init.Randn(0, 0.02)`, `Init.Uniform(-1, 1)` or `Init.Kaiming()`.
 
-    They are drawn from the default generator. Any object with a `fill_` can stand in their place.
+    Random values come from the default generator. Any object with a `fill_` method can be used instead.
     """
 
     @dataclass(frozen=True)
-    class Const:
-        """One value everywhere."""
+    class Const(Filler):
+        """A constant."""
 
         value: float
 
@@ -33,7 +35,7 @@ class Init:
             return init.constant_(tensor, self.value)
 
     @dataclass(frozen=True)
-    class Randn:
+    class Randn(Filler):
         """N(mean, stdev²)."""
 
         mean: float
@@ -43,7 +45,7 @@ class Init:
             return init.normal_(tensor, self.mean, self.stdev)
 
     @dataclass(frozen=True)
-    class Uniform:
+    class Uniform(Filler):
         """U(lo, up)."""
 
         lo: float
@@ -53,14 +55,14 @@ class Init:
             return init.uniform_(tensor, self.lo, self.up)
 
     @dataclass(frozen=True)
-    class Kaiming:
-        """Of mean zero and standard deviation gain / sqrt(fan): what passes through keeps its size.
+    class Kaiming(Filler):
+        """Mean zero and standard deviation gain / sqrt(fan), which preserves the variance of activations.
 
         Args:
             dist: "normal" or "uniform".
-            fan: "fan_in", the inputs of each output, or "fan_out".
-            non_linearity: what follows, in the words of `nn.init.calculate_gain`; or the gain itself.
-        Raises:  ArgumentError for other words
+            fan: "fan_in" or "fan_out".
+            non_linearity: name of the following nonlinearity, see `nn.init.calculate_gain`; or the gain itself.
+        Raises:  ArgumentError for other values
         Source:  He et al. 2015, arXiv:1502.01852, section 2.2
         """
 
@@ -70,20 +72,20 @@ class Init:
 
         def __post_init__(self) -> None:
             if self.dist not in ("normal", "uniform"):
-                raise ArgumentError(f"Kaiming: dist={self.dist!r}", mend="use 'normal' or 'uniform'")
+                raise ArgumentError(f"Kaiming: dist={self.dist!r}", hint="use 'normal' or 'uniform'")
             if self.fan not in ("fan_in", "fan_out"):
-                raise ArgumentError(f"Kaiming: fan={self.fan!r}", mend="use 'fan_in' or 'fan_out'")
+                raise ArgumentError(f"Kaiming: fan={self.fan!r}", hint="use 'fan_in' or 'fan_out'")
 
         def fill_(self, tensor: Tensor) -> Tensor:
-            follows = self.non_linearity
-            gain = init.calculate_gain(follows) if isinstance(follows, str) else follows
+            name = self.non_linearity
+            gain = init.calculate_gain(name) if isinstance(name, str) else name
             std = gain / sqrt(max(self._fan_of(tuple(tensor.shape)), 1))
             if self.dist == "normal":
                 return init.normal_(tensor, 0.0, std)
             return init.uniform_(tensor, -sqrt(3) * std, sqrt(3) * std)
 
         def _fan_of(self, shape: tuple[int, ...]) -> int:
-            """As candle's, which unlike PyTorch's is there for vectors and numbers too."""
+            """Return candle's fan, which unlike PyTorch's is defined for scalars and vectors too."""
             axis = 1 if self.fan == "fan_in" else 0
             return shape[axis] * prod(shape[2:]) if len(shape) > axis else 1
 

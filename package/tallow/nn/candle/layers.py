@@ -1,7 +1,7 @@
-"""Layers whose variables come from a VarBuilder: candle's functions, the modules of `tallow.nn`.
+"""candle's layer functions: they return modules of `tallow.nn` with variables from a VarBuilder.
 
-candle's configuration structs are keyword arguments here. Initial values, for variables that are new in a VarMap, are
-candle's, which differ from PyTorch's.
+The fields of candle's configuration structs are keyword arguments here. Variables that are new in a VarMap get candle's
+initial values, which differ from PyTorch's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from math import sqrt
 from typing import Any, TypeVar
 
 from tallow import dtypes
-from tallow.creation import zeros
+from tallow.core.creation import zeros
 from tallow.nn.activation import PReLU
 from tallow.nn.candle.init import Filler, Init
 from tallow.nn.candle.var_builder import VarBuilder
@@ -30,16 +30,16 @@ KAIMING_UNIFORM = Init.DEFAULT_KAIMING_UNIFORM
 
 
 def _with_variables(module: M, vb: VarBuilder, **inits: Filler | None) -> M:
-    """A module made on device "meta", given its variables; those whose Filler is None it does not have."""
+    """Give a module on device "meta" its variables; None marks a variable that the module does not have."""
     for name, init in inits.items():
         if init is None:
             continue
-        own = getattr(module, name)
-        is_parameter = isinstance(own, Parameter)
-        found = vb.get_with_hints(tuple(own.shape), name, init, trainable=is_parameter)
-        if is_parameter and not isinstance(found, Parameter):
-            found = Parameter(found, requires_grad=False)
-        setattr(module, name, found)
+        placeholder = getattr(module, name)
+        is_parameter = isinstance(placeholder, Parameter)
+        variable = vb.get_with_hints(tuple(placeholder.shape), name, init, trainable=is_parameter)
+        if is_parameter and not isinstance(variable, Parameter):
+            variable = Parameter(variable, requires_grad=False)
+        setattr(module, name, variable)
     return module
 
 
@@ -48,40 +48,43 @@ def _around_zero(bound: float) -> Filler:
 
 
 def linear(in_dim: int, out_dim: int, vb: VarBuilder) -> Linear:
-    """weight (out_dim, in_dim) and bias (out_dim)."""
+    """Return a Linear with weight (out_dim, in_dim) and bias (out_dim)."""
     return linear_b(in_dim, out_dim, True, vb)
 
 
 def linear_no_bias(in_dim: int, out_dim: int, vb: VarBuilder) -> Linear:
+    """Return a Linear with weight (out_dim, in_dim) and no bias."""
     return linear_b(in_dim, out_dim, False, vb)
 
 
 def linear_b(in_dim: int, out_dim: int, bias: bool, vb: VarBuilder) -> Linear:
-    """As `linear`, with or without a bias."""
+    """Return a Linear with or without a bias."""
     module = Linear(in_dim, out_dim, bias, device="meta")
     return _with_variables(module, vb, weight=KAIMING_NORMAL, bias=_around_zero(in_dim**-0.5) if bias else None)
 
 
 def embedding(in_size: int, out_size: int, vb: VarBuilder) -> Embedding:
-    """weight (in_size, out_size): a vector for each of in_size indices."""
+    """Return an Embedding with weight (in_size, out_size)."""
     return _with_variables(Embedding(in_size, out_size, device="meta"), vb, weight=Init.Randn(0.0, 1.0))
 
 
 def layer_norm(size: Any, eps: float, vb: VarBuilder) -> LayerNorm:
-    """weight and bias of the shape `size`: that of the axes, counted from the last, that are normalised."""
+    """Return a LayerNorm over the last dimensions, with weight and bias of shape `size`."""
     return _with_variables(LayerNorm(size, eps, device="meta"), vb, weight=Init.ONE, bias=Init.ZERO)
 
 
 def layer_norm_no_bias(size: Any, eps: float, vb: VarBuilder) -> LayerNorm:
+    """Return a LayerNorm over the last dimensions, with a weight of shape `size` and no bias."""
     return _with_variables(LayerNorm(size, eps, bias=False, device="meta"), vb, weight=Init.ONE)
 
 
 def rms_norm(size: Any, eps: float, vb: VarBuilder) -> RMSNorm:
+    """Return an RMSNorm over the last dimensions, with a weight of shape `size`."""
     return _with_variables(RMSNorm(size, eps, device="meta"), vb, weight=Init.ONE)
 
 
 def group_norm(num_groups: int, num_channels: int, eps: float, vb: VarBuilder) -> GroupNorm:
-    """weight and bias (num_channels)."""
+    """Return a GroupNorm with weight and bias (num_channels)."""
     module = GroupNorm(num_groups, num_channels, eps, device="meta")
     return _with_variables(module, vb, weight=Init.ONE, bias=Init.ZERO)
 
@@ -89,10 +92,10 @@ def group_norm(num_groups: int, num_channels: int, eps: float, vb: VarBuilder) -
 def batch_norm(
     num_features: int, eps: float, vb: VarBuilder, *, affine: bool = True, momentum: float = 0.1, dims: int = 2
 ) -> BatchNorm1d | BatchNorm2d | BatchNorm3d:
-    """running_mean and running_var, and if `affine` weight and bias; all (num_features).
+    """Return a BatchNorm with running_mean, running_var and, if `affine`, weight and bias; all (num_features).
 
     Args:
-        dims: 1, 2 or 3, of BatchNorm1d, BatchNorm2d or BatchNorm3d.
+        dims: 1, 2 or 3, for BatchNorm1d, BatchNorm2d or BatchNorm3d.
     """
     kinds: dict[int, type[BatchNorm1d | BatchNorm2d | BatchNorm3d]] = {1: BatchNorm1d, 2: BatchNorm2d, 3: BatchNorm3d}
     module = kinds[dims](num_features, eps, momentum, affine, device="meta")
@@ -102,31 +105,33 @@ def batch_norm(
 
 
 def conv1d(in_channels: int, out_channels: int, kernel_size: int, vb: VarBuilder, **options: Any) -> Conv1d:
-    """weight (out_channels, in_channels / groups, kernel_size) and bias (out_channels).
+    """Return a Conv1d with weight (out_channels, in_channels / groups, kernel_size) and bias (out_channels).
 
     Args:
-        options: stride, padding, dilation, groups, as nn.Conv1d's.
+        options: stride, padding, dilation and groups of nn.Conv1d.
     """
     module = Conv1d(in_channels, out_channels, kernel_size, device="meta", **options)
     return _with_variables(module, vb, weight=KAIMING_NORMAL, bias=_around_zero(in_channels**-0.5))
 
 
 def conv1d_no_bias(in_channels: int, out_channels: int, kernel_size: int, vb: VarBuilder, **options: Any) -> Conv1d:
+    """Return a Conv1d without bias; see `conv1d`."""
     module = Conv1d(in_channels, out_channels, kernel_size, bias=False, device="meta", **options)
     return _with_variables(module, vb, weight=KAIMING_NORMAL)
 
 
 def conv2d(in_channels: int, out_channels: int, kernel_size: Any, vb: VarBuilder, **options: Any) -> Conv2d:
-    """weight (out_channels, in_channels / groups, kernel_size, kernel_size) and bias (out_channels).
+    """Return a Conv2d with weight (out_channels, in_channels / groups, kernel_size, kernel_size) and a bias.
 
     Args:
-        options: stride, padding, dilation, groups, as nn.Conv2d's.
+        options: stride, padding, dilation and groups of nn.Conv2d.
     """
     module = Conv2d(in_channels, out_channels, kernel_size, device="meta", **options)
     return _with_variables(module, vb, weight=KAIMING_NORMAL, bias=_around_zero(in_channels**-0.5))
 
 
 def conv2d_no_bias(in_channels: int, out_channels: int, kernel_size: Any, vb: VarBuilder, **options: Any) -> Conv2d:
+    """Return a Conv2d without bias; see `conv2d`."""
     module = Conv2d(in_channels, out_channels, kernel_size, bias=False, device="meta", **options)
     return _with_variables(module, vb, weight=KAIMING_NORMAL)
 
@@ -134,10 +139,10 @@ def conv2d_no_bias(in_channels: int, out_channels: int, kernel_size: Any, vb: Va
 def conv_transpose1d(
     in_channels: int, out_channels: int, kernel_size: int, vb: VarBuilder, **options: Any
 ) -> ConvTranspose1d:
-    """weight (in_channels, out_channels / groups, kernel_size) and bias (out_channels).
+    """Return a ConvTranspose1d with weight (in_channels, out_channels / groups, kernel_size) and bias (out_channels).
 
     Args:
-        options: stride, padding, output_padding, dilation, groups, as nn.ConvTranspose1d's.
+        options: stride, padding, output_padding, dilation and groups of nn.ConvTranspose1d.
     """
     module = ConvTranspose1d(in_channels, out_channels, kernel_size, device="meta", **options)
     init = _around_zero((out_channels * kernel_size) ** -0.5)
@@ -147,10 +152,10 @@ def conv_transpose1d(
 def conv_transpose2d(
     in_channels: int, out_channels: int, kernel_size: int, vb: VarBuilder, **options: Any
 ) -> ConvTranspose2d:
-    """weight (in_channels, out_channels / groups, kernel_size, kernel_size) and bias (out_channels).
+    """Return a ConvTranspose2d with weight (in_channels, out_channels / groups, kernel_size, kernel_size) and a bias.
 
     Args:
-        options: stride, padding, output_padding, dilation, groups, as nn.ConvTranspose2d's.
+        options: stride, padding, output_padding, dilation and groups of nn.ConvTranspose2d.
     """
     module = ConvTranspose2d(in_channels, out_channels, kernel_size, device="meta", **options)
     init = _around_zero(1 / (sqrt(out_channels) * kernel_size))
@@ -158,22 +163,25 @@ def conv_transpose2d(
 
 
 def prelu(num_channels: int | None, vb: VarBuilder) -> PReLU:
-    """weight (num_channels), or (1) for None: one slope for all."""
+    """Return a PReLU with weight (num_channels), or (1) for None."""
     module = PReLU(1 if num_channels is None else num_channels, device="meta")
     return _with_variables(module, vb, weight=Init.Const(0.25))
 
 
 def lstm(in_dim: int, hidden_dim: int, vb: VarBuilder, *, bias: bool = True) -> LSTM:
-    """One layer, over sequences (batch, steps, in_dim).
+    """Return an LSTM of one layer over sequences (batch, steps, in_dim).
 
-    weight_ih_l0 (4 hidden_dim, in_dim), weight_hh_l0 (4 hidden_dim, hidden_dim), bias_ih_l0 and bias_hh_l0
-    (4 hidden_dim)
+    Variables: weight_ih_l0 (4 hidden_dim, in_dim), weight_hh_l0 (4 hidden_dim, hidden_dim), bias_ih_l0 and bias_hh_l0
+    (4 hidden_dim).
     """
     return _recurrent(LSTM(in_dim, hidden_dim, bias=bias, batch_first=True, device="meta"), vb, bias)
 
 
 def gru(in_dim: int, hidden_dim: int, vb: VarBuilder, *, bias: bool = True) -> GRU:
-    """As `lstm`, with 3 in place of 4."""
+    """Return a GRU of one layer over sequences (batch, steps, in_dim).
+
+    Variables: as for `lstm`, with 3 hidden_dim instead of 4 hidden_dim.
+    """
     return _recurrent(GRU(in_dim, hidden_dim, bias=bias, batch_first=True, device="meta"), vb, bias)
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tallow.creation import empty
+from tallow.core.creation import empty
+from tallow.core.tensor import Tensor
 from tallow.errors import MissingNameError, ShapeError
 from tallow.io import safetensors
 from tallow.io.source import Path
 from tallow.nn.candle.init import Filler, Init
 from tallow.nn.parameter import Parameter
 from tallow.nn.state import IncompatibleKeys, load_state
-from tallow.tensor import Tensor
 
 
 class VarMap:
-    """The variables of a model, made when a layer first asks for them by name; it trains, saves and loads them.
+    """The variables of a model by name, created on the first request of a layer; save and load them here.
 
     Example:
         >>> import tallow as tl
@@ -32,11 +32,11 @@ class VarMap:
         self._data: dict[str, Tensor] = {}
 
     def all_vars(self) -> list[Tensor]:
-        """Every variable, in the order in which they were made."""
+        """Return every variable, in the order of creation."""
         return list(self._data.values())
 
     def data(self) -> dict[str, Tensor]:
-        """The variables themselves, by name."""
+        """Return the variables by name; not a copy."""
         return self._data
 
     def __contains__(self, path: object) -> bool:
@@ -52,52 +52,52 @@ class VarMap:
         *,
         trainable: bool = True,
     ) -> Tensor:
-        """The variable at `path`; a new one, with these initial values, if there is none.
+        """Return the variable at `path`, creating it with these initial values if it does not exist.
 
         Args:
-            trainable: make a Parameter of a new one; if not, a Tensor, such as a running mean.
+            trainable: create a Parameter; otherwise a plain Tensor, such as a running mean.
 
-        Raises:  ShapeError when it is there with another shape
+        Raises:  ShapeError if it exists with another shape
         """
-        known = self._data.get(path)
-        if known is None:
-            made = init.fill_(empty(shape, dtype=dtype, device=device))
-            known = self._data[path] = Parameter(made) if trainable else made
-        if tuple(known.shape) != tuple(shape):
+        variable = self._data.get(path)
+        if variable is None:
+            tensor = init.fill_(empty(shape, dtype=dtype, device=device))
+            variable = self._data[path] = Parameter(tensor) if trainable else tensor
+        if tuple(variable.shape) != tuple(shape):
             raise ShapeError(
-                f"VarMap: {path!r} has shape {tuple(known.shape)}, and is asked for as {tuple(shape)}",
-                mend="give the layers prefixes of their own: vb.pp(...)",
+                f"VarMap: {path!r} has shape {tuple(variable.shape)}, but {tuple(shape)} is requested",
+                hint="give each layer its own prefix: vb.pp(...)",
             )
-        return known
+        return variable
 
     def set_one(self, name: str, value: Tensor) -> None:
-        """Give a variable these values, in its own dtype and on its own device.
+        """Set the values of a variable, keeping its dtype and device.
 
         Raises:  MissingNameError, CheckpointError for another shape
         """
         self.set({name: value})
 
     def set(self, values: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
-        """Give several variables these values; all or, on an error, none.
+        """Set the values of several variables; on an error, none is changed.
 
-        Raises:  MissingNameError for names that are not here; CheckpointError with all that have another shape
+        Raises:  MissingNameError for unknown names; CheckpointError with every variable of another shape
         """
-        given = dict(values)
-        absent = [name for name in given if name not in self._data]
-        if absent:
-            raise MissingNameError(f"VarMap has no {', '.join(map(repr, absent))}", mend=f"it has {list(self._data)}")
-        load_state({name: self._data[name] for name in given}, given, source="values", target="VarMap")
+        state = dict(values)
+        missing = [name for name in state if name not in self._data]
+        if missing:
+            raise MissingNameError(f"VarMap has no {', '.join(map(repr, missing))}", hint=f"it has {list(self._data)}")
+        load_state({name: self._data[name] for name in state}, state, source="values", target="VarMap")
 
     def save(self, path: Path) -> None:
-        """Write all variables to a safetensors file, which is replaced in one step at the end."""
+        """Write all variables to a safetensors file, replacing an existing file atomically."""
         safetensors.save(self._data, path)
 
     def load(self, path: Path, strict: bool = True) -> IncompatibleKeys:
-        """Give all variables the values of a safetensors file; all or, on an error, none.
+        """Load all variables from a safetensors file; on an error, none is changed.
 
         Args:
-            strict: candle needs every variable to be in the file, and passes over what else is there. Here that is an
-                error too; with `strict=False` neither is, and both are returned.
+            strict: raise for variables that the file lacks and for tensors that are not variables; candle ignores the
+                latter. With `strict=False`, both are returned instead.
 
         Raises:  CheckpointError with every name that is missing, unexpected or of another shape
         """

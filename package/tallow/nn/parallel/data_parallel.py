@@ -1,4 +1,4 @@
-"""The wrapper that programs put around a model for the devices of one process."""
+"""DataParallel: PyTorch's wrapper for several devices in one process."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallow import devices
+from tallow.core.tensor import Tensor
 from tallow.errors import DeviceError
 from tallow.nn.module import Module
-from tallow.tensor import Tensor
 
 
 class DataParallel(Module):
-    """Runs the module, which is its attribute `module`, on one device.
+    """Run a module, its attribute `module`, on one device.
 
-    Args:    as torch.nn.DataParallel; a batch is never split, as it is not in PyTorch with one GPU or none
+    Args:    as torch.nn.DataParallel; batches are not split, as in PyTorch with at most one GPU
     Raises:  DeviceError for several devices
     """
 
@@ -27,7 +27,10 @@ class DataParallel(Module):
     ) -> None:
         super().__init__()
         if device_ids is not None and len(device_ids) > 1:
-            raise DeviceError(f"DataParallel: {len(device_ids)} devices", mend="pass device_ids=[0]; it takes one")
+            raise DeviceError(
+                f"DataParallel: {len(device_ids)} devices are not supported",
+                hint="pass one, device_ids=[0]; or use DistributedDataParallel",
+            )
         self.device_ids = [] if device_ids is None else list(device_ids)
         self.dim = dim
         self.module = module

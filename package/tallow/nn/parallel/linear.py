@@ -1,9 +1,9 @@
-"""Layers of which each process of a group has a part, so that a model need not fit into one.
+"""Tensor-parallel layers: each process of a group holds a part, so that a model larger than one process's memory fits.
 
-They are made of the sizes of the whole; `sharded` says along which axis a parameter is divided, and `share` which part
-this process has. A column-parallel layer feeds a row-parallel one, with one sum over the group at the end:
+Constructors take the sizes of the whole layer. `sharded` maps a parameter to the dimension that is divided; `share` is
+the part of this process. A column-parallel layer feeds a row-parallel layer, with one sum over the group at the end:
 
-    x -> ColumnParallelLinear -> the ranks' features, each by itself -> RowParallelLinear -> y
+    x -> ColumnParallelLinear -> each rank's features -> RowParallelLinear -> y
 
 Source:  Shoeybi et al. 2019, arXiv:1909.08053, section 3
 """
@@ -13,19 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.distributed import ProcessGroup
 from tallow.distributed.groups import member
 from tallow.nn import functional as F
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.parallel.regions import Share, copy_to_group, gather_from_group, reduce_from_group
-from tallow.tensor import Tensor
 
 
 class ColumnParallelLinear(Linear):
-    """A Linear of which each rank computes its part of the output features.
+    """A Linear whose output features are divided among the ranks.
 
-    Args:    as Linear, of the whole; gather_output: give every rank all features; group: None means all processes
+    Args:    as Linear, for the whole layer; gather_output: return all features in every rank; group: None means all
+             processes
     Shapes:  x (..., in_features), the same in all ranks -> (..., share.size), or (..., out_features) if gathered;
              weight (share.size, in_features);  bias (share.size)
     """
@@ -53,10 +54,10 @@ class ColumnParallelLinear(Linear):
 
 
 class RowParallelLinear(Linear):
-    """A Linear of which each rank multiplies its part of the input features; the sum of all is the output.
+    """A Linear whose input features are divided among the ranks; the output is the sum over the ranks.
 
-    Args:    as Linear, of the whole; group: None means all processes
-    Shapes:  x (..., share.size), each rank's own part -> (..., out_features), the same in all ranks;
+    Args:    as Linear, for the whole layer; group: None means all processes
+    Shapes:  x (..., share.size), the rank's part -> (..., out_features), the same in all ranks;
              weight (out_features, share.size);  bias (out_features)
     """
 
@@ -81,9 +82,9 @@ class RowParallelLinear(Linear):
 
 
 class VocabParallelEmbedding(Embedding):
-    """An Embedding of which each rank has its part of the rows.
+    """An Embedding whose rows are divided among the ranks.
 
-    Args:    num_embeddings, embedding_dim as Embedding, of the whole; group: None means all processes
+    Args:    num_embeddings, embedding_dim as Embedding, for the whole table; group: None means all processes
     Shapes:  input (*) of integers, the same in all ranks -> (*, embedding_dim);  weight (share.size, embedding_dim)
     """
 
@@ -102,8 +103,9 @@ class VocabParallelEmbedding(Embedding):
         super().__init__(self.share.size, embedding_dim, device=device, dtype=dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        mine = (input >= self.share.start) & (input < self.share.stop)
-        nobodys = (input < 0) | (input >= self.share.total)  # beyond every rank's rows: the look-up refuses it
-        index = (input - self.share.start) * mine + self.share.size * nobodys
-        rows = F.embedding(index, self.weight)  # type: ignore[operator]  # mypy sees the module
-        return reduce_from_group(rows * mine.unsqueeze(-1).to(rows.dtype), self.group)
+        is_local = (input >= self.share.start) & (input < self.share.stop)
+        is_invalid = (input < 0) | (input >= self.share.total)
+        # Indices of other ranks look up row 0, which is zeroed below; invalid ones stay out of range and raise.
+        index = (input - self.share.start) * is_local + self.share.size * is_invalid
+        rows = F.embedding(index, self.weight)
+        return reduce_from_group(rows * is_local.unsqueeze(-1).to(rows.dtype), self.group)

@@ -1,6 +1,4 @@
-"""Where tensor-parallel layers meet: what is the same in every process of a group, and what each has its part of.
-
-Each of these does in backward what belongs to what it does in forward.
+"""Differentiable communication between tensor-parallel layers: copy, reduce and gather over a group.
 
 Source:  Shoeybi et al. 2019, arXiv:1909.08053, section 3: its f is `copy_to_group`, its g `reduce_from_group`
 """
@@ -10,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.autograd.function import Function
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.distributed import ProcessGroup, all_gather_into_tensor, all_reduce
-from tallow.tensor import Tensor, wrap
 
 
 class Share:
-    """The part of `total` rows that a rank of a group has: as many as the others, but that the last may have fewer."""
+    """The rows of `total` that belong to this rank of a group: equal parts, except that the last may be smaller."""
 
     def __init__(self, total: int, group: ProcessGroup) -> None:
         self.total = total
@@ -26,6 +24,7 @@ class Share:
 
     @property
     def size(self) -> int:
+        """The number of rows of this rank."""
         return self.stop - self.start
 
 
@@ -56,11 +55,11 @@ class _Gather(Function):
         ctx.share = share
         array = x.array
         xp = array_module(array)
-        mine = xp.zeros((share.most, *array.shape[:-1]), array.dtype)  # ranks' parts have one size on their way
-        mine[: share.size] = xp.moveaxis(array, -1, 0)
-        everybodys = wrap(xp.empty((group.size() * share.most, *array.shape[:-1]), array.dtype))
-        all_gather_into_tensor(everybodys, wrap(mine), group)
-        return wrap(xp.ascontiguousarray(xp.moveaxis(everybodys.array[: share.total], 0, -1)))
+        local = xp.zeros((share.most, *array.shape[:-1]), array.dtype)  # all_gather needs parts of equal size
+        local[: share.size] = xp.moveaxis(array, -1, 0)
+        gathered = wrap(xp.empty((group.size() * share.most, *array.shape[:-1]), array.dtype))
+        all_gather_into_tensor(gathered, wrap(local), group)
+        return wrap(xp.ascontiguousarray(xp.moveaxis(gathered.array[: share.total], 0, -1)))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
@@ -68,17 +67,17 @@ class _Gather(Function):
 
 
 def copy_to_group(x: Tensor, group: ProcessGroup) -> Tensor:
-    """x as it is; its gradient is the sum of those that the ranks' parts send back."""
+    """Return x unchanged; backward sums the gradients of all ranks."""
     return _Copy.apply(x, group)
 
 
 def reduce_from_group(x: Tensor, group: ProcessGroup) -> Tensor:
-    """The sum of the ranks' x, in every rank."""
+    """Return the sum of x over the ranks, in every rank; backward passes the gradient unchanged."""
     return _Reduce.apply(x, group)
 
 
 def gather_from_group(x: Tensor, share: Share, group: ProcessGroup) -> Tensor:
-    """The ranks' parts of the last axis, put together in every rank.
+    """Concatenate the parts of all ranks along the last dimension, in every rank; backward takes the rank's part.
 
     Shapes:  x (..., share.size) -> (..., share.total)
     """

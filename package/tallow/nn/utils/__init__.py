@@ -1,6 +1,6 @@
-"""What training does to parameters and gradients beside the optimizer, as torch.nn.utils."""
+"""Utilities for parameters and gradients, as torch.nn.utils."""
 
-from tallow.names import names_of
+from tallow.core.lazy_names import names_of
 from tallow.nn.utils import rnn
 from tallow.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -34,5 +34,5 @@ __all__ = [
 
 __getattr__, __dir__ = names_of(
     __name__,
-    later={"parametrizations": "tallow.nn.utils.parametrizations", "parametrize": "tallow.nn.utils.parametrize"},
+    lazy={"parametrizations": "tallow.nn.utils.parametrizations", "parametrize": "tallow.nn.utils.parametrize"},
 )

@@ -1,57 +1,57 @@
-"""Bounding gradients, in place, before an optimizer's step."""
+"""Clip gradients, in place, before an optimizer's step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tallow.apply import apply
 from tallow.autograd import no_grad
 from tallow.autograd.graph import note_write
-from tallow.creation import tensor
-from tallow.deprecated import older_name
+from tallow.core.apply import apply
+from tallow.core.creation import tensor
+from tallow.core.deprecated import older_name
+from tallow.core.tensor import Tensor, wrap
 from tallow.devices import device_of, move
 from tallow.dtypes import cast
 from tallow.errors import NumericError
 from tallow.linalg import vector_norm
 from tallow.ops.joining import stack
-from tallow.ops.together import alike, scale_all
-from tallow.ops.together import total_norm as norm_of_all
-from tallow.tensor import Tensor, wrap
+from tallow.ops.multi_tensor import alike, scale_all
+from tallow.ops.multi_tensor import total_norm as norm_of_all
 
 Tensors = Tensor | Iterable[Tensor]
 
 
-def _listed(tensors: Tensors) -> list[Tensor]:
+def _as_list(tensors: Tensors) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
-    return [p.grad for p in _listed(parameters) if p.grad is not None]
+    return [p.grad for p in _as_list(parameters) if p.grad is not None]
 
 
 def get_total_norm(
     tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of all tensors as if they were one vector.
+    """Return the p-norm of all tensors concatenated to one vector.
 
-    Args:    norm_type: p, which may be inf; foreach: without effect, as everything is computed one way
+    Args:    norm_type: p, which may be inf; foreach: no effect, because there is one implementation
     Raises:  NumericError for NaN or infinity, if error_if_nonfinite
     """
-    given = _listed(tensors)
-    if not given:
+    parts = _as_list(tensors)
+    if not parts:
         return tensor(0.0)
-    arrays = [t.array for t in given]
+    arrays = [t.array for t in parts]
     total: Tensor
     with no_grad():
-        if norm_type == 2 and given[0].is_floating_point() and len(alike(arrays)) == 1:
-            total = wrap(cast(norm_of_all(arrays), given[0].dtype))
+        if norm_type == 2 and parts[0].is_floating_point() and len(alike(arrays)) == 1:
+            total = wrap(cast(norm_of_all(arrays), parts[0].dtype))
         else:
-            norms = [vector_norm(t, float(norm_type)).to(given[0].device) for t in given]
+            norms = [vector_norm(t, float(norm_type)).to(parts[0].device) for t in parts]
             total = vector_norm(apply(stack, norms), float(norm_type))
     if error_if_nonfinite and not total.isfinite().item():
         raise NumericError(
-            f"the norm of order {norm_type} of the gradients is {total.item()}, so it cannot be clipped",
-            mend="look for the step that diverges, or pass error_if_nonfinite=False",
+            f"the norm of order {norm_type} of the gradients is {total.item()}, so they cannot be clipped",
+            hint="find the step that diverges, or pass error_if_nonfinite=False",
         )
     return total
 
@@ -59,7 +59,7 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale the gradients by max_norm / total_norm where that is less than 1."""
+    """Scale the gradients by max_norm / total_norm if that is less than 1."""
     grads = _gradients(parameters)
     with no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
@@ -76,14 +76,14 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients by one number, so that their norm as one vector is max_norm at most.
+    """Scale all gradients by one factor, so that their norm as one vector is at most max_norm.
 
-    Returns: the norm before that
+    Returns: the norm before scaling
     Source:  Pascanu et al. 2012, arXiv:1211.5063
     """
-    kept = _listed(parameters)
-    total = get_total_norm(_gradients(kept), norm_type, error_if_nonfinite)
-    clip_grads_with_norm_(kept, max_norm, total)
+    tensors = _as_list(parameters)  # iterated twice
+    total = get_total_norm(_gradients(tensors), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(tensors, max_norm, total)
     return total
 
 
@@ -91,7 +91,7 @@ clip_grad_norm = older_name("clip_grad_norm", clip_grad_norm_)
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
-    """Keep each element of all gradients between -clip_value and clip_value."""
+    """Clamp each element of all gradients to [-clip_value, clip_value]."""
     bound = float(clip_value)
     with no_grad():
         for grad in _gradients(parameters):

@@ -1,4 +1,4 @@
-"""Making a module without drawing its first weights."""
+"""Create a module without initializing its weights."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ M = TypeVar("M", bound=Module)
 
 
 def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
-    """`module_cls(*args, **kwargs)` whose parameters and buffers are not initialised."""
+    """Return `module_cls(*args, **kwargs)` with uninitialized parameters and buffers."""
     device = kwargs.pop("device", "cpu")
     return module_cls(*args, device="meta", **kwargs).to_empty(device=device)  # type: ignore[call-arg]

@@ -1,19 +1,19 @@
-"""The parametrizations that PyTorch has: a weight's length and direction, and its largest singular value."""
+"""PyTorch's parametrizations: weight normalization and spectral normalization."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
 from tallow.autograd import no_grad
+from tallow.core.lazy_names import names_of
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import randn
-from tallow.names import names_of
 from tallow.nn import functional as F
 from tallow.nn.convolution import _ConvTransposeNd
 from tallow.nn.module import Module
 from tallow.nn.utils.parametrize import register_parametrization
 from tallow.nn.utils.weight_norm import norm_except
-from tallow.tensor import Tensor
 
 __all__ = ["spectral_norm", "weight_norm"]
 
@@ -21,6 +21,8 @@ M = TypeVar("M", bound=Module)
 
 
 class _WeightNorm(Module):
+    """weight = v · g / |v|."""
+
     def __init__(self, dim: int | None) -> None:
         super().__init__()
         self.dim = None if dim == -1 else dim
@@ -33,15 +35,15 @@ class _WeightNorm(Module):
 
 
 class _SpectralNorm(Module):
-    """Divides a weight by its largest singular value, which power iteration follows from step to step.
+    """Divides a weight by its largest singular value, estimated by power iteration across steps.
 
-    Shapes:  weight (..., N at dim, ...): seen as a matrix (N, M); _u (N,), _v (M,)
+    Shapes:  weight (..., N at dim, ...), viewed as a matrix (N, M); _u (N,), _v (M,)
     """
 
     def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float) -> None:
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
-            raise ArgumentError(f"spectral_norm: dim={dim} of a weight with {weight.ndim} dims")
+            raise ArgumentError(f"spectral_norm: dim={dim} is out of range for a weight with {weight.ndim} dims")
         if n_power_iterations <= 0:
             raise ArgumentError(f"spectral_norm: n_power_iterations must be positive, got {n_power_iterations}")
         self.dim = dim % weight.ndim
@@ -49,16 +51,17 @@ class _SpectralNorm(Module):
         if weight.ndim > 1:
             rows, columns = self.as_matrix(weight).shape
             for name, size in (("_u", rows), ("_v", columns)):
-                drawn = randn(size, dtype=weight.dtype, device=weight.device)
-                self.register_buffer(name, F.normalize(drawn, dim=0, eps=eps))
+                vector = randn(size, dtype=weight.dtype, device=weight.device)
+                self.register_buffer(name, F.normalize(vector, dim=0, eps=eps))
             self.iterate(self.as_matrix(weight), 15)
 
     def as_matrix(self, weight: Tensor) -> Tensor:
+        """Return the weight as a matrix (N, M)."""
         return weight.transpose(0, self.dim).flatten(1)
 
     @no_grad()
     def iterate(self, matrix: Tensor, times: int) -> None:
-        """Turn _u and _v towards the singular vectors of the largest singular value."""
+        """Update _u and _v towards the singular vectors of the largest singular value."""
         for _ in range(times):
             self._u.copy_(F.normalize(matrix.mv(self._v), dim=0, eps=self.eps))
             self._v.copy_(F.normalize(matrix.t().mv(self._u), dim=0, eps=self.eps))
@@ -69,15 +72,15 @@ class _SpectralNorm(Module):
         matrix = self.as_matrix(weight)
         if self.training:
             self.iterate(matrix, self.n_power_iterations)
-        u, v = self._u.clone(), self._v.clone()  # which the next step overwrites before this one's backward
+        u, v = self._u.clone(), self._v.clone()  # the next step may overwrite them before this step's backward
         return weight / u.dot(matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        return value  # many weights have it as their normalised form; itself is the nearest
+        return value  # not unique: many weights have the same normalized form; `value` is the nearest
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Learn a weight as length g and direction v: w = g · v / |v|, for each slice along `dim` by itself.
+    """Parametrize a weight by length g and direction v: w = g · v / |v|, separately for each slice along `dim`.
 
     Source:  Salimans & Kingma 2016, arXiv:1602.07868
     """
@@ -88,7 +91,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 def spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> M:
-    """Divide a weight by its largest singular value, so that the layer lengthens no input.
+    """Divide a weight by its largest singular value, which bounds the layer's Lipschitz constant by 1.
 
     Args:    as torch.nn.utils.parametrizations.spectral_norm
     Source:  Miyato et al. 2018, arXiv:1802.05957

@@ -1,7 +1,7 @@
-"""Parameters that are computed from others: PyTorch's torch.nn.utils.parametrize.
+"""Parameters computed from other parameters, as torch.nn.utils.parametrize.
 
-A parametrized layer is of a class of its own, which computes the tensor each time that it is asked for. What is learned
-lies in `layer.parametrizations.<name>.original`, or `original0`, `original1`, ... where there are several.
+A parametrized layer gets a class of its own, with a property that computes the tensor on each access. The trained
+tensors are `layer.parametrizations.<name>.original`, or `original0`, `original1`, ... if there are several.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from tallow.autograd import no_grad
+from tallow.core.lazy_names import names_of
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
-from tallow.names import names_of
 from tallow.nn.container import ModuleDict, ModuleList
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
-from tallow.tensor import Tensor
 
 __all__ = [
     "ParametrizationList",
@@ -29,13 +29,13 @@ __all__ = [
 
 
 class _Cache:
-    """What was computed within `cached`, by module and name; None outside of it."""
+    """Tensors computed within `cached`, by module id and name; None outside of it."""
 
-    found: dict[tuple[int, str], Tensor] | None = None
+    tensors: dict[tuple[int, str], Tensor] | None = None
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, applied in turn, and the originals that they start from."""
+    """The parametrizations of one tensor, applied in order, and the original tensors that they start from."""
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
         super().__init__(modules)
@@ -49,7 +49,7 @@ class ParametrizationList(ModuleList):
         self.ntensors = 1 if self.is_tensor else len(values)
         self._names = ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
         if self.is_tensor and isinstance(original, Parameter):
-            original.data = values  # the object stays, as an optimizer may have it
+            original.data = values  # keep the object: an optimizer may refer to it
             self.register_parameter("original", original)
         else:
             for name, value in zip(self._names, (values,) if self.is_tensor else values, strict=True):
@@ -61,7 +61,7 @@ class ParametrizationList(ModuleList):
             raise ShapeError(
                 f"a parametrization may not change the shape, here from {tuple(original.shape)} to "
                 f"{tuple(self().shape)}",
-                mend="pass unsafe=True if that is meant",
+                hint="pass unsafe=True to allow it",
             )
 
     def forward(self) -> Tensor:
@@ -72,7 +72,7 @@ class ParametrizationList(ModuleList):
         return value
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set the originals so that `value` is what is computed from them.
+        """Set the originals so that they compute `value`.
 
         Raises:  ArgumentError for a parametrization without a `right_inverse`
         """
@@ -80,7 +80,7 @@ class ParametrizationList(ModuleList):
             values: Any = value
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
-                    raise ArgumentError(f"{type(module).__name__} has no right_inverse, so it cannot be assigned to")
+                    raise ArgumentError(f"cannot assign: {type(module).__name__} has no right_inverse")
                 values = module.right_inverse(values)
             for name, part in zip(self._names, (values,) if self.is_tensor else values, strict=True):
                 getattr(self, name).copy_(part)
@@ -89,12 +89,12 @@ class ParametrizationList(ModuleList):
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Compute a parameter or buffer of the module as `parametrization(original)` from now on.
+    """Replace a parameter or buffer of a module by `parametrization(original)`, and return the module.
 
-    A first parametrization with `right_inverse(value)` chooses the original so that the value stays as it was; one lets
-    the tensor be assigned to. Further ones are applied to what the first gives.
+    If the parametrization has a method `right_inverse(value)`, the first one uses it to choose an original that keeps
+    the current value, and assigning to the tensor works. Further parametrizations apply to the result of the first.
 
-    Raises:  ArgumentError for a name that the module does not have, ShapeError when the shape changes, unless `unsafe`
+    Raises:  ArgumentError for a name that the module does not have; ShapeError if the shape changes, unless `unsafe`
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -109,47 +109,51 @@ def register_parametrization(
     delattr(module, tensor_name)
     if not is_parametrized(module):
         _become_parametrized(module)
-    _compute_on_request(type(module), tensor_name)
+    _add_property(type(module), tensor_name)
     module.parametrizations[tensor_name] = chain
     return module
 
 
 def _become_parametrized(module: Module) -> None:
-    """Give the module a class of its own, which may have properties."""
+    """Give the module a class of its own, to which properties can be added."""
     plain = type(module)
     module.__class__ = type(f"Parametrized{plain.__name__}", (plain,), {"__module__": plain.__module__})
     module.parametrizations = ModuleDict()
 
 
-def _compute_on_request(cls: type[Module], name: str) -> None:
+def _add_property(cls: type[Module], name: str) -> None:
+    """Add a property that computes the tensor on access and inverts the parametrizations on assignment."""
+
     def get(self: Module) -> Tensor:
         chain = self.parametrizations[name]
-        if _Cache.found is None:
+        if _Cache.tensors is None:
             return chain()
         key = (id(self), name)
-        if key not in _Cache.found:
-            _Cache.found[key] = chain()
-        return _Cache.found[key]
+        if key not in _Cache.tensors:
+            _Cache.tensors[key] = chain()
+        return _Cache.tensors[key]
 
-    def put(self: Module, value: Tensor) -> None:
+    def assign(self: Module, value: Tensor) -> None:
         self.parametrizations[name].right_inverse(value)
 
-    setattr(cls, name, property(get, put))
+    setattr(cls, name, property(get, assign))
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether any tensor of the module, or this one, is."""
-    found = module._modules.get("parametrizations")
-    return isinstance(found, ModuleDict) and (tensor_name is None or tensor_name in found)
+    """Return whether any tensor of the module, or the named one, is parametrized."""
+    chains = module._modules.get("parametrizations")
+    return isinstance(chains, ModuleDict) and (tensor_name is None or tensor_name in chains)
 
 
 def type_before_parametrizations(module: Module) -> type:
+    """Return the class of the module without its parametrizations."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make the tensor an ordinary one again, with the value it has now, or with that of the original.
+    """Turn a parametrized tensor back into an ordinary one, with its current value or the value of the original.
 
+    Args:    leave_parametrized: keep the current, computed value
     Raises:  ArgumentError for a tensor that is not parametrized, or several originals without `leave_parametrized`
     """
     if not is_parametrized(module, tensor_name):
@@ -158,15 +162,16 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     if not (leave_parametrized or chain.is_tensor):
         raise ArgumentError("remove_parametrizations: leave_parametrized=False needs a single original")
     value = getattr(module, tensor_name).detach() if leave_parametrized else chain.original
-    is_parameter, learned = bool(chain._parameters), any(p.requires_grad for p in chain.parameters(recurse=False))
+    is_parameter = bool(chain._parameters)
+    requires_grad = any(p.requires_grad for p in chain.parameters(recurse=False))
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
     if not len(module.parametrizations):
         del module.parametrizations
         module.__class__ = type(module).__bases__[0]
     if is_parameter:
-        kept = value if isinstance(value, Parameter) else Parameter(value, learned)
-        module.register_parameter(tensor_name, kept)
+        parameter = value if isinstance(value, Parameter) else Parameter(value, requires_grad)
+        module.register_parameter(tensor_name, parameter)
     else:
         module.register_buffer(tensor_name, value)
     return module
@@ -174,12 +179,12 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within the block each parametrized tensor is computed once."""
-    before, _Cache.found = _Cache.found, _Cache.found or {}
+    """Compute each parametrized tensor only once within the block."""
+    before, _Cache.tensors = _Cache.tensors, _Cache.tensors or {}
     try:
         yield
     finally:
-        _Cache.found = before
+        _Cache.tensors = before
 
 
 __getattr__, __dir__ = names_of(__name__)

@@ -1,9 +1,9 @@
 """Sequences of different lengths: padded to the longest, or packed without padding.
 
-Packed, the first elements of all sequences come first, then the second ones of those that have one, and so on: at each
-step a recurrent layer takes a row for each sequence that is still going.
+Packed data holds the first elements of all sequences, then the second elements of those that have one, and so on: each
+step of a recurrent layer reads one row per sequence that has not ended.
 
-Letters: T steps of the longest, N sequences, R their steps in all.
+Letters: T steps of the longest sequence, N sequences, R total steps.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tallow import devices
-from tallow.apply import apply
-from tallow.creation import full
+from tallow.core.apply import apply
+from tallow.core.creation import full
+from tallow.core.lazy_names import names_of
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array, int64
 from tallow.errors import ArgumentError, ShapeError
-from tallow.names import names_of
 from tallow.nn import functional as F
 from tallow.ops.joining import stack
-from tallow.tensor import Tensor, wrap
 
 
 class _Packed(NamedTuple):
@@ -32,12 +32,12 @@ class _Packed(NamedTuple):
 
 
 class PackedSequence(_Packed):
-    """Sequences without padding; `pack_padded_sequence` and `pack_sequence` make them.
+    """Sequences without padding, created by `pack_padded_sequence` and `pack_sequence`.
 
     Attributes:
-        data: (R, ...), the rows of each step after those of the step before.
-        batch_sizes: (T), how many sequences each step has; on the CPU.
-        sorted_indices: which of the sequences given comes first, second, ...; None if they were sorted.
+        data: (R, ...), the rows of all steps, step by step.
+        batch_sizes: (T), the number of sequences at each step; on the CPU.
+        sorted_indices: the order that sorts the sequences by length; None if they were sorted.
         unsorted_indices: the inverse of that order.
     """
 
@@ -51,32 +51,35 @@ class PackedSequence(_Packed):
         if unsorted_indices is None and sorted_indices is not None:
             unsorted_indices = sorted_indices.argsort()
         if batch_sizes.device.type != "cpu":
-            raise ArgumentError("PackedSequence: batch_sizes must be on the CPU", mend="use pack_padded_sequence")
+            raise ArgumentError("PackedSequence: batch_sizes must be on the CPU", hint="use pack_padded_sequence")
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The same with its data converted and moved, as Tensor.to does; the indices move along."""
+        """Convert and move the data as Tensor.to does; the indices move with it."""
         data = self.data.to(*args, **kwargs)
         orders = (None if order is None else order.to(data.device) for order in self[2:])
         return PackedSequence(data, self.batch_sizes, *orders)
 
     def cpu(self) -> PackedSequence:
+        """Move to the CPU."""
         return self.to("cpu")
 
     def cuda(self) -> PackedSequence:
+        """Move to the GPU."""
         return self.to("cuda")
 
     @property
     def is_cuda(self) -> bool:
+        """True if the data is on a GPU."""
         return self.data.device.type == "cuda"
 
 
 def pack_padded_sequence(
     input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Leave out the padding.
+    """Pack a padded batch.
 
-    Args:    enforce_sorted: refuse lengths that do not fall; otherwise the sequences are sorted, and the order is kept
+    Args:    enforce_sorted: require lengths in descending order; False sorts the sequences and stores their order
     Shapes:  input (T, N, ...), or (N, T, ...) with batch_first; lengths (N) -> data (R, ...)
     """
     host = np.array(lengths.tolist() if isinstance(lengths, Tensor) else lengths, dtype=np.int64)
@@ -89,7 +92,8 @@ def pack_padded_sequence(
     order = None
     if enforce_sorted and (np.diff(host) > 0).any():
         raise ArgumentError(
-            f"pack_padded_sequence: lengths must fall, got {host.tolist()}", mend="sort them, or enforce_sorted=False"
+            f"pack_padded_sequence: lengths must be in descending order, got {host.tolist()}",
+            hint="sort the sequences, or pass enforce_sorted=False",
         )
     if not enforce_sorted:
         sorting = np.argsort(-host, kind="stable").astype(np.int64)
@@ -101,17 +105,17 @@ def pack_padded_sequence(
 
 
 def _rows(batch_sizes: Array, batch: int, like: Tensor) -> Tensor:
-    """Where the rows of packed data stand among those of padded data, (T · N)."""
-    taken = np.arange(batch, dtype=np.int64) < batch_sizes[:, None]  # (T, N)
-    return wrap(devices.move(np.flatnonzero(taken).astype(np.int64), like.device))
+    """Return the indices of the packed rows among the T · N padded rows.  Shapes: -> (R)"""
+    is_packed = np.arange(batch, dtype=np.int64) < batch_sizes[:, None]  # (T, N)
+    return wrap(devices.move(np.flatnonzero(is_packed).astype(np.int64), like.device))
 
 
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The opposite of `pack_padded_sequence`: padded sequences in their first order, and their lengths.
+    """Invert `pack_padded_sequence`: return padded sequences in their original order, and their lengths.
 
-    Args:    total_length: pad to this many steps; None is those of the longest
+    Args:    total_length: number of steps to pad to; None means those of the longest sequence
     Shapes:  data (R, ...) -> (T, N, ...), or (N, T, ...) with batch_first; lengths (N)
     """
     data, sizes = sequence.data, sequence.batch_sizes.numpy()
@@ -131,25 +135,25 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences of different lengths as one tensor.
+    """Pad sequences of different lengths to one tensor.
 
     Shapes:  N of (length, ...) -> (T, N, ...), or (N, T, ...) with batch_first
     """
     if padding_side not in ("left", "right"):
-        raise ArgumentError(f"pad_sequence: padding_side={padding_side!r}", mend="use 'left' or 'right'")
-    given = list(sequences)
-    if not given:
+        raise ArgumentError(f"pad_sequence: padding_side={padding_side!r}", hint="use 'left' or 'right'")
+    tensors = list(sequences)
+    if not tensors:
         raise ArgumentError("pad_sequence: no sequences")
-    steps = max(len(x) for x in given)
+    steps = max(len(x) for x in tensors)
     padded = []
-    for x in given:
+    for x in tensors:
         missing = (steps - len(x), 0) if padding_side == "left" else (0, steps - len(x))
         padded.append(F.pad(x, (*[0, 0] * (x.ndim - 1), *missing), value=padding_value))
     return apply(stack, padded, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences of a padded tensor, each with its own length."""
+    """Split a padded tensor into sequences of the given lengths."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:length] for row, length in zip(x, lengths.to(int64).tolist(), strict=True)]
 
@@ -160,7 +164,7 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The opposite of `pack_sequence`."""
+    """Invert `pack_sequence`."""
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
 
 

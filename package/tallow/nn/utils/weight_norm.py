@@ -1,20 +1,20 @@
-"""Weight normalisation: a weight's length and direction as two parameters."""
+"""Weight normalization as a hook: a weight's length and direction as two parameters."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, GraphError
 from tallow.linalg import vector_norm
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
-from tallow.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
 
 
 def norm_except(v: Tensor, dim: int | None) -> Tensor:
-    """The length of each slice along `dim`, kept as a dim of one; of all of it if `dim` is None."""
+    """Return the norm of each slice along `dim`, keeping dimensions; the norm of the whole tensor if `dim` is None."""
     if dim is None:
         return vector_norm(v)
     others = [d for d in range(v.ndim) if d != dim % v.ndim]
@@ -22,13 +22,14 @@ def norm_except(v: Tensor, dim: int | None) -> Tensor:
 
 
 class WeightNorm:
-    """The hook that computes the weight before each forward."""
+    """A forward pre-hook that computes the weight."""
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
         self.dim = dim
 
     def compute_weight(self, module: Module) -> Tensor:
+        """Return g · v / |v|."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
         return v * (g / norm_except(v, self.dim))
 
@@ -39,15 +40,15 @@ class WeightNorm:
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Replace a parameter w by its length g and direction v, under the names `<name>_g` and `<name>_v`.
 
-    w = g · v / |v|, for each slice along `dim` by itself; dim=None takes all of w as one vector. (PyTorch takes -1 for
-    None.)
+    w = g · v / |v|, separately for each slice along `dim`; dim=None treats w as one vector, and so does -1, as in
+    PyTorch.
 
-    Raises:  GraphError if it is there already
+    Raises:  GraphError if the parameter already has a weight norm; ArgumentError if it does not exist
     Source:  Salimans & Kingma 2016, arXiv:1602.07868
     """
     dim = None if dim == -1 else dim
     if _hook_of(module, name) is not None:
-        raise GraphError(f"weight_norm of {name!r} is on {type(module).__name__} already")
+        raise GraphError(f"{type(module).__name__} already has a weight_norm of {name!r}")
     weight = module._parameters.get(name)
     if weight is None:
         raise ArgumentError(f"weight_norm: {type(module).__name__} has no parameter {name!r}")
@@ -61,14 +62,14 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Make the weight one parameter again, with the value it has now.
+    """Turn the weight back into one parameter, with its current value.
 
     Raises:  ArgumentError if there is no weight_norm of that name
     """
-    found = _hook_of(module, name)
-    if found is None:
+    key_and_hook = _hook_of(module, name)
+    if key_and_hook is None:
         raise ArgumentError(f"weight_norm of {name!r} not found on {type(module).__name__}")
-    key, hook = found
+    key, hook = key_and_hook
     weight = hook.compute_weight(module)
     for part in (name, name + "_g", name + "_v"):
         delattr(module, part)

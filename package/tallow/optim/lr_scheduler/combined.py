@@ -1,4 +1,4 @@
-"""Schedulers of schedulers: SequentialLR, ChainedScheduler."""
+"""Schedulers composed of schedulers: SequentialLR, ChainedScheduler."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tallow.optim.lr_scheduler.scheduler import LRScheduler, check_one_each, set
 from tallow.optim.optimizer import Optimizer
 
 
-class _OfSchedulers(LRScheduler):
-    """Its state has the states of its schedulers."""
+class _SchedulerGroup(LRScheduler):
+    """Base class; its state contains the states of its schedulers."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
         name = type(self).__name__
@@ -27,7 +27,7 @@ class _OfSchedulers(LRScheduler):
                 raise ArgumentError(f"{name} does not support ReduceLROnPlateau, at index {i}: its step needs a metric")
             if scheduler.optimizer is not self.optimizer:
                 raise ArgumentError(
-                    f"{name} expects all schedulers to belong to the same optimizer; that at index {i} does not"
+                    f"{name} expects all schedulers to belong to the same optimizer; the one at index {i} does not"
                 )
         self._schedulers = schedulers
 
@@ -39,7 +39,7 @@ class _OfSchedulers(LRScheduler):
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.check_state_dict(state)
 
-    def _handed_on(self) -> tuple[str, ...]:
+    def _delegated_names(self) -> tuple[str, ...]:
         return ("_schedulers",)
 
     def _fault(self, name: str, own: Any, value: Any) -> str | None:
@@ -47,24 +47,24 @@ class _OfSchedulers(LRScheduler):
             return super()._fault(name, own, value)
         check_one_each(name, value, own)
         if not all(isinstance(state, dict) for state in value):
-            return "are no states"
+            return "are not states"
         for scheduler, state in zip(self._schedulers, value, strict=True):
             scheduler._check_values(state)
         return None
 
-    def _take_over(self, state_dict: dict[str, Any]) -> None:
-        super()._take_over({name: value for name, value in state_dict.items() if name != "_schedulers"})
+    def _restore(self, state_dict: dict[str, Any]) -> None:
+        super()._restore({name: value for name, value in state_dict.items() if name != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict.get("_schedulers", ()), strict=False):
-            scheduler._take_over(state)
+            scheduler._restore(state)
 
-    def _beside(self, optimizer: Optimizer) -> LRScheduler:
-        double = super()._beside(optimizer)
-        double._schedulers = [scheduler._beside(optimizer) for scheduler in self._schedulers]  # type: ignore[attr-defined]
-        return double
+    def _trial_copy(self, optimizer: Optimizer) -> LRScheduler:
+        duplicate = super()._trial_copy(optimizer)
+        duplicate._schedulers = [scheduler._trial_copy(optimizer) for scheduler in self._schedulers]  # type: ignore[attr-defined]
+        return duplicate
 
 
-class SequentialLR(_OfSchedulers):
-    """One scheduler after another, the next from each milestone on.
+class SequentialLR(_SchedulerGroup):
+    """Run schedulers one after another; each milestone starts the next one.
 
     Args:    as torch.optim.lr_scheduler.SequentialLR
     """
@@ -80,7 +80,7 @@ class SequentialLR(_OfSchedulers):
             )
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
-        # All schedulers have taken their first step on this optimizer; only the first one should have.
+        # Every scheduler took its first step in its constructor, but only the first scheduler should have.
         for group in optimizer.param_groups:
             set_value(group, "lr", group["initial_lr"])
         _undo_step(self)
@@ -90,9 +90,9 @@ class SequentialLR(_OfSchedulers):
 
     def step(self) -> None:  # type: ignore[override]
         self.last_epoch += 1
-        place = bisect_right(self._milestones, self.last_epoch)
-        scheduler = self._schedulers[place]
-        if place > 0 and self._milestones[place - 1] == self.last_epoch:
+        index = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[index]
+        if index > 0 and self._milestones[index - 1] == self.last_epoch:
             scheduler._update_lr(0)
         else:
             scheduler.step()
@@ -100,15 +100,15 @@ class SequentialLR(_OfSchedulers):
 
 
 def _undo_step(scheduler: LRScheduler) -> None:
-    if isinstance(scheduler, _OfSchedulers):
+    if isinstance(scheduler, _SchedulerGroup):
         for inner in scheduler._schedulers:
             _undo_step(inner)
     else:
         scheduler.last_epoch -= 1
 
 
-class ChainedScheduler(_OfSchedulers):
-    """All schedulers at once, each from what the one before it made.
+class ChainedScheduler(_SchedulerGroup):
+    """Run all schedulers together; each uses the learning rate that the previous one set.
 
     Args:    as torch.optim.lr_scheduler.ChainedScheduler
     """

@@ -1,4 +1,4 @@
-"""Learning rates along a cosine: CosineAnnealingLR, CosineAnnealingWarmRestarts."""
+"""Cosine schedules: CosineAnnealingLR, CosineAnnealingWarmRestarts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from tallow.optim.lr_scheduler.scheduler import LRScheduler, values_of
 from tallow.optim.optimizer import Optimizer
 
 
-def _at(lr: Any, lowest: float, part: float) -> Any:
-    """Along half a cosine, from `lr` at 0 to `lowest` at 1."""
-    return lowest + (lr - lowest) * (1 + math.cos(math.pi * part)) / 2
+def _cosine(lr: Any, lowest: float, fraction: float) -> Any:
+    """Return the value of half a cosine wave, from `lr` at 0 to `lowest` at 1."""
+    return lowest + (lr - lowest) * (1 + math.cos(math.pi * fraction)) / 2
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down to eta_min in T_max epochs, along half a cosine, and up again.
+    """Anneal the learning rate to eta_min in T_max epochs, along half a cosine wave, and back up.
 
     Args:    as torch.optim.lr_scheduler.CosineAnnealingLR
+
     Source:  Loshchilov & Hutter 2016, arXiv:1608.03983, without the restarts
     """
 
@@ -33,20 +34,23 @@ class CosineAnnealingLR(LRScheduler):
             return lrs
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # from the lowest point up: no ratio to go by
+        # At the lowest point the ratio of consecutive learning rates is undefined.
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [lr + (base - self.eta_min) * rise for lr, base in zip(lrs, self.base_lrs, strict=True)]
-        now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))
-        return [now / before * (lr - self.eta_min) + self.eta_min for lr in lrs]
+        epochs = (self.last_epoch, self.last_epoch - 1)
+        current, previous = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in epochs)
+        return [current / previous * (lr - self.eta_min) + self.eta_min for lr in lrs]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        return [_at(lr, self.eta_min, self.last_epoch / self.T_max) for lr in self.base_lrs]
+        return [_cosine(lr, self.eta_min, self.last_epoch / self.T_max) for lr in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down to eta_min along half a cosine, in T_0 epochs, then again in T_mult times as many, and so on.
+    """Anneal the learning rate to eta_min in T_0 epochs, then restart with a period T_mult times as long, repeatedly.
 
     Args:    as torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
+
     Source:  Loshchilov & Hutter 2016, arXiv:1608.03983, eq. 5
     """
 
@@ -60,17 +64,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if not isinstance(eta_min, int | float):
             raise ArgumentError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min).__name__}")
         self.T_0 = T_0
-        self.T_i = T_0  # the length of this round
+        self.T_i = T_0  # the length of the current period
         self.T_mult = T_mult
         self.eta_min = eta_min
-        self.T_cur: float = last_epoch  # since it began
+        self.T_cur: float = last_epoch  # epochs since the current period started
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        return [_at(lr, self.eta_min, self.T_cur / self.T_i) for lr in self.base_lrs]
+        return [_cosine(lr, self.eta_min, self.T_cur / self.T_i) for lr in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on to the next epoch, or to `epoch`, which may be a fraction: `step(epoch + batch / batches)`."""
+        """Advance to the next epoch, or to a possibly fractional `epoch`: `step(epoch + batch / batches)`."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -82,11 +86,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         elif epoch < 0:
             raise ArgumentError(f"Expected non-negative epoch, but got {epoch}")
         else:
-            self._go_to(epoch)
+            self._jump_to(epoch)
         self.last_epoch = math.floor(epoch)
         self._set_lrs(self.get_lr())
 
-    def _go_to(self, epoch: float) -> None:
+    def _jump_to(self, epoch: float) -> None:
         if epoch < self.T_0:
             self.T_i, self.T_cur = self.T_0, epoch
         elif self.T_mult == 1:

@@ -1,4 +1,4 @@
-"""CyclicLR."""
+"""CyclicLR: cyclic learning rates."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.errors import ArgumentError
-from tallow.optim.loaded import attributes_fault
 from tallow.optim.lr_scheduler.momentum import set_momentum, start_momentum
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, as_optimizer, per_group, set_value
 from tallow.optim.optimizer import Optimizer
+from tallow.optim.state_checks import attributes_fault
 
-MODES = {"triangular": "cycle", "triangular2": "cycle", "exp_range": "iterations"}  # what each counts
+MODES = {
+    "triangular": "cycle",
+    "triangular2": "cycle",
+    "exp_range": "iterations",
+}  # mode: what its scale function counts
 
 
 class CyclicLR(LRScheduler):
-    """Up from base_lr to max_lr and down again, over and over; step it after every batch.
+    """Cycle the learning rate from base_lr to max_lr and back; call `step` after every batch.
 
     Args:    as torch.optim.lr_scheduler.CyclicLR
+
     Source:  Smith 2015, arXiv:1506.01186
     """
 
@@ -43,11 +48,11 @@ class CyclicLR(LRScheduler):
     ) -> None:
         self.optimizer = as_optimizer(optimizer)
         if scale_fn is None and mode not in MODES:
-            raise ArgumentError(f"mode {mode!r} is invalid and scale_fn is None", mend=f"use one of {', '.join(MODES)}")
-        lowest = per_group("base_lr", optimizer, base_lr)
+            raise ArgumentError(f"mode {mode!r} is invalid and scale_fn is None", hint=f"use one of {', '.join(MODES)}")
+        base_lrs = per_group("base_lr", optimizer, base_lr)
         self.max_lrs = per_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
-            for group, lr in zip(optimizer.param_groups, lowest, strict=True):
+            for group, lr in zip(optimizer.param_groups, base_lrs, strict=True):
                 set_value(group, "lr", lr)
         up = float(step_size_up)
         self.total_size = up + (up if step_size_down is None else float(step_size_down))
@@ -62,10 +67,10 @@ class CyclicLR(LRScheduler):
             self.max_momentums = per_group("max_momentum", optimizer, max_momentum)
             self.use_beta1 = start_momentum(optimizer, base_momentum, max_momentum, resuming=last_epoch != -1)
         super().__init__(optimizer, last_epoch)
-        self.base_lrs = lowest
+        self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """The height of a cycle, as a part of that of the first."""
+        """Return the amplitude of a cycle, relative to the first."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular":
@@ -84,19 +89,19 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """As the base's; of a `scale_fn` that is an object, its attributes."""
-        own = self._scale_fn_custom
-        is_function = own is None or isinstance(own, types.FunctionType)
-        return super().state_dict() | {"_scale_fn_custom": None if is_function else own.__dict__.copy()}
+        """Return the state, with the attributes of a `scale_fn` that is an object."""
+        function = self._scale_fn_custom
+        is_function = function is None or isinstance(function, types.FunctionType)
+        return super().state_dict() | {"_scale_fn_custom": None if is_function else function.__dict__.copy()}
 
-    def _handed_on(self) -> tuple[str, ...]:
+    def _delegated_names(self) -> tuple[str, ...]:
         return ("_scale_fn_custom",)
 
     def _fault(self, name: str, own: Any, value: Any) -> str | None:
         return attributes_fault(own, value) if name == "_scale_fn_custom" else super()._fault(name, own, value)
 
-    def _take_over(self, state_dict: dict[str, Any]) -> None:
-        super()._take_over({name: v for name, v in state_dict.items() if name != "_scale_fn_custom"})
+    def _restore(self, state_dict: dict[str, Any]) -> None:
+        super()._restore({name: v for name, v in state_dict.items() if name != "_scale_fn_custom"})
         attributes = state_dict.get("_scale_fn_custom")
         if attributes is not None and self._scale_fn_custom is not None:
             self._scale_fn_custom.__dict__.update(attributes)

@@ -1,4 +1,4 @@
-"""Learning rates that go down, or up, by a factor: StepLR, MultiStepLR, ExponentialLR, ConstantLR, LinearLR, ..."""
+"""Schedules that multiply the learning rate by a factor: StepLR, MultiStepLR, ExponentialLR, ConstantLR, etc."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from tallow.optim.lr_scheduler.scheduler import LRScheduler, values_of
 from tallow.optim.optimizer import Optimizer
 
 
-class _ByFactor(LRScheduler):
-    """Multiplies each learning rate by one factor: `_factor` from epoch to epoch, `_whole_factor` from the start."""
+class _FactorLR(LRScheduler):
+    """Base class: multiply each learning rate by the same factor.
+
+    `_factor` is the factor between two epochs, `_total_factor` the factor since the start.
+    """
 
     def get_lr(self) -> list[Any]:
         factor = self._factor()
         return [lr if factor is None else lr * factor for lr in values_of(self.optimizer, "lr")]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        return [lr * self._whole_factor() for lr in self.base_lrs]
+        return [lr * self._total_factor() for lr in self.base_lrs]
 
     def _factor(self) -> float | None:
-        """From the epoch before to this one; None for no change."""
+        """Return the factor from the previous epoch to this one; None for no change."""
         raise NotImplementedError
 
-    def _whole_factor(self) -> float:
+    def _total_factor(self) -> float:
         raise NotImplementedError
 
 
-class StepLR(_ByFactor):
-    """Multiplied by gamma every step_size epochs.
+class StepLR(_FactorLR):
+    """Multiply the learning rate by gamma every step_size epochs.
 
     Args:    as torch.optim.lr_scheduler.StepLR
     """
@@ -44,12 +47,12 @@ class StepLR(_ByFactor):
     def _factor(self) -> float | None:
         return None if self.last_epoch == 0 or self.last_epoch % self.step_size else self.gamma
 
-    def _whole_factor(self) -> float:
+    def _total_factor(self) -> float:
         return self.gamma ** (self.last_epoch // self.step_size)
 
 
-class MultiStepLR(_ByFactor):
-    """Multiplied by gamma at each milestone.
+class MultiStepLR(_FactorLR):
+    """Multiply the learning rate by gamma at each milestone.
 
     Args:    as torch.optim.lr_scheduler.MultiStepLR
     """
@@ -65,12 +68,12 @@ class MultiStepLR(_ByFactor):
         times = self.milestones[self.last_epoch]
         return self.gamma**times if times else None
 
-    def _whole_factor(self) -> float:
+    def _total_factor(self) -> float:
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
 
 
-class ExponentialLR(_ByFactor):
-    """Multiplied by gamma every epoch.
+class ExponentialLR(_FactorLR):
+    """Multiply the learning rate by gamma every epoch.
 
     Args:    as torch.optim.lr_scheduler.ExponentialLR
     """
@@ -82,12 +85,12 @@ class ExponentialLR(_ByFactor):
     def _factor(self) -> float | None:
         return None if self._is_initial else self.gamma
 
-    def _whole_factor(self) -> float:
+    def _total_factor(self) -> float:
         return self.gamma**self.last_epoch
 
 
-class ConstantLR(_ByFactor):
-    """Multiplied by factor until epoch total_iters.
+class ConstantLR(_FactorLR):
+    """Multiply the learning rate by factor until epoch total_iters.
 
     Args:    as torch.optim.lr_scheduler.ConstantLR
     """
@@ -106,12 +109,12 @@ class ConstantLR(_ByFactor):
             return self.factor
         return 1.0 / self.factor if self.last_epoch == self.total_iters else None
 
-    def _whole_factor(self) -> float:
+    def _total_factor(self) -> float:
         return 1.0 if self.last_epoch >= self.total_iters else self.factor
 
 
-class LinearLR(_ByFactor):
-    """Multiplied by what goes evenly from start_factor to end_factor, at epoch total_iters.
+class LinearLR(_FactorLR):
+    """Multiply the learning rate by a factor that goes linearly from start_factor to end_factor.
 
     Args:    as torch.optim.lr_scheduler.LinearLR
     """
@@ -144,13 +147,13 @@ class LinearLR(_ByFactor):
         slope = self.end_factor - self.start_factor
         return 1.0 + slope / (self.total_iters * self.start_factor + (self.last_epoch - 1) * slope)
 
-    def _whole_factor(self) -> float:
+    def _total_factor(self) -> float:
         slope = self.end_factor - self.start_factor
         return self.start_factor + slope * min(self.total_iters, self.last_epoch) / self.total_iters
 
 
-class PolynomialLR(_ByFactor):
-    """initial_lr · (1 - epoch / total_iters)^power, down to zero at epoch total_iters.
+class PolynomialLR(_FactorLR):
+    """Set the learning rate to initial_lr · (1 - epoch / total_iters)^power, which is zero from epoch total_iters on.
 
     Args:    as torch.optim.lr_scheduler.PolynomialLR
     """
@@ -163,8 +166,8 @@ class PolynomialLR(_ByFactor):
     def _factor(self) -> float | None:
         if self._is_initial or self.last_epoch > self.total_iters:
             return None
-        left, left_before = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
-        return (left / left_before) ** self.power
+        remaining, previous = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
+        return (remaining / previous) ** self.power
 
-    def _whole_factor(self) -> float:
+    def _total_factor(self) -> float:
         return (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power

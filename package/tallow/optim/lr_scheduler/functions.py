@@ -1,4 +1,4 @@
-"""Learning rates by a function of the epoch."""
+"""Schedules defined by a function of the epoch."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.optim.loaded import attributes_fault
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, as_optimizer, check_one_each, values_of
 from tallow.optim.optimizer import Optimizer
+from tallow.optim.state_checks import attributes_fault
 
 Factor = Callable[[int], float]
 
 
-class _ByFunctions(LRScheduler):
-    """One function for each group. The state has the attributes of those that are objects, not functions themselves."""
+class _FunctionLR(LRScheduler):
+    """Base class with one function per group; the state has the attributes of callable objects, not functions."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1) -> None:
         groups = len(as_optimizer(optimizer).param_groups)
@@ -31,7 +31,7 @@ class _ByFunctions(LRScheduler):
         functions = [None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in self.lr_lambdas]
         return super().state_dict() | {"lr_lambdas": functions}
 
-    def _handed_on(self) -> tuple[str, ...]:
+    def _delegated_names(self) -> tuple[str, ...]:
         return ("lr_lambdas",)
 
     def _fault(self, name: str, own: Any, value: Any) -> str | None:
@@ -40,15 +40,15 @@ class _ByFunctions(LRScheduler):
         check_one_each(name, value, own)
         return next(filter(None, map(attributes_fault, own, value)), None)
 
-    def _take_over(self, state_dict: dict[str, Any]) -> None:
-        super()._take_over({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
+    def _restore(self, state_dict: dict[str, Any]) -> None:
+        super()._restore({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
         for function, attributes in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
             if attributes is not None:
                 function.__dict__.update(attributes)
 
 
-class LambdaLR(_ByFunctions):
-    """initial_lr · lr_lambda(epoch).
+class LambdaLR(_FunctionLR):
+    """Set the learning rate to initial_lr · lr_lambda(epoch).
 
     Args:    as torch.optim.lr_scheduler.LambdaLR
     """
@@ -57,8 +57,8 @@ class LambdaLR(_ByFunctions):
         return [lr * function(self.last_epoch) for function, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
-class MultiplicativeLR(_ByFunctions):
-    """The last lr · lr_lambda(epoch).
+class MultiplicativeLR(_FunctionLR):
+    """Multiply the learning rate by lr_lambda(epoch) every epoch.
 
     Args:    as torch.optim.lr_scheduler.MultiplicativeLR
     """

@@ -1,4 +1,4 @@
-"""What OneCycleLR and CyclicLR share: moving the momentum against the learning rate."""
+"""Momentum cycling of OneCycleLR and CyclicLR, opposite to the learning rate."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tallow.optim.optimizer import Group, Optimizer
 
 
 def start_momentum(optimizer: Optimizer, lowest: Any, highest: Any, *, resuming: bool) -> bool:
-    """Begin at the highest momentum, and file both limits in the groups; whether momentum is beta1 here.
+    """Set the highest momentum, store both limits in the groups, and return whether the momentum is beta1.
 
-    Raises: ArgumentError if the optimizer has neither.
+    Raises:  ArgumentError if the optimizer has neither momentum nor betas
     """
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
         raise ArgumentError(
             "optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
-            mend="pass cycle_momentum=False",
+            hint="pass cycle_momentum=False",
         )
     use_beta1 = "betas" in optimizer.defaults
     limits = per_group("base_momentum", optimizer, lowest), per_group("max_momentum", optimizer, highest)
@@ -29,6 +29,7 @@ def start_momentum(optimizer: Optimizer, lowest: Any, highest: Any, *, resuming:
 
 
 def set_momentum(group: Group, momentum: float, use_beta1: bool) -> None:
+    """Set the momentum of a group, which is the first of betas if `use_beta1`."""
     if use_beta1:
         group["betas"] = (momentum, *group["betas"][1:])
     else:

@@ -1,4 +1,4 @@
-"""OneCycleLR."""
+"""OneCycleLR: the 1cycle policy."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from tallow.optim.lr_scheduler.scheduler import LRScheduler, as_optimizer, per_g
 from tallow.optim.optimizer import Optimizer
 
 
-def _cosine(start: Any, end: Any, part: float) -> Any:
-    return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
+def _cosine(start: Any, end: Any, fraction: float) -> Any:
+    return end + (start - end) / 2.0 * (math.cos(math.pi * fraction) + 1)
 
 
-def _linear(start: Any, end: Any, part: float) -> Any:
-    return (end - start) * part + start
+def _linear(start: Any, end: Any, fraction: float) -> Any:
+    return (end - start) * fraction + start
 
 
 SHAPES = {"cos": _cosine, "linear": _linear}
 
 
 class OneCycleLR(LRScheduler):
-    """Up to max_lr and down far below the start, over the whole of training; step it after every batch.
+    """Raise the learning rate to max_lr, then lower it far below the initial rate, over the whole training.
+
+    Call `step` after every batch.
 
     Args:    as torch.optim.lr_scheduler.OneCycleLR
+
     Source:  Smith & Topin 2017, arXiv:1708.07120
     """
 
@@ -49,7 +52,7 @@ class OneCycleLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         self.optimizer = as_optimizer(optimizer)
-        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
+        self.total_steps = _count_steps(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ArgumentError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in SHAPES:
@@ -66,17 +69,17 @@ class OneCycleLR(LRScheduler):
             self.use_beta1 = start_momentum(optimizer, base_momentum, max_momentum, resuming=last_epoch != -1)
         super().__init__(optimizer, last_epoch)
 
-    def _try(self) -> None:
+    def _take_trial_step(self) -> None:
         if self.last_epoch > self.total_steps:
             raise ValueError(f"epoch {self.last_epoch} of {self.total_steps}")
-        super()._try()
+        super()._take_trial_step()
 
     def get_lr(self) -> list[Any]:
         step = self.last_epoch
         if step > self.total_steps:
             raise ArgumentError(
                 f"Tried to step {step} times. The specified number of total steps is {self.total_steps}",
-                mend="pass as total_steps all the batches of all epochs",
+                hint="set total_steps to the number of batches in all epochs",
             )
         start = 0.0
         for phase in self._schedule_phases:
@@ -86,29 +89,30 @@ class OneCycleLR(LRScheduler):
             start = end
         else:
             start = self._schedule_phases[-2]["end_step"]
-        part = (step - start) / (end - start)
+        fraction = (step - start) / (end - start)
         anneal = SHAPES[self._anneal_func_type]
         if self.cycle_momentum:
             for group in self.optimizer.param_groups:
-                momentum = anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
+                momentum = anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], fraction)
                 set_momentum(group, momentum, self.use_beta1)
-        return [anneal(group[phase["start_lr"]], group[phase["end_lr"]], part) for group in self.optimizer.param_groups]
+        groups = self.optimizer.param_groups
+        return [anneal(group[phase["start_lr"]], group[phase["end_lr"]], fraction) for group in groups]
 
 
-def _total(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
+def _count_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     if total_steps is None and (epochs is None or steps_per_epoch is None):
         raise ArgumentError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-    named = {"total_steps": total_steps}
+    counts = {"total_steps": total_steps}
     if total_steps is None:
-        named = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
-    for name, value in named.items():
+        counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+    for name, value in counts.items():
         if not isinstance(value, int) or value <= 0:
             raise ArgumentError(f"Expected positive integer {name}, but got {value}")
-    return math.prod(value for value in named.values() if value is not None)
+    return math.prod(value for value in counts.values() if value is not None)
 
 
 def _phases(up: float, total: int, three: bool) -> list[dict[str, Any]]:
-    """Each phase: its last step, and between which of the group's values it goes."""
+    """Return the phases, each with its last step and the group options it moves between."""
 
     def phase(end_step: float, start_lr: str, end_lr: str, start_momentum: str, end_momentum: str) -> dict[str, Any]:
         return {

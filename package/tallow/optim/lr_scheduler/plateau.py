@@ -1,4 +1,4 @@
-"""ReduceLROnPlateau."""
+"""ReduceLROnPlateau: lower the learning rate when a metric stops improving."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tallow.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiplied by factor when the metric has not got better for more than patience epochs.
+    """Multiply the learning rate by factor when the metric has not improved for more than patience epochs.
 
     Args:    as torch.optim.lr_scheduler.ReduceLROnPlateau
     """
@@ -33,9 +33,9 @@ class ReduceLROnPlateau(LRScheduler):
         if factor >= 1.0:
             raise ArgumentError(f"Factor should be < 1.0, not {factor}")
         if mode not in ("min", "max"):
-            raise ArgumentError(f"mode {mode} is unknown!", mend="use 'min' or 'max'")
+            raise ArgumentError(f"mode {mode} is unknown!", hint="use 'min' or 'max'")
         if threshold_mode not in ("rel", "abs"):
-            raise ArgumentError(f"threshold mode {threshold_mode} is unknown!", mend="use 'rel' or 'abs'")
+            raise ArgumentError(f"threshold mode {threshold_mode} is unknown!", hint="use 'rel' or 'abs'")
         self.optimizer = as_optimizer(optimizer)
         self.factor = factor
         self.default_min_lr = None if isinstance(min_lr, list | tuple) else min_lr
@@ -53,7 +53,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Judge an epoch by its metric, a number or a Tensor of one element."""
+        """Record the metric of an epoch, a number or a one-element tensor."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current):
@@ -70,12 +70,13 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         self._last_lr = values_of(self.optimizer, "lr")
 
-    def _try(self) -> None:
+    def _take_trial_step(self) -> None:
         self.step(0.0)
         self._reduce()
 
     @property
     def in_cooldown(self) -> bool:
+        """True if epochs after a reduction are currently ignored."""
         return self.cooldown_counter > 0
 
     def _is_better(self, current: float) -> bool:
@@ -89,8 +90,8 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise ArgumentError(
-                    f"the optimizer has {len(groups)} param groups, and there are {len(self.min_lrs)} min_lrs",
-                    mend="add to scheduler.min_lrs what the added groups shall have",
+                    f"the optimizer has {len(groups)} param groups, but there are {len(self.min_lrs)} min_lrs",
+                    hint="append the minimum of the new groups to scheduler.min_lrs",
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, lowest in zip(groups, self.min_lrs, strict=True):

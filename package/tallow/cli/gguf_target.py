@@ -1,0 +1,140 @@
+"""The part of `tallow convert` that writes GGUF files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tallow.cli.inspect import size
+from tallow.cli.progress import Progress
+from tallow.cli.terminal import one_line, report
+from tallow.cli.writing import writing
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, TokenizerError
+from tallow.io import llama2c, safetensors
+from tallow.io.contents import contents
+from tallow.io.gguf import GGUF, is_gguf
+from tallow.io.gguf_layout import PLAIN
+from tallow.io.gguf_write import bits_per_weight, size_of, write
+from tallow.io.json_object import parse_object
+from tallow.io.source import open_source
+from tallow.models.auto import AutoModel, model_class
+from tallow.models.causal_lm import CausalLM
+from tallow.models.config import CONFIG
+from tallow.models.gguf_export import file_targets, model_targets
+from tallow.models.gguf_importance import importance_of
+from tallow.models.llama import Llama
+from tallow.text import tokenizer
+from tallow.text.gguf_vocabulary import gguf_entries
+from tallow.text.llama2c import Llama2cTokenizer
+
+NAME = "general.name"
+TOKENIZER = "tokenizer."
+
+
+def write_gguf(
+    source: str, target: Path, quant: str | None, tokenizer_path: str | None, *, title: str, imatrix: str | None = None
+) -> str:
+    """Write the model at `source` to a GGUF file, and return a line that describes the file.
+
+    Args:
+        title: the name of the source as the user gave it.
+        imatrix: the path of a text that weighs the errors.
+
+    Raises:  TallowError, OSError
+    """
+    if os.path.isfile(source) and is_gguf(source):
+        file = GGUF(source)
+        importance = None
+        if imatrix is not None:
+            importance = _importance(AutoModel.from_pretrained(source), imatrix, tokenizer_path or source)
+        metadata, targets = file_targets(file, quant, importance)
+        if quant is not None and any(file.info(name).type not in PLAIN for name in file):
+            report(
+                f"{source} is quantised already, so the errors of both types add up; convert the original if you can"
+            )
+        if tokenizer_path is not None:
+            metadata = {key: value for key, value in metadata.items() if not key.startswith(TOKENIZER)}
+            metadata |= _tokenizer(Path(tokenizer_path), targets["token_embd.weight"].shape[0])
+    else:
+        model = _model(source)
+        entries = _tokenizer_of(source, tokenizer_path, model)
+        importance = None if imatrix is None else _importance(model, imatrix, tokenizer_path or _folder(source))
+        metadata, targets = model_targets(model, quant, entries, importance)
+        metadata[NAME] = _name(title)
+        if not entries:
+            report(f"{target} has no tokenizer; add one with --tokenizer FILE --force")
+    with writing(target, size_of(targets)) as out:
+        write(targets, metadata, out)
+    kind = "" if quant is None else f" {quant.upper()}"
+    return f"{target}: GGUF{kind}, {size(size_of(targets))}, {bits_per_weight(targets):.2f} bits per weight"
+
+
+def _model(source: str) -> CausalLM:
+    """Load the model of a folder, of a .safetensors file beside its config, or of a llama2c checkpoint."""
+    if not os.path.isfile(source):
+        model = AutoModel.from_pretrained(source)
+    elif source.endswith(".safetensors") and (Path(source).parent / CONFIG).exists():
+        folder = Path(source).parent
+        kind = model_class(folder)
+        model = kind.assemble(kind.config_class.from_json(folder / CONFIG), safetensors.load(source), source=source)
+    elif llama2c.is_checkpoint(open_source(source)[0]):
+        return Llama.from_llama2c(source)
+    else:
+        raise ArgumentError(
+            f"{source} is {contents(source).format}: weights without a model config",
+            hint="pass the model's folder, a GGUF file or a llama2c checkpoint",
+        )
+    if not isinstance(model, CausalLM):
+        raise ArgumentError(
+            f"{source} is a {type(model).__name__}, not a language model", hint="pass a causal language model"
+        )
+    return model
+
+
+def _tokenizer_of(source: str, path: str | None, model: CausalLM) -> dict[str, Any]:
+    """Return the metadata of the tokenizer at `path`, or else of the source; empty if there is none."""
+    size = model.config.vocab_size
+    if path is not None:
+        return _tokenizer(Path(path), size)
+    folder = _folder(source)
+    if (os.path.isfile(source) and not (folder / CONFIG).exists()) or not (folder / tokenizer.FILE).exists():
+        return {}
+    try:
+        return _tokenizer(folder, size)
+    except TokenizerError as error:  # the weights are useful without it
+        report(one_line(error))
+        return {}
+
+
+def _folder(source: str) -> Path:
+    return Path(source).parent if os.path.isfile(source) else Path(source)
+
+
+def _importance(model: CausalLM, text_path: str, tokenizer_path: str | Path) -> dict[str, Array]:
+    """Return the importance of the model's columns on a text.  Raises: OSError, TokenizerError, ArgumentError"""
+    try:
+        text = Path(text_path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"{text_path} is not UTF-8 text: {error}") from error
+    path = Path(tokenizer_path)
+    if path.suffix == ".bin":
+        ids = Llama2cTokenizer.load(path, vocab_size=model.config.vocab_size).encode(text)
+    else:
+        ids = tokenizer.Tokenizer.from_pretrained(path).encode(text)
+    with Progress(len(ids), f"reading {text_path}", "tokens") as progress:
+        return importance_of(model, ids, progress=lambda done, total: progress.advance_to(done))
+
+
+def _tokenizer(path: Path, size: int) -> dict[str, Any]:
+    if path.is_file() and path.suffix != ".json":
+        return Llama2cTokenizer.load(path, vocab_size=size).gguf_form()
+    path, text, config = tokenizer.read_files(path)
+    return gguf_entries(parse_object(text.encode(), str(path), tokenizer.MAX_DEPTH), config, size, str(path))
+
+
+def _name(title: str) -> str:
+    """Return the name of a model: that of its folder or file."""
+    name = Path(title.rstrip("/")).name
+    return Path(name).stem if os.path.isfile(title) else name

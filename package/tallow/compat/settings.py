@@ -1,0 +1,122 @@
+"""Settings of the whole process, as in PyTorch: threads, precision, determinism."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from typing import Any
+
+from tallow import backends, dtypes
+from tallow.errors import ArgumentError
+
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "get_float32_matmul_precision",
+    "get_num_interop_threads",
+    "get_num_threads",
+    "set_default_tensor_type",
+    "set_float32_matmul_precision",
+    "set_num_interop_threads",
+    "set_num_threads",
+    "use_deterministic_algorithms",
+]
+
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+PRECISIONS = ("highest", "high", "medium")
+
+
+class _Process:
+    """The current settings."""
+
+    precision = "highest"
+    deterministic = False
+
+
+def set_num_threads(num: int) -> None:
+    """Set the number of threads for matrix products by NumPy's BLAS on the CPU.
+
+    This needs the package threadpoolctl; without it, it warns and has no effect. In a browser there is one thread.
+
+    Raises: ArgumentError unless the number is positive.
+    """
+    if not isinstance(num, int) or num < 1:
+        raise ArgumentError(f"set_num_threads: expected a positive number of threads, got {num!r}")
+    pools = _thread_pools()
+    if pools is not None:
+        pools.limit(limits=num, user_api="blas")
+    elif num != get_num_threads():
+        warnings.warn(
+            f"set_num_threads({num}) has no effect without threadpoolctl: install it, or set "
+            f"OMP_NUM_THREADS={num} before Python starts",
+            stacklevel=2,
+        )
+
+
+def get_num_threads() -> int:
+    """Return the number of threads that NumPy's BLAS may use."""
+    pools = _thread_pools()
+    if pools is not None:
+        return max((pool["num_threads"] for pool in pools.info() if pool["user_api"] == "blas"), default=1)
+    if sys.platform == "emscripten":
+        return 1
+    numbers = [os.environ[name] for name in THREAD_VARIABLES if os.environ.get(name, "").isdigit()]
+    return int(numbers[0]) if numbers else os.cpu_count() or 1
+
+
+def _thread_pools() -> Any:
+    """Return the thread pools of the loaded libraries, or None without threadpoolctl."""
+    try:
+        return importlib.import_module("threadpoolctl").ThreadpoolController()
+    except ImportError:
+        return None
+
+
+def get_num_interop_threads() -> int:
+    """Return 1: ops run one after the other."""
+    return 1
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Do nothing. In PyTorch the number is an upper limit. Raises: ArgumentError unless it is positive."""
+    if num < 1:
+        raise ArgumentError(f"set_num_interop_threads: expected a positive number of threads, got {num!r}")
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Permit less precision in products of float32 matrices: "high" or "medium" instead of "highest".
+
+    This has no effect on the CPU; on a GPU it sets `backends.cuda.matmul.allow_tf32`.
+    """
+    if precision not in PRECISIONS:
+        raise ArgumentError(f"set_float32_matmul_precision: {precision!r}", hint=f"use one of {PRECISIONS}")
+    _Process.precision = precision
+    backends.cuda.matmul.allow_tf32 = precision != "highest"
+
+
+def get_float32_matmul_precision() -> str:
+    """Return the setting of `set_float32_matmul_precision`."""
+    return _Process.precision
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Store the setting. On the CPU results are always deterministic.
+
+    On a GPU CuPy adds into one element in no fixed order, for example in the gradient of an embedding.
+    """
+    _Process.deterministic = mode
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Return the setting of `use_deterministic_algorithms`."""
+    return _Process.deterministic
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default dtype by a tensor type such as "torch.FloatTensor"; the former `set_default_dtype`."""
+    name = (t if isinstance(t, str) else t.__name__).split(".")[-1]
+    kinds = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16}
+    if name not in kinds:
+        raise ArgumentError(f"set_default_tensor_type: {name} is not a CPU float type", hint=f"use one of {[*kinds]}")
+    dtypes.set_default_dtype(kinds[name])

@@ -1,0 +1,399 @@
+"""Apply ops to tensors: prepare the arguments, compute, record.
+
+Built-in and custom ops go the same way: `apply`, or `apply_inplace` to write into the first operand. Two shortcuts do
+the same with less work, because calls of small ops cost more than their arithmetic: `_apply_view` for ops that only
+make a view, and `binary_operator` for operators between float tensors of one dtype.
+
+An op is recorded by a node that holds its closure and an edge to each operand; see `tallow.autograd.graph`. Nothing is
+recorded unless an operand needs a gradient, so inference keeps no arrays alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tallow import devices, dtypes
+from tallow.autograd.graph import (
+    Output,
+    check_inplace,
+    edge_to,
+    gradient_dtype,
+    make_node,
+    note_write,
+    rebase,
+)
+from tallow.autograd.modes import mode
+from tallow.autograd.saved import is_saved
+from tallow.autograd.views import View
+from tallow.autograd.writes import owner_of
+from tallow.core.arguments import F32, F64, Prepared
+from tallow.core.autocast import LOWERED, prepare
+from tallow.core.half_precision import round_value
+from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
+from tallow.errors import (
+    ArgumentTypeError,
+    DimensionError,
+    DtypeError,
+    GraphError,
+    OutOfMemoryError,
+    ShapeError,
+    TallowError,
+)
+from tallow.ops.float_warnings import restore_warnings, suppress_warnings
+from tallow.ops.table import Op
+
+_new = Tensor.__new__
+NUMERIC = (Tensor, int, float, np.generic)
+
+
+def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
+    """Return an op's value and its closure.
+
+    Raises: errors of tallow in place of NumPy's, which name the op and its operands.
+    """
+    token = suppress_warnings()
+    try:
+        value, backward = op.function(*ready.call, **ready.kwargs)
+        return value if ready.half is None else round_value(value, ready.half), backward
+    except TallowError:
+        raise
+    except TypeError as error:
+        raise ArgumentTypeError(_failure(op, ready, error)) from error
+    except IndexError as error:
+        raise DimensionError(_failure(op, ready, error)) from error
+    except MemoryError as error:
+        raise OutOfMemoryError(_failure(op, ready, error), hint="work on smaller parts, or a smaller dtype") from error
+    except (ValueError, OverflowError, np.linalg.LinAlgError) as error:
+        raise ShapeError(_failure(op, ready, error)) from error
+    finally:
+        restore_warnings(token)
+
+
+def _failure(op: Op, ready: Prepared, error: Exception) -> str:
+    operands = ", ".join("None" if t is None else f"{tuple(t.shape)} {t.dtype.name}" for t in ready.tensors)
+    return f"{op.name}: {error}; operands: {operands}"
+
+
+def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
+    """Apply an op to tensors.
+
+    Returns: a Tensor, or for an op with several outputs a tuple of them (of the op's `result` class if it has one).
+
+    Raises: ShapeError, DtypeError, DeviceError, ArgumentTypeError with the op's name and its operands.
+    """
+    if devices.MULTI_DEVICE and (guard := devices.guard_for(args)) is not None:
+        with guard:
+            return apply(op, *args, **kwargs)
+    if op.view and not kwargs and op.required <= len(args) and isinstance(args[0], Tensor):
+        return _apply_view(op, *args)
+    ready = Prepared(op, args, kwargs) if mode.autocast is None else prepare(mode.autocast, op, args, kwargs)
+    value, backward = compute(op, ready)
+    tensors = ready.tensors
+    several = isinstance(value, tuple | list)
+    outputs = [_output(v, tensors) for v in (value if several else (value,))]
+    if op.view and tensors[0] is not None:
+        for index, output in enumerate(outputs):
+            _note_view(op, tensors[0], ready.call[1:], ready.kwargs, output, index if several else None)
+    if (
+        mode.recording
+        and backward is not None
+        and any(t is not None and (t._requires_grad or t._base is not None) for t in tensors)
+    ):
+        _record(op, backward, tensors, outputs)
+    if not several:
+        return outputs[0]
+    return tuple(outputs) if op.result is None else op.result(*outputs)
+
+
+def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
+    """Wrap an output as a tensor.
+
+    An op may return an operand's own array, such as `x.contiguous()`. The output then gets a view of it: two tensors
+    with different histories must not share one array object, by which views and writes are recognised.
+    """
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    for t in tensors:
+        if t is not None and t.array is value:
+            value = value[...]
+            break
+    return wrap(value)
+
+
+def _apply_view(op: Op, source: Tensor, *args: Any) -> Any:
+    """Apply a view op that is called by position. Twice as fast as `apply`: nothing is converted or computed."""
+    spread = op.spread
+    if spread is not None and len(args) >= spread and not isinstance(args[spread - 1], tuple | list):
+        args = (*args[: spread - 1], args[spread - 1 :])
+    array = source.array
+    try:
+        value, backward = op.function(array, *args)
+    except TallowError:
+        raise
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        kinds = {TypeError: ArgumentTypeError, IndexError: DimensionError}
+        where = f"operand: {tuple(array.shape)} {source.dtype.name}"
+        raise kinds.get(type(error), ShapeError)(f"{op.name}: {error}; {where}") from error
+    several = isinstance(value, tuple)
+    outputs = []
+    for index, part in enumerate(value if several else (value,)):
+        output = wrap(part if part is not array else part[...])
+        _note_view(op, source, args, NO_KEYWORDS, output, index if several else None)
+        outputs.append(output)
+    if backward is not None and mode.recording and (source._requires_grad or source._base is not None):
+        _record(op, backward, (source,), outputs)
+    return tuple(outputs) if several else outputs[0]
+
+
+NO_KEYWORDS: dict[str, Any] = {}
+
+
+def _note_view(
+    op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any], output: Tensor, index: int | None
+) -> None:
+    """Note on a view which tensor it is a view of, and how it was made.
+
+    After an in-place write to the base, the view's history is out of date; `refresh_view` makes a new one by making the
+    view again. Nothing is noted if the op has copied after all, such as `reshape` of a transposed tensor.
+
+    Args:
+        index: which output of an op with several; None for an op with one.
+    """
+    array, base = source.array, output.array.base
+    if base is None or (base is not array and base is not array.base and owner_of(array) is not owner_of(output.array)):
+        return
+    output._base = source if source._base is None else source._base
+    output._base_node = output._base._node
+    if output._inference is not source._inference:
+        output._inference = source._inference
+    if mode.recording:
+
+        def make(array: Array) -> tuple[Array, Callable[[Array], Array]]:
+            value, backward = op.function(array, *rest, **kwargs)
+            return (value, _alone(backward)) if index is None else (value[index], _one_of(backward, value, index))
+
+        output._view = View(make, source._view)
+
+
+def _alone(backward: Any) -> Callable[..., Array]:
+    """Return the closure of an op with one operand as a function that returns one array."""
+
+    def back(*gs: Array) -> Array:
+        (entry,) = backward(*gs)
+        return entry() if callable(entry) else entry
+
+    return back
+
+
+def _one_of(backward: Any, values: Sequence[Array], index: int) -> Callable[[Array], Array]:
+    """Return the closure of an op with several outputs as a function of the gradient of one; the others are zero."""
+    shapes, back = [v.shape for v in values], _alone(backward)
+
+    def for_one(g: Array) -> Array:
+        xp = devices.array_module(g)
+        return back(*(g if i == index else xp.zeros(shape, g.dtype) for i, shape in enumerate(shapes)))
+
+    return for_one
+
+
+def _record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> None:
+    """Record an op: make the outputs point to a new node, if any operand needs a gradient and any output can have one.
+
+    `edge_to` decides for each operand, because it first renews the history of a view whose base was written.
+    """
+    edges = [None if t is None else edge_to(t) for t in tensors]
+    if not any(edge is not None for edge in edges):
+        return
+    if any(t is not None and t._inference and is_saved(t.array, backward) for t in tensors):
+        raise GraphError(
+            f"{op.name}: a tensor made in inference_mode cannot be saved for backward",
+            hint="clone it outside of inference_mode, or make it under no_grad instead",
+        )
+    if not outputs:
+        return
+    if len(outputs) == 1:
+        array = outputs[0].array
+        dtype = gradient_dtype(array)
+        if dtype.kind == "f":
+            node = outputs[0]._node = make_node(op.name, backward, edges, array.shape, dtype)
+            node.reads_per_operand = op.reads_per_operand
+            outputs[0]._requires_grad = True
+        return
+    node = make_node(op.name, backward, edges, (), gradient_dtype(outputs[0].array))
+    node.reads_per_operand = op.reads_per_operand
+    node.outputs = [(y.array.shape, gradient_dtype(y.array)) for y in outputs]
+    for index, (output, (shape, dtype)) in enumerate(zip(outputs, node.outputs, strict=True)):
+        if dtype.kind == "f":
+            output._node, output._requires_grad = Output(node, index, shape, dtype), True
+
+
+def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Apply an op and write its value into the memory of its first operand.
+
+    The op itself is the same as out of place; only what happens with its value differs. So every op has an in-place
+    form with the same gradient.
+
+    Raises: as `apply`, and GraphError where autograd forbids the write, DtypeError if the value's dtype cannot be cast
+        to the target's, ShapeError if broadcasting would enlarge the target.
+    """
+    if devices.MULTI_DEVICE and (guard := devices.guard_for((target,))) is not None:
+        with guard:
+            return apply_inplace(op, target, *args, **kwargs)
+    name = op.name + "_"
+    ready = Prepared(op, (target, *args), kwargs)
+    recording = mode.recording and writes_history(target, ready.tensors)
+    check_inplace(target, name, recording)
+    if recording:
+        _detach_operands(ready, target.array)
+    value, backward = compute(op, ready)
+    _write(name, target, value)
+    note_write(target)
+    if recording:
+        if backward is None:
+            target.detach_()  # an op without a derivative: no gradient flows through what it wrote
+        else:
+            edges = [None if t is None else edge_to(t) for t in ready.tensors]
+            rebase(target, name, backward, edges, op.reads_per_operand)
+    return target
+
+
+def _detach_operands(ready: Prepared, array: Array) -> None:
+    """Replace the operands that share memory with `array` by copies.
+
+    The op's closure may hold an operand, to compute a gradient from the value that it has now. Once the result is
+    written to `array`, only a copy still has that value.
+    """
+    owner = owner_of(array)
+    for i, operand in enumerate(ready.call):
+        if devices.is_array(operand) and owner_of(operand) is owner:
+            ready.call[i] = operand.copy()
+
+
+def writes_history(target: Tensor, tensors: Sequence[Tensor | None]) -> bool:
+    """Return whether a write changes the history: a gradient may flow to the former value, or to what is written."""
+    base = target._base
+    if base is not None and base._requires_grad:  # even if the view was made under no_grad
+        return True
+    return gradient_dtype(target.array).kind == "f" and any(t is not None and t.requires_grad for t in tensors)
+
+
+def _write(name: str, target: Tensor, value: Any) -> None:
+    """Write an op's value into the target's memory."""
+    array = target.array
+    if value.shape != array.shape:
+        raise ShapeError(
+            f"{name}: output with shape {tuple(array.shape)} doesn't match the broadcast shape {tuple(value.shape)}"
+        )
+    source = dtypes.dtype_of(value)
+    if not dtypes.can_cast(source, target.dtype):
+        raise DtypeError(
+            f"{name}: result type {source.name} can't be cast to the desired output type {target.dtype.name}"
+        )
+    check_writable(target, name)
+    array[...] = dtypes.cast(value, target.dtype)
+
+
+def is_writable(array: Array) -> bool:
+    """Return whether each element has its own memory: by NumPy's flag, or by the strides of other arrays."""
+    writeable = getattr(array.flags, "writeable", None)
+    if writeable is not None or array.flags.c_contiguous:
+        return writeable is not False
+    # From the innermost dim outwards: a step within the extent of the inner dims means that elements overlap.
+    extent = array.itemsize  # bytes from the first to the last element, over the dims with smaller steps
+    for step, size in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if step < extent:
+            return False
+        extent += step * (size - 1)
+    return True
+
+
+def check_writable(target: Tensor, name: str) -> None:
+    """Raise ShapeError if the target's memory cannot be written."""
+    if not is_writable(target.array):
+        raise ShapeError(
+            f"{name}: the memory cannot be written: its elements overlap, as after expand(), or it is a mapped file",
+            hint="clone() the tensor before writing to it",
+        )
+
+
+def _record_two(op: Op, backward: Callable[..., Any], a: Tensor, b: Tensor | None, output: Tensor) -> None:
+    """Record an op with two operands. Faster than `_record` in the usual case that neither is a view."""
+    if a._base is not None or a._inference or (b is not None and (b._base is not None or b._inference)):
+        _record(op, backward, (a, b), (output,))
+        return
+    edge_a = (a._node or a) if a._requires_grad else None
+    edge_b = (b._node or b) if b is not None and b._requires_grad else None
+    array = output.array
+    output._node = make_node(op.name, backward, (edge_a, edge_b), array.shape, array.dtype)
+    output._requires_grad = True
+
+
+def as_operand(x: Any) -> Any:
+    """Return the other operand of an operator: a tensor, a number, or a NumPy array as a tensor; None for other types.
+
+    The operator returns NotImplemented for None, so that Python asks the other type.
+    """
+    if isinstance(x, NUMERIC):
+        return x
+    return Tensor(x) if isinstance(x, np.ndarray) else None
+
+
+def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None) -> Callable[[Any, Any], Any]:
+    """Return a method that applies an op to `self` and another operand.
+
+    Float arrays of one dtype on the CPU skip `Prepared`, which takes longer than adding small arrays. Whatever needs a
+    conversion or a check goes through `apply`.
+
+    Args:
+        plain: computes the op's value alone, for two float arrays or an array and a number; usually a ufunc.
+    """
+    function = op.function
+    value_of = plain or (lambda a, b: function(a, b)[0])
+    takes_numbers = 1 in op.numbers
+    ndarray = np.ndarray
+    is_lowered = op.name in LOWERED
+
+    def operator(self: Tensor, other: Any) -> Any:
+        a = self.array
+        dtype = a.dtype
+        if (
+            (dtype is not F32 and dtype is not F64)
+            or type(a) is not ndarray
+            or (is_lowered and mode.autocast is not None)
+        ):
+            operand = as_operand(other)
+            return NotImplemented if operand is None else apply(op, self, operand)
+        if isinstance(other, Tensor):
+            b = other.array
+            if b.dtype is not dtype or type(b) is not ndarray:
+                return apply(op, self, other)
+            tracked = other._requires_grad or other._base is not None
+        elif takes_numbers and (type(other) is float or type(other) is int):
+            b = other
+            tracked = False
+        else:
+            operand = as_operand(other)
+            return NotImplemented if operand is None else apply(op, self, operand)
+        output = _new(Tensor)
+        try:
+            if mode.recording and (tracked or self._requires_grad or self._base is not None):
+                value, backward = function(a, b)
+                output.array = value if type(value) is ndarray else np.asarray(value)
+                if backward is not None:
+                    _record_two(op, backward, self, None if b is other else other, output)
+            else:
+                value = value_of(a, b)
+                output.array = value if type(value) is ndarray else np.asarray(value)
+                if mode.inference:
+                    output._inference = True
+        except ValueError:
+            return apply(op, self, other)  # it fails again there, with an error that names the shapes
+        return output
+
+    operator.__name__ = operator.__qualname__ = op.name
+    operator.__doc__ = op.function.__doc__
+    return operator

@@ -1,0 +1,482 @@
+"""Create tensors from Python numbers, sequences, arrays and sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tallow import devices, dtypes
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
+from tallow.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DtypeError,
+    NumericError,
+    OutOfMemoryError,
+    ShapeError,
+    TallowError,
+)
+from tallow.ops.filling import constant
+from tallow.ops.memory_format import contiguous_format, dims_back, dims_in_memory, memory_format, preserve_format
+
+Dtype = Any  # a dtype of tallow or NumPy, or None
+Device = Any  # a device, its name, or None
+Number = Any  # a Python number, or a tensor of one element
+
+
+def place(array: Array, dtype: dtypes.dtype, device: Device, requires_grad: bool) -> Tensor:
+    """Return a leaf with this array, converted to the dtype and moved to the device."""
+    array = dtypes.cast(array, dtype)
+    if device is None and type(array) is np.ndarray:
+        device = devices.default.device
+    if device is not None:
+        array = devices.move(array, devices.device(device))
+    tensor = wrap(array)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+@public("tl")
+def set_default_device(device: Device) -> None:
+    """Set the device of new tensors that are created without one, in this thread. None is the CPU."""
+    devices.default.device = None if device is None else devices.device(device)
+
+
+@public("tl")
+def get_default_device() -> devices.device:
+    """Return the device of new tensors that are created without one."""
+    return devices.chosen(None)
+
+
+def default_or(dtype: Dtype) -> dtypes.dtype:
+    """Return the dtype, or the default dtype for None."""
+    return dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+
+
+def number(value: Number) -> Any:
+    """Return a Python number for a tensor or NumPy value with one element; other values unchanged."""
+    return value.item() if isinstance(value, Tensor | np.generic | np.ndarray) else value
+
+
+# ----------------------------------------------------------------------------------------------------- from data
+
+
+@public("tl")
+def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+    """Create a tensor with a copy of `data`: a number, a nested sequence of numbers, or an array.
+
+    Dtypes: `dtype` if given; else that of the arrays and NumPy numbers in `data`, int64 for Python integers, the
+        default dtype for Python floats.
+
+    Raises: ArgumentError for ragged sequences, DtypeError and ArgumentTypeError for elements that are not numbers,
+        NumericError for numbers that the dtype cannot hold.
+    """
+    if isinstance(data, Tensor):
+        return data.detach().to(device=device, dtype=dtype, copy=True).requires_grad_(requires_grad)
+    if devices.is_array(data) and not isinstance(data, np.ndarray):
+        return place(data.copy(), _array_dtype(data, dtype), device, requires_grad)
+    array, inferred = _from_nested(data)
+    target = inferred if dtype is None else dtypes.as_dtype(dtype)
+    if not isinstance(data, np.ndarray | np.generic):
+        _check_range(array, target)
+    converted = dtypes.cast(array, target)
+    return place(converted.copy() if converted is data else converted, target, device, requires_grad)
+
+
+@public("tl")
+def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
+    """Convert `data` to a tensor. A tensor or an array that has the dtype and device already is not copied."""
+    if isinstance(data, Tensor):
+        return data.to(device=device, dtype=dtype)
+    if devices.is_array(data):
+        return place(data, _array_dtype(data, dtype), device, False)
+    return tensor(data, dtype=dtype, device=device)
+
+
+@public("tl")
+def asarray(
+    obj: Any, *, dtype: Dtype = None, device: Device = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Convert `obj` to a tensor; see `as_tensor`.
+
+    Args:
+        copy: True always copies, False never does, None copies only if necessary.
+
+    Raises: ArgumentError if `copy` is False and a copy is needed.
+    """
+    if copy:
+        result = tensor(obj, dtype=dtype, device=device)
+    else:
+        result = as_tensor(obj, dtype, device)
+        if copy is False and not np.may_share_memory(result.array, getattr(obj, "array", obj)):
+            raise ArgumentError("asarray: cannot convert without a copy", hint="pass copy=None")
+        result = result.detach() if isinstance(obj, Tensor) and requires_grad != obj.requires_grad else result
+    return result.requires_grad_() if requires_grad else result
+
+
+@public("tl")
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """Create a tensor that shares memory with a NumPy array: writes to one are visible in the other."""
+    if not isinstance(array, np.ndarray):
+        raise ArgumentTypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}")
+    return wrap(dtypes.cast(array, _array_dtype(array, None)))
+
+
+@public("tl")
+def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """Create a 1-d tensor that shares memory with bytes, a bytearray or any other buffer; `offset` is in bytes."""
+    try:
+        array = np.frombuffer(buffer, dtypes.as_dtype(dtype).storage, count, offset)
+    except ValueError as error:
+        raise ArgumentError(f"frombuffer: {error}") from error
+    tensor = wrap(array)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+@public("tl")
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """Create a tensor that shares memory with an object that has `__dlpack__`, such as a tensor of another library."""
+    device_type, _ = ext_tensor.__dlpack_device__()
+    backend = devices.get_backend("cuda" if device_type == DLPACK_CUDA else "cpu")
+    array = backend.module.from_dlpack(ext_tensor)
+    _array_dtype(array, None)
+    return wrap(array)
+
+
+DLPACK_CUDA = 2  # kDLCUDA in dlpack.h
+
+
+@public("tl")
+def scalar_tensor(s: Number, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+    """Create a 0-d tensor of the default dtype."""
+    return full((), s, dtype=default_or(dtype), device=device, requires_grad=requires_grad)
+
+
+def _array_dtype(array: Array, dtype: Dtype) -> dtypes.dtype:
+    """Return the dtype for an array of the user. Its uint16 are integers, not bfloat16 bit patterns.
+
+    Raises: ArgumentTypeError for uint16.
+    """
+    if array.dtype == dtypes.BF16:
+        raise ArgumentTypeError(
+            "arrays of uint16 have no dtype in tallow: it stores bfloat16 in them",
+            hint="convert it, e.g. array.astype('int32')",
+        )
+    own = dtypes.dtype_of(array)
+    return own if dtype is None else dtypes.as_dtype(dtype)
+
+
+def _from_nested(data: Any) -> tuple[Array, dtypes.dtype]:
+    """Return an array of nested sequences, numbers, or anything that NumPy reads; and the dtype PyTorch infers."""
+    if isinstance(data, str | bytes):
+        raise ArgumentTypeError(f"tensor: invalid data type {type(data).__name__!r}: {data!r:.80}")
+    plain = isinstance(data, np.ndarray | np.generic)
+    typed = [] if plain else list(_typed_leaves(data))
+    try:
+        array = np.asarray(_as_arrays(data) if typed else data)
+    except ValueError as error:
+        raise ArgumentError(
+            f"tensor: the nested sequence is ragged: {error}", hint="make all rows equally long"
+        ) from None
+    except OverflowError as error:
+        raise ArgumentError(f"tensor: {error}") from error
+    if array.dtype.kind == "O" and any(isinstance(v, int) for v in array.flat):
+        raise ArgumentError("tensor: an integer is too large for 64 bits", hint="use floats")
+    if array.dtype.kind not in "biuf":
+        wrong = next(iter(array.flat)) if array.size else data
+        if array.dtype.kind in "US":
+            raise ArgumentTypeError(f"tensor: invalid data type 'str': {data!r:.80}", hint="convert to numbers first")
+        raise DtypeError(f"tensor: could not infer dtype of {type(wrong).__name__}: {data!r:.80}")
+    if plain:
+        return array, _array_dtype(array, None)
+    if typed:
+        inferred = typed[0]
+        for d in typed[1:]:
+            inferred = dtypes.promote_types(inferred, d)
+    elif array.size:
+        inferred = OF_KIND.get(array.dtype.kind) or dtypes.get_default_dtype()
+    else:
+        inferred = dtypes.get_default_dtype()
+    return array, inferred
+
+
+OF_KIND = {"b": dtypes.bool, "i": dtypes.int64, "u": dtypes.int64}
+
+
+def _typed_leaves(data: Any) -> Iterator[dtypes.dtype]:
+    """Yield the dtypes of all leaves of a nested sequence, if the first leaf is an array or a NumPy number.
+
+    Long lists of Python numbers are the usual case, and NumPy reads them a hundred times faster than a loop.
+    """
+    first = data
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return _leaf_dtypes(data) if isinstance(first, Tensor | np.ndarray | np.generic) else iter(())
+
+
+def _leaf_dtypes(data: Any) -> Iterator[dtypes.dtype]:
+    if isinstance(data, list | tuple):
+        for item in data:
+            yield from _leaf_dtypes(item)
+    elif isinstance(data, Tensor):
+        yield data.dtype
+    elif isinstance(data, np.ndarray | np.generic):
+        yield _array_dtype(data, None)
+    else:
+        yield dtypes.scalar_dtype(data)
+
+
+def _as_arrays(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data._host()
+    return [_as_arrays(item) for item in data] if isinstance(data, list | tuple) else data
+
+
+def _check_range(array: Array, target: dtypes.dtype) -> None:
+    """Raise NumericError for numbers that an integer dtype cannot hold. Elements of an array wrap around instead."""
+    if target.category != 1 or not array.size:
+        return
+    constant(number(array.min()), target, "tensor")
+    constant(number(array.max()), target, "tensor")
+
+
+# ----------------------------------------------------------------------------------------------------- from a size
+
+
+def as_size(size: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
+    """Return a shape from separate integers or one sequence of them.
+
+    Raises: ArgumentTypeError for anything but integers, ShapeError for a negative one.
+    """
+    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], list | tuple) else size
+    if any(isinstance(n, bool | float | str) or not hasattr(n, "__index__") for n in shape):
+        raise ArgumentTypeError(f"{name}: a size consists of integers, got {shape}")
+    shape = tuple(n.__index__() for n in shape)
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"{name}: negative dimension in size {shape}")
+    return shape
+
+
+def allocation_error(shape: tuple[int, ...], d: dtypes.dtype, error: Exception) -> TallowError:
+    """Return the error for an array that NumPy cannot allocate, for lack of memory or because the size is too large."""
+    kind = OutOfMemoryError if isinstance(error, MemoryError) else ShapeError
+    return kind(f"cannot allocate a tensor of size {shape} and {d.name}: {error}", hint="check the size")
+
+
+def filled(
+    shape: tuple[int, ...], value: Number | None, d: dtypes.dtype, device: Device, requires_grad: bool = False
+) -> Tensor:
+    """Create a leaf of that size on its device. Without a value its memory is uninitialised."""
+    target = devices.chosen(device)
+    xp = devices.get_backend(target.type).module
+    if devices.MULTI_DEVICE and (guard := devices.guard_on(target)) is not None:
+        with guard:
+            return filled(shape, value, d, device, requires_grad)
+    try:
+        if value is None or target.type == "meta":
+            array = xp.empty(shape, d.storage)
+        elif value == 0:
+            array = xp.zeros(shape, d.storage)
+        else:
+            array = xp.full(shape, constant(value, d, "full")[()], d.storage)
+    except (MemoryError, OverflowError, ValueError) as error:
+        if isinstance(error, TallowError):
+            raise
+        raise allocation_error(shape, d, error) from error
+    return place(array, d, device, requires_grad)
+
+
+@public("tl")
+def zeros(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+    """Create a tensor of zeros."""
+    return filled(as_size(size, "zeros"), 0, default_or(dtype), device, requires_grad)
+
+
+@public("tl")
+def ones(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+    """Create a tensor of ones."""
+    return filled(as_size(size, "ones"), 1, default_or(dtype), device, requires_grad)
+
+
+@public("tl")
+def empty(
+    *size: Any,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: memory_format = contiguous_format,
+) -> Tensor:
+    """Create a tensor with uninitialised memory."""
+    shape = as_size(size, "empty")
+    if memory_format is contiguous_format:
+        return filled(shape, None, default_or(dtype), device, requires_grad)
+    if memory_format is preserve_format:
+        raise ArgumentError("empty: there is no tensor whose format to preserve", hint="pass tl.channels_last")
+    order = dims_in_memory(shape, memory_format)
+    tensor = filled(tuple(shape[i] for i in order), None, default_or(dtype), device)
+    tensor.array = tensor.array.transpose(dims_back(order))
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+@public("tl")
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Create a tensor with these strides (in elements) and uninitialised memory, just large enough for them."""
+    shape, d = as_size((tuple(size),), "empty_strided"), default_or(dtype)
+    if len(stride) != len(shape) or any(s < 0 for s in stride):
+        raise ShapeError(
+            f"empty_strided: size {list(shape)} and stride {list(stride)} must have one length, none negative"
+        )
+    length = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if math.prod(shape) else 0
+    flat = empty(length, dtype=d, device=device).array
+    xp = devices.array_module(flat)
+    steps = tuple(s * d.itemsize for s in stride)
+    return place(xp.lib.stride_tricks.as_strided(flat, shape, steps), d, device, requires_grad)
+
+
+@public("tl")
+def full(
+    size: Sequence[int], fill_value: Number, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
+    """Create a tensor filled with one value.
+
+    Dtypes: `dtype` if given, else inferred from the value as in `tensor`.
+
+    Raises: NumericError for a value that the dtype cannot hold.
+    """
+    if dtype is not None:
+        d = dtypes.as_dtype(dtype)
+    else:
+        d = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(number(fill_value))
+    return filled(as_size((size,), "full"), number(fill_value), d, device, requires_grad)
+
+
+# --------------------------------------------------------------------------------------------------------- ranges
+
+
+@public("tl")
+def arange(
+    *bounds: Number,
+    start: Number = 0,
+    end: Number = None,
+    step: Number = 1,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Create start, start + step, ... below end: arange(end), arange(start, end), arange(start, end, step).
+
+    Dtypes: int64 if all bounds are integers, else the default dtype.
+    """
+    if len(bounds) == 1 and end is None:
+        bounds = (start, *bounds)
+    start, end, step, *excess = map(number, (*bounds, *(start, end, step)[len(bounds) :]))
+    if end is None or excess:
+        raise ArgumentTypeError("arange: expected end, or start and end, or start, end and step")
+    if step == 0:
+        raise ShapeError("arange: step must be nonzero")
+    if not all(map(math.isfinite, (start, end, step))):
+        raise NumericError(f"arange: unsupported range: {start} -> {end} by {step}")
+    if (end - start) * step < 0:
+        raise ShapeError(f"arange: from {start} to {end} by {step}: the step has the wrong sign")
+    integers = all(isinstance(v, int) for v in (start, end, step))
+    d = (dtypes.int64 if integers else dtypes.get_default_dtype()) if dtype is None else dtypes.as_dtype(dtype)
+    if d is dtypes.bool:
+        raise DtypeError("arange: not implemented for bool")
+    if d is dtypes.int64 and not integers:
+        start, end, step, integers = int(start), int(end), int(step), True
+    length = -((start - end) // step) if integers else math.ceil((end - start) / step)
+    target = devices.chosen(device)
+    xp = np if target.type == "meta" else devices.get_backend(target.type).module
+    try:
+        exact = xp.arange(length, dtype=np.int64)  # integers, so that rounding errors do not accumulate
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise allocation_error((length,), d, error) from error
+    return place(exact * step + start if integers else exact * float(step) + start, d, target, requires_grad)
+
+
+@public("tl")
+def linspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Create `steps` evenly spaced numbers from start to end, both included."""
+    d = default_or(dtype)
+    return place(_spaced(number(start), number(end), number(steps), "linspace", d), d, device, requires_grad)
+
+
+@public("tl")
+def logspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Create `steps` numbers from base^start to base^end, evenly spaced on a logarithmic scale."""
+    d = default_or(dtype)
+    exponents = _spaced(number(start), number(end), number(steps), "logspace", d)
+    return place(np.power(float(base), exponents), d, device, requires_grad)
+
+
+def _spaced(start: float, end: float, steps: int, name: str, d: dtypes.dtype) -> Array:
+    """Return evenly spaced float64 numbers, computed from both ends so that both are exact.
+
+    For integer dtypes `linspace` drops the fractions.
+    """
+    if steps < 0:
+        raise ShapeError(f"{name}: number of steps must be non-negative, got {steps}")
+    step = (end - start) / (steps - 1) if steps > 1 else 0.0
+    i = np.arange(steps, dtype=np.float64)
+    spaced = np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else i + start
+    return np.trunc(spaced) if d.category == 1 and name == "linspace" else spaced
+
+
+@public("tl")
+def eye(
+    n: int, m: int | None = None, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
+    """Create an (n, m) matrix with ones on the diagonal and zeros elsewhere; m is n by default."""
+    if n < 0 or (m is not None and m < 0):
+        raise ShapeError(f"eye: n and m must be at least 0, got {n} and {m}")
+    d = default_or(dtype)
+    target = devices.chosen(device)
+    xp = np if target.type == "meta" else devices.get_backend(target.type).module
+    return place(xp.eye(n, m, dtype=np.bool_), d, target, requires_grad)
+
+
+@public("tl")
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None) -> Tensor:
+    """Return row and column indices (2, N) of the elements on and below diagonal `offset` of a (row, col) matrix."""
+    return _indices_where(row, col, lambda i, j: j - i <= offset, dtype, device)
+
+
+@public("tl")
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None) -> Tensor:
+    """Return row and column indices (2, N) of the elements on and above diagonal `offset` of a (row, col) matrix."""
+    return _indices_where(row, col, lambda i, j: j - i >= offset, dtype, device)
+
+
+def _indices_where(row: int, col: int, keep: Any, dtype: Dtype, device: Device) -> Tensor:
+    if row < 0 or col < 0:
+        raise ShapeError(f"tril_indices, triu_indices: row and col must be non-negative, got {row} and {col}")
+    mask = keep(np.arange(row, dtype=np.int64)[:, None], np.arange(col, dtype=np.int64))
+    return place(np.stack(np.nonzero(mask)), dtypes.as_dtype(dtype), device, False)

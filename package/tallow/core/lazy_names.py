@@ -1,0 +1,52 @@
+"""Module attributes that are imported at first use, and the error for attributes that do not exist."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tallow.errors import MissingNameError
+
+
+def names_of(
+    module: str, lazy: Mapping[str, str] | None = None, registry: Mapping[str, Any] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` for a module: `__getattr__, __dir__ = names_of(__name__)`.
+
+    Args:
+        lazy: name -> target, written as entry points are: "tallow.io:load", or "tallow.io" for a module. The target is
+            imported at the first use of the name.
+        registry: further names and their values. It may grow while the program runs.
+
+    Raises:  (the `__getattr__`) MissingNameError for any other name
+    """
+    lazy = lazy or {}
+    registry = {} if registry is None else registry  # not `or`: it may be empty now and grow later
+
+    def get(name: str) -> Any:
+        if name in registry:
+            return registry[name]
+        if name not in lazy:
+            raise missing(module, name)
+        home, _, attribute = lazy[name].partition(":")
+        value = importlib.import_module(home)
+        if attribute:
+            value = getattr(value, attribute)
+        vars(sys.modules[module])[name] = value  # so that Python does not call `__getattr__` for this name again
+        return value
+
+    def listing() -> list[str]:
+        own = vars(sys.modules[module])
+        dunders = {name for name in own if name.startswith("__")}
+        return sorted({*own.get("__all__", own), *dunders, *lazy, *registry})
+
+    return get, listing
+
+
+def missing(module: str, name: str) -> MissingNameError:
+    """Return the error for a name that a module does not have."""
+    peer = "Keras" if module.startswith("tallow.keras") else "PyTorch"
+    hint = f"tallow may not support this {peer} name yet; see dir({module})"
+    return MissingNameError(f"module {module!r} has no attribute {name!r}", hint=hint)

@@ -1,0 +1,253 @@
+"""The public API: publish ops as functions, methods, in-place methods and operators, where PyTorch has them.
+
+An op names its places in the `@op` decorator; a function composed of ops names them in `@public`. Both end up in one
+table, `PUBLIC`, from which `tallow`, `tallow.nn.functional`, `tallow.linalg` and the class `Tensor` are filled.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import wraps
+from types import CodeType
+from typing import Any, TypeVar
+
+from tallow.autograd.modes import mode
+from tallow.core.apply import apply, apply_inplace, as_operand, binary_operator
+from tallow.core.tensor import Tensor
+from tallow.dtypes import can_cast
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, ShapeError
+from tallow.ops.table import ALIASES, OPS, PLACES, Op
+from tallow.ops.table import op as register_op
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Place -> public name -> function. In-place and `inplace=` forms share the table of their place.
+PUBLIC: dict[str, dict[str, Callable[..., Any]]] = {place: {} for place in PLACES if place not in ("tl_", "F_")}
+
+OPERATORS = {
+    "__add__": "add",
+    "__sub__": "sub",
+    "__mul__": "mul",
+    "__truediv__": "div",
+    "__floordiv__": "floor_divide",
+    "__mod__": "remainder",
+    "__pow__": "pow",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
+    "__lshift__": "bitwise_left_shift",
+    "__rshift__": "bitwise_right_shift",
+    "__matmul__": "matmul",
+    "__eq__": "eq",
+    "__ne__": "ne",
+    "__lt__": "lt",
+    "__le__": "le",
+    "__gt__": "gt",
+    "__ge__": "ge",
+}
+# For ops that are a single ufunc: a function that computes the value only, used when nothing is recorded.
+PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "rsub": lambda a, b: b - a,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+UNARY_OPERATORS = {"__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not"}
+# Op -> the op that gives the same value with its operands exchanged, for the reflected operators.
+EXCHANGED = {"add": "add", "mul": "mul", "sub": "rsub"} | {b: b for b in ("bitwise_and", "bitwise_or", "bitwise_xor")}
+
+
+def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F]:
+    """Publish a function of tensors at `places` (see `PLACES`) under its own name and the aliases `names`.
+
+    At "Tensor_" the function must write into its first argument, and its name must end in an underscore.
+
+    Args:
+        name: the public name, where it differs from the function's own.
+    """
+
+    def register(function: F) -> F:
+        published = _accept_numpy_keywords(function)
+        for place in places.split():
+            for public_name in (name or function.__name__, *names):
+                _register(place, public_name, published)
+        return function
+
+    return register
+
+
+def _accept_numpy_keywords(function: F) -> F:
+    """Wrap the function so that it takes `axis` for `dim` and so on, as PyTorch functions do."""
+    code: CodeType = getattr(function, "__wrapped__", function).__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # inspect.signature would slow down import
+    aliases = {alias: name for alias, name in ALIASES.items() if name in own and alias not in own}
+    if not aliases:
+        return function
+
+    @wraps(function)
+    def renaming(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
+        return function(*args, **kwargs)
+
+    return renaming  # type: ignore[return-value]
+
+
+def _register(place: str, name: str, function: Callable[..., Any]) -> None:
+    if place == "linalg":
+        name = name.removeprefix("linalg_")
+    if name in PUBLIC[place]:
+        raise ArgumentError(f"{name} already exists at {place}", hint="choose another name")
+    PUBLIC[place][name] = function
+    if place in ("Tensor", "Tensor_"):
+        setattr(Tensor, name, function)
+
+
+def function_of(op: Op) -> Callable[..., Any]:
+    """Return the public function of an op, with PyTorch's argument `out`."""
+
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        value = apply(op, *args, **kwargs)
+        return value if out is None else _write_out(out, value, op.name)
+
+    return _describe(function, op, op.name)
+
+
+def _write_out(out: Any, value: Any, name: str) -> Any:
+    """Write a result to `out`: a tensor of the same shape or an empty one, or a tuple of them for several outputs."""
+    if isinstance(value, tuple):
+        if not isinstance(out, tuple | list) or len(out) != len(value):
+            raise ArgumentTypeError(f"{name}: out must be a tuple of {len(value)} tensors")
+        outputs = [_write_out(o, v, name) for o, v in zip(out, value, strict=True)]
+        return type(value)(*outputs) if hasattr(value, "_fields") else tuple(outputs)
+    if mode.recording and (value.requires_grad or out.requires_grad):
+        raise GraphError(
+            f"{name}: functions with out=... don't support automatic differentiation, and an argument requires grad",
+            hint="call it inside `with tl.no_grad():`, or without out",
+        )
+    if not can_cast(value.dtype, out.dtype):
+        raise DtypeError(f"{name}: result type {value.dtype} can't be cast to the type {out.dtype} of out")
+    if out.numel() == 0:
+        out.data = value.to(out.dtype)
+        return out
+    if out.shape != value.shape:
+        raise ShapeError(f"{name}: out has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
+    return out.copy_(value)
+
+
+def inplace_function_of(op: Op) -> Callable[..., Any]:
+    """Return the public function of an op that writes its value into its first operand."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return apply_inplace(op, input, *args, **kwargs)
+
+    return _describe(function, op, op.name + "_")
+
+
+def optional_inplace_function_of(op: Op) -> Callable[..., Any]:
+    """Return the public function of an op with PyTorch's last argument `inplace`."""
+    number_of_arguments = len(op.names)
+
+    def function(*args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if len(args) > number_of_arguments:
+            *args, inplace = args  # type: ignore[assignment]
+        return (apply_inplace if inplace else apply)(op, *args, **kwargs)
+
+    return _describe(function, op, op.name)
+
+
+def _describe(function: F, op: Op, name: str) -> F:
+    """Give a public function its name, and the docstring, module and signature of the op's array function."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = op.function.__doc__
+    function.__module__ = op.function.__module__
+    function.__wrapped__ = op.function  # type: ignore[attr-defined]  # inspect.signature follows it
+    return function
+
+
+def publish_op(op: Op) -> Callable[..., Any]:
+    """Publish an op at the places it names, and return its public function."""
+    function = function_of(op)
+    for place in op.places:
+        for name in (op.name, *op.aliases):
+            if place == "Tensor_":
+                _register(place, name + "_", inplace_function_of(op))
+            elif place == "tl_":
+                _register("tl", name + "_", inplace_function_of(op))
+            elif place == "F_":
+                _register("F", name, optional_inplace_function_of(op))
+                _register("F", name + "_", inplace_function_of(op))
+            else:
+                _register(place, name, function)
+    return function
+
+
+def _reflected_operator(op: Op) -> Callable[[Tensor, Any], Any]:
+    def operator(self: Tensor, other: Any) -> Any:
+        operand = as_operand(other)
+        return NotImplemented if operand is None else apply(op, operand, self)
+
+    return operator
+
+
+def _inplace_operator(op: Op) -> Callable[[Tensor, Any], Tensor]:
+    def operator(self: Tensor, other: Any) -> Tensor:
+        return apply_inplace(op, self, other)
+
+    return operator
+
+
+def publish_operators() -> None:
+    """Define the operators of Tensor: `a + b`, `2 - a`, `a += b`, `-a` and so on."""
+    for dunder, name in OPERATORS.items():
+        op = OPS[name]
+        setattr(Tensor, dunder, binary_operator(op, PLAIN.get(name)))
+        if dunder not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+            exchanged = EXCHANGED.get(name)
+            reflected = (
+                _reflected_operator(op) if exchanged is None else binary_operator(OPS[exchanged], PLAIN.get(exchanged))
+            )
+            setattr(Tensor, "__r" + dunder[2:], reflected)
+            if name != "matmul":
+                setattr(Tensor, "__i" + dunder[2:], _inplace_operator(op))
+    for dunder, name in UNARY_OPERATORS.items():
+        setattr(Tensor, dunder, PUBLIC["Tensor"][name])
+
+
+def user_op(places: Any = "", **options: Any) -> Any:
+    """Make an op from a function of arrays. tallow's own ops are made with the same decorator.
+
+    The function returns its value and a closure that maps the gradient of the value to the gradients of the operands;
+    `tallow.ops.table` describes the contract. Operands are the parameters that are annotated as arrays, and those with
+    neither an annotation nor a default; see `tallow.ops.parameters`.
+
+    Args:
+        places: where else to publish the op, such as "Tensor" for a method; words of `tallow.ops.table.PLACES`.
+        options: as for `tallow.ops.table.op`; `reads_per_operand` is False unless given, because nothing checks it.
+
+    Raises: ArgumentError for a parameter whose annotation leaves open whether it is an operand.
+
+    Example:
+        >>> import tallow as tl
+        >>> @tl.op
+        ... def cube(x):
+        ...     def backward(g):
+        ...         return (3 * x * x * g,)
+        ...     return x**3, backward
+        >>> x = tl.tensor(2.0, requires_grad=True)
+        >>> _ = cube(x).backward()
+        >>> x.grad
+        tensor(12.)
+    """
+    options.setdefault("reads_per_operand", False)
+    if callable(places):
+        return publish_op(register_op("", **options)(places))
+    return lambda function: publish_op(register_op(places, **options)(function))

@@ -1,0 +1,620 @@
+"""Tensor: an array and its history.
+
+The ops are not here: `public_api.py` adds them to the class from the table of ops.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from tallow import autograd, devices, dtypes
+from tallow.autograd.graph import Node, Output, refresh_view
+from tallow.autograd.modes import mode
+from tallow.autograd.views import View
+from tallow.autograd.writes import write_count
+from tallow.core import printing
+from tallow.core.size import Size
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, MissingNameError, ShapeError
+from tallow.ops.dims import normalize_dim
+from tallow.ops.memory_format import (
+    CHANNELS_LAST_NDIM,
+    contiguous_format,
+    dims_in_memory,
+    memory_format,
+    preserve_format,
+)
+
+if TYPE_CHECKING:
+    from tallow.signatures.methods import Methods
+else:
+    Methods = object  # public_api.py adds the ops to the class below
+
+
+class Tensor(Methods):
+    """An array with a dtype, a device and an autograd history, as torch.Tensor.
+
+    `array` is the NumPy or CuPy array itself; views of a tensor are views of its array. A bfloat16 tensor's array holds
+    bit patterns (see `tallow.dtypes`).
+
+    Args:
+        data: an array, which is not copied; or a nested sequence of numbers, which is converted to the default dtype;
+            or a size as separate integers, for uninitialised elements.
+    """
+
+    array: Array
+
+    # Defaults that most tensors never change stay on the class: creating a tensor then sets one attribute.
+    _requires_grad = False
+    _grad: Tensor | None = None
+    _node: Node | Output | None = None  # the op that made it, or one output of it; None for a leaf
+    _base: Tensor | None = None  # the tensor that a view is a view of; never itself a view
+    _base_node: Node | Output | None = None  # the base's node when the view's history was made
+    _view: View | None = None  # how the view was made; None if it was made under no_grad
+    _reshaped: Node | Output | None = None  # its node when its own shape was last changed in place, as by `t_`
+    _writes_noticed = True  # autograd notices in-place writes; not those through `.data`
+    _inference = False
+    _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
+    _post_hooks: dict[int, Callable[[Tensor], None]] | None = None
+    _retained: RemovableHandle | None = None  # of the hook that keeps the gradient of a tensor that is not a leaf
+
+    __array_priority__ = 1000  # so that numpy_array + tensor calls the tensor's operator
+    __hash__ = object.__hash__
+
+    def __init__(self, *data: Any, requires_grad: bool = False) -> None:
+        if len(data) == 1 and devices.is_array(data[0]):
+            self.array = data[0]
+            dtypes.dtype_of(self.array)
+        elif len(data) == 1 and isinstance(data[0], Tensor):
+            self.array = data[0].array
+        elif all(isinstance(n, int) for n in data):
+            self.array = np.empty(data if data else (0,), dtypes.get_default_dtype().storage)
+        else:
+            self.array = np.asarray(data[0] if len(data) == 1 else data, dtypes.get_default_dtype().storage)
+        if requires_grad:
+            self.requires_grad_()
+
+    # -------------------------------------------------------------------------------------------------- the array
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dims."""
+        return Size(self.array.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dims."""
+        return self.array.ndim
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The dtype of the elements."""
+        return dtypes.BY_STORAGE[self.array.dtype]
+
+    @property
+    def device(self) -> devices.device:
+        """The device that holds the elements."""
+        return devices.device_of(self.array)
+
+    @property
+    def itemsize(self) -> int:
+        """The size of an element in bytes."""
+        return self.array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements in bytes."""
+        return self.array.nbytes
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """Return whether the tensor is on a CUDA device."""
+        return devices.device_type_of(self.array) == "cuda"
+
+    @property
+    def is_cpu(self) -> builtins.bool:
+        """Return whether the tensor is on the CPU."""
+        return devices.device_type_of(self.array) == "cpu"
+
+    @property
+    def is_meta(self) -> builtins.bool:
+        """Return whether the tensor is on device "meta", and so has no elements."""
+        return devices.device_type_of(self.array) == "meta"
+
+    # Kinds of tensors that tallow does not have; programs written for PyTorch check these.
+    is_sparse = is_quantized = is_nested = is_mps = is_mkldnn = is_xpu = False
+
+    def size(self, dim: int | None = None) -> Any:
+        """Return the shape, or the size of one dim."""
+        if dim is None:
+            return self.shape
+        return self.array.shape[normalize_dim(dim, self.array.ndim, "size")]
+
+    def dim(self) -> int:
+        """Return the number of dims."""
+        return self.array.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return self.array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Return the size of an element in bytes."""
+        return self.array.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Return the strides, or that of one dim, in elements (NumPy counts bytes)."""
+        strides = tuple(s // self.array.itemsize for s in self.array.strides)
+        return strides if dim is None else strides[normalize_dim(dim, self.array.ndim, "stride")]
+
+    def storage_offset(self) -> int:
+        """Return the offset of the first element in the memory that the tensor is a view of, in elements."""
+        base = self.array.base
+        if not devices.is_array(base):
+            return 0
+        start, own = (
+            a.__array_interface__["data"][0] if type(a) is np.ndarray else a.data.ptr for a in (base, self.array)
+        )
+        return (own - start) // self.array.itemsize
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element."""
+        return self.array.ctypes.data if type(self.array) is np.ndarray else self.array.data.ptr
+
+    def is_contiguous(self, memory_format: memory_format = contiguous_format) -> builtins.bool:
+        """Return whether the elements are in row-major order, or in that of `memory_format`, without gaps."""
+        if memory_format in (contiguous_format, preserve_format):
+            return self.array.flags.c_contiguous
+        if self.array.ndim != CHANNELS_LAST_NDIM.get(memory_format) or not self.array.size:
+            return False
+        return self.array.transpose(dims_in_memory(self.array.strides, memory_format)).flags.c_contiguous
+
+    def is_floating_point(self) -> builtins.bool:
+        """Return whether the dtype is a floating-point dtype."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> builtins.bool:
+        """Return False: tallow has no complex dtypes."""
+        return False
+
+    def is_signed(self) -> builtins.bool:
+        """Return whether the dtype has negative numbers."""
+        return self.dtype.is_signed
+
+    def get_device(self) -> int:
+        """Return the index of the CUDA device; -1 on the CPU."""
+        index = self.device.index
+        return -1 if index is None else index
+
+    # -------------------------------------------------------------------------------------------------- conversion
+
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
+        """Return the NumPy array itself, without a copy.
+
+        Args:
+            force: detach, move to the CPU and convert bfloat16 to float32 first, if needed.
+
+        Raises: without `force`, GraphError if the tensor requires grad, ArgumentTypeError if it is not on the CPU or
+            is bfloat16.
+        """
+        if force:
+            return dtypes.widen(self.cpu().array) if self.dtype is dtypes.bfloat16 else self.cpu().array
+        if self.requires_grad and mode.recording:
+            raise GraphError("can't call numpy() on a Tensor that requires grad", hint="use tensor.detach().numpy()")
+        if type(self.array) is not np.ndarray and not isinstance(self.array, np.ndarray):
+            raise ArgumentTypeError(
+                f"can't convert a tensor on {self.device} to numpy", hint="use tensor.cpu().numpy()"
+            )
+        if self.dtype is dtypes.bfloat16:
+            raise ArgumentTypeError("NumPy has no bfloat16", hint="use tensor.float().numpy()")
+        return self.array
+
+    def _host(self) -> np.ndarray[Any, Any]:
+        return dtypes.widen(devices.backend_of(self.array).to_host(self.array))
+
+    def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: builtins.bool = False) -> Tensor:
+        """Return the result of a NumPy function of tensors as a tensor: np.sin(x)."""
+        return Tensor(np.asarray(array))
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self.requires_grad:
+            raise GraphError("can't export a Tensor that requires grad", hint="use tensor.detach()")
+        return self.array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if not self.is_cuda:
+            raise AttributeError("__cuda_array_interface__ is for tensors on a CUDA device")
+        return self.array.__cuda_array_interface__
+
+    def item(self) -> Any:
+        """Return the only element as a Python number."""
+        if self.array.size != 1:
+            raise ArgumentError(
+                f"a Tensor with {self.array.size} elements cannot be converted to Scalar", hint="use tolist()"
+            )
+        return self._host().item()
+
+    def tolist(self) -> Any:
+        """Return the elements as nested lists of Python numbers; a number for a 0-d tensor."""
+        return self._host().tolist()
+
+    def __bool__(self) -> builtins.bool:
+        if self.array.size != 1:
+            raise ShapeError(
+                f"Boolean value of Tensor with {'more than one' if self.array.size else 'no'} values is ambiguous",
+                hint="reduce it first, with any() or all()",
+            )
+        return builtins.bool(self._host().item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.is_floating_point:
+            raise ArgumentTypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise ArgumentTypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.array.ndim == 0:
+            raise ArgumentTypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element: Any) -> builtins.bool:
+        return builtins.bool((self == element).any())
+
+    def __repr__(self) -> str:
+        return printing.tensor_repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if spec and self.array.ndim:
+            raise ArgumentTypeError(f"format {spec!r} is for 0-d tensors", hint="format each element, or use str(x)")
+        return format(self.item(), spec) if spec else str(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self._node is not None:
+            raise GraphError("only leaf tensors can be deep-copied", hint="use tensor.detach().clone()")
+        result = self._rebuild(self.array.copy(), self._requires_grad)
+        memo[id(self)] = result
+        result.__dict__.update(copy.deepcopy(self._attributes(), memo))
+        if self._grad is not None:
+            result._grad = self._grad.__deepcopy__(memo)
+        return result
+
+    def __copy__(self) -> Tensor:
+        """Return a leaf on the same memory."""
+        result = self._rebuild(self.array, self._requires_grad)
+        result.__dict__.update(self._attributes())
+        return result
+
+    def _attributes(self) -> dict[str, Any]:
+        """Return the attributes that a subclass or a user has set."""
+        return {name: value for name, value in self.__dict__.items() if name != "array" and not hasattr(Tensor, name)}
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        host = devices.backend_of(self.array).to_host(self.array)
+        return _unpickle, (type(self), host, str(self.device), self.requires_grad), self._attributes()
+
+    @classmethod
+    def _rebuild(cls, array: Array, requires_grad: builtins.bool) -> Tensor:
+        """Create a leaf of this class without calling its constructor, which in a subclass may take other arguments."""
+        result = cls.__new__(cls)
+        result.array = array
+        result._requires_grad = requires_grad
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        raise MissingNameError(
+            f"{type(self).__name__!r} object has no attribute {name!r}",
+            hint="tallow may not support this PyTorch name yet; see dir(tallow.Tensor)",
+        )
+
+    # ---------------------------------------------------------------------------------------------------- autograd
+
+    @property
+    def requires_grad(self) -> builtins.bool:
+        """Return whether ops on this tensor are recorded."""
+        if self._base is not None:
+            refresh_view(self)
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: builtins.bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
+        """Set whether autograd records ops on this leaf.
+
+        Raises: GraphError for False on a tensor that is not a leaf, DtypeError for a dtype that is not floating-point.
+        """
+        if self._node is not None:
+            if requires_grad:
+                return self
+            raise GraphError("you can only change requires_grad flags of leaf variables", hint="use tensor.detach()")
+        if requires_grad and not self.dtype.is_floating_point:
+            raise DtypeError(f"only Tensors of floating point dtype can require gradients, not {self.dtype}")
+        if requires_grad and self._inference and not mode.inference:
+            raise GraphError("a tensor made in inference_mode cannot require gradients", hint="clone() it first")
+        self._requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> builtins.bool:
+        """Return whether no recorded op made this tensor."""
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the op that made this tensor; None for a leaf."""
+        if self._base is not None:
+            refresh_view(self)
+        return self._node.node if isinstance(self._node, Output) else self._node
+
+    @property
+    def output_nr(self) -> int:
+        """The index of this tensor among the outputs of `grad_fn`."""
+        return self._node.index if isinstance(self._node, Output) else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` has accumulated; None before the first."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise ArgumentTypeError(f"grad must be a Tensor or None, not {type(value).__name__}")
+            if value.array.shape != self.array.shape or value.array.dtype != self.array.dtype:
+                raise ShapeError(
+                    f"grad of {self.dtype} {tuple(self.shape)} cannot be {value.dtype} {tuple(value.shape)}"
+                )
+        self._grad = value
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without the history. Unlike with `detach()`, autograd does not notice writes through it."""
+        result = self.detach()
+        result._writes_noticed = False
+        return result
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self.array = value.array
+
+    @property
+    def _version(self) -> int:
+        return write_count(self.array)
+
+    def is_inference(self) -> builtins.bool:
+        """Return whether the tensor was made in inference_mode."""
+        return self._inference
+
+    def detach(self) -> Tensor:
+        """Return a tensor on the same memory without the history."""
+        result = _new(Tensor)
+        result.array = self.array
+        if self._inference:
+            result._inference = True
+        return result
+
+    def detach_(self) -> Tensor:
+        """Remove the history of this tensor, which becomes a leaf."""
+        self._node, self._requires_grad = None, False
+        self._base = self._view = self._base_node = None
+        return self
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: builtins.bool | None = None,
+        create_graph: builtins.bool = False,
+        inputs: Any = None,
+    ) -> autograd.GradStore:
+        """Add gradients to `.grad` of the leaves this tensor depends on; see `tallow.autograd.backward`."""
+        return autograd.backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def retain_grad(self) -> None:
+        """Store the gradient in `.grad` although the tensor is not a leaf."""
+        if not self.requires_grad:
+            raise GraphError("can't retain_grad on a Tensor that does not require grad")
+        if self._node is not None and self._retained is None:
+            self._keep_grad()
+
+    def _keep_grad(self) -> None:
+        """Store the gradient of the tensor's current node in `.grad`; after an in-place write that is a new node."""
+        if self._retained is not None:
+            self._retained.remove()
+        reference = ref(self)  # weak, because the tensor refers to the node that holds the hook
+
+        def accumulate(g: Array) -> None:
+            tensor = reference()
+            if tensor is not None:
+                tensor._accumulate(g, owned=False)
+
+        assert self._node is not None
+        self._retained = _add_node_hook(self._node, accumulate)
+
+    @property
+    def retains_grad(self) -> builtins.bool:
+        """Return whether `retain_grad` was called."""
+        return self._retained is not None
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook` with the gradient of this tensor whenever it is computed. A tensor it returns replaces it."""
+        if not self.requires_grad:
+            raise GraphError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._node is not None:
+            return _add_node_hook(self._node, lambda g: _run_hook(hook, wrap(_array_of(g))).array)
+        if self._hooks is None:
+            self._hooks = {}
+        return RemovableHandle(self._hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook` with this leaf each time its `.grad` has been filled."""
+        if self._node is not None or not self._requires_grad:
+            raise GraphError("post accumulate grad hooks are for leaf tensors that require grad")
+        if self._post_hooks is None:
+            self._post_hooks = {}
+        return RemovableHandle(self._post_hooks, hook)
+
+    def _run_hooks(self, grad: Tensor) -> Tensor:
+        for hook in list((self._hooks or {}).values()):
+            grad = _run_hook(hook, grad)
+        return grad
+
+    def _like(self, g: Array) -> Tensor:
+        """Return a gradient array as a tensor of this tensor's dtype."""
+        return wrap(dtypes.cast(_array_of(g), self.dtype))
+
+    def _accumulate(self, g: Array, owned: builtins.bool) -> Tensor:
+        """Add a gradient to `.grad`. Return the gradient of this pass, after the hooks.
+
+        Args:
+            owned: no other object refers to `g`, so it may become `.grad` without a copy.
+        """
+        g = _array_of(g)
+        array = dtypes.cast(g, self.dtype)
+        grad = wrap(array if owned or array is not g else array.copy())
+        if self._node is None:
+            grad = self._run_hooks(grad)
+        if self._grad is None:
+            self._grad = grad
+        else:
+            total = self._grad.array
+            if total.dtype in dtypes.HALVES:
+                total[...] = dtypes.cast(dtypes.widen(total) + dtypes.widen(grad.array), self.dtype)
+            else:
+                total += grad.array
+        for hook in list((self._post_hooks or {}).values()):
+            hook(self)
+        return grad
+
+    if TYPE_CHECKING:  # added to the class by public_api.py
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __iadd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __isub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __imul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __itruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __lshift__(self, other: Any) -> Tensor: ...
+        def __rshift__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+
+
+_new = Tensor.__new__
+
+
+def wrap(array: Array) -> Tensor:
+    """Return a tensor of this very array, without a history."""
+    tensor = _new(Tensor)
+    tensor.array = array
+    if mode.inference:
+        tensor._inference = True
+    return tensor
+
+
+def _array_of(g: Any) -> Array:
+    """Return a gradient as an array. NumPy returns scalars, not arrays, for computations on zero-dim arrays."""
+    return np.asarray(g) if isinstance(g, np.generic) else g
+
+
+def _unpickle(cls: type[Tensor], array: Array, device: str, requires_grad: bool) -> Tensor:
+    return cls._rebuild(devices.move(dtypes.cast(array, dtypes.dtype_of(array)), devices.device(device)), requires_grad)
+
+
+def _run_hook(hook: Callable[[Tensor], Tensor | None], grad: Tensor) -> Tensor:
+    """Return the gradient, or the tensor that the hook returns in its place."""
+    replacement = hook(grad)
+    if replacement is None:
+        return grad
+    if not isinstance(replacement, Tensor):
+        raise ArgumentTypeError(f"a hook must return a Tensor or None, not {type(replacement).__name__}")
+    if replacement.array.shape != grad.array.shape:
+        raise GraphError(
+            f"a hook has changed the shape of a gradient, from {tuple(grad.shape)} to {tuple(replacement.shape)}"
+        )
+    return replacement
+
+
+class RemovableHandle:
+    """A handle that removes a hook: `handle.remove()`."""
+
+    _next = 0
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        RemovableHandle._next += 1
+        self.id = RemovableHandle._next
+        self._hooks = hooks
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Remove the hook."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.remove()
+
+
+def _add_node_hook(edge: Node | Output, hook: Callable[[Array], Array | None]) -> RemovableHandle:
+    """Call `hook` with the gradient that arrives at an edge."""
+    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
+    if node.hooks is None:
+        node.hooks = {}
+    return RemovableHandle(node.hooks.setdefault(index, {}), hook)

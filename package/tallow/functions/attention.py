@@ -1,0 +1,55 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+from tallow.core.apply import apply
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError, DtypeError
+from tallow.functions.dropout import check_probability, draw_keep
+from tallow.ops.attention import scaled_dot_product_attention as attention_op
+from tallow.ops.attention import scores_shape
+
+
+@public("F")
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Compute softmax(q kᵀ · scale + mask) v.
+
+    Args:
+        attn_mask: booleans, True where a query may attend to a key; or floats to add to the scores.
+        dropout_p: probability of dropping a weight, in training and evaluation.
+        is_causal: query i attends to keys 0 to i, counted from the first key.
+        scale: 1 / √K if None.
+        enable_gqa: allow G to be a divisor of H; consecutive query heads then share a key/value head.
+
+    Shapes:  query (..., H, T, K), key (..., G, S, K), value (..., G, S, E) -> (..., H, T, E); attn_mask broadcasts to
+             (..., H, T, S); the output of a query whose keys are all masked is zero
+    Source:  Vaswani et al. 2017, arXiv:1706.03762, eq. 1
+    """
+    check_probability("scaled_dot_product_attention", dropout_p)
+    bias = allowed = keep = None
+    if attn_mask is not None:
+        if is_causal:
+            raise ArgumentError(
+                "scaled_dot_product_attention: attn_mask and is_causal=True cannot be combined",
+                hint="include the causal mask in attn_mask",
+            )
+        if not attn_mask.is_floating_point() and attn_mask.array.dtype != bool:
+            raise DtypeError(f"scaled_dot_product_attention: attn_mask must be bool or float, not {attn_mask.dtype}")
+        bias, allowed = (attn_mask.to(query.dtype), None) if attn_mask.is_floating_point() else (None, attn_mask)
+    if dropout_p:
+        shape = scores_shape(query.array, key.array, value.array, enable_gqa)
+        keep = draw_keep(query.array, shape, dropout_p)
+    return apply(
+        attention_op, query, key, value, bias, allowed, keep,
+        keep_probability=1 - dropout_p, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,
+    )  # fmt: skip

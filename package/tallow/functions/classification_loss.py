@@ -1,0 +1,149 @@
+"""Losses for classification, and for sequences of labels (CTC)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tallow import devices
+from tallow.core.apply import apply
+from tallow.core.creation import tensor
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.functions.loss import check_constant, reduced, reduction_of
+from tallow.ops.cross_entropy import cross_entropy_of_classes, nll_loss_of_classes
+from tallow.ops.ctc import ctc
+
+
+@public("F")
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Compute -log softmax(input) of the target class, or its mean under target probabilities.
+
+    Args:
+        target: class indices, or probabilities with the shape of input.
+        weight: a factor for each class; "mean" divides by the sum of the factors of the targets.
+        ignore_index: positions with this class do not contribute to the loss.
+        label_smoothing: the fraction of each target that is spread evenly over all classes.
+
+    Shapes:  input (C), (N, C) or (N, C, d1, ...); target the same without C, or the same; weight (C)
+    Raises:  DimensionError for a class index out of range
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise ShapeError(f"cross_entropy: label_smoothing must be between 0 and 1, got {label_smoothing}")
+    if target.is_floating_point():
+        if ignore_index >= 0:
+            raise ShapeError("cross_entropy: ignore_index is not supported for floating point target")
+        return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing)
+    check_constant("cross_entropy", "weight", weight)
+    return apply(
+        cross_entropy_of_classes, input, target, weight,
+        ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
+    )  # fmt: skip
+
+
+def _cross_entropy_of_probabilities(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+) -> Tensor:
+    if input.array.shape != target.array.shape:
+        raise ShapeError(
+            f"cross_entropy: target probabilities {tuple(target.shape)} must have the shape of input "
+            f"{tuple(input.shape)}",
+            hint="pass probabilities for every class, or class indices",
+        )
+    dim = 0 if input.ndim == 1 else 1
+    classes = input.array.shape[dim]
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
+    terms = input.log_softmax(dim) * target
+    if weight is not None:
+        if weight.array.shape != (classes,):
+            raise ShapeError(f"cross_entropy: expected a weight for each of {classes} classes, got {weight.shape}")
+        terms = terms * weight.reshape(-1, *[1] * (input.ndim - dim - 1))
+    if reduction == "mean":
+        return -terms.sum() / (input.numel() // max(classes, 1))
+    return reduced(-terms.sum(dim), reduction, "cross_entropy")
+
+
+@public("F")
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute -input of the target class, times its weight: cross_entropy for log-probabilities.
+
+    Shapes:  as cross_entropy, with class indices
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    check_constant("nll_loss", "weight", weight)
+    return apply(nll_loss_of_classes, input, target, weight, ignore_index=ignore_index, reduction=reduction)
+
+
+@public("F")
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Compute -log of the total probability of all alignments of each target with its input.
+
+    Args:
+        log_probs: the output of log_softmax; the gradient assumes it, as in PyTorch.
+        reduction: "mean" divides each loss by the length of its target, then averages over the batch.
+        zero_infinity: set infinite losses, of targets too long for their input, and their gradients to zero.
+
+    Shapes:  log_probs (T, N, C) or (T, C); targets (N, S), or concatenated (sum of lengths); lengths (N) or ()
+    Source:  Graves et al. 2006, "Connectionist Temporal Classification"
+    """
+    if log_probs.ndim not in (2, 3):
+        raise ShapeError(f"ctc_loss: expected log_probs (T, N, C) or (T, C), got {tuple(log_probs.shape)}")
+    is_single = log_probs.ndim == 2
+    lengths = [_lengths(x, name, log_probs) for x, name in ((input_lengths, "input"), (target_lengths, "target"))]
+    batch = log_probs[:, None] if is_single else log_probs
+    labels = targets.array[None] if is_single and targets.ndim == 1 else targets.array
+    if labels.ndim == 1:
+        labels = _pad_rows(labels, lengths[1])
+    values = apply(ctc, batch, labels, *lengths, blank=blank, zero_infinity=zero_infinity)
+    if reduction == "mean":
+        return (values / wrap(lengths[1]).clamp_min(1).to(values.dtype)).mean()
+    values = values[0] if is_single else values
+    return reduced(values, reduction, "ctc_loss")
+
+
+def _lengths(lengths: Tensor | Sequence[int], name: str, log_probs: Tensor) -> Array:
+    """Return lengths as an int64 vector on the device of `log_probs`."""
+    result = lengths if isinstance(lengths, Tensor) else tensor(lengths)
+    if result.is_floating_point() and result.numel():
+        raise DtypeError(f"ctc_loss: {name}_lengths must be integral, not {result.dtype}")
+    return devices.move(result.array.reshape(-1).astype(np.int64), log_probs.device)
+
+
+def _pad_rows(labels: Array, lengths: Array) -> Array:
+    """Split concatenated targets into rows, padded with zeros."""
+    if len(labels) != int(lengths.sum()):
+        raise ArgumentError(f"ctc_loss: {len(labels)} labels for target_lengths that sum to {int(lengths.sum())}")
+    xp = devices.array_module(labels)
+    rows = xp.zeros((len(lengths), int(lengths.max()) if len(lengths) else 0), np.int64)
+    rows[xp.arange(rows.shape[1], dtype=np.int64) < lengths[:, None]] = labels
+    return rows

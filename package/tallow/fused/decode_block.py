@@ -1,0 +1,205 @@
+"""One token through a pre-norm transformer block with a key/value cache: the inner loop of text generation.
+
+    h = x + Wo · attention(rope(Wq · n), rope(Wk · n), Wv · n)      n = rms_norm(x)
+    y = h + Wdown · (silu(Wgate · m) ⊙ (Wup · m))                   m = rms_norm(h)
+
+This is the block of Llama, Mistral and other models of that design. Fused, it takes one call from Python to C per layer
+instead of about fifteen; in a browser those calls take most of a small model's time.
+
+Letters: B texts in the cache, D width, H query heads, G key/value heads, K head width, F feed-forward width,
+S positions in the cache.
+
+    block = DecodeBlock(attention_norm=..., ..., eps=1e-5, interleaved=True)     # once
+    y = kernels.run("decode_block", x, block, position)                          # for every token
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.dtypes import Array, cast, dtype_of, widen
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.fused.affine import Matrix, check_dtypes, widened
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.table import ARRAY, kernel, run
+
+VECTORS = ("attention_norm", "mlp_norm", "cos", "sin")
+CACHES = ("key_cache", "value_cache")
+MATRICES = ("query", "key", "value", "output", "gate", "up", "down")
+
+
+@dataclass(slots=True, eq=False)
+class DecodeBlock:
+    """The weights and the cache of one block, checked when it is made so that a call need not check them.
+
+    It holds the arrays themselves: a write into an array is seen, an array that replaces another is not. `FusedDecoder`
+    builds new blocks when a model's arrays change.
+
+    Args:
+        interleaved: rotary pairs are (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face models.
+
+    Shapes:  attention_norm, mlp_norm (D,);  query (H·K, D);  key, value (G·K, D);  output (D, H·K);  gate, up (F, D);
+             down (D, F);  cos, sin (≥ S, K/2);  key_cache, value_cache (B, G, S, K)
+    Dtypes:  matrices quantized, or else all float32, all float16 or all bfloat16 (uint16); caches of one of these
+             dtypes; everything else float32
+    Raises:  ShapeError, DtypeError: an array does not fit the others
+    """
+
+    attention_norm: Array
+    query: Matrix
+    key: Matrix
+    value: Matrix
+    output: Matrix
+    mlp_norm: Array
+    gate: Matrix
+    up: Matrix
+    down: Matrix
+    cos: Array
+    sin: Array
+    key_cache: Array
+    value_cache: Array
+    eps: float
+    interleaved: bool
+    width: int = field(init=False)
+    heads: int = field(init=False)
+    kv_heads: int = field(init=False)
+    head_width: int = field(init=False)
+    hidden: int = field(init=False)
+    positions: int = field(init=False)
+    texts: int = field(init=False)
+    packed: object = field(init=False, default=None, repr=False)  # a compiled kernel's own form of the block
+
+    def __post_init__(self) -> None:
+        if [len(a.shape) for a in (self.key_cache, self.query, self.gate)] != [4, 2, 2]:
+            raise ShapeError("DecodeBlock: key_cache must be (B, G, S, K), query (H*K, D) and gate (F, D)")
+        self.texts, self.kv_heads, self.positions, self.head_width = self.key_cache.shape
+        self.width = self.query.shape[1]
+        self.heads = self.query.shape[0] // self.head_width
+        self.hidden = self.gate.shape[0]
+        self._check_shapes()
+        self._check_dtypes()
+
+    def _check_shapes(self) -> None:
+        d, h, g, k, f, s = self.width, self.heads, self.kv_heads, self.head_width, self.hidden, self.positions
+        table = (max(s, self.cos.shape[0]), k // 2)  # the table of angles may be longer than the cache
+        cache = (self.texts, g, s, k)
+        expected = {
+            "attention_norm": (d,), "query": (h * k, d), "key": (g * k, d), "value": (g * k, d), "output": (d, h * k),
+            "mlp_norm": (d,), "gate": (f, d), "up": (f, d), "down": (d, f),
+            "cos": table, "sin": table, "key_cache": cache, "value_cache": cache,
+        }  # fmt: skip
+        for name, shape in expected.items():
+            if getattr(self, name).shape != shape:
+                raise ShapeError(
+                    f"DecodeBlock: {name} is {getattr(self, name).shape}; expected {shape}, from the shapes of the "
+                    "other arrays"
+                )
+        if k % 2 or h % g:
+            raise ShapeError(f"DecodeBlock: the head width {k} must be even, and {g} kv heads must divide {h} heads")
+
+    def _check_dtypes(self) -> None:
+        for name in VECTORS:
+            if getattr(self, name).dtype != np.float32:
+                raise DtypeError(f"DecodeBlock: {name} is {getattr(self, name).dtype}, not float32")
+        check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in MATRICES])
+        check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in CACHES])
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """Every matrix, in the order of the arguments."""
+        return self.query, self.key, self.value, self.output, self.gate, self.up, self.down
+
+    @property
+    def arrays(self) -> tuple[Matrix, ...]:
+        """Every array, in the order of the arguments."""
+        return (
+            self.attention_norm, self.query, self.key, self.value, self.output, self.mlp_norm, self.gate, self.up,
+            self.down, self.cos, self.sin, self.key_cache, self.value_cache,
+        )  # fmt: skip
+
+
+def check_call(x: Array, block: DecodeBlock, position: int | Array) -> None:
+    """Raise unless `x` is one token's hidden state and `position` lies in the cache.
+
+    A position in a device's memory is not checked: reading it would wait for the device.
+    """
+    if x.size != block.width:
+        raise ShapeError(f"decode_block: x is {x.shape}; expected one token of width {block.width}")
+    if isinstance(position, int) and not 0 <= position < block.positions:
+        raise outside(position, block.positions)
+
+
+def outside(position: int, positions: int) -> ArgumentError:
+    """Return the error for a position that the cache does not have."""
+    return ArgumentError(
+        f"decode_block: position {position} lies outside the cache of {positions} positions",
+        hint="stop at the end of the context, or make the cache longer",
+    )
+
+
+@kernel("decode_block", ARRAY)
+def decode_block(x: Array, block: DecodeBlock, position: int | Array) -> Array:
+    """Return the block's output for one token, and write its key and value to the cache at `position`.
+
+    Attends to the positions 0 to `position`, inclusive, of the cache's first text.
+
+    Args:    position: a number; or an int64 array of one element, which a CUDA kernel reads when it runs
+    Shapes:  x (..., D) of one token -> the same
+    Dtypes:  x float32; half-precision weights are widened, and everything is computed in float32
+    """
+    position = position if isinstance(position, int) else int(position.item())
+    check_call(x, block, position)
+    return decode_row(x, block, (0, position, 0))
+
+
+def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Array:
+    """Return the block's output for one row.
+
+    Args:    place: a text of the cache, the row's position, and the first position that it sees
+    Shapes, Dtypes:  as `decode_block`
+    """
+    text, position, start = place
+    xp = array_module(x)
+    n = _rms_norm(x.reshape(-1), block.attention_norm, block.eps)
+    query_HK = _rotate(_times(block.query, n).reshape(block.heads, -1), block, position)
+    stored = dtype_of(block.key_cache)
+    key_GK, value_GK = (_times(matrix, n).reshape(block.kv_heads, -1) for matrix in (block.key, block.value))
+    block.key_cache[text, :, position] = cast(_rotate(key_GK, block, position), stored)
+    block.value_cache[text, :, position] = cast(value_GK, stored)
+
+    seen = slice(start, position + 1)
+    keys_GSK, values_GSK = (widen(cache[text, :, seen]) for cache in (block.key_cache, block.value_cache))
+    query_GNK = query_HK.reshape(block.kv_heads, -1, block.head_width)  # N query heads share a key/value head
+    scores_GNS = query_GNK @ keys_GSK.transpose(0, 2, 1) * np.float32(block.head_width**-0.5)
+    weights_GNS = xp.exp(scores_GNS - scores_GNS.max(axis=-1, keepdims=True))
+    weights_GNS /= weights_GNS.sum(axis=-1, keepdims=True)
+    h = x.reshape(-1) + _times(block.output, (weights_GNS @ values_GSK).reshape(-1))
+
+    m = _rms_norm(h, block.mlp_norm, block.eps)
+    gate = _times(block.gate, m)
+    gate /= 1 + xp.exp(-gate)
+    y = h + _times(block.down, gate * _times(block.up, m))
+    return y.reshape(x.shape)
+
+
+def _times(matrix: Matrix, x: Array) -> Array:
+    if isinstance(matrix, BlockMatrix):
+        return run("quantized_linear", x, matrix.blocks, matrix.format, None)
+    return widened(matrix) @ x
+
+
+def _rms_norm(x_D: Array, weight_D: Array, eps: float) -> Array:
+    return x_D * (np.float32(1) / array_module(x_D).sqrt((x_D * x_D).mean() + np.float32(eps))) * weight_D
+
+
+def _rotate(x_NK: Array, block: DecodeBlock, position: int) -> Array:
+    cos, sin = block.cos[position], block.sin[position]
+    half = block.head_width // 2
+    first, second = (slice(0, None, 2), slice(1, None, 2)) if block.interleaved else (slice(half), slice(half, None))
+    rotated = array_module(x_NK).empty_like(x_NK)
+    rotated[:, first] = x_NK[:, first] * cos - x_NK[:, second] * sin
+    rotated[:, second] = x_NK[:, first] * sin + x_NK[:, second] * cos
+    return rotated

@@ -1,0 +1,202 @@
+"""One token of each row of a cache through a decoder's fused blocks, to the logits of the next token.
+
+Letters: B rows, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter, is_
+from typing import Protocol
+
+import numpy as np
+
+from tallow import devices, dtypes, kernels
+from tallow.dtypes import Array
+from tallow.errors import DimensionError
+from tallow.fused.affine import Affine
+from tallow.fused.cross_decode_block import CrossDecodeBlock
+from tallow.fused.decode_block import DecodeBlock
+from tallow.fused.decode_stack import DecodeStack
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.table import ARRAY
+from tallow.nn.cache import KVCache
+
+MOST_ROWS = 256  # that a step reads at once: the modules read more rows as fast
+# A step attends for one row after the other, the modules for a whole prompt, which is faster with many rows that see
+# many positions. With up to FEW_ROWS, or this many pairs of a row and a position, a step is faster: stories15M, Xeon.
+FEW_ROWS, MOST_PAIRS = 16, 1 << 16
+
+# Computes the logits (V,) that follow a token id at a position.
+NextLogits = Callable[[int, int], Array]
+
+
+class Step(Protocol):
+    """Interface of the objects that `FusedDecoder` calls for each token."""
+
+    def reads(self, cache: KVCache) -> bool:
+        """Return whether the step can use this cache, whose memory may have been replaced since it was built."""
+
+    def __call__(self, tokens: Sequence[int], cache: KVCache) -> Array:
+        """Append one token to each row of the cache; return the logits of the next token, (V,) or (B, V)."""
+
+
+class DecodeStep:
+    """A step through blocks of `tallow.fused.decode_block`.
+
+    A backend may run the step of a single token in another way, such as a CUDA graph: its `decode_runner`, if it has
+    one, returns a `NextLogits` for a step.
+
+    Args:
+        embedding: (V, D).
+        blocks: they read and write the memory of `cache`.
+        norm_scale: of the last RMS norm, (D,) in float32.
+        head: (V, D).
+
+    Attributes:
+        most_rows: how many tokens, of all texts together, `read` appends at once.
+    """
+
+    def __init__(
+        self,
+        embedding: Array | BlockMatrix,
+        blocks: Sequence[DecodeBlock],
+        cache: KVCache,
+        norm_scale: Array,
+        eps: float,
+        head: Array | BlockMatrix,
+    ) -> None:
+        self.embedding = embedding
+        self._stack = DecodeStack(blocks, norm_scale, eps)
+        self._memory = list(_memory(cache))
+        self._head = head
+        self.device = devices.device_of(head.blocks if isinstance(head, BlockMatrix) else head)
+        runner = getattr(devices.get_backend(self.device.type), "decode_runner", None)
+        self._next_logits: NextLogits = self._on_host if runner is None else runner(self)
+        self.most_rows = MOST_ROWS if runner is None else 1
+
+    def reads(self, cache: KVCache) -> bool:
+        """Return whether the cache still has the memory that the blocks use."""
+        return all(map(is_, _memory(cache), self._memory))
+
+    def __call__(self, tokens: Sequence[int], cache: KVCache) -> Array:
+        (token,) = tokens
+        if not 0 <= token < self.embedding.shape[0]:
+            raise self._outside(token)
+        logits_V = self._next_logits(token, cache.length)
+        cache.advance(1)
+        return logits_V
+
+    def read(self, tokens: Sequence[Sequence[int]], cache: KVCache, last: int) -> Array:
+        """Append tokens (B, T) to the cache; return the logits that follow the last ones, (B, last, V)."""
+        tokens_BT = np.array(tokens, np.int64)
+        batch, count = tokens_BT.shape
+        size = self.embedding.shape[0]
+        if tokens_BT.min() < 0 or tokens_BT.max() >= size:
+            raise self._outside(next(token for row in tokens for token in row if not 0 <= token < size))
+        places_BT3 = np.zeros((batch, count, 3), np.int64)
+        places_BT3[:, :, 0] = np.arange(batch)[:, None]
+        places_BT3[:, :, 1] = np.arange(cache.length, cache.length + count)
+        if cache.padding is not None:  # a token of padding sees itself only, and nothing sees it
+            places_BT3[:, :, 2] = np.minimum(cache.padding[:, None], places_BT3[:, :, 1])
+        embedded = dtypes.widen(self.embedded(tokens_BT.reshape(-1)))
+        x = kernels.run("decode_blocks", embedded, self._stack, places_BT3.reshape(-1, 3))
+        cache.advance(count)
+        return _projected(x.reshape(batch, count, -1)[:, -last:], self._head)
+
+    def can_read(self, batch: int, count: int, cache: KVCache) -> bool:
+        """Return whether `read` takes `count` new tokens of each text, and is not slower than the modules."""
+        rows = batch * count
+        if rows > self.most_rows or batch != cache.batch:
+            return False
+        return count == 1 or rows <= FEW_ROWS or rows * (cache.length + count) <= MOST_PAIRS
+
+    def _outside(self, token: int) -> DimensionError:
+        return DimensionError(f"token {token} is outside the vocabulary of {self.embedding.shape[0]}")
+
+    def _on_host(self, token: int, position: int) -> Array:
+        return self.logits(self.embedded(token), position)
+
+    def embedded(self, tokens: int | slice | Array) -> Array:
+        """Return the embeddings of tokens."""
+        return _rows(self.embedding, tokens)
+
+    def logits(self, embedded: Array, position: int | Array) -> Array:
+        """Return the logits that follow a token, which is stored at `position` of the cache.
+
+        Shapes:  embedded (D,) or (1, D) -> (V,) or (1, V)
+        """
+        return _projected(kernels.run("decode_blocks", dtypes.widen(embedded), self._stack, position), self._head)
+
+    def backends(self, position: int | Array = 0) -> list[str]:
+        """Return the backend that computes each block."""
+        x_1D = dtypes.widen(self.embedded(slice(1)))
+        blocks = self._stack.blocks
+        backend = kernels.pick("decode_blocks", self.device.type, x_1D, self._stack, position).backend
+        if backend != ARRAY:
+            return [backend] * len(blocks)
+        return [kernels.pick("decode_block", self.device.type, x_1D, block, position).backend for block in blocks]
+
+
+def _memory(cache: KVCache) -> Iterator[Array]:
+    return chain.from_iterable(map(attrgetter("keys", "values"), cache.layers))
+
+
+def _rows(table: Array | BlockMatrix, tokens: int | slice | Array) -> Array:
+    return table.rows(tokens) if isinstance(table, BlockMatrix) else table[tokens]
+
+
+def _projected(hidden: Array, head: Array | BlockMatrix) -> Array:
+    if isinstance(head, BlockMatrix):
+        return kernels.run("quantized_linear", hidden, head.blocks, head.format, None)
+    return kernels.run("linear", hidden, head, None)
+
+
+class CrossDecodeStep:
+    """A step of several rows through blocks of `tallow.fused.cross_decode_block`.
+
+    Args:
+        embedding: (V, D).
+        positions: the embedding of positions, (S, D).
+        cross: the keys and values of the encoded sounds, for each block.
+        norm: the last layer norm.
+        head: (V, D).
+    """
+
+    def __init__(
+        self,
+        embedding: Array | BlockMatrix,
+        positions: Array,
+        blocks: Sequence[CrossDecodeBlock],
+        cross: Sequence[tuple[Array, Array]],
+        norm: Affine,
+        eps: float,
+        head: Array | BlockMatrix,
+    ) -> None:
+        self._embedding = embedding
+        self._positions = positions
+        self._blocks = blocks
+        self._cross = [(dtypes.widen(keys), dtypes.widen(values)) for keys, values in cross]
+        self._norm = norm
+        self._eps = eps
+        self._head = head
+
+    def reads(self, cache: KVCache) -> bool:
+        """Return True: each call passes the memory of the cache."""
+        return True
+
+    def __call__(self, tokens: Sequence[int], cache: KVCache) -> Array:
+        x_BD = dtypes.widen(_rows(self._embedding, np.array(tokens))) + dtypes.widen(self._positions[cache.length])
+        for block, layer, cross in zip(self._blocks, cache.layers, self._cross, strict=True):
+            x_BD = kernels.run("cross_decode_block", x_BD, block, layer.keys, layer.values, *cross, cache.length)
+        cache.advance(1)
+        hidden_BD = kernels.run("layer_norm", x_BD, *self._norm, self._eps)
+        return _projected(hidden_BD, self._head)
+
+
+def cross_backend(block: CrossDecodeBlock) -> str:
+    """Return the backend that computes a block, for contiguous float32 arrays on the CPU."""
+    x = np.zeros((1, block.width), np.float32)
+    keys = np.zeros((1, block.heads, 1, block.width // block.heads), np.float32)
+    return kernels.pick("cross_decode_block", "cpu", x, block, keys, keys.copy(), keys, keys, 0).backend

@@ -1,0 +1,45 @@
+"""The arrays of layers, as the descriptors of fused blocks take them."""
+
+from __future__ import annotations
+
+from tallow import dtypes
+from tallow.core.tensor import Tensor
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError
+from tallow.fused.affine import Affine, Matrix
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear
+from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
+from tallow.nn.normalization import LayerNorm
+from tallow.nn.quantization import WeightOnlyLinear
+
+
+def matrix(linear: Linear | WeightOnlyLinear | BlockLinear) -> Matrix:
+    """Return a layer's matrix as it is stored.  Raises: ArgumentError for blocks that are not on the CPU"""
+    if isinstance(linear, BlockLinear):
+        return _blocks(linear)
+    return linear.matrix if isinstance(linear, WeightOnlyLinear) else linear.weight.array
+
+
+def table(layer: Linear | WeightOnlyLinear | Embedding | BlockLinear | BlockEmbedding) -> Array | BlockMatrix:
+    """Return the matrix of an embedding or a head, in floats or blocks.  Raises: as `matrix`"""
+    return _blocks(layer) if isinstance(layer, BlockLinear | BlockEmbedding) else layer.weight.array
+
+
+def _blocks(layer: BlockLinear | BlockEmbedding) -> BlockMatrix:
+    if layer.blocks.device.type != "cpu":
+        raise ArgumentError(f"no fused block computes with quantised blocks on {layer.blocks.device}")
+    return layer.matrix
+
+
+def vector(tensor: Tensor | None) -> Array | None:
+    """Return a bias or the scale of a norm in float32, whatever the dtype of the matrices."""
+    return None if tensor is None else dtypes.widen(tensor.array)
+
+
+def affine(layer: Linear | WeightOnlyLinear | BlockLinear | LayerNorm) -> Affine:
+    """Return the weight and the bias of a layer; vectors in float32.  Raises: as `matrix`"""
+    assert not isinstance(layer, LayerNorm) or layer.weight is not None
+    weight = vector(layer.weight) if isinstance(layer, LayerNorm) else matrix(layer)
+    return Affine(weight, vector(layer.bias))

@@ -1,0 +1,117 @@
+"""channel_norm, channel_norm_backward; see src/channel_norm_f32.c.
+
+C works on rows, each of them a channel of a sample, with statistics of their own. Statistics that rows share are
+computed here: there are few of them compared with the positions in a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous
+from tallow.kernels.bindings.threads import by_rows
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.table import kernel
+
+Sizes = tuple[int, ...]
+
+_moments = function("tl_moments_f32", None, *[POINTER] * 3, SIZE, SIZE)
+_affine = function("tl_affine_f32", None, *[POINTER] * 5, SIZE, SIZE)
+_moments_backward = function("tl_moments_backward_f32", None, *[POINTER] * 5, SIZE, SIZE)
+_affine_backward = function("tl_affine_backward_f32", None, *[POINTER] * 7, SIZE, SIZE)
+LEAST = 8  # minimum positions of a channel; with fewer, NumPy's loops over all elements are faster than ours over rows
+
+
+def float32_channels(
+    x: Array, channels: Sizes, shared: int, weight: Array | None, bias: Array | None, eps: float
+) -> bool:
+    """A float32 array (N, C, ...) with at least 8 positions, and a float32 weight and bias or None."""
+    parameters = all(p is None or p.dtype == FLOAT32 for p in (weight, bias))
+    return x.dtype == FLOAT32 and parameters and x.size > 0 and math.prod(x.shape[2:]) >= LEAST
+
+
+def float32_channels_backward(
+    g: Array, x: Array, channels: Sizes, shared: int, mean: Array, var: Array, weight: Array | None, eps: float
+) -> bool:
+    """As channel_norm: float32 arrays g and x of one shape, mean and var."""
+    same = g.dtype == mean.dtype == var.dtype == FLOAT32 and g.shape == x.shape
+    return same and float32_channels(x, channels, shared, weight, None, eps)
+
+
+class _Rows:
+    """The rows of an array, and values for each of them."""
+
+    def __init__(self, x: Array, channels: Sizes, shared: int, *parameters: Array | None) -> None:
+        fit = x.ndim >= 2 and x.size and channels[0] == len(x) and math.prod(channels) == math.prod(x.shape[:2])
+        if not fit or any(p is not None and p.shape != x.shape[1:2] for p in parameters):
+            raise ShapeError(f"channel_norm: {x.shape} is not {channels}, with a number for each channel")
+        self.channels, self.shared = channels, shared
+        self.rows = math.prod(channels)
+        self.n = x.size // self.rows
+        self.count = FLOAT32.type(channels[shared] * self.n)  # elements that share statistics
+
+    def __call__(self, function: Callable[..., None], *arrays: Array) -> None:
+        """Run a C function on all rows.
+
+        Each array has `n` elements per row, or one element per row; or fewer elements, which rows share.
+        """
+        by_row = [contiguous(a if a.size >= self.rows else np.broadcast_to(a, self.channels)) for a in arrays]
+        by_rows(lambda *args: function(*args, self.n), by_row, self.rows, 4.0 * self.rows * self.n)
+
+    def numbers(self) -> Array:
+        return np.empty(self.channels, FLOAT32)
+
+    def of_channels(self, parameter: Array) -> Array:
+        return parameter.reshape(1, *self.channels[1:])
+
+    def together(self, numbers: Array) -> Array:
+        """Return the sum over the rows that share statistics."""
+        return numbers.sum(axis=self.shared, keepdims=True)
+
+    def by_channel(self, numbers: Array) -> Array:
+        """Return the sum over samples, (C)."""
+        return np.broadcast_to(numbers, self.channels).sum(axis=0).reshape(-1)
+
+
+@kernel("channel_norm", BACKEND, accepts=float32_channels)
+def channel_norm(
+    x: Array, channels: Sizes, shared: int, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """Compute tallow.ops.channel_normalization.channel_norm_array."""
+    rows = _Rows(x, channels, shared, weight, bias)
+    x, y = contiguous(x), np.empty(x.shape, FLOAT32)
+    means, spreads = rows.numbers(), rows.numbers()
+    rows(_moments, means, spreads, x)
+    mean = rows.together(means) / FLOAT32.type(channels[shared])
+    offsets = means - mean
+    var = rows.together(spreads + rows.n * offsets * offsets) / rows.count  # Chan et al. 1983, doi:10.2307/2683386
+    scale = 1 / np.sqrt(var + FLOAT32.type(eps))
+    if weight is not None:
+        scale = scale * rows.of_channels(weight)
+    rows(_affine, y, x, mean, scale, np.zeros(1, FLOAT32) if bias is None else rows.of_channels(bias))
+    return y, mean, var
+
+
+@kernel("channel_norm_backward", BACKEND, accepts=float32_channels_backward)
+def channel_norm_backward(
+    g: Array, x: Array, channels: Sizes, shared: int, mean: Array, var: Array, weight: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """Compute tallow.ops.channel_normalization.channel_norm_backward_array."""
+    rows = _Rows(x, channels, shared, weight)
+    of_all = tuple(1 if axis == shared else size for axis, size in enumerate(channels))
+    if g.shape != x.shape or mean.shape != of_all or var.shape != of_all:
+        raise ShapeError(f"channel_norm_backward: g {g.shape}, mean {mean.shape}, var {var.shape} for x {x.shape}")
+    g, x, dx = contiguous(g), contiguous(x), np.empty(x.shape, FLOAT32)
+    totals, along = rows.numbers(), rows.numbers()
+    rows(_moments_backward, totals, along, g, x, mean)
+    r = 1 / np.sqrt(var + FLOAT32.type(eps))
+    along *= r
+    scale = np.ones(1, FLOAT32) if weight is None else rows.of_channels(weight)
+    by_x = rows.together(along * scale) * (-r * r / rows.count)
+    rows(_affine_backward, dx, g, x, mean, r * scale, by_x, rows.together(totals * scale) * (-r / rows.count))
+    return dx, rows.by_channel(along), rows.by_channel(totals)

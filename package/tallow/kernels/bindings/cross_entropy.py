@@ -1,0 +1,51 @@
+"""sum_exp, scaled_exp: the passes of cross_entropy over rows of logits; see src/exp_rows_f32.c."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous
+from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.table import kernel
+
+_sum_exp = function("tl_sum_exp_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE)
+_scaled_exp = function("tl_scaled_exp_f32", None, *[POINTER] * 4, SIZE, SIZE)
+
+
+def float32_filled_rows(x: Array) -> bool:
+    """A float32 array of at least one dimension, the last of them not empty."""
+    return x.dtype == FLOAT32 and x.ndim > 0 and x.shape[-1] > 0
+
+
+@kernel("sum_exp", BACKEND, accepts=float32_filled_rows)
+def sum_exp(x: Array) -> tuple[Array, Array]:
+    """Return the maximum m of each row, and Σ exp(x - m).  Shapes: x (..., N) -> (...), (...)."""
+    x = contiguous(x)
+    n = x.shape[-1]
+    highest, total = np.empty(x.shape[:-1], FLOAT32), np.empty(x.shape[:-1], FLOAT32)
+    by_rows(lambda *args: _sum_exp(*args, n), (highest, total, x), x.size // n, EXPONENTIAL * x.size)
+    return highest, total
+
+
+def float32_rows_and_numbers(x: Array, shift: Array, factor: Array) -> bool:
+    """A float32 array of at least one dimension, the last not empty, and two float32 arrays without that one."""
+    of_rows = (shift, factor)
+    return float32_filled_rows(x) and all(isinstance(a, np.ndarray) and a.dtype == FLOAT32 for a in of_rows)
+
+
+@kernel("scaled_exp", BACKEND, accepts=float32_rows_and_numbers)
+def scaled_exp(x: Array, shift: Array, factor: Array) -> Array:
+    """Return exp(x - shift) · factor, with one of each per row; x ≤ shift.
+
+    Shapes: x (..., N), shift and factor (...) -> (..., N).
+    """
+    if x.shape[:-1] != shift.shape or shift.shape != factor.shape:
+        raise ShapeError(f"scaled_exp: {shift.shape} and {factor.shape} for rows of {x.shape}")
+    x, shift, factor = contiguous(x), contiguous(shift), contiguous(factor)
+    n = x.shape[-1]
+    y = np.empty(x.shape, FLOAT32)
+    by_rows(lambda *args: _scaled_exp(*args, n), (y, x, shift, factor), x.size // n, EXPONENTIAL * x.size)
+    return y

@@ -1,0 +1,169 @@
+"""decode_blocks; see tallow.fused.decode_stack and src/decode_blocks_f32.c."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import partial
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.errors import KernelUnavailable
+from tallow.fused.decode_block import DecodeBlock
+from tallow.fused.decode_stack import DecodeStack, check_rows
+from tallow.kernels.bindings.arrays import FLOAT32, address
+from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, memory, work
+from tallow.kernels.bindings.threads import WORTH_A_THREAD, in_parts, thread_count
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
+from tallow.kernels.table import kernel
+
+_decode_blocks = function("tl_decode_blocks_f32", None, POINTER, POINTER, POINTER)
+_decode_stage = function("tl_decode_stage_f32", None, POINTER, POINTER, SIZE, INT, SIZE, SIZE, SIZE, POINTER)
+_decode_norm = function("tl_decode_norm_f32", None, POINTER, POINTER)
+_shared = function("tl_decode_shared", SIZE, POINTER, SIZE)
+_private = function("tl_decode_private", SIZE, POINTER, SIZE)
+# Stages of decode_blocks_f32.c that are divided into parts.
+_PROJECT, _ATTEND, _MIX, _EXPAND, _CONTRACT = _DIVIDED = range(1, 10, 2)
+
+PARTS = 64  # of a divided stage: its columns or heads are distributed to threads in this many portions
+_INT64 = np.dtype(np.int64)
+
+
+class _Block(ctypes.Structure):
+    """`decode_block` of decode_blocks_f32.c: first the arrays in the order of DecodeBlock.arrays."""
+
+    _fields_ = [
+        ("arrays", POINTER * 13),
+        ("width", SIZE), ("heads", SIZE), ("kv_heads", SIZE), ("head_width", SIZE), ("hidden", SIZE),
+        ("positions", SIZE),
+        ("formats", ctypes.c_int32 * 7), ("interleaved", ctypes.c_int32), ("cache_format", ctypes.c_int32),
+        ("eps", ctypes.c_float),
+    ]  # fmt: skip
+
+
+class _Stack(ctypes.Structure):
+    """`decode_stack` of decode_blocks_f32.c."""
+
+    _fields_ = [("blocks", POINTER), ("norm", POINTER), ("count", SIZE), ("eps", ctypes.c_float)]
+
+
+class _Call(ctypes.Structure):
+    """`decode_call` of decode_blocks_f32.c."""
+
+    _fields_ = [("x", POINTER), ("places", POINTER), ("scratch", POINTER), ("rows", SIZE)]
+
+
+class PackedStack:
+    """The C structs of a stack. Their addresses are valid as long as the stack, which owns the arrays."""
+
+    def __init__(self, stack: DecodeStack) -> None:
+        if not _can_be_packed(stack):
+            raise KernelUnavailable(
+                "decode_blocks: the arrays of a block do not meet the kernel's requirements; see kernels.explain"
+            )
+        self.blocks = (_Block * len(stack.blocks))(*map(_packed_block, stack.blocks))
+        norm = None if stack.norm is None else address(stack.norm)
+        self.stack = _Stack(ctypes.addressof(self.blocks), norm, len(stack.blocks), stack.eps)
+        self.pointer = ctypes.addressof(self.stack)
+        self.place = np.zeros((1, 3), np.int64)
+        self.place_address = address(self.place)
+        self.call = _Call()
+        self.call_pointer = ctypes.addressof(self.call)
+        self.works = [_works(block) for block in stack.blocks]
+        self.most_work = max(max(works.values()) for works in self.works)
+        # One row times a matrix of floats takes as long as reading the matrix: one thread is as fast as several.
+        self.least_rows = 1 if all(isinstance(m, BlockMatrix) for b in stack.blocks for m in b.matrices) else 2
+        self.reserve(1)
+
+    def reserve(self, rows: int) -> None:
+        """Allocate scratch for this many rows."""
+        self.rows = rows
+        self.scratch = np.empty(_shared(self.pointer, rows), FLOAT32)
+        self.call.scratch = address(self.scratch)
+        self.private_size = _private(self.pointer, rows)
+        self.private = np.empty(self.private_size, FLOAT32)
+        self.private_address = address(self.private)
+
+    def run(self, y: Array, places: Array | None, rows: int) -> None:
+        """Compute in place the rows of y, at `places`; one row at `self.place` if None."""
+        if rows > self.rows:
+            self.reserve(rows)
+        call = self.call
+        call.x, call.places, call.rows = address(y), self.place_address if places is None else address(places), rows
+        if rows >= self.least_rows and rows * self.most_work >= WORTH_A_THREAD and thread_count() > 1:
+            self._run_on_threads(rows)
+        else:
+            _decode_blocks(self.pointer, self.call_pointer, self.private_address)
+
+    def _run_on_threads(self, rows: int) -> None:
+        for block, works in enumerate(self.works):
+            for stage in range(10):
+                if stage in _DIVIDED:
+                    in_parts(PARTS, rows * works.get(stage, 0), partial(self._part, block, stage))
+                else:
+                    _decode_stage(self.pointer, self.call_pointer, block, stage, 0, 1, 1, self.private_address)
+        _decode_norm(self.pointer, self.call_pointer)
+
+    def _part(self, block: int, stage: int, first: int, last: int) -> None:
+        scratch = np.empty(self.private_size, FLOAT32)
+        _decode_stage(self.pointer, self.call_pointer, block, stage, first, last, PARTS, address(scratch))
+
+
+def _packed_block(block: DecodeBlock) -> _Block:
+    sizes = (block.width, block.heads, block.kv_heads, block.head_width, block.hidden, block.positions)
+    addresses = (POINTER * 13)(*[address(memory(a)) for a in block.arrays])
+    formats = (ctypes.c_int32 * 7)(*[number for m in block.matrices if (number := format_number(m)) is not None])
+    return _Block(addresses, *sizes, formats, block.interleaved, DTYPES[block.key_cache.dtype], block.eps)
+
+
+def _works(block: DecodeBlock) -> dict[int, float]:
+    """Return the multiplications of a row in each divided stage, for the choice of threads."""
+    query, key, value, output, gate, up, down = map(work, block.matrices)
+    return {
+        _PROJECT: query + key + value,
+        _ATTEND: 2.0 * block.heads * block.head_width * block.positions,
+        _MIX: output,
+        _EXPAND: gate + up,
+        _CONTRACT: down,
+    }
+
+
+def float32_rows(x: Array, stack: DecodeStack, places: int | Array) -> bool:
+    """Contiguous float32 rows, and blocks of contiguous, aligned NumPy arrays, with writable caches."""
+    if not isinstance(places, int) and (places.ndim != 2 or places.dtype != _INT64):
+        return False
+    return x.dtype == FLOAT32 and (stack.packed is not None or _can_be_packed(stack))
+
+
+def _can_be_packed(stack: DecodeStack) -> bool:
+    return all(map(block_can_be_packed, stack.blocks)) and (stack.norm is None or is_plain(stack.norm))
+
+
+def block_can_be_packed(block: DecodeBlock) -> bool:
+    """Return whether the kernels read all arrays of a block."""
+    if not all(cache.dtype in DTYPES and cache.flags.writeable for cache in (block.key_cache, block.value_cache)):
+        return False
+    if any(format_number(matrix) is None for matrix in block.matrices):
+        return False
+    return all(is_plain(memory(array)) for array in block.arrays)
+
+
+@kernel("decode_blocks", BACKEND, accepts=float32_rows)
+def decode_blocks(x: Array, stack: DecodeStack, places: int | Array) -> Array:
+    """Compute tallow.fused.decode_stack.decode_blocks. A stack serves one caller at a time: it owns the scratch."""
+    check_rows(x, stack, places)
+    if stack.packed is None:
+        stack.packed = PackedStack(stack)
+    return computed(x, stack.packed, places)  # type: ignore[arg-type]
+
+
+def computed(x: Array, packed: PackedStack, places: int | Array) -> Array:
+    """Return the rows after the blocks."""
+    y = np.array(x, FLOAT32, order="C")
+    if isinstance(places, int):
+        packed.place[0, 1] = places
+        packed.run(y, None, 1)
+    else:
+        packed.run(y, np.ascontiguousarray(places), len(y))
+    return y

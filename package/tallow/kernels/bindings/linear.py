@@ -1,0 +1,124 @@
+"""linear; see src/linear_*.c."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+
+from tallow.dtypes import BF16, F16, Array
+from tallow.errors import ShapeError
+from tallow.kernels.bindings import matmul
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
+from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.library import BACKEND, INT, OFFSET, POINTER, SIZE, function
+from tallow.kernels.table import kernel
+
+_linear = {
+    dtype: function(f"tl_linear_{name}", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET, SIZE)
+    for dtype, name in ((FLOAT32, "f32"), (F16, "f16"), (BF16, "bf16"))
+}
+
+_linear_panels = function("tl_linear_panels", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET, SIZE, INT, POINTER)
+_panels_scratch = function("tl_linear_panels_scratch", SIZE, SIZE, SIZE, INT)
+_widen = {
+    dtype: function(f"tl_widen_{name}", None, POINTER, POINTER, SIZE) for dtype, name in ((F16, "f16"), (BF16, "bf16"))
+}
+# The numbers of kernels.h.
+FORMATS = {FLOAT32: 0, F16: 1, BF16: 2}
+
+# Maximum rows of x for which float32 weights are read without packing. In WASM packing takes 1.2 to 1.5 times as
+# long with 16 to 64 rows, and no longer than that with more. Natively NumPy's BLAS is faster with more rows, and always
+# on a Mac (its matrix unit). For one row with a matrix in the cache NumPy is faster too; but on a Zen 4 it takes 2 to 5
+# times as long with 4 to 32 rows, 1.3 times with 128 and 1.15 with 256, and 2.5 times with one row and a matrix from
+# memory; (1, 384) by (51865, 384) on a Zen 5.
+FEW_ROWS = 512 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 256
+UNPACKED_ROWS = 4  # more rows read the weights by panels
+CACHED_BYTES = 16 << 20
+WIDENED_BYTES = 1 << 20  # of rows of a half-precision weight that are widened together, to multiply them in a cache
+
+
+def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
+    """float32 x and bias; a large float32 weight with (natively) few rows, or a half one."""
+    if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2:
+        return False
+    if bias is not None and (bias.dtype != FLOAT32 or bias.shape != weight.shape[:1]):
+        return False
+    if weight.dtype == FLOAT32:
+        return _worth_a_call(x, weight)
+    return weight.dtype in _linear
+
+
+def _worth_a_call(x: Array, weight: Array) -> bool:
+    rows = x.size // max(x.shape[-1], 1)
+    if BACKEND == "wasm":
+        return rows * weight.size >= matmul.WORTH_A_CALL
+    if rows == 1:
+        return weight.nbytes > CACHED_BYTES
+    minimum = (4 if rows <= UNPACKED_ROWS else 2) * matmul.WORTH_A_CALL
+    return 1 < rows <= FEW_ROWS and weight.size >= minimum and weight.strides[1] == ITEM
+
+
+@kernel("linear", BACKEND, accepts=few_rows_or_float32)
+def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    """Return x @ weight.T + bias, the weight in float32 or half.
+
+    Shapes: x (..., K), weight (N, K), bias (N,) -> (..., N).
+    """
+    n, k = weight.shape
+    if x.shape[-1] != k or (bias is not None and bias.shape != (n,)):
+        shapes = f"x {x.shape}, weight {weight.shape}" + ("" if bias is None else f", bias {bias.shape}")
+        raise ShapeError(f"linear: shapes do not fit each other: {shapes}")
+    rows = math.prod(x.shape[:-1])
+    if BACKEND == "wasm" and rows > FEW_ROWS and weight.dtype == FLOAT32:
+        y = matmul.matmul(x, weight.T)
+        if bias is not None:
+            y += bias
+        return y
+    x = contiguous(x)
+    item = weight.itemsize
+    if weight.strides[1] != item or weight.strides[0] % item or not weight.flags.aligned:
+        weight = np.array(weight, order="C")
+    bias = None if bias is None else contiguous(bias)
+    y = np.empty((*x.shape[:-1], n), FLOAT32)
+    if BACKEND == "native" and rows > max(FEW_ROWS, UNPACKED_ROWS) and weight.dtype != FLOAT32:
+        _widened_by_slices(x.reshape(rows, k), weight, y.reshape(rows, n))
+        if bias is not None:
+            y += bias
+        return y
+    w_row = weight.strides[0]
+
+    def part(first: int, last: int) -> None:
+        arguments = (
+            address(y) + first * ITEM,
+            address(x),
+            address(weight) + first * w_row,
+            None if bias is None else address(bias) + first * ITEM,
+            rows,
+            k,
+            last - first,
+            w_row // item,
+            n,
+        )
+        if rows > UNPACKED_ROWS:
+            number = FORMATS[weight.dtype]
+            scratch = np.empty(_panels_scratch(rows, k, number), FLOAT32)
+            _linear_panels(*arguments, number, address(scratch))
+        else:
+            _linear[weight.dtype](*arguments)
+
+    in_parts(n, rows * weight.size, part)
+    return y
+
+
+def _widened_by_slices(x: Array, weight: Array, y: Array) -> None:
+    """Write x @ weight.T to y for a half-precision weight, which is widened some rows at a time."""
+    (n, k), widen = weight.shape, _widen[weight.dtype]
+    step = max(WIDENED_BYTES // max(ITEM * k, 1), 1)
+    widened = np.empty((min(step, n), k), FLOAT32)
+    for first in range(0, n, step):
+        part = weight[first : first + step]
+        for row, narrow in zip(widened, part, strict=False):
+            widen(address(row), address(narrow), k)
+        np.matmul(x, widened[: len(part)].T, out=y[:, first : first + step])

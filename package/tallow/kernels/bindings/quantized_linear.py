@@ -1,0 +1,63 @@
+"""quantized_linear; see src/quantized_linear.h and src/round_rows_f32.c."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
+from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.table import kernel
+
+FORMATS = ("Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q5_K", "Q6_K", "Q4_1", "Q5_1", "Q2_K", "Q3_K")
+_linear = {name: function(f"tl_linear_{name.lower()}", None, *[POINTER] * 4, *[SIZE] * 4) for name in FORMATS}
+_round_rows = function("tl_round_rows_f32", None, POINTER, POINTER, SIZE, SIZE)
+_rounded_bytes = function("tl_rounded_bytes", SIZE, SIZE)
+
+INTEGER_PRODUCTS = 8  # that take as long as one multiplication of floats, for the choice of threads
+
+
+def float32_rows(x: Array, blocks: Array, format: str, bias: Array | None) -> bool:
+    """float32 x and bias, and contiguous blocks of a format that the library multiplies."""
+    if x.dtype != FLOAT32 or x.ndim == 0 or format not in _linear or (bias is not None and bias.dtype != FLOAT32):
+        return False
+    return isinstance(blocks, np.ndarray) and blocks.flags.c_contiguous
+
+
+@kernel("quantized_linear", BACKEND, accepts=float32_rows)
+def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -> Array:
+    """Return x @ weight.T + bias for rows of x rounded to int8.
+
+    Shapes: x (..., K), blocks as BlockMatrix, bias (N,) -> (..., N).
+    """
+    n, k = BlockMatrix(blocks, format).shape
+    if x.shape[-1] != k or (bias is not None and bias.shape != (n,)):
+        raise ShapeError(f"quantized_linear: shapes do not fit each other: x {x.shape}, weight {(n, k)}")
+    x = contiguous(x)
+    rows = math.prod(x.shape[:-1])
+    rounded = np.empty((rows, _rounded_bytes(k)), np.uint8)
+    rounded_start = address(rounded)
+    _round_rows(rounded_start, address(x), rows, k)
+    y = np.empty((*x.shape[:-1], n), FLOAT32)
+    multiply, start, first_block = _linear[format], address(y), address(blocks)
+    first_bias = None if bias is None else address(bias := contiguous(bias))
+
+    def part(first: int, last: int) -> None:
+        multiply(
+            start + first * ITEM,
+            rounded_start,
+            first_block + first * blocks.shape[1],
+            None if first_bias is None else first_bias + first * ITEM,
+            rows,
+            k,
+            last - first,
+            n,
+        )
+
+    in_parts(n, rows * n * k / INTEGER_PRODUCTS, part)
+    return y

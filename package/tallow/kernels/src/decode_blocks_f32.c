@@ -1,0 +1,244 @@
+// Run rows through pre-norm transformer blocks with a key/value cache, and through a last norm. In each block x becomes
+//   h = x + Wo attention(rope(Wq n), rope(Wk n), Wv n),  n = rms_norm(x)
+//   h + Wdown (silu(Wgate m) * (Wup m)),                 m = rms_norm(h)
+// A row is one position of one text: `places` says which. All blocks store the keys and values of all rows before any row
+// attends, so the rows may be positions of one text that follow each other, or of several texts.
+//   layout  x (rows, D); matrices (out, in) row-major contiguous, of floats or of quantised blocks as `formats` says, in the
+//           order query, key, value, output, gate, up, down; norms (D,); the last norm may be null for none
+//           cos, sin (> the last position, K / 2); caches (B, G, S, K) contiguous, of floats as `cache_format` says, to
+//           which keys and values are rounded: the places of the rows are written,
+//           positions from `start` to that of the row are read
+//           places (rows, 3): text < B, position < S, start ≤ position
+//   scratch tl_decode_shared(stack, rows) floats for a call, and tl_decode_private(stack, rows) for each concurrent part
+//   align   none needed       length  rows ≥ 1
+//   alias   nothing overlaps
+//   error   as its parts: rms_norm, linear, rotary, attention_decode, silu_mul; with blocks, round_rows and
+//           quantized_linear.h
+//
+// A block is computed in STAGES stages. tl_decode_blocks_f32 runs them all. Threads run the stages with an odd number in
+// parts, of which each computes some columns of a product, or some heads; the others are short and not divided. The result
+// does not depend on the number of parts.
+#include "kernels.h"
+
+enum { QUERY, KEY, VALUE, OUTPUT, GATE, UP, DOWN, MATRICES };
+enum { NORM, PROJECT, STORE, ATTEND, ROUND_MIXED, MIX, NORM_AGAIN, EXPAND, ROUND_GATED, CONTRACT, STAGES };
+enum { UNPACKED_ROWS = 4 }; // more rows are converted to panels for matrices of floats
+
+typedef struct {
+  const float *attention_norm;
+  const void *query, *key, *value, *output; // (H·K, D), (G·K, D), (G·K, D), (D, H·K)
+  const float *mlp_norm;
+  const void *gate, *up, *down; // (F, D), (F, D), (D, F)
+  const float *cos, *sin;
+  void *key_cache, *value_cache;
+  size_t width, heads, kv_heads, head_width, hidden, positions; // D, H, G, K, F, S
+  int32_t formats[MATRICES], interleaved, cache_format; // the last FLOAT32, FLOAT16 or BFLOAT16
+  float eps;
+} decode_block;
+
+typedef struct {
+  const decode_block *blocks; // of one width
+  const float *norm;
+  size_t count;
+  float eps;
+} decode_stack;
+
+typedef struct {
+  float *x;
+  const int64_t *places;
+  float *scratch;
+  size_t rows;
+} decode_call;
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+static size_t widest(const decode_block *b) { // row of all that are multiplied
+  return larger(larger(b->heads * b->head_width, b->width), b->hidden);
+}
+
+static size_t shared(const decode_block *b, size_t rows) {
+  size_t attention = (2 * b->heads + 2 * b->kv_heads) * b->head_width;
+  return rows * (2 * b->width + widest(b) + larger(attention, 2 * b->hidden));
+}
+
+EXPORT size_t tl_decode_shared(const decode_stack *stack, size_t rows) {
+  size_t most = 0;
+  for (size_t i = 0; i < stack->count; i++) most = larger(most, shared(stack->blocks + i, rows));
+  return most;
+}
+
+EXPORT size_t tl_decode_private(const decode_stack *stack, size_t rows) {
+  size_t most = 0;
+  for (size_t i = 0; i < stack->count; i++) {
+    const decode_block *b = stack->blocks + i;
+    size_t widened = b->cache_format == FLOAT32 ? 0 : 2 * b->head_width;
+    const size_t lengths[] = {(b->heads / b->kv_heads + widened) * b->positions, tl_linear_panels_scratch(rows, b->width, FLOAT16),
+                              tl_linear_panels_scratch(rows, b->heads * b->head_width, FLOAT16),
+                              tl_linear_panels_scratch(rows, b->hidden, FLOAT16)};
+    for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) most = larger(most, lengths[j]);
+  }
+  return most;
+}
+
+// One part of a stage: columns first / parts to last / parts of each product.
+typedef struct {
+  size_t first, last, parts, rows;
+  const unsigned char *rounded; // the rows of x, for blocks
+  float *scratch;
+} part;
+
+static size_t bytes_of(int32_t format, size_t k) { // of a row of a matrix
+  static const unsigned char unit[] = {4, 2, 2, 34, 18, 22, 144, 176, 210, 20, 24, 84, 110};
+  // A block of 32 weights has at most 34 bytes, one of 256 at least 84.
+  return format <= BFLOAT16 ? k * unit[format] : k / (unit[format] <= 34 ? 32 : 256) * unit[format];
+}
+
+static void times(float *y, const float *x, const void *matrix, int32_t format, size_t k, size_t n, const part *p) {
+  size_t first = n * p->first / p->parts, columns = n * p->last / p->parts - first, m = p->rows;
+  const unsigned char *w = (const unsigned char *)matrix + first * bytes_of(format, k);
+  y += first;
+  if (format <= BFLOAT16 && m > UNPACKED_ROWS) {
+    tl_linear_panels(y, x, w, 0, m, k, columns, (ptrdiff_t)k, n, format, p->scratch);
+    return;
+  }
+  if (format == FLOAT32) tl_linear_f32(y, x, (const float *)(const void *)w, 0, m, k, columns, (ptrdiff_t)k, n);
+  if (format == FLOAT16) tl_linear_f16(y, x, (const uint16_t *)(const void *)w, 0, m, k, columns, (ptrdiff_t)k, n);
+  if (format == BFLOAT16) tl_linear_bf16(y, x, (const uint16_t *)(const void *)w, 0, m, k, columns, (ptrdiff_t)k, n);
+  if (format > BFLOAT16) product_of(format)(y, p->rounded, w, 0, m, k, columns, n);
+}
+
+// Add the same columns of y to x.
+static void add(float *x, const float *y, size_t n, const part *p) {
+  size_t first = n * p->first / p->parts, last = n * p->last / p->parts;
+  for (size_t r = 0; r < p->rows; r++)
+    for (size_t i = r * n + first; i < r * n + last; i++) x[i] += y[i];
+}
+
+typedef union {
+  float value;
+  uint32_t bits;
+} word;
+
+// The nearest bfloat16 or float16, ties to even. |x| / 2^112 has the bits of a float16 at its top, see linear_f16.c.
+static uint16_t narrow(float x, int32_t format) {
+  word w = {x}, a = {__builtin_fabsf(x)};
+  uint32_t sign = w.bits >> 16 & 0x8000, shift = format == FLOAT16 ? 13 : 16, infinity = format == FLOAT16 ? 0x7c00 : 0x7f80;
+  if (x != x) return (uint16_t)(sign | 0x7fc0 | infinity);
+  if (format == FLOAT16) a.value *= 0x1p-112f;
+  uint32_t rounded = (a.bits + (1u << (shift - 1)) - 1 + (a.bits >> shift & 1)) >> shift;
+  return (uint16_t)(sign | (rounded < infinity ? rounded : infinity));
+}
+
+static void write_head(void *cache, int32_t format, size_t at, const float *x, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (format == FLOAT32)
+      ((float *)cache)[at + i] = x[i];
+    else
+      ((uint16_t *)cache)[at + i] = narrow(x[i], format);
+}
+
+// Return n elements of a cache as floats, which are written to `widened` unless they are in the cache.
+static const float *read_head(const void *cache, int32_t format, size_t at, float *widened, size_t n) {
+  if (format == FLOAT32) return (const float *)cache + at;
+  (format == FLOAT16 ? tl_widen_f16 : tl_widen_bf16)(widened, (const uint16_t *)cache + at, n);
+  return widened;
+}
+
+// Rotate the query and the key of a row, and write the key and the value to the caches.
+static void store_row(const decode_block *b, const int64_t *place, float *query, float *key, const float *value) {
+  size_t k = b->head_width, position = (size_t)place[1], angle = position * (k / 2);
+  tl_rotary_f32(query, query, b->cos + angle, b->sin + angle, b->heads, 1, k, b->interleaved);
+  tl_rotary_f32(key, key, b->cos + angle, b->sin + angle, b->kv_heads, 1, k, b->interleaved);
+  for (size_t g = 0; g < b->kv_heads; g++) {
+    size_t at = (((size_t)place[0] * b->kv_heads + g) * b->positions + position) * k;
+    write_head(b->key_cache, b->cache_format, at, key + g * k, k);
+    write_head(b->value_cache, b->cache_format, at, value + g * k, k);
+  }
+}
+
+// Unit r · G + g: the query heads of row r that share the key/value head g.
+static void attend(const decode_block *b, const int64_t *places, float *mixed, const float *query, const part *p) {
+  size_t g = b->kv_heads, k = b->head_width, group = b->heads / g, units = p->rows * g;
+  const ptrdiff_t stride[3] = {0, 0, (ptrdiff_t)k};
+  for (size_t u = units * p->first / p->parts; u < units * p->last / p->parts; u++) {
+    const int64_t *place = places + u / g * 3;
+    size_t start = (size_t)place[2], seen = (size_t)place[1] + 1 - start;
+    size_t at = (((size_t)place[0] * g + u % g) * b->positions + start) * k;
+    float *widened = p->scratch + group * b->positions;
+    const float *keys = read_head(b->key_cache, b->cache_format, at, widened, seen * k);
+    const float *values = read_head(b->value_cache, b->cache_format, at, widened + b->positions * k, seen * k);
+    tl_attention_decode_f32(mixed + u * group * k, query + u * group * k, keys, values, 1, group, 1, seen, k, stride, stride,
+                            1.0f / __builtin_sqrtf((float)k), p->scratch);
+  }
+}
+
+static void run_stage(const decode_block *b, const decode_call *c, int stage, part p) {
+  size_t d = b->width, hk = b->heads * b->head_width, gk = b->kv_heads * b->head_width, f = b->hidden, rows = c->rows;
+  float *normed = c->scratch, *branch = normed + rows * d, *rounded_rows = branch + rows * d;
+  float *work = rounded_rows + rows * widest(b);
+  float *query = work, *mixed = query + rows * hk, *key = mixed + rows * hk, *value = key + rows * gk;
+  float *gate = work, *up = gate + rows * f;
+  const int32_t *formats = b->formats;
+  // A rounded row takes less than k floats.
+  unsigned char *rounded = (unsigned char *)rounded_rows;
+  p.rounded = rounded;
+  p.rows = rows;
+  switch (stage) {
+  case NORM:
+    tl_rms_norm_f32(normed, c->x, b->attention_norm, rows, d, b->eps);
+    if (formats[QUERY] > BFLOAT16 || formats[KEY] > BFLOAT16 || formats[VALUE] > BFLOAT16)
+      tl_round_rows_f32(rounded, normed, rows, d);
+    break;
+  case PROJECT:
+    times(query, normed, b->query, formats[QUERY], d, hk, &p);
+    times(key, normed, b->key, formats[KEY], d, gk, &p);
+    times(value, normed, b->value, formats[VALUE], d, gk, &p);
+    break;
+  case STORE:
+    for (size_t r = 0; r < rows; r++) store_row(b, c->places + r * 3, query + r * hk, key + r * gk, value + r * gk);
+    break;
+  case ATTEND:
+    attend(b, c->places, mixed, query, &p);
+    break;
+  case ROUND_MIXED:
+    if (formats[OUTPUT] > BFLOAT16) tl_round_rows_f32(rounded, mixed, rows, hk);
+    break;
+  case MIX:
+    times(branch, mixed, b->output, formats[OUTPUT], hk, d, &p);
+    add(c->x, branch, d, &p);
+    break;
+  case NORM_AGAIN:
+    tl_rms_norm_f32(normed, c->x, b->mlp_norm, rows, d, b->eps);
+    if (formats[GATE] > BFLOAT16 || formats[UP] > BFLOAT16) tl_round_rows_f32(rounded, normed, rows, d);
+    break;
+  case EXPAND: {
+    size_t first = f * p.first / p.parts, columns = f * p.last / p.parts - first;
+    times(gate, normed, b->gate, formats[GATE], d, f, &p);
+    times(up, normed, b->up, formats[UP], d, f, &p);
+    for (size_t i = first; i < rows * f; i += f) tl_silu_mul_f32(gate + i, gate + i, up + i, columns);
+    break;
+  }
+  case ROUND_GATED:
+    if (formats[DOWN] > BFLOAT16) tl_round_rows_f32(rounded, gate, rows, f);
+    break;
+  case CONTRACT:
+    times(branch, gate, b->down, formats[DOWN], f, d, &p);
+    add(c->x, branch, d, &p);
+  }
+}
+
+EXPORT void tl_decode_stage_f32(const decode_stack *stack, const decode_call *c, size_t block, int stage, size_t first,
+                                size_t last, size_t parts, float *scratch) {
+  run_stage(stack->blocks + block, c, stage, (part){first, last, parts, 0, 0, scratch});
+}
+
+EXPORT void tl_decode_norm_f32(const decode_stack *stack, const decode_call *c) {
+  if (stack->norm) tl_rms_norm_f32(c->x, c->x, stack->norm, c->rows, stack->blocks->width, stack->eps);
+}
+
+EXPORT void tl_decode_blocks_f32(const decode_stack *stack, const decode_call *c, float *scratch) {
+  for (size_t i = 0; i < stack->count; i++)
+    for (int stage = 0; stage < STAGES; stage++)
+      run_stage(stack->blocks + i, c, stage, (part){0, 1, 1, 0, 0, scratch});
+  tl_decode_norm_f32(stack, c);
+}

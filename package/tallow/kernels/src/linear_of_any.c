@@ -1,0 +1,18 @@
+// y = x @ wᵀ + bias with a matrix of any format, for the fused blocks; contracts in kernels.h, linear.h and
+// quantized_linear.h.
+#include "kernels.h"
+
+void linear_of_blocks(float *y, const void *rounded, const void *w, const float *bias, int32_t format, size_t m, size_t k,
+                      size_t n) {
+  product_of(format)(y, rounded, w, bias, m, k, n, n);
+}
+
+void linear_of_any(float *y, const float *x, const void *w, const float *bias, int32_t format, void *rounded, size_t m,
+                   size_t k, size_t n) {
+  if (format == FLOAT32) tl_linear_f32(y, x, w, bias, m, k, n, (ptrdiff_t)k, n);
+  if (format == FLOAT16) tl_linear_f16(y, x, w, bias, m, k, n, (ptrdiff_t)k, n);
+  if (format == BFLOAT16) tl_linear_bf16(y, x, w, bias, m, k, n, (ptrdiff_t)k, n);
+  if (format <= BFLOAT16) return;
+  tl_round_rows_f32(rounded, x, m, k);
+  linear_of_blocks(y, rounded, w, bias, format, m, k, n);
+}

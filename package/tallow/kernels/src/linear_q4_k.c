@@ -1,0 +1,14 @@
+// y = x @ wᵀ + bias with weights in GGUF's Q4_K; contract in quantized_linear.h.
+//   block   256 weights d s q - dmin m, with s and m for 32 weights each:  float16 d, dmin; 12 bytes (packed_scales.h);
+//           4 runs of 32 bytes, q of 32 weights in the low nibbles and of the next 32 in the high ones
+enum { UNIT = 256, UNIT_BYTES = 144, HALVES = 1, OFFSET = 0, HAS_MINIMA = 1 };
+#include "quantized_linear.h"
+#include "packed_scales.h"
+
+static inline unit_scales scales_of(const unsigned char *w) { return scales_of_32(w); }
+
+static inline codes codes_of(const unsigned char *w, size_t block) {
+  return shifted(*(const codes *)(w + 16 + block / 2 * BLOCK), block % 2 * 4) & 15;
+}
+
+QUANTIZED_LINEAR(tl_linear_q4_k)

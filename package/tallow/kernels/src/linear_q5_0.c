@@ -1,0 +1,12 @@
+// y = x @ wᵀ + bias with weights in GGUF's Q5_0; contract in quantized_linear.h.
+//   block   32 weights d (q - 16):  float16 d, 4 bytes with the highest bits of q[0..31], 16 bytes with the others as Q4_0
+enum { UNIT = 32, UNIT_BYTES = 22, HALVES = 1, OFFSET = 16, HAS_MINIMA = 0 };
+#include "quantized_linear.h"
+
+static inline unit_scales scales_of(const unsigned char *w) { return (unit_scales){.scales = {{half_at(w)}}}; }
+static inline codes codes_of(const unsigned char *w, size_t block) {
+  (void)block; // the only one
+  return nibbles(w + 6) | bits_at(w + 2) << 4;
+}
+
+QUANTIZED_LINEAR(tl_linear_q5_0)

@@ -1,0 +1,37 @@
+// The scales of blocks of 256 weights. Included by formats, after quantized_linear.h.
+//
+// Q4_K and Q5_K have float16 d, dmin, then eight scales and eight minima of six bits each, in twelve bytes:
+//   bytes 0 to 3    low six bits: scales 0 to 3;  upper two: those of scales 4 to 7
+//   bytes 4 to 7    the same of the minima
+//   bytes 8 to 11   low nibble: the low four bits of scales 4 to 7;  high nibble: those of minima 4 to 7
+// The others have 16 scales, of 16 weights each.
+
+typedef int8_t sixteen_signed __attribute__((vector_size(16), aligned(1)));
+typedef int8_t eight_signed __attribute__((vector_size(WIDE)));
+
+static inline floats eight_floats(eight_signed v) {
+  return __builtin_convertvector(__builtin_convertvector(v, ints), floats);
+}
+
+static inline floats words_as_floats(uint32_t low, uint32_t high) {
+  union {
+    uint32_t words[2];
+    eight_signed bytes;
+  } eight = {{low, high}};
+  return eight_floats(eight.bytes);
+}
+
+// Return d s and dmin m, for 32 weights each.
+static inline __attribute__((unused)) unit_scales scales_of_32(const unsigned char *w) {
+  uint32_t first = word_at(w + 4), second = word_at(w + 8), third = word_at(w + 12), six = 0x3f3f3f3f, four = 0x0f0f0f0f;
+  floats s = words_as_floats(first & six, (third & four) | (first >> 2 & 0x30303030));
+  floats m = words_as_floats(second & six, (third >> 4 & four) | (second >> 2 & 0x30303030));
+  return (unit_scales){{s * all(half_at(w))}, {m * all(half_at(w + 2))}};
+}
+
+// Return d s without minima, for 16 weights each.
+static inline __attribute__((unused)) unit_scales scales_of_16(sixteen_signed s, float d) {
+  eight_signed first = __builtin_shufflevector(s, s, 0, 2, 4, 6, 8, 10, 12, 14);
+  eight_signed second = __builtin_shufflevector(s, s, 1, 3, 5, 7, 9, 11, 13, 15);
+  return (unit_scales){.scales = {eight_floats(first) * all(d), eight_floats(second) * all(d)}};
+}

@@ -1,0 +1,132 @@
+"""Load models from GGUF files (llama.cpp), for the architectures in tallow.models.gguf_names.
+
+On the CPU, quantised matrices stay as they are in the mapped file, in every format. Plain tensors are converted to one
+dtype, one at a time, or viewed if they have it.
+
+Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tallow import devices, dtypes, models
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import CheckpointError
+from tallow.io.gguf import GGUF
+from tallow.io.source import Source
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.models.gguf_config import Design, design_of
+from tallow.models.gguf_names import SETTINGS, rows_by_group
+from tallow.models.pretrained import PretrainedModel
+from tallow.nn.block_layers import put_block_layers
+
+HINT = "see what the file holds: tallow inspect FILE"
+SHOWN = 10  # tensors listed in an error
+
+
+def load(
+    source: Source | GGUF,
+    dtype: Any = None,
+    device: Any = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Any:
+    """Load the model of a GGUF file: a language model, with the file's tokenizer for its `tokenizer`, `chat` and
+    `generate_text`; or an encoder.
+
+    Args:
+        source: the file, or one that is open already.
+        dtype: of the weights, whatever it is in the file; None means float32, and on the CPU quantised matrices that
+            stay as in the file (tallow.nn.block_layers).
+        progress: called with the number of tensors read and the number of all tensors.
+
+    Raises:  CheckpointError for an unsupported architecture, a malformed file, or weights that do not fit
+    """
+    file = source if isinstance(source, GGUF) else GGUF(source)
+    design = design_of(file)
+    _check_layers(file, design)
+    model: PretrainedModel = getattr(models, design.model)(design.config, device="meta", **design.parts)
+    _check_tensors(file, design, model)
+    target = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
+    keeps_blocks = dtype is None and devices.chosen(device).type == "cpu"
+    state: dict[str, Tensor] = {}
+    matrices: dict[str, BlockMatrix] = {}
+    for done, name in enumerate(file, 1):
+        own = design.names.from_gguf(name)
+        if own is not None:
+            matrix = file.matrix(name) if keeps_blocks else None
+            if matrix is None:
+                state[own] = _weight(file, name, own, design, target)
+            else:
+                rows = _rows(own, design)
+                matrices[own] = matrix if rows is None else BlockMatrix(matrix.blocks[rows], matrix.format)
+        if progress is not None:
+            progress(done, len(file))
+    state |= put_block_layers(model, matrices)
+    model = model.fill(state, None, device, file.name)
+    model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
+    return model
+
+
+def _check_layers(file: GGUF, design: Design) -> None:
+    """Raise CheckpointError, before a model is built, if the file has too few tensors for the layers of the config."""
+    layers = design.config.num_hidden_layers
+    if layers * len(design.names.inner) > len(file):
+        raise CheckpointError(
+            f"{file.name}: {design.names.architecture}.block_count is {layers}, and there are only {len(file)} tensors",
+            hint=HINT,
+        )
+
+
+def _check_tensors(file: GGUF, design: Design, model: PretrainedModel) -> None:
+    """Raise CheckpointError unless the file has exactly the tensors of the model, with their shapes."""
+    names, own = design.names, model.state_dict(keep_vars=True)
+    present, problems = set(), []
+    for name in file:
+        if name in SETTINGS:
+            continue
+        ours, shape = names.from_gguf(name), tuple(file.info(name).shape)
+        if ours is None or ours not in own:
+            problems.append(f"unknown tensor {name!r:.200}")
+            continue
+        present.add(ours)
+        expected = tuple(own[ours].shape)
+        if names.parts(ours)[1] in names.transposed:
+            expected = expected[::-1]
+        if shape != expected:
+            problems.append(f"tensor {name!r:.200} has the shape {shape}; the metadata gives {expected}")
+    problems += [f"no tensor {names.to_gguf(ours) or ours!r}" for ours in own if ours not in present]
+    if problems:
+        more = [f"{len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
+        lines = "".join(f"\n  {problem}" for problem in problems[:SHOWN] + more)
+        raise CheckpointError(f"{file.name} does not fit a {design.model}:{lines}", hint=HINT)
+
+
+def _weight(file: GGUF, name: str, own: str, design: Design, dtype: dtypes.dtype) -> Tensor:
+    """Return a tensor of the file in the form of the model's state dict."""
+    names = design.names
+    module = names.parts(own)[1]
+    tensor = file[name].to(dtype)
+    if (rows := _rows(own, design)) is not None:
+        tensor = wrap(tensor.array[rows])
+    if module in names.transposed:
+        tensor = tensor.T if tensor.ndim == 2 else tensor
+    if names.norm_offset and own.endswith("norm.weight"):
+        tensor = (file[name].float() - names.norm_offset).to(dtype)
+    return tensor
+
+
+def _rows(own: str, design: Design) -> np.ndarray[Any, Any] | None:
+    """Return the row in the file of each row of a tensor; None if the order is the same."""
+    if design.names.parts(own)[1] not in design.names.grouped:
+        return None
+    config = design.config
+    return (
+        rows_by_group(config.num_attention_heads, config.kv_heads, config.head_width) if config.kv_heads > 1 else None
+    )

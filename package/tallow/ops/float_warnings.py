@@ -1,0 +1,36 @@
+"""Suppress floating-point warnings that NumPy raises and PyTorch does not: log(0) is -inf, 1 / 0 is inf.
+
+Ops need not do anything about it. The apply layer calls `suppress_warnings()` before each array function, and autograd
+before each backward pass, and `restore_warnings(token)` after it. This is `np.errstate(all="ignore")` in 0.08 µs
+instead of 0.7 µs, because it sets NumPy's context variable directly.
+
+The fast path of the operators skips even that: `a + b` takes 0.8 µs in all, and would take a tenth more. Its ufunc is
+called from a tallow module, so a warnings filter for these modules suppresses its warnings. The filter belongs to the
+process, but applies to RuntimeWarning in tallow's own modules only.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+
+def _error_state() -> tuple[contextvars.ContextVar[Any], Any]:
+    """Return NumPy's context variable for error handling, and its value that ignores all floating-point errors."""
+    before = contextvars.copy_context()
+    with np.errstate(all="ignore"):
+        inside = contextvars.copy_context()
+    return next((variable, value) for variable, value in inside.items() if before.get(variable) is not value)
+
+
+_variable, _ignore = _error_state()
+
+suppress_warnings: Callable[[], contextvars.Token[Any]] = partial(_variable.set, _ignore)
+restore_warnings: Callable[[contextvars.Token[Any]], None] = _variable.reset
+
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tallow\.")

@@ -1,0 +1,71 @@
+"""Orders of a tensor's elements in memory, under PyTorch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tallow.errors import ArgumentTypeError, ShapeError
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class memory_format:
+    """The type of the `memory_format` argument of `clone`, `contiguous`, `to` and `empty_like`."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"tallow.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+contiguous_format = memory_format("contiguous_format")  # row-major
+preserve_format = memory_format("preserve_format")  # same as the source tensor
+channels_last = memory_format("channels_last")  # (N, C, H, W) with the channels of a pixel adjacent
+channels_last_3d = memory_format("channels_last_3d")  # the same for (N, C, D, H, W)
+
+CHANNELS_LAST_NDIM = {channels_last: 4, channels_last_3d: 5}
+
+
+def dims_in_memory(strides: Sequence[int], format: memory_format | None) -> tuple[int, ...]:
+    """Return the dims of a tensor in this format, outermost in memory first; None means `preserve_format`.
+
+    Args:     strides: of the source tensor
+    Raises:   ShapeError if the format is for another number of dims
+    """
+    ndim = len(strides)
+    if format is None or format is preserve_format:
+        return tuple(sorted(range(ndim), key=lambda i: -abs(strides[i])))
+    if format is contiguous_format:
+        return tuple(range(ndim))
+    if format not in CHANNELS_LAST_NDIM:
+        raise ArgumentTypeError(f"memory_format must be one of tallow's, not {format!r}", hint="tl.channels_last")
+    if ndim != CHANNELS_LAST_NDIM[format]:
+        raise ShapeError(f"{format.name} is for {CHANNELS_LAST_NDIM[format]} dims, not for {ndim}")
+    return (0, *range(2, ndim), 1)
+
+
+def format_of(shape: Sequence[int], strides: Sequence[int]) -> memory_format:
+    """Return the memory format of a tensor: channels-last if the strides allow it and it is not ambiguous.
+
+    A tensor with one channel or one pixel fits both formats and counts as row-major.
+
+    Source:  is_channels_last_strides_2d of PyTorch's c10/core/MemoryFormat.h
+    """
+    ndim = len(shape)
+    candidate = {n: format for format, n in CHANNELS_LAST_NDIM.items()}.get(ndim)
+    if candidate is None or not strides[1]:
+        return contiguous_format
+    smallest = 0
+    for dim in (1, *range(ndim - 1, 1, -1), 0):  # innermost in memory first
+        if not shape[dim] or strides[dim] < smallest or (dim == 0 and smallest == strides[1]):
+            return contiguous_format
+        smallest = strides[dim] * max(shape[dim], 1)
+    return candidate
+
+
+def dims_back(order: Sequence[int]) -> tuple[int, ...]:
+    """Return the inverse of a permutation."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))

@@ -1,0 +1,20 @@
+"""The tree in the docstring of tallow.errors lists every error, with a built-in that it derives from."""
+
+from __future__ import annotations
+
+import builtins
+import re
+
+from tallow import errors
+
+ROW = re.compile(r"[├└]── (\w+) +(\w+) ")
+
+
+def test_the_tree_lists_every_error() -> None:
+    listed = dict(ROW.findall(errors.__doc__ or ""))
+    classes = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    assert set(listed) == classes - {"TallowError"}
+    for name, parent in listed.items():
+        error = getattr(errors, name)
+        assert issubclass(error, errors.TallowError)
+        assert issubclass(error, getattr(builtins, parent)), name

@@ -1,0 +1,34 @@
+"""The version and its date agree wherever they are written."""
+
+from __future__ import annotations
+
+import re
+
+from support.paths import ROOT
+
+import tallow
+
+SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+
+
+def test_changelog_starts_with_unreleased_and_the_current_version() -> None:
+    unreleased, latest, *_ = SECTION.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert unreleased == "Unreleased"
+    version, _, date = latest.partition(" - ")
+    assert version == tallow.__version__
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", date)
+
+
+def test_citation_names_the_current_version_and_its_date() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    _, latest, *_ = SECTION.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert f"version: {tallow.__version__}\n" in citation
+    assert f"date-released: {latest.partition(' - ')[2]}\n" in citation
+
+
+def test_guides_name_the_current_wheel() -> None:
+    guides = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(guide.read_text(encoding="utf-8") for guide in guides)
+    assert set(re.findall(r"tallow-[\w.]+-py3-none-any\.whl", text)) == {
+        f"tallow-{tallow.__version__}-py3-none-any.whl"
+    }

@@ -1,0 +1,76 @@
+"""Small random models of transformers, one for each architecture that tallow reads from GGUF files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+SIZES = {
+    "vocab_size": 64,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.2,
+    "rms_norm_eps": 1e-5,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+TOKENS = [[3, 5, 9, 2, 7, 33, 60, 8] * 5]  # longer than the window and the original context of the models below
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 10000.0}
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "long_factor": [1 + i / 3 for i in range(8)],
+    "short_factor": [1 + i / 9 for i in range(8)],
+    "original_max_position_embeddings": 32,
+    "partial_rotary_factor": 1.0,
+}
+HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+GROUPS = {"new_decoder_architecture": True, "num_kv_heads": 2}
+# By name for a test: the class in transformers, and changes of SIZES.
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "mistral": ("MistralForCausalLM", {"sliding_window": 4}),
+    "qwen2, yarn": ("Qwen2ForCausalLM", {"rope_parameters": YARN}),
+    "gemma": ("GemmaForCausalLM", {"head_dim": 32}),
+    "gemma2": ("Gemma2ForCausalLM", {"head_dim": 32, "query_pre_attn_scalar": 32, "sliding_window": 4}),
+    "gemma2, 27B": ("Gemma2ForCausalLM", {"head_dim": 32, "query_pre_attn_scalar": 16, "num_hidden_layers": 46}),
+    "phi3": ("Phi3ForCausalLM", {"rope_parameters": HALF, "sliding_window": 4}),
+    "phi3, longrope": ("Phi3ForCausalLM", {"rope_parameters": LONGROPE, "original_max_position_embeddings": 32}),
+    "falcon, 7B": ("FalconForCausalLM", {}),
+    "falcon, 11B": ("FalconForCausalLM", {"num_ln_in_parallel_attn": 1, **GROUPS}),
+    "falcon, 40B": ("FalconForCausalLM", GROUPS),
+    "falcon, biases": ("FalconForCausalLM", {"bias": True, **GROUPS}),
+    "gpt2": ("GPT2LMHeadModel", {"n_inner": 96}),
+    "gpt2, head": ("GPT2LMHeadModel", {"tie_word_embeddings": False}),
+    "bert": ("BertModel", {}),
+    "roberta": ("RobertaModel", {"pad_token_id": 1}),
+    "xlm-roberta": ("XLMRobertaModel", {"pad_token_id": 1}),
+    "distilbert": ("DistilBertModel", {"hidden_dim": 96, "n_layers": 2, "dim": 64, "n_heads": 4}),
+}
+
+
+def reference(name: str, changes: dict[str, Any], sizes: dict[str, Any] = SIZES) -> Any:
+    """Return a model of the class `name` in transformers, with random weights, norms and biases included."""
+    import transformers
+
+    torch.manual_seed(0)
+    kind = name.removesuffix("ForCausalLM").removesuffix("LMHeadModel").removesuffix("Model")
+    kind = kind.removesuffix("ForSequenceClassification")
+    model = getattr(transformers, name)(getattr(transformers, f"{kind}Config")(**sizes | changes)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter.add_(torch.randn_like(parameter) / 4)
+    return model
+
+
+def output(model: Any) -> Any:
+    """Return a model's logits or hidden states for TOKENS, as NumPy's array."""
+    with torch.no_grad():
+        result = model(torch.tensor(TOKENS))
+    return (result.logits if hasattr(result, "logits") else result.last_hidden_state).numpy()

@@ -1,0 +1,177 @@
+"""`import torch` gives tallow after `install_torch()`; a missing name raises an error that says so."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tallow as tl
+from tallow.compat import install_torch, uninstall_torch
+from tallow.compat.modules import MODULES, OWN
+from tallow.compat.version import TorchVersion
+from tallow.errors import GraphError, MissingModuleError, MissingNameError
+
+
+@pytest.fixture
+def torch() -> Iterator[Any]:
+    with install_torch(replace=True):
+        yield importlib.import_module("torch")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_can_be_imported_and_lists_what_it_has(torch: Any, name: str) -> None:
+    module = importlib.import_module(name)
+    assert [listed for listed in dir(module) if not hasattr(module, listed)] == []
+
+
+@pytest.mark.parametrize("path", OWN)
+def test_names_that_only_the_compat_module_has(torch: Any, path: str) -> None:
+    module, _, name = path.rpartition(".")
+    assert getattr(importlib.import_module(module), name) is not None
+
+
+def test_the_usual_imports(torch: Any) -> None:
+    scope: dict[str, Any] = {}
+    exec(
+        "import torch, torch.nn as nn, torch.nn.functional as F, torch.optim as optim\n"
+        "from torch.utils.data import DataLoader, TensorDataset\n"
+        "from torch.optim.lr_scheduler import StepLR\n"
+        "import torch.backends.cudnn as cudnn\n"
+        "from torch import nn as again, Tensor\n"
+        "from torch.nn import *\n",
+        scope,
+    )
+    assert scope["nn"].Linear is scope["Linear"] is tl.nn.Linear
+    assert scope["F"].relu is tl.nn.functional.relu
+    assert scope["again"] is scope["nn"] is torch.nn
+    assert scope["Tensor"] is tl.Tensor
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import torch.fx", "from torch import fx", "from torch.fx import wrap", "import torch.fx.graph"],
+)
+def test_importing_a_missing_module_raises(torch: Any, statement: str) -> None:
+    with pytest.raises(ImportError, match=r"torch\.fx: tallow, which stands in for torch here, has no 'fx'") as caught:
+        exec(statement)
+    assert isinstance(caught.value, MissingModuleError)
+
+
+def test_a_missing_attribute_raises(torch: Any) -> None:
+    with pytest.raises(MissingNameError, match=r"torch\.fx: tallow, which stands in for torch here, has no 'fx'"):
+        _ = torch.fx
+    with pytest.raises(MissingNameError, match=r"torch\.nn\.Frobnicate: tallow"):
+        _ = torch.nn.Frobnicate
+    with pytest.raises(MissingNameError, match=r"torch\.optim\.Frobnicate: tallow"):
+        _ = torch.optim.Frobnicate
+    assert not hasattr(torch, "fx")
+
+
+def test_modules_of_tallow_that_pytorch_does_not_have_stay_out(torch: Any) -> None:
+    assert not hasattr(torch, "ops")
+    assert not hasattr(torch.nn, "convolution")
+    assert "functions" not in dir(torch)
+
+
+def test_a_setting_is_set_on_tallow(torch: Any) -> None:
+    before = tl.backends.cudnn.benchmark
+    try:
+        torch.backends.cudnn.benchmark = not before
+        assert tl.backends.cudnn.benchmark is torch.backends.cudnn.benchmark is not before
+        with pytest.raises(MissingNameError, match=r"torch\.backends\.cudnn has no 'benchmarc'"):
+            torch.backends.cudnn.benchmarc = True
+    finally:
+        tl.backends.cudnn.benchmark = before
+
+
+def test_a_patched_function_is_the_one_that_layers_call(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.nn.functional, "linear", lambda *args: "patched")
+    assert torch.nn.Linear(2, 2)(torch.ones(2)) == "patched"
+
+
+def test_it_refuses_to_replace_pytorch_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    with pytest.raises(GraphError, match="PyTorch is imported already"):
+        install_torch()
+
+
+def test_replaced_modules_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, below = types.ModuleType("torch"), types.ModuleType("torch.nn")
+    monkeypatch.setitem(sys.modules, "torch", real)
+    monkeypatch.setitem(sys.modules, "torch.nn", below)
+    with install_torch(replace=True):
+        assert importlib.import_module("torch.nn").Linear is tl.nn.Linear
+    assert sys.modules["torch"] is real
+    assert sys.modules["torch.nn"] is below
+
+
+def test_installing_twice(torch: Any) -> None:
+    first = len(sys.meta_path)
+    assert install_torch() is install_torch(replace=True)
+    assert len(sys.meta_path) == first
+    uninstall_torch()
+    assert len(sys.meta_path) == first - 1
+    uninstall_torch()
+
+
+def test_the_version_parses_and_compares(torch: Any) -> None:
+    assert "tallow" in torch.__version__
+    major, minor, *_ = torch.__version__.split(".")
+    assert (int(major), int(minor)) >= (2, 0)
+    assert torch.__version__ >= "2.0"
+    assert torch.__version__ > (1, 13)
+    assert not torch.__version__ < "2.2.1"  # compared as text, "2.13" would be
+    assert TorchVersion("2.0") >= "2"
+    assert TorchVersion("2.9") < "2.10.0"
+    assert torch.version.cuda is None
+
+
+def test_repeated_lookups_return_the_same_object(torch: Any) -> None:
+    assert torch.nn is torch.nn
+    assert torch.compile is tl.compile
+    assert torch.ones is tl.ones
+
+
+@pytest.mark.native
+class TestCommandLine:
+    @staticmethod
+    def run(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "tallow.compat", *args], capture_output=True, text=True, cwd=cwd)
+
+    def test_a_script_runs_with_its_arguments_and_its_neighbours(self, tmp_path: Path) -> None:
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub" / "model.py").write_text("from torch import nn\nlayer = nn.Linear(2, 3)\n")
+        (tmp_path / "sub" / "train.py").write_text(
+            "import sys, torch\nfrom model import layer\n"
+            "if __name__ == '__main__': print(len(layer(torch.ones(2))), *sys.argv)\n"
+        )
+        process = self.run("sub/train.py", "--lr", "0.1", "-m", cwd=tmp_path)
+        assert process.stdout.split() == ["3", "sub/train.py", "--lr", "0.1", "-m"], process.stderr
+
+    def test_a_module(self, tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text("import sys, torch; print(torch.__version__, *sys.argv[1:])")
+        process = self.run("-m", "train", "--lr", "1", cwd=tmp_path)
+        assert "tallow" in process.stdout
+        assert process.stdout.endswith(" --lr 1\n")
+
+    def test_the_exit_status_is_the_programs(self, tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text("import torch; raise SystemExit(7)")
+        assert self.run("train.py", cwd=tmp_path).returncode == 7
+
+    def test_the_last_line_names_the_missing_module(self, tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text("import torch\nimport torch.fx\n")
+        process = self.run("train.py", cwd=tmp_path)
+        assert process.returncode == 1
+        assert process.stderr.splitlines()[-1].endswith("has no 'fx'")
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        done = self.run("trian.py", cwd=tmp_path)
+        assert done.returncode == 2
+        assert "file not found: 'trian.py'" in done.stderr

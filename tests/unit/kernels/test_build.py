@@ -1,0 +1,321 @@
+"""The compiled libraries, and behaviour without them."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.paths import ROOT
+from support.quantized_blocks import COMPILED, random_matrix
+
+from tallow import kernels
+from tallow.errors import KernelUnavailable
+from tallow.kernels import library
+from tallow.kernels.gguf_blocks import FORMATS
+
+KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
+ALL = [
+    *("adam_step", "attention", "attention_backward", "attention_decode", "channel_norm", "channel_norm_backward"),
+    *("convolution", "convolution_dw", "convolution_dx", "cross_decode_block", "decode_block", "decode_blocks"),
+    *("encoder_blocks", "gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear", "log_softmax"),
+    "log_softmax_backward",
+    *("lstm", "lstm_backward"),
+    *("max_pool", "max_pool_backward", "quantized_linear", "rms_norm", "rotary", "scaled_exp", "sgd_step"),
+    *("silu", "silu_mul", "softmax", "softmax_backward", "sum_exp"),
+]
+
+# Run every elementwise kernel on arrays whose last byte is the last of its memory page, before a protected page: a
+# kernel that reads or writes one element too many crashes.
+AT_THE_EDGE = """
+import ctypes, json, math, mmap
+import numpy as np
+from tallow import kernels
+from tallow.kernels import library
+
+kernels.info()
+libc = ctypes.CDLL(None, use_errno=True)
+keep = []
+
+def edge(shape, dtype=np.float64):
+    size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
+    pages = -(-size // mmap.PAGESIZE)
+    memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    forbidden = ctypes.c_void_p(start + pages * mmap.PAGESIZE)
+    assert libc.mprotect(forbidden, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    keep.append(memory)
+    return np.frombuffer(memory, dtype, size // np.dtype(dtype).itemsize, pages * mmap.PAGESIZE - size).reshape(shape)
+
+def normal(*shape, dtype=np.float32):
+    x = edge(shape, dtype)
+    x[...] = np.random.standard_normal(shape).astype(dtype)
+    return x
+
+np.empty = edge
+fn = {name: kernels.KERNELS[name, library.BACKEND].fn for name, b in kernels.KERNELS if b == library.BACKEND}
+from tallow.kernels.bindings.matmul import matmul
+from tallow.fused.affine import Affine
+from tallow.fused.encoder_block import EncoderBlock
+from tallow.kernels.bindings.quantized_linear import FORMATS
+from tallow.kernels.gguf_blocks import FORMATS as LAYOUTS
+for name in FORMATS:
+    layout = LAYOUTS[name]
+    for k in (layout.weights, 3 * layout.weights):
+        blocks = edge((7, k // layout.weights * layout.record.itemsize), np.uint8)
+        blocks[...] = np.random.randint(0, 60, blocks.shape)
+        for rows in range(1, 8):
+            fn["quantized_linear"](normal(rows, k), blocks, name, normal(7))
+for n in (*range(1, 20), 33, 100):
+    x, w = normal(3, n), normal(n)
+    fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
+    fn["scaled_exp"](x, *fn["sum_exp"](x)), fn["log_softmax"](x)
+    fn["softmax_backward"](x, x), fn["log_softmax_backward"](x, x)
+    fn["gelu_backward"](x, x, "none"), fn["gelu_backward"](x, x, "tanh"), fn["layer_norm_backward"](x, x, w, 1e-5)
+    fn["rms_norm"](x, w, 1e-5), fn["layer_norm"](x, w, normal(n), 1e-5)
+    fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), True)
+    fn["rotary"](normal(2, 3, 2 * n), normal(3, n), normal(3, n), False)
+    fn["attention_decode"](normal(1, 4, 1, n), normal(1, 2, 5, n), normal(1, 2, 5, n), 1.0)
+    q, k, v = normal(1, 4, 3, n), normal(1, 2, 5, n), normal(1, 2, 5, n + 1)
+    for causal, bias in [(True, None), (False, normal(1, 3, 5)), (False, normal(3, 1))]:
+        y, stats = fn["attention"](q, k, v, bias, 1.0, causal, 2)
+        fn["attention_backward"](y, q, k, v, bias, stats, 1.0, causal, 2)
+    x, w, g, settings = normal(2, 2, 3, n), normal(3, 2, 2, 1), normal(2, 3, 4, n), ((1, 1), (1, 0), (1, 1), 1)
+    fn["convolution"](x, w, normal(3), *settings, (4, n)), fn["convolution_dx"](g, w, *settings, (3, n))
+    fn["convolution_dw"](x, g, *settings, (3, 2, 2, 1))
+    for stride, out in [((1, 1), (4, n)), ((2, 3), (2, (n - 1) // 3 + 1))]:
+        w, g, settings = normal(2, 1, 2, 1), normal(2, 2, *out), (stride, (1, 0), (1, 1), 2)
+        fn["convolution"](x, w, normal(2), *settings, out), fn["convolution_dx"](g, w, *settings, (3, n))
+        fn["convolution_dw"](x, g, *settings, w.shape)
+    y, mean, var = fn["channel_norm"](x, (2, 2), 0, normal(2), normal(2), 1e-5)
+    fn["channel_norm_backward"](y, x, (2, 2), 0, mean, var, normal(2), 1e-5)
+    windows = ((2, 2), (2, 1), (0, 1), (1, 1))
+    y, places = fn["max_pool"](normal(2, 4, n), *windows, (2, n + 1))
+    fn["max_pool_backward"](y, normal(2, 4, n), places, *windows)
+    fn["adam_step"](*[normal(n) for _ in range(5)], 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, False)
+    fn["adam_step"](*[normal(n) for _ in range(4)], None, 0.9, 0.999, 0.1, 1.0, 1e-8, 0.0, 1.0, True)
+    steps = [(slice(0, 2), 2), (slice(2, 3), 1)]
+    y, h, c, gates, _, last_c, tanh_c = fn["lstm"](
+        normal(3, 4 * n), normal(2, n), normal(2, n), normal(4 * n, n), None, steps
+    )
+    fn["lstm_backward"](y, h, c, gates, last_c, tanh_c, normal(4 * n, n), None, steps)
+    square, norm = Affine(normal(n, n), normal(n)), Affine(normal(n), normal(n))
+    up, down = Affine(normal(5, n), normal(5)), Affine(normal(n, 5), normal(n))
+    block = EncoderBlock(square, square, square, square, norm, up, down, norm, 1, 1e-5)
+    fn["encoder_blocks"](normal(20, n), [block], np.array([0, 17, 20]), None)
+    fn["sgd_step"](normal(n), normal(n), normal(n), 0.1, 0.9, 0.0, 0.1, True, False)
+    fn["sgd_step"](normal(n), normal(n), None, 0.1, 0.9, 0.0, 0.1, False, True)
+    for dtype in (np.float32, np.float16):
+        for rows in range(1, 6):
+            fn["linear"](normal(rows, n), normal(7, n, dtype=dtype), normal(7))
+    for m in (1, 2, 5, 9):
+        for a in (normal(m, n), normal(n, m).T):
+            for b in (normal(n, 9), normal(9, n).T, normal(n, 1)):
+                matmul(a, b)
+print(json.dumps("survived"))
+"""
+
+
+@pytest.mark.skipif(not KNOWN, reason=f"no compiled kernels for {platform.machine()}")
+def test_the_library_is_built_and_loads() -> None:
+    info = kernels.info()
+    assert info.reason == ""
+    expected = sorted([*ALL, "matmul"]) if library.IN_BROWSER else ALL  # natively NumPy's BLAS multiplies
+    assert list(info.kernels) == expected
+    assert info.library.split()[0] == library.BACKEND
+    assert ", ".join(expected) in str(info)
+
+
+def test_info_says_that_kernels_are_switched_off() -> None:
+    with kernels.off():
+        assert str(kernels.info()).endswith("switched off")
+
+
+def test_a_missing_library_is_reported_and_the_array_code_computes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(library, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(library, "_loaded", library.NOTHING)
+    absent = library.provide()
+    assert "python build_kernels.py" in absent[library.BACKEND]
+    assert library._loaded.name == "none"
+    assert "python build_kernels.py" in library._loaded.reason
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not KNOWN, reason=f"no compiled kernels for {platform.machine()}")
+def test_a_library_older_than_its_sources_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(library, "_loaded", library.NOTHING)
+    monkeypatch.setattr(library, "SOURCES", str(tmp_path))
+    (tmp_path / "changed.c").write_text("// after the build")
+    assert "older than their sources; run `python build_kernels.py`" in library.provide()["native"]
+
+
+def test_a_library_of_other_sources_is_reported() -> None:
+    kernels.info()
+    with pytest.raises(KernelUnavailable, match="has no tl_no_such_kernel; it was built from other sources"):
+        library.function("tl_no_such_kernel", None)
+
+
+@pytest.mark.native
+def test_importing_loads_nothing() -> None:
+    code = "import sys, tallow.kernels as k; print(k.library._loaded.name, 'tallow.kernels.bindings' in sys.modules)"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.split() == ["none", "False"]
+
+
+@pytest.mark.native
+@pytest.mark.skipif(sys.platform != "linux" or not KNOWN, reason="needs mprotect and a compiled library")
+def test_no_kernel_touches_memory_beyond_its_arrays() -> None:
+    process = subprocess.run([sys.executable, "-c", AT_THE_EDGE], capture_output=True, text=True)
+    assert process.returncode == 0, f"exit {process.returncode}: {process.stderr[-2000:]}"
+    assert json.loads(process.stdout) == "survived"
+
+
+@pytest.mark.native
+@pytest.mark.skipif(sys.platform != "linux" or not KNOWN, reason="needs mprotect and a compiled library")
+def test_an_access_beyond_an_array_crashes() -> None:
+    set_up = AT_THE_EDGE.partition("np.empty = edge")[0]
+    one_too_many = (
+        "x = normal(8); silu = library.function('tl_silu_f32', None, *[ctypes.c_void_p] * 2, ctypes.c_size_t)\n"
+    )
+    one_too_many += "silu(x.ctypes.data, x.ctypes.data, 9)"
+    process = subprocess.run([sys.executable, "-c", set_up + one_too_many], capture_output=True, text=True)
+    assert process.returncode == -signal.SIGSEGV
+
+
+@pytest.mark.native
+def test_the_build_writes_the_file_the_loader_expects(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang", reason="the compiler comes from the PyPI package ziglang")
+    command = [sys.executable, str(ROOT / "build_kernels.py"), "--out", str(tmp_path)]
+    process = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    assert process.returncode == 0, process.stderr
+    files = {path.name for path in tmp_path.iterdir()}
+    assert {"tallow-wasm-simd128.wasm", "tallow-wasm-relaxed-simd.wasm"} <= files
+    assert all((tmp_path / name).read_bytes()[:4] == b"\0asm" for name in files if "wasm" in name)
+    if KNOWN:
+        library_of_host = [name for name in files if "wasm" not in name]
+        assert library_of_host
+        assert all((tmp_path / name).stat().st_size < 288 * 2**10 for name in files)
+
+
+X86_64 = [Path(library.FOLDER, f"tallow-x86-64{level}.so") for level in ("", "-v3", "-v4")]
+ON_X86_64 = pytest.mark.skipif(not X86_64[0].exists(), reason="not on x86-64 Linux, or not built")
+
+
+class OfLevel:
+    """A library that takes this processor for another."""
+
+    def __init__(self, path: str, level: int) -> None:
+        self.name, self.library = Path(path).stem, ctypes.CDLL(path)
+        self.level = level
+
+    def __getattr__(self, name: str) -> Any:
+        return (lambda: self.level) if name == "tl_cpu_level" else getattr(self.library, name)
+
+
+@pytest.mark.native
+@ON_X86_64
+@pytest.mark.parametrize(
+    ("level", "files", "name", "loaded"),
+    [
+        (4, 3, "native x86-64-v4", ["tallow-x86-64-v4", "tallow-x86-64-v3"]),
+        (4, 2, "native x86-64-v3", ["tallow-x86-64-v3"]),
+        (3, 3, "native x86-64-v3", ["tallow-x86-64-v3"]),
+        (1, 3, "native x86-64", ["tallow-x86-64"]),
+        (4, 1, "native x86-64", ["tallow-x86-64"]),
+    ],
+)
+def test_the_best_library_for_the_processor_is_loaded(
+    level: int, files: int, name: str, loaded: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for path in X86_64[:files]:
+        shutil.copy(path, tmp_path)
+    monkeypatch.setattr(library, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(library, "_open", lambda file: OfLevel(str(tmp_path / file), level))
+    found = library._load_native()
+    assert found.name == name
+    assert [handle.name for handle in found.handles] == loaded  # type: ignore[attr-defined]
+
+
+@pytest.mark.native
+@ON_X86_64
+def test_the_level_is_that_of_the_flags_of_the_processor() -> None:
+    """The kernel lists what it and the processor support."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    flags = set(next(line for line in lines if line.startswith("flags")).partition(":")[2].split())
+    v3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"} <= flags
+    v4 = v3 and {*(f"avx512{part}" for part in ("f", "bw", "cd", "dq", "vl")), "avx512_vnni"} <= flags
+    assert ctypes.CDLL(str(X86_64[0])).tl_cpu_level() == (4 if v4 else 3 if v3 else 1)
+
+
+@pytest.mark.native
+@ON_X86_64
+def test_libraries_agree_on_integer_products() -> None:
+    """With scales that are powers of two, every library computes the same bits, also the ones that the processor's best
+    is not: the sums are integers below 2^24."""
+    kernels.info()
+    level = ctypes.CDLL(str(X86_64[0])).tl_cpu_level()
+    libraries = [ctypes.CDLL(str(path)) for path in X86_64[: max(level - 1, 1)]]
+    rng = np.random.default_rng(3)
+    x = rng.integers(-10, 11, (6, 768)).astype(np.float32)
+    x[:, ::32] = 127
+    for name in COMPILED:
+        matrix = random_matrix(name, 21, 768, rng)
+        records = matrix.blocks.reshape(21, -1, FORMATS[name].record.itemsize).view(FORMATS[name].record)
+        for field in {"d", "dmin", "m"} & set(FORMATS[name].record.names or ()):
+            records[field] = 0.25
+        if name == "Q6_K":
+            records["scales"] = rng.integers(-8, 8, records["scales"].shape)
+        expected = x.astype(np.float64) @ matrix.widen().astype(np.float64).T
+        for loaded in libraries:
+            np.testing.assert_array_equal(product(loaded, libraries, name, x, matrix.blocks), expected)
+
+
+def product(loaded: ctypes.CDLL, libraries: list[ctypes.CDLL], name: str, x: Any, blocks: Any) -> Any:
+    rounding = loaded if hasattr(loaded, "tl_round_rows_f32") else libraries[1]
+    (m, k), n = x.shape, len(blocks)
+    rounding.tl_rounded_bytes.restype = ctypes.c_size_t
+    rounded = np.empty((m, rounding.tl_rounded_bytes(ctypes.c_size_t(k))), np.uint8)
+    rounding.tl_round_rows_f32(
+        *map(ctypes.c_void_p, (rounded.ctypes.data, x.ctypes.data)), *map(ctypes.c_size_t, (m, k))
+    )
+    y = np.full((m, n), np.nan, np.float32)
+    pointers = map(ctypes.c_void_p, (y.ctypes.data, rounded.ctypes.data, blocks.ctypes.data, None))
+    getattr(loaded, f"tl_linear_{name.lower()}")(*pointers, *map(ctypes.c_size_t, (m, k, n, n)))
+    return y
+
+
+@pytest.mark.native
+@ON_X86_64
+@pytest.mark.parametrize("files", [1, 2])
+def test_the_libraries_for_older_processors(files: int, tmp_path: Path) -> None:
+    if files > 1 and ctypes.CDLL(str(X86_64[0])).tl_cpu_level() < 3:
+        pytest.skip("this processor is older than x86-64-v3")
+    for path in X86_64[:files]:
+        shutil.copy(path, tmp_path)
+    names = (
+        *("attention", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
+        *("decode_blocks", "encoder_blocks", "pooling", "quantized_linear"),
+        *("recurrent", "softmax"),
+    )
+    tests = [str(Path(__file__).with_name(f"test_{name}.py")) for name in names]
+    code = f"""
+import sys, pytest
+from pathlib import Path
+from tallow import kernels
+kernels.library.FOLDER = {str(tmp_path)!r}
+assert kernels.info().library == "native {X86_64[files - 1].stem.removeprefix("tallow-")}"
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *{tests!r}]))
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-1000:]

@@ -1,0 +1,206 @@
+"""Rows through a stack of blocks: the compiled kernel and the array code against the formulas in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.decode_blocks import BACKENDS, LIBRARY, STORAGE, Array, D, G, K, Reference, S, arrays, quantized_arrays
+from support.guarded_arrays import GuardedArray
+from support.quantized_blocks import COMPILED
+
+from tallow import kernels
+from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.fused.decode_block import DecodeBlock
+from tallow.fused.decode_stack import DecodeStack
+from tallow.kernels import library
+
+EPS = 1e-5
+NEEDS_LIBRARY = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no library: {LIBRARY.reason}")
+
+
+def run(backend: str, x: Array, stack: DecodeStack, places: Any) -> Array:
+    """Run the kernel of one backend, whatever the table would choose."""
+    y: Array = kernels.KERNELS["decode_blocks", backend].fn(x, stack, places)
+    return y
+
+
+def layers(dtype: str, texts: int) -> list[dict[str, Array]]:
+    """The arrays of two blocks, with caches for several texts."""
+    unwritten = np.full((texts, G, S, K), np.nan, np.float32)
+    return [arrays(seed, dtype) | {"key_cache": unwritten.copy(), "value_cache": unwritten.copy()} for seed in (3, 4)]
+
+
+def stack_of(layers: list[dict[str, Any]], norm: Array | None = None) -> DecodeStack:
+    return DecodeStack([DecodeBlock(**a, eps=EPS, interleaved=True) for a in layers], norm, EPS)
+
+
+class References:
+    """Texts in float64, each with its own cache, and the last norm."""
+
+    def __init__(self, layers: list[dict[str, Array]], dtype: str, texts: int, norm: Array) -> None:
+        self.texts = [[Reference(a, dtype, True, EPS) for a in layers] for _ in range(texts)]
+        self.norm = norm.astype(np.float64)
+
+    def __call__(self, x: Array, text: int, position: int) -> Array:
+        y = x
+        for block in self.texts[text]:
+            y = block(y, position)
+        return y / np.sqrt(np.mean(y**2) + EPS) * self.norm
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", STORAGE)
+@pytest.mark.parametrize("starts", [[0], [2, 0], [0, 1, 2, 0, 3], [*range(4)] * 4], ids=len)
+def test_a_position_of_each_text(backend: str, dtype: str, starts: list[int]) -> None:
+    """Texts of different lengths, of which the shorter ones begin later in the cache."""
+    rng = np.random.default_rng(6)
+    norm = rng.uniform(0.5, 1.5, D).astype(np.float32)
+    a = layers(dtype, len(starts))
+    stack, reference = stack_of(a, norm), References(a, dtype, len(starts), norm)
+    for position in range(S):
+        rows = [(text, position, start) for text, start in enumerate(starts) if start <= position]
+        x = rng.standard_normal((len(rows), D)).astype(np.float32)
+        y = run(backend, x, stack, np.array(rows))
+        assert y.dtype == np.float32
+        expected = [reference(row, text, position) for row, (text, _, _) in zip(x, rows, strict=True)]
+        np.testing.assert_allclose(y, expected, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", STORAGE)
+def test_positions_of_one_text_see_those_before_them(backend: str, dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((S, D)).astype(np.float32)
+    a = layers(dtype, 2)
+    reference = References(a, dtype, 1, np.ones(D, np.float32))
+    expected = [reference(row, 0, position) for position, row in enumerate(x)]
+    stack, places = stack_of(a, np.ones(D, np.float32)), np.array([(1, position, 0) for position in range(S)])
+    y = [run(backend, x[part], stack, places[part]) for part in (slice(0, 6), slice(6, 8), slice(8, S))]
+    np.testing.assert_allclose(np.concatenate(y), expected, rtol=1e-4, atol=2e-5)
+    assert np.isnan(a[0]["key_cache"][0]).all()  # of the other text
+
+
+@NEEDS_LIBRARY
+@pytest.mark.parametrize("rows", [1, 2, 5, 16])
+@pytest.mark.parametrize("formats", [("float32",), COMPILED, ("Q4_K", "float32", "Q8_0")], ids=str)
+def test_parts_compute_the_same(
+    rows: int, formats: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Any number of threads gives the same bits, and writes inside its arrays only."""
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((rows, 256)).astype(np.float32)
+    places = np.array([(row, 4, row % 3) for row in range(rows)])
+    cache = rng.standard_normal((2, rows, 2, S, 32)).astype(np.float32)
+    a = quantized_arrays(formats)
+    caches = [{"key_cache": cache[0].copy(), "value_cache": cache[1].copy()} for _ in range(3)]
+    memory: list[GuardedArray] = request.getfixturevalue("poisoned_empty")
+    results = []
+    for parts, own in zip((1, 3, 7), caches, strict=True):
+        monkeypatch.setattr("tallow.kernels.bindings.threads.thread_count", lambda parts=parts: parts)
+        monkeypatch.setattr("tallow.kernels.bindings.decode_stack.thread_count", lambda parts=parts: parts)
+        for module in ("threads", "decode_stack"):
+            monkeypatch.setattr(f"tallow.kernels.bindings.{module}.WORTH_A_THREAD", 1)
+        results.append(run(library.BACKEND, x, stack_of([a | own, a | own]), places))
+    np.testing.assert_array_equal(results[1], results[0])
+    np.testing.assert_array_equal(results[2], results[0])
+    assert memory
+    for scratch in memory:
+        scratch.check_outside()
+
+
+@NEEDS_LIBRARY
+@pytest.mark.parametrize("formats", [(name,) for name in COMPILED], ids=str)
+def test_quantised_rows_together_and_alone(formats: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal((7, 256)).astype(np.float32)
+    together, alone = (stack_of([quantized_arrays(formats)]) for _ in range(2))
+    y = run(library.BACKEND, x, together, np.array([(0, position, 0) for position in range(7)]))
+    expected = [run(library.BACKEND, row[None], alone, position)[0] for position, row in enumerate(x)]
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("places", "error", "match"),
+    [
+        (S, ArgumentError, f"position {S} lies outside the cache of {S} positions"),
+        (-1, ArgumentError, "position -1 lies outside"),
+        ([(0, 1, 0)], ShapeError, r"places \(1, 3\); expected \(M, 24\) and \(M, 3\)"),
+        ([(0, 1, 0), (0, S, 0)], ArgumentError, f"position {S} lies outside"),
+        ([(0, 1, 0), (2, 1, 0)], ArgumentError, "are not texts below 2"),
+        ([(0, 1, 0), (-1, 1, 0)], ArgumentError, "are not texts below 2"),
+        ([(0, 1, 0), (0, 1, 2)], ArgumentError, "starts up to those positions"),
+        ([(0, 1, 0), (0, 1, -1)], ArgumentError, "starts up to those positions"),
+    ],
+)
+def test_places_outside_the_cache(backend: str, places: Any, error: type[Exception], match: str) -> None:
+    x = np.ones((1 if isinstance(places, int) else 2, D), np.float32)
+    with pytest.raises(error, match=match):
+        run(backend, x, stack_of(layers("float32", 2)), places if isinstance(places, int) else np.array(places))
+
+
+def test_blocks_that_do_not_fit_each_other() -> None:
+    a, b = layers("float32", 2)
+    with pytest.raises(ShapeError, match="expected one of each"):
+        stack_of([a, b | {name: b[name][:1] for name in ("key_cache", "value_cache")}])
+    with pytest.raises(ShapeError, match="the norm is"):
+        stack_of([a, b], np.ones(D + 1, np.float32))
+    with pytest.raises(DtypeError, match="float64, not float32"):
+        stack_of([a, b], np.ones(D))
+
+
+@NEEDS_LIBRARY
+def test_a_block_that_c_cannot_read_uses_the_array_code() -> None:
+    x, places = np.ones((2, D), np.float32), np.array([(0, 0, 0), (1, 0, 0)])
+    expected = run("array", x, stack_of(layers("float32", 2)), places)
+    a = layers("float32", 2)
+    a[1]["up"] = np.asfortranarray(a[1]["up"])
+    assert kernels.pick("decode_blocks", "cpu", x, stack_of(a), places).backend == "array"
+    np.testing.assert_allclose(kernels.run("decode_blocks", x, stack_of(a), places), expected, rtol=1e-5, atol=1e-6)
+
+
+@NEEDS_LIBRARY
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(np.uint16)], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("rows", [1, 4, 5, 16, 33, 300])
+@pytest.mark.parametrize(("n", "k"), [(7, 3), (101, 48), (20, 1400), (600, 600)])
+def test_products_with_half_precision_weights(dtype: Any, rows: int, n: int, k: int) -> None:
+    """Weights are widened a few rows at a time; every number of rows of x gives the product of widened weights."""
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal((rows, k)).astype(np.float32)
+    narrow, widened = STORAGE["float16" if dtype.kind == "f" else "bfloat16"]
+    # Rows of the weight lie apart, as those of a slice do.
+    weight = narrow(rng.standard_normal((n, k + 5)))[:, 2 : k + 2]
+    bias = rng.standard_normal(n).astype(np.float32)
+    expected = x.astype(np.float64) @ widened(weight).astype(np.float64).T + bias
+    assert kernels.pick("linear", "cpu", x, weight, bias).backend == library.BACKEND
+    y = kernels.run("linear", x, weight, bias)
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=2e-4)
+
+
+@NEEDS_LIBRARY
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(np.uint16)], ids=["float16", "bfloat16"])
+def test_caches_in_half_precision(dtype: Any) -> None:
+    """Keys and values are rounded to the nearest, as the array code does, and attention reads the rounded ones."""
+    stacks = []
+    for _ in range(2):
+        a = layers("float32", 3)
+        for each in a:
+            each |= {name: np.zeros((3, G, S, K), dtype) for name in ("key_cache", "value_cache")}
+            each["value"] *= 3e4 if dtype.kind == "f" else 1  # of which some overflow float16
+            each["output"] *= 1e-5 if dtype.kind == "f" else 1
+        stacks.append(stack_of(a[:1]))
+    rng = np.random.default_rng(12)
+    for position in range(S):
+        x = rng.standard_normal((3, D)).astype(np.float32) * np.float32(0.1 if position else 1e-6)
+        places = np.array([(text, position, min(text, position)) for text in range(3)])
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected, y = (
+                run(b, x, stack, places) for b, stack in zip(("array", library.BACKEND), stacks, strict=True)
+            )
+        np.testing.assert_allclose(y, expected, rtol=2e-2, atol=2e-2)
+    for name in ("key_cache", "value_cache"):
+        ours, theirs = (getattr(stack.blocks[0], name).view(np.int16).astype(int) for stack in reversed(stacks))
+        assert abs(ours - theirs).max() <= 1  # products differ in the last bits of float32
+        assert (ours == theirs).mean() > 0.9

@@ -1,0 +1,137 @@
+"""Files of an encoder folder: which are required, and which folders hold an encoder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tallow as tl
+from tallow.errors import CheckpointError
+from tallow.io import safetensors
+from tallow.models import bert, gemma2
+from tallow.models.sentence import SentenceEncoder
+from tallow.models.sentence_folder import EncoderFiles, encoder_class, encoder_files, files_of, transformer_class
+
+PARTS = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), ("Normalize", "3_Normalize")]
+MODULES = json.dumps([{"path": place, "type": f"sentence_transformers.models.{kind}"} for kind, place in PARTS])
+ALONE = ("config.json", "tokenizer.json")
+OPTIONAL = ("tokenizer_config.json", "sentence_bert_config.json")
+
+
+def test_files_of_an_encoder_alone() -> None:
+    assert files_of(None) == EncoderFiles(ALONE, OPTIONAL, ("",))
+
+
+def test_files_of_its_parts() -> None:
+    parts = ("1_Pooling/config.json", "2_Dense/config.json")
+    assert files_of(MODULES.encode()) == EncoderFiles(("modules.json", *ALONE, *parts), OPTIONAL, ("", "2_Dense/"))
+
+
+def test_files_of_a_transformer_in_a_folder_of_its_own() -> None:
+    modules = b'[{"path": "0_BERT", "type": "sentence_transformers.models.Transformer"}]'
+    required = ("modules.json", *(f"0_BERT/{name}" for name in ALONE))
+    assert files_of(modules) == EncoderFiles(required, tuple(f"0_BERT/{name}" for name in OPTIONAL), ("0_BERT/",))
+
+
+@pytest.mark.parametrize("modules", [b"{", b"\xff", b"[" * 100_000, b"{}", b"[1]", b'[{"path": "../x"}]'])
+def test_invalid_modules(modules: bytes) -> None:
+    with pytest.raises(CheckpointError, match=r"modules\.json"):
+        files_of(modules)
+
+
+def write(folder: Path, *names: str, **config: Any) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_folder_of_an_encoder(tmp_path: Path) -> None:
+    write(tmp_path, *ALONE, "README.md", "tokenizer_config.json", architectures=["BertForMaskedLM"])
+    assert encoder_files(tmp_path) == []
+    (tmp_path / "pytorch_model.bin").touch()
+    assert encoder_files(tmp_path) == [*ALONE, "pytorch_model.bin", "tokenizer_config.json"]
+    (tmp_path / "model.safetensors").touch()
+    assert encoder_files(tmp_path) == [*ALONE, "model.safetensors", "tokenizer_config.json"]
+    shards = ["model-1.safetensors", "model-2.safetensors"]
+    weight_map = {"b": shards[0], "a": shards[1]}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    assert encoder_files(tmp_path) == []
+    write(tmp_path, *shards, architectures=["BertForMaskedLM"])
+    assert encoder_files(tmp_path) == [*ALONE, "model.safetensors.index.json", *shards, "tokenizer_config.json"]
+
+
+@pytest.mark.parametrize(
+    ("names", "config"),
+    [
+        ((), {"architectures": ["BertModel"]}),
+        ((*ALONE, "model.safetensors"), {"architectures": ["LlamaForCausalLM"]}),
+        ((*ALONE, "model.safetensors"), {"architectures": ["SomethingElse"]}),
+        ((*ALONE, "model.safetensors", "modules.json"), {"architectures": ["BertModel"]}),  # which is empty
+    ],
+)
+def test_folders_of_no_encoder(names: tuple[str, ...], config: dict[str, Any], tmp_path: Path) -> None:
+    assert encoder_files(write(tmp_path, *names, **config)) == []
+
+
+def test_head_of_a_checkpoint_is_ignored(tmp_path: Path) -> None:
+    assert encoder_class(write(tmp_path, architectures=["BertForMaskedLM"])) is bert.BertModel
+
+
+def test_models_that_make_text_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="Llama does not compute embeddings"):
+        encoder_class(write(tmp_path, architectures=["LlamaForCausalLM"]))
+
+
+def test_decoders_are_taken_where_a_folder_names_them(tmp_path: Path) -> None:
+    folder = write(tmp_path, architectures=["Gemma2ForCausalLM"])
+    assert transformer_class(folder) is gemma2.Gemma2Model
+    with pytest.raises(CheckpointError, match="Whisper does not compute embeddings"):
+        transformer_class(write(tmp_path, architectures=["WhisperForConditionalGeneration"]))
+
+
+@pytest.mark.native  # it reads a tokenizer
+def test_texts_that_are_read_as_conversations_are_refused(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    sizes = {
+        "vocab_size": 3,
+        "hidden_size": 4,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 4,
+    }
+    write(tmp_path, architectures=["LlamaModel"], model_type="llama", **sizes)
+    tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(tmp_path / "tokenizer.json"))
+    module = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+    (tmp_path / "modules.json").write_text(json.dumps([module]))
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"modality_config": {"text": {}, "message": {}}}))
+    with pytest.raises(CheckpointError, match="formats texts as a conversation"):
+        SentenceEncoder.from_pretrained(tmp_path)
+
+
+@pytest.mark.native  # it reads a tokenizer
+def test_weights_may_be_elsewhere(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "c": 2}, unk_token="c"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    words.save(str(tmp_path / "tokenizer.json"))
+    sizes = {
+        "vocab_size": 3,
+        "hidden_size": 4,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 4,
+    }
+    entries = {"architectures": ["BertModel"], "model_type": "bert", "max_position_embeddings": 5, **sizes}
+    (tmp_path / "config.json").write_text(json.dumps(entries))
+    tl.manual_seed(0)
+    state = bert.BertModel(bert.BertConfig.from_json(tmp_path / "config.json")).state_dict()
+    encoder = SentenceEncoder.assemble(tmp_path, lambda folder: state)
+    assert encoder.max_length == 5  # the number of positions
+    safetensors.save(state, tmp_path / "model.safetensors")
+    vector = SentenceEncoder.from_pretrained(tmp_path).encode("a b c a b c a b c")
+    assert vector.tolist() == encoder.encode("a b c a c").tolist()  # keeps the last token

@@ -1,0 +1,194 @@
+/**
+ * The states of a page that works with one model: Python starts, a model loads, work uses it.
+ *
+ *     const page = new ModelPage(view, { url: new URL("app.py", import.meta.url) }, { onStart, onLoad });
+ *     page.load({ name: "tiny", files: async () => ({ model: { url } }) });
+ *     page.work(async (signal) => {
+ *       if (await page.ready("Work starts when the model has loaded.", signal)) show(await page.runtime.call("answer"));
+ *     }, { failed: "There is no answer." });
+ *
+ * A page loads one model and does one piece of work at a time. A new load stops the load and the work before it, new work
+ * stops the work before it; each waits until what it replaces has ended. `view` shows the state.
+ */
+
+import { LatestTask } from "./latest-task.js";
+import { aborted, megabytes, showStartFailure } from "./page.js";
+import { Runtime } from "./tallow.js";
+
+/** @import { Figures, PageView, Remedy } from "./page.js" */
+/** @import { Loaded, Source, Started } from "./protocol.js" */
+/** @import { StoredDownloads } from "./stored-downloads.js" */
+
+/**
+ * A model to load. `files` finds its files, once Python has started.
+ * @typedef {{ name: string, files: (signal: AbortSignal) => Promise<Record<string, Source>> }} ModelChoice
+ *
+ * The Python of the page, see Runtime.start.
+ * @typedef {{ url: URL, modules?: URL[], libraries?: string[] }} App
+ *
+ * The elements that show the state. `noModel` is shown in place of the model's description while there is no model.
+ * @typedef {PageView & { modelName: HTMLElement, noModel: string, figures: Figures, downloads: StoredDownloads }} ModelView
+ */
+
+/**
+ * The callbacks that differ from page to page. `onLoad` shows the model that was loaded and returns what the page needs to
+ * know about it. `onModel` is called with null when a load starts, and when it ends with the model in memory, if any.
+ * @template {ModelChoice} Choice
+ * @template {{ description: string }} Model
+ * @typedef {{
+ *   onStart(started: Started): void,
+ *   onLoad(choice: Choice, loaded: Loaded): Model,
+ *   onModel?(model: Model | null): void,
+ * }} Handlers
+ */
+
+/**
+ * @template {ModelChoice} Choice
+ * @template {{ description: string }} Model
+ */
+export class ModelPage {
+  runtime = Runtime.create();
+  /** @type {Model | null}  the model in memory; a load that fails or is stopped does not change it */
+  model = null;
+  #view;
+  #handlers;
+  /** @type {Promise<Started>} */
+  #started;
+  /** @type {LatestTask<boolean>}  its result is whether the model can be used */
+  #loading = new LatestTask();
+  /** @type {LatestTask<void>} */
+  #working = new LatestTask();
+
+  /** Start Python. @param {ModelView} view @param {App} app @param {Handlers<Choice, Model>} handlers */
+  constructor(view, { url, modules, libraries }, handlers) {
+    this.#view = view;
+    this.#handlers = handlers;
+    this.#started = this.runtime.start(url, { modules, libraries, onProgress: (report) => view.progress.show(report) });
+    this.#started.then(
+      (started) => this.#showStarted(started),
+      (error) => showStartFailure(view, error),
+    );
+  }
+
+  get isLoading() {
+    return this.#loading.busy;
+  }
+
+  /** Whether work runs that has not been stopped. */
+  get isWorking() {
+    return this.#working.running;
+  }
+
+  /** Load a model in place of the one that is loading or loaded; work that uses that one stops. @param {Choice} choice */
+  load(choice) {
+    this.#working.stop();
+    this.#view.problems.hide();
+    return this.loadForWork(choice);
+  }
+
+  /** Load a model for the work that is running. @param {Choice} choice */
+  async loadForWork(choice) {
+    const { status, modelName, noModel, progress, downloads } = this.#view;
+    status.say(`Loading ${choice.name}`);
+    modelName.textContent = `Loading ${choice.name}`;
+    this.#handlers.onModel?.(null);
+    await this.#loading.run((signal) => this.#tryToLoad(choice, signal));
+    if (this.isLoading) return; // another load has started and now owns the view
+    progress.hide();
+    modelName.textContent = this.model?.description ?? noModel;
+    this.#handlers.onModel?.(this.model);
+    downloads.refresh();
+  }
+
+  /**
+   * Run work, in place of the work that is running.
+   * @param {(signal: AbortSignal) => Promise<void>} task  must end soon after its signal aborts
+   * @param {{ failed: string, remedy?: (error: unknown) => Remedy | undefined }} texts
+   *   `failed` is the status after an error, `remedy` a button below its message
+   */
+  async work(task, texts) {
+    this.#view.problems.hide();
+    await this.#working.run((signal) => this.#tryToWork(task, texts, signal));
+  }
+
+  /**
+   * Wait until no model is loading.
+   * @param {string} waiting  the status while a model is loading
+   * @param {AbortSignal} signal
+   * @returns {Promise<boolean>}  false if that model cannot be used; the page says why
+   */
+  async ready(waiting, signal) {
+    if (!this.isLoading) return true;
+    this.#view.status.say(waiting);
+    return Boolean(await Promise.race([this.#loading.result, aborted(signal)]));
+  }
+
+  /** Stop the work, but no load. */
+  stopWork() {
+    return this.#working.stop();
+  }
+
+  /** Stop the load and the work. @param {string} [stopped]  the status when only work was stopped */
+  async stop(stopped = "Stopped.") {
+    const { status } = this.#view;
+    const { isLoading } = this;
+    if (!isLoading && !this.#working.busy) return status.remark("Nothing is running.");
+    await Promise.all([this.#loading.stop(), this.#working.stop()]);
+    if (this.isLoading || this.#working.busy) return; // something else has started
+    status.say(isLoading ? "Loading stopped." : stopped);
+  }
+
+  /** @param {Started} started */
+  #showStarted(started) {
+    this.#handlers.onStart(started);
+    if (this.isLoading) return;
+    this.#view.progress.hide();
+    this.#view.status.say("Python is ready. Choose a model.");
+  }
+
+  /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>}  whether the model can be used */
+  async #tryToLoad(choice, signal) {
+    try {
+      await Promise.race([this.#started, aborted(signal)]);
+    } catch {
+      return false; // stopped, or Python did not start, which the page says already
+    }
+    const { status, problems, progress } = this.#view;
+    try {
+      const files = await choice.files(signal);
+      const loaded = await this.runtime.load(files, { onProgress: (report) => progress.show(report), signal });
+      this.model = this.#handlers.onLoad(choice, loaded);
+      this.#showLoaded(loaded);
+      return true;
+    } catch (error) {
+      if (!signal.aborted) {
+        status.say(`${choice.name} could not be loaded.`);
+        problems.show(error);
+      }
+      return false;
+    }
+  }
+
+  /** @param {Loaded} loaded */
+  #showLoaded({ info, bytes, seconds, notice }) {
+    const { figures, status } = this.#view;
+    figures.show("Model load", `${seconds.toFixed(2)} s${bytes ? `, ${megabytes(bytes)}` : ""}`);
+    figures.show("Kernels", info.kernels);
+    status.say(["Ready.", notice ?? ""].join(" ").trim());
+  }
+
+  /**
+   * @param {(signal: AbortSignal) => Promise<void>} task
+   * @param {{ failed: string, remedy?: (error: unknown) => Remedy | undefined }} texts
+   * @param {AbortSignal} signal
+   */
+  async #tryToWork(task, { failed, remedy }, signal) {
+    try {
+      await task(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#view.status.say(failed);
+      this.#view.problems.show(error, remedy?.(error));
+    }
+  }
+}

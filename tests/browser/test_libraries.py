@@ -45,7 +45,7 @@ def test_site_without_a_copy_names_the_cdn(tmp_path: Path, pure_wheel: Path) -> 
 def test_library_is_loaded_on_demand(page: Page, site: str) -> None:
     requested: list[str] = []
     page.context.on("request", lambda request: requested.append(request.url))
-    page.goto(f"{site}wasm_examples/llama2c/")
+    page.goto(f"{site}wasm_examples/train/")
     page.get_by_test_id("status").get_by_text("Ready.").wait_for(timeout=START_MS)
     assert not [url for url in requested if "tokenizers" in url]
     page.goto(f"{site}standin/")

@@ -96,13 +96,13 @@ def test_a_cache_avoids_recomputation(folder: Path, monkeypatch: pytest.MonkeyPa
     lm = AutoModel.from_pretrained(folder)
     cache = PromptCache(lm)
     read: list[int] = []
-    hidden = type(lm).hidden
+    last_logits = type(lm).last_logits
 
-    def recording_hidden(self: Any, tokens_BT: tl.Tensor, cache: Any) -> tl.Tensor:
-        read.append(tokens_BT.shape[1])
-        return hidden(self, tokens_BT, cache)
+    def recording_logits(self: Any, tokens: list[list[int]], *rest: Any) -> tl.Tensor:
+        read.append(len(tokens[0]))
+        return last_logits(self, tokens, *rest)
 
-    monkeypatch.setattr(type(lm), "hidden", recording_hidden)
+    monkeypatch.setattr(type(lm), "last_logits", recording_logits)
     first = "".join(lm.chat([USER], max_tokens=20, cache=cache))
     assert first == "".join(lm.chat([USER], max_tokens=20))
     longer = [USER, {"role": "assistant", "content": "On the mat."}, {"role": "user", "content": "And now?"}]

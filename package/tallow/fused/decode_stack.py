@@ -85,7 +85,7 @@ def decode_blocks(x: Array, stack: DecodeStack, places: int | Array) -> Array:
             element, which a CUDA kernel reads when it runs.
 
     Shapes:  x (M, D) -> the same; places (M, 3)
-    Dtypes:  x float32, places int64
+    Dtypes:  x float32, places signed integers
     Raises:  ShapeError; ArgumentError for places outside the caches
     """
     check_rows(x, stack, places)

@@ -17,7 +17,7 @@ import numpy as np
 
 from tallow import devices, dtypes, models
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import CheckpointError
+from tallow.errors import CheckpointError, ShapeError
 from tallow.io.gguf import GGUF
 from tallow.io.source import Source
 from tallow.kernels.block_matrix import BlockMatrix
@@ -51,7 +51,10 @@ def load(
     file = source if isinstance(source, GGUF) else GGUF(source)
     design = design_of(file)
     _check_layers(file, design)
-    model: PretrainedModel = getattr(models, design.model)(design.config, device="meta", **design.parts)
+    try:
+        model: PretrainedModel = getattr(models, design.model)(design.config, device="meta", **design.parts)
+    except ShapeError as error:
+        raise CheckpointError(f"{file.name}: {error}", hint=HINT) from error
     _check_tensors(file, design, model)
     target = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
     keeps_blocks = dtype is None and devices.chosen(device).type == "cpu"

@@ -32,7 +32,7 @@ def test_metadata_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_numpy_values_keep_their_dtype(tmp_path: Path) -> None:
     metadata = {"short": np.uint16(3), "exact": np.float64(0.1), "bytes": np.arange(3, dtype=np.int8)}
-    gguf.save({}, tmp_path / "x.gguf", metadata | {"longs": np.arange(2)})
+    gguf.save({}, tmp_path / "x.gguf", metadata | {"longs": np.arange(2, dtype=np.int64)})
     raw = (tmp_path / "x.gguf").read_bytes()
     assert gguf.load(raw).metadata == {"short": 3, "exact": 0.1, "bytes": [0, 1, 2], "longs": [0, 1]}
     assert b"short\x02\0\0\0\x03\0" in raw  # a type of two bytes

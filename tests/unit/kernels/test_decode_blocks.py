@@ -83,6 +83,7 @@ def test_positions_of_one_text_see_those_before_them(backend: str, dtype: str) -
 
 
 @NEEDS_LIBRARY
+@pytest.mark.native
 @pytest.mark.parametrize("rows", [1, 2, 5, 16])
 @pytest.mark.parametrize("formats", [("float32",), COMPILED, ("Q4_K", "float32", "Q8_0")], ids=str)
 def test_parts_compute_the_same(
@@ -174,8 +175,9 @@ def test_products_with_half_precision_weights(dtype: Any, rows: int, n: int, k: 
     weight = narrow(rng.standard_normal((n, k + 5)))[:, 2 : k + 2]
     bias = rng.standard_normal(n).astype(np.float32)
     expected = x.astype(np.float64) @ widened(weight).astype(np.float64).T + bias
-    assert kernels.pick("linear", "cpu", x, weight, bias).backend == library.BACKEND
-    y = kernels.run("linear", x, weight, bias)
+    linear = kernels.KERNELS["linear", library.BACKEND]
+    assert linear.accepts is not None and linear.accepts(x, weight, bias)
+    y = linear.fn(x, weight, bias)
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=2e-4)
 
 

@@ -27,7 +27,6 @@ _private = function("tl_decode_private", SIZE, POINTER, SIZE)
 _PROJECT, _ATTEND, _MIX, _EXPAND, _CONTRACT = _DIVIDED = range(1, 10, 2)
 
 PARTS = 64  # of a divided stage: its columns or heads are distributed to threads in this many portions
-_INT64 = np.dtype(np.int64)
 
 
 class _Block(ctypes.Structure):
@@ -131,7 +130,7 @@ def _works(block: DecodeBlock) -> dict[int, float]:
 
 def float32_rows(x: Array, stack: DecodeStack, places: int | Array) -> bool:
     """Contiguous float32 rows, and blocks of contiguous, aligned NumPy arrays, with writable caches."""
-    if not isinstance(places, int) and (places.ndim != 2 or places.dtype != _INT64):
+    if not isinstance(places, int) and (places.ndim != 2 or places.dtype.kind != "i"):
         return False
     return x.dtype == FLOAT32 and (stack.packed is not None or _can_be_packed(stack))
 
@@ -165,5 +164,5 @@ def computed(x: Array, packed: PackedStack, places: int | Array) -> Array:
         packed.place[0, 1] = places
         packed.run(y, None, 1)
     else:
-        packed.run(y, np.ascontiguousarray(places), len(y))
+        packed.run(y, np.ascontiguousarray(places, np.int64), len(y))
     return y

@@ -95,7 +95,7 @@ class Demo:
             "layers": config.num_hidden_layers,
             "width": config.hidden_size,
             "limit": encoder.max_length,
-            "parameters": sum(parameter.numel() for parameter in encoder.model.parameters()),
+            "parameters": encoder.model.num_parameters(),
             "kernels": kernel.library if kernel.kernels else str(kernel),
         }
 

@@ -117,10 +117,9 @@ class Demo:
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         """Load a GGUF file, or a llama2.c checkpoint and its tokenizer; the packaged model if there are no files."""
         if GGUF_FILE in files:
-            model, codec, parameters = _load_gguf(files[GGUF_FILE])
+            model, codec = _load_gguf(files[GGUF_FILE])
         else:
             model, codec = _load_llama2c(files)
-            parameters = sum(parameter.numel() for parameter in model.parameters())
         self._loaded = model, codec
         config, kernel = model.config, kernels.info()
         return {
@@ -128,7 +127,7 @@ class Demo:
             "width": config.hidden_size,
             "vocabulary": config.vocab_size,
             "context": config.max_position_embeddings,
-            "parameters": parameters,
+            "parameters": model.num_parameters(),
             "kernels": kernel.library if kernel.kernels else str(kernel),
         }
 
@@ -184,14 +183,14 @@ def _load_llama2c(files: dict[str, npt.NDArray[np.uint8]]) -> tuple[Llama, TextC
     return model, Llama2cCodec(model, tokenizer)
 
 
-def _load_gguf(data: npt.NDArray[np.uint8]) -> tuple[CausalLM, TextCodec, int]:
-    """Return the model, its tokenizer and the number of parameters. Quantised matrices are views of `data`."""
+def _load_gguf(data: npt.NDArray[np.uint8]) -> tuple[CausalLM, TextCodec]:
+    """Return the model and its tokenizer. Quantised matrices are views of `data`."""
     file = gguf.load(Opened(data, "The GGUF file"))
     model = gguf_models.load(file)
     if not isinstance(model, CausalLM):
         what = f"the model is a {type(model).__name__}, which does not write texts"
         raise CheckpointError(what, hint="choose a language model")
-    return model, GgufCodec(model, Tokenizer.from_gguf(file)), sum(file.info(name).count for name in file)
+    return model, GgufCodec(model, Tokenizer.from_gguf(file))
 
 
 def _timed(tokens: Iterator[int], stats: dict[str, float]) -> Iterator[int]:

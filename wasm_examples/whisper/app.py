@@ -26,7 +26,7 @@ from tallow.io.model_folder import load_folder, load_weights
 from tallow.io.source import Opened
 from tallow.models import spoken
 from tallow.models.config import CONFIG
-from tallow.models.whisper import Segment, Transcription, Whisper, WhisperConfig, checkpoint
+from tallow.models.whisper import Segment, Transcription, Whisper, WhisperConfig
 from tallow.models.whisper.model import GENERATION
 from tallow.models.whisper.writers import WRITERS
 from tallow.text.languages import LANGUAGES
@@ -103,7 +103,7 @@ class Demo:
         self._end()
         config, tokenizer, kernel = model.config, model.tokenizer, kernels.info()
         return {
-            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "parameters": model.num_parameters(),
             "layers": [config.encoder_layers, config.decoder_layers],
             "width": config.d_model,
             "window_s": 2 * config.max_source_positions / 100,
@@ -223,16 +223,14 @@ class _Blocks:
 
 def _assemble(files: dict[str, npt.NDArray[np.uint8]]) -> Whisper:
     """Build a model from a folder's files or a single file. In the working folder, files of weights are empty."""
-    tokenizer, source = None, "the model's folder"
     if CONFIG in files:
-        config = WhisperConfig.from_json(CONFIG)
         state = load_folder("", lambda name: load_weights(Opened(files[name], name)))
+        model = Whisper.assemble(WhisperConfig.from_json(CONFIG), state, tl.float32, source="the model's folder")
     else:
         (source,) = (name for name in files if name.endswith(SINGLE))
-        entries, state, tokenizer = checkpoint.load(Opened(files[source], source))
-        config = WhisperConfig.from_entries(entries, source)
-    model = Whisper.assemble(config, state, tl.float32, source=source)
-    model.tokenizer = tokenizer or _tokenizer(config)
+        model = Whisper.from_single_file(Opened(files[source], source)).float()
+    if "tokenizer" not in vars(model):
+        model.tokenizer = _tokenizer(model.config)
     model.folder = Path()
     model.alignment_heads  # noqa: B018  read now, because the folder is temporary
     return model

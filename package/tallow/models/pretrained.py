@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -19,7 +20,7 @@ from tallow.models.config import CONFIG, Config
 from tallow.models.encoder_layers import EncoderLayers
 from tallow.models.quantize import block_config
 from tallow.nn import init
-from tallow.nn.block_layers import BlockLinear, block_notes, put_block_layers
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear, block_notes, put_block_layers
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
@@ -173,6 +174,11 @@ class PretrainedModel(Module):
                 matrix = BlockMatrix.quantized(module.weight.array, config.format)
                 put_block_layers(self, {f"{name}.weight": matrix})
         return self.to(dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).eval()
+
+    def num_parameters(self) -> int:
+        """Return the number of weights, those in quantised blocks included."""
+        blocks = [module.matrix for module in self.modules() if isinstance(module, BlockLinear | BlockEmbedding)]
+        return sum(parameter.numel() for parameter in self.parameters()) + sum(math.prod(each.shape) for each in blocks)
 
     @property
     def head_table(self) -> Embedding | None:

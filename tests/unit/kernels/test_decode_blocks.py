@@ -176,7 +176,8 @@ def test_products_with_half_precision_weights(dtype: Any, rows: int, n: int, k: 
     bias = rng.standard_normal(n).astype(np.float32)
     expected = x.astype(np.float64) @ widened(weight).astype(np.float64).T + bias
     linear = kernels.KERNELS["linear", library.BACKEND]
-    assert linear.accepts is not None and linear.accepts(x, weight, bias)
+    assert linear.accepts is not None
+    assert linear.accepts(x, weight, bias)
     y = linear.fn(x, weight, bias)
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=2e-4)
 

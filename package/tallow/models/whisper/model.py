@@ -28,6 +28,7 @@ from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
 from tallow.fused.explanation import LayerReport
 from tallow.fused.steps import CrossDecodeStep, cross_backend
 from tallow.fused.weights import affine, table
+from tallow.io.source import Source, open_source
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
 from tallow.models.pretrained import PretrainedModel, check_length
@@ -368,10 +369,7 @@ class Whisper(PretrainedModel):
         revision: str | None = None,
         token: str | None = None,
     ) -> Self:
-        """Load a Hugging Face folder, a Hub repository, OpenAI's `.pt`, or whisper.cpp's ggml `.bin`.
-
-        Quantised matrices of a ggml file stay as they are in the mapped file if the model is on the CPU and `dtype` is
-        None; everything else is float32 then.
+        """Load a Hugging Face folder, a Hub repository, or a single file, as `from_single_file`.
 
         Args:    as PretrainedModel.from_pretrained; `name` may also be a file
         Raises:  as PretrainedModel.from_pretrained
@@ -381,21 +379,34 @@ class Whisper(PretrainedModel):
             return super().from_pretrained(name, dtype, device, quant=quant, revision=revision, token=token)
         if quant is not None:
             block_config(quant, device)
-        entries, state, matrices, tokenizer = checkpoint.load(path)
-        config = cls.config_class.from_entries(entries, str(path))
-        config.check_layers(len(state) + len(matrices), str(path))
+        model = cls.from_single_file(path, dtype, device)
+        model.folder = path.parent
+        return model if quant is None else model.quantize(quant, dtype)
+
+    @classmethod
+    def from_single_file(cls, source: Source, dtype: Any = None, device: Any = None) -> Self:
+        """Load OpenAI's `.pt`, or whisper.cpp's ggml `.bin`, with its tokenizer.
+
+        Quantised matrices of a ggml file stay as they are in the mapped file if the model is on the CPU and `dtype` is
+        None; everything else is float32 then.
+
+        Raises:  OSError; CheckpointError
+        """
+        opened = open_source(source)
+        entries, state, matrices, tokenizer = checkpoint.load(opened)
+        config = cls.config_class.from_entries(entries, opened.name)
+        config.check_layers(len(state) + len(matrices), opened.name)
         model = cls(config, device="meta")
         kept = dtype is None and devices.chosen(device).type == "cpu"
         blocks = {name: matrix for name, matrix in matrices.items() if kept and has_kernel(matrix)}
         state |= put_block_layers(model, blocks)
         state |= {name: wrap(matrix.widen()) for name, matrix in matrices.items() if name not in blocks}
-        model = model.fill(state, dtypes.float32 if blocks else dtype, device, str(path))
-        model.folder = path.parent
+        model = model.fill(state, dtypes.float32 if blocks else dtype, device, opened.name)
         if tokenizer is not None:
             model.tokenizer = tokenizer
         if (heads := published_heads(model.config)) is not None:
             model.alignment_heads = heads
-        return model if quant is None else model.quantize(quant, dtype)
+        return model
 
     def forward(self, mel_AMT: Tensor, tokens_BT: Tensor) -> Tensor:
         """Return logits of the next token for each position.

@@ -42,6 +42,7 @@ MODULES = {
     "loading": "loading",
     "matmul": "matmul",
     "ops": "ops",
+    "quantised": "quantised",
     "training": "training",
     "whisper": "whisper",
 }
@@ -80,7 +81,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--gpu-row", metavar="ROW", help="measure one row of --gpu in this process; print JSON")
     for place, function in places.PLACES.items():
         parser.add_argument(f"--{place}", action="store_true", help=function.__doc__)
-    parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also measure this file")
+    parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also this file")
     parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c; it is compiled first")
     parser.add_argument("--steps", type=int, default=255, help="llama: tokens to generate (default: %(default)s)")
     parser.add_argument("--onnx", type=Path, help="whisper: compare with this folder, see bench/whisper_onnx.py")
@@ -101,12 +102,18 @@ def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
         job.options["tokens"] = arguments.tokens
         job.onnx = arguments.onnx
     if claim == "llama":
+        from bench import quantised
         from bench.llama import write_random_checkpoint
 
         write_random_checkpoint(folder / "random15M.bin", **STORIES_15M)
+        job.checkpoints = ["random15M.bin"]
+        for file_type in ("Q8_0", "Q4_0"):
+            name = f"random15M-{file_type}.gguf"
+            quantised.write_file(str(folder / name), file_type, **quantised.SIZES["stories15M"])
+            job.checkpoints.append(name)
         for path in arguments.checkpoint:
             shutil.copy(path, folder)
-        job.checkpoints = ["random15M.bin", *(path.name for path in arguments.checkpoint)]
+            job.checkpoints.append(path.name)
         job.options |= {"checkpoints": job.checkpoints, "steps": arguments.steps}
         job.run_c = arguments.run_c
     return job

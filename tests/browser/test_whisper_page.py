@@ -217,9 +217,15 @@ def check_picture(shared: Listener, seconds: float | None) -> None:
       const { data, width } = c.getContext("2d").getImageData(c.width / 2, 0, c.width / 2, c.height * 0.8);
       return [width, Array.from(data.filter((_, i) => i % 4 === 0))];
     }"""
-    width, reds = canvas.evaluate(shade)
-    columns = np.array(reds, np.float64).reshape(-1, width).T
-    assert (columns.std(axis=1) > 2).mean() > 0.95
+    share = 0.0
+    for _ in range(50):  # the picture of a segment is drawn some time after the click
+        width, reds = canvas.evaluate(shade)
+        columns = np.array(reds, np.float64).reshape(-1, width).T
+        share = (columns.std(axis=1) > 2).mean()
+        if share > 0.95:
+            break
+        shared.page.wait_for_timeout(100)
+    assert share > 0.95
     if seconds is not None:
         assert canvas.get_attribute("data-seconds") == f"{seconds:.2f}"
 

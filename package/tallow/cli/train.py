@@ -198,13 +198,13 @@ def run(arguments: argparse.Namespace) -> int:
     processes = Processes.join()
     is_first = processes.rank == 0
     device = processes.device(arguments.device)
-    if is_first:
-        _check_inputs(arguments)
+    texts = _read_inputs(arguments) if is_first else None
     model = _known_model(arguments, device)
     adapter = adapted(model, config, arguments.seed)
     if is_first:
         arguments.out.mkdir(parents=True, exist_ok=True)
-    corpus = _corpus(arguments, model, processes)
+    corpus = _corpus(arguments, texts, model, processes)
+    del texts
     if model is None:
         model = _new_model(arguments, corpus, device)
     training = _training(arguments, model, adapter, corpus, processes)
@@ -255,17 +255,26 @@ def _curve(training: LanguageModelTraining) -> str:
     return f"; loss {losses[0]:.4f} to {losses[-1]:.4f}{line}"
 
 
-def _check_inputs(arguments: argparse.Namespace) -> None:
-    """Check the paths, before anything is written.
+@dataclass(frozen=True)
+class _Texts:
+    """Training and validation texts. They are read once, as a path may be a pipe."""
+
+    training: list[str]
+    validation: list[str] | None
+
+
+def _read_inputs(arguments: argparse.Namespace) -> _Texts:
+    """Check the paths and read the texts, before anything is written.
 
     Raises:  ArgumentError if --out contains another run or model, or no run to resume; DatasetError, OSError for texts
              that are missing or not UTF-8
     """
     _check_out(arguments.out, arguments.resume)
-    for _ in documents([*arguments.texts, *([arguments.eval] if arguments.eval else [])]):
-        pass  # reading a text checks it
     if arguments.tokenizer is not None and not arguments.tokenizer.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(arguments.tokenizer))
+    return _Texts(
+        list(documents(arguments.texts)), None if arguments.eval is None else list(documents([arguments.eval]))
+    )
 
 
 def _check_out(out: Path, resume: bool) -> None:
@@ -306,16 +315,18 @@ class _Corpus:
     validation_tokens: Tokens | None
 
 
-def _corpus(arguments: argparse.Namespace, model: CausalLM | None, processes: Processes) -> _Corpus:
-    """Read the texts on rank 0 and broadcast the tokens."""
-    words = _vocabulary(arguments, model) if processes.rank == 0 else None
-
-    def tokens(*paths: Path) -> Tokens | None:
-        return tokens_of(documents(paths), words) if words is not None and all(paths) else None
-
+def _corpus(
+    arguments: argparse.Namespace, texts: _Texts | None, model: CausalLM | None, processes: Processes
+) -> _Corpus:
+    """Encode the texts, which rank 0 has, and broadcast the tokens."""
+    words = training_tokens = validation_tokens = None
+    if texts is not None:
+        words = _vocabulary(arguments, texts.training, model)
+        training_tokens = tokens_of(texts.training, words)
+        validation_tokens = None if texts.validation is None else tokens_of(texts.validation, words)
     size, end_of_text = processes.broadcast(None if words is None else (words.size, words.end_of_text))
-    training_tokens = processes.broadcast_array(tokens(*arguments.texts))
-    validation_tokens = processes.broadcast_array(tokens(arguments.eval))
+    training_tokens = processes.broadcast_array(training_tokens)
+    validation_tokens = processes.broadcast_array(validation_tokens)
     assert training_tokens is not None
     highest = max(training_tokens.max(), 0 if validation_tokens is None else validation_tokens.max())
     if model is not None and highest >= model.vocab_size:
@@ -345,7 +356,7 @@ def _new_model(arguments: argparse.Namespace, corpus: _Corpus, device: str) -> L
     return Llama(config, device=device)
 
 
-def _vocabulary(arguments: argparse.Namespace, model: CausalLM | None) -> Vocabulary:
+def _vocabulary(arguments: argparse.Namespace, texts: list[str], model: CausalLM | None) -> Vocabulary:
     """Return the vocabulary. That of a new model is also written to its folder."""
     out = arguments.out
     if model is not None:
@@ -357,7 +368,7 @@ def _vocabulary(arguments: argparse.Namespace, model: CausalLM | None) -> Vocabu
         return vocabulary.read(out)
     if arguments.tokenizer is not None:
         return vocabulary.copy(arguments.tokenizer, out)
-    return vocabulary.write_learned(documents(arguments.texts), arguments.vocab, out)
+    return vocabulary.write_learned(texts, arguments.vocab, out)
 
 
 def _training(

@@ -62,6 +62,23 @@ def test_a_missing_input_leaves_no_folder(
 
 
 @pytest.mark.parametrize("vocabulary", [[], ["--vocab", "280"]], ids=["bytes", "pieces"])
+def test_a_text_is_read_once_as_it_may_be_a_pipe(
+    vocabulary: list[str], text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validation = tmp_path / "validation.txt"
+    validation.write_bytes(text.read_bytes())
+    opened, read_bytes = [], Path.read_bytes
+
+    def read_and_record(path: Path) -> bytes:
+        opened.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_and_record)
+    assert train(text, "--eval", validation, "--out", tmp_path / "out", "--steps", 1, *vocabulary) == 0
+    assert [path for path in opened if path.suffix == ".txt"] == [text, validation]
+
+
+@pytest.mark.parametrize("vocabulary", [[], ["--vocab", "280"]], ids=["bytes", "pieces"])
 def test_ctrl_c_and_resume_end_where_a_run_without_a_break_does(
     vocabulary: list[str],
     text: Path,

@@ -11,6 +11,10 @@ from tallow.errors import MissingNameError
 
 PARTS = ["autograd", "cuda", "io", "linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim"]
 PARTS += ["data", "optim.lr_scheduler", "special", "text", "utils", "utils.data"]
+PARTS += ["generation", "hub", "kernels", "models", "peft", "training"]
+KERAS = "activations backend config constraints dtype_policies initializers layers losses metrics mixed_precision"
+KERAS += " models ops optimizers preprocessing random regularizers saving tree utils"
+PARTS += ["keras", *(f"keras.{part}" for part in KERAS.split())]
 MODULES = ["tallow", *(f"tallow.{part}" for part in PARTS)]
 
 

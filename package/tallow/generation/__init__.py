@@ -12,6 +12,7 @@ a whole token in less than a millisecond.
 lets a small model draft tokens for a large one, and `PromptCache` reuses the cache for the prefix of the last prompt.
 """
 
+from tallow.core.lazy_names import names_of
 from tallow.generation.batch import generate_batch
 from tallow.generation.beam import Beam, beam_search
 from tallow.generation.processors import FrequencyPenalty, LogitsProcessor, PresencePenalty, RepetitionPenalty, Text
@@ -43,3 +44,5 @@ __all__ = [
     "speculate",
     "until",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

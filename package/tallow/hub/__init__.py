@@ -13,10 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tallow.core.lazy_names import names_of
 from tallow.errors import HubError, MissingPackageError
 from tallow.hub import in_browser
 from tallow.io.gguf import is_gguf
 from tallow.io.gguf_shards import pattern_of
+
+__all__ = ["local_folder", "local_model"]
+
+__getattr__, __dir__ = names_of(__name__)
 
 IN_BROWSER = sys.platform == "emscripten"
 CONFIG = "config.json"

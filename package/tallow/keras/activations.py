@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tallow as tl
+from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
@@ -215,3 +216,5 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 __all__ = ["deserialize", "get", "serialize"]
 __all__ += list(FUNCTIONS | ALIASES)
+
+__getattr__, __dir__ = names_of(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.config import (
     backend,
     epsilon,
@@ -47,3 +48,5 @@ __all__ = [
     "set_image_data_format",
     "standardize_dtype",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

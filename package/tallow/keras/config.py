@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.dtype_policies import dtype_policy, set_dtype_policy
 from tallow.keras.settings import (
     disable_interactive_logging,
@@ -43,3 +44,5 @@ __all__ = [
     "set_max_epochs",
     "set_max_steps_per_epoch",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

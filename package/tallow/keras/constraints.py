@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
+from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.keras.lookup import resolve
 from tallow.keras.naming import snake_case
@@ -139,3 +140,5 @@ __all__ = [
     "serialize",
     "unit_norm",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

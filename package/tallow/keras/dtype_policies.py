@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow import dtypes
+from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.settings import floatx
 
@@ -142,3 +143,5 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
 
 
 __all__ = ["DTypePolicy", "FloatDTypePolicy", "deserialize", "get", "serialize"]
+
+__getattr__, __dir__ = names_of(__name__)

@@ -13,6 +13,7 @@ from typing import Any
 
 import tallow as tl
 from tallow import dtypes
+from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.lookup import resolve
@@ -407,3 +408,5 @@ __all__ = [
     "serialize",
 ]
 __all__ += list(NAMES)
+
+__getattr__, __dir__ = names_of(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.dtype_policies import DTypePolicy, dtype_policy, set_dtype_policy
 from tallow.keras.optimizers import LossScaleOptimizer
 
@@ -17,3 +18,5 @@ __all__ = [
     "set_dtype_policy",
     "set_global_policy",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

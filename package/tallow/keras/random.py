@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.keras.layers.regularization import dropout_mask
 from tallow.keras.layers.weighted import as_dtype
@@ -136,3 +137,5 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
+from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.lookup import resolve
@@ -144,3 +145,5 @@ __all__ = [
     "orthogonal_regularizer",
     "serialize",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

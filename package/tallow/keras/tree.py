@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentError
 from tallow.keras.shapes import map_shapes
 from tallow.keras.structure import flatten, is_nested, map_structure, sorted_keys
@@ -130,3 +131,5 @@ __all__ = [
     "pack_sequence_as",
     "traverse",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

@@ -8,6 +8,7 @@ with kernels.off(): ...               use the array code only
 kernels.info()                        the loaded library and its kernels
 """
 
+from tallow.core.lazy_names import names_of
 from tallow.kernels.fallback import require_fused
 from tallow.kernels.library import KernelInfo, info, provide
 from tallow.kernels.table import (
@@ -36,5 +37,7 @@ __all__ = [
     "require_fused",
     "run",
 ]
+
+__getattr__, __dir__ = names_of(__name__)
 
 register_provider("cpu", provide)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.lazy_names import names_of
 from tallow.io.json_object import parse_object
 from tallow.keras.layers import Input, Layer
 from tallow.keras.models.model import Model
@@ -43,3 +44,5 @@ def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
 Functional = Model  # Keras' name of a Model(inputs, outputs) in files
 
 __all__ = ["Functional", "Input", "Model", "Sequential", "clone_model", "load_model", "model_from_json", "save_model"]
+
+__getattr__, __dir__ = names_of(__name__)

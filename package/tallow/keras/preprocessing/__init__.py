@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.preprocessing import image, sequence
 from tallow.keras.utils import timeseries_dataset_from_array
 
 __all__ = ["image", "sequence", "timeseries_dataset_from_array"]
+
+__getattr__, __dir__ = names_of(__name__)

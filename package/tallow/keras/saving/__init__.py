@@ -1,5 +1,6 @@
 """Save and load models and weights."""
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.saving.archive import load_model, save_model
 from tallow.keras.saving.weights import load_weights, save_weights
 from tallow.keras.serialization import (
@@ -28,3 +29,5 @@ __all__ = [
     "save_weights",
     "serialize_keras_object",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

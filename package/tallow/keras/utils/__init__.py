@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.lazy_names import names_of
 from tallow.keras.batches import pack_x_y_sample_weight, unpack_x_y_sample_weight
 from tallow.keras.dtype_policies import standardize_dtype
 from tallow.keras.naming import clear_session
@@ -69,3 +70,5 @@ __all__ = [
     "to_categorical",
     "unpack_x_y_sample_weight",
 ]
+
+__getattr__, __dir__ = names_of(__name__)

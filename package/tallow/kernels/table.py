@@ -136,8 +136,19 @@ def _within(device: AbstractContextManager[Any], fn: Function) -> Function:
 
 
 def explain(name: str, *args: Any) -> None:
-    """Print which kernel of `name` would be called with these arguments, and why not each of the others."""
-    print(explanation(name, device_type_of(args[0]), args))
+    """Print which kernel of `name` would be called with these arguments, and why not each of the others.
+
+    Raises:
+        KernelUnavailable: no kernel has this name.
+        ArgumentError: there is no argument, so that the device is unknown.
+    """
+    if not args:
+        raise ArgumentError(f"explain({name!r}) without arguments", hint="pass arrays as to kernels.run")
+    device_type = device_type_of(args[0])
+    provide(device_type)
+    if not _exists(name):
+        raise _unknown(name)
+    print(explanation(name, device_type, args))
 
 
 def explanation(name: str, device_type: str, args: tuple[Any, ...]) -> str:
@@ -242,13 +253,25 @@ def _refusal(name: str, backend: str, args: tuple[Any, ...]) -> str | None:
 
 
 def _unavailable(name: str, device_type: str, args: tuple[Any, ...]) -> KernelUnavailable:
-    if not any(filed == name for filed, _ in KERNELS):
-        return KernelUnavailable(f"no kernel is called {name!r}", hint=f"register one: @kernel({name!r}, 'array')")
+    if not _exists(name):
+        return _unknown(name)
     arguments = ", ".join(_describe(a) for a in args)
     hint = f"pass arguments that one of these kernels takes, or register one: @kernel({name!r}, ...)"
     if _required is not None:
         hint = f"pass arguments that the {_required} kernel takes, or leave kernels.require({_required!r})"
     return KernelUnavailable(f"{explanation(name, device_type, args)}\n  arguments: {arguments}", hint=hint)
+
+
+def _exists(name: str) -> bool:
+    return any(filed == name for filed, _ in KERNELS)
+
+
+def _unknown(name: str) -> KernelUnavailable:
+    import difflib  # takes a millisecond, which `import tallow` does not need
+
+    near = difflib.get_close_matches(name, dict.fromkeys(filed for filed, _ in KERNELS), n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"register one: @kernel({name!r}, 'array')"
+    return KernelUnavailable(f"no kernel is called {name!r}", hint=hint)
 
 
 def _describe(argument: Any) -> str:

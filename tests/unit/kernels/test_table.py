@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tallow import kernels
-from tallow.errors import KernelUnavailable
+from tallow.errors import ArgumentError, KernelUnavailable
 from tallow.kernels import table
 
 X = np.zeros(3, np.float32)
@@ -109,6 +109,13 @@ def test_explain_prints_the_choice_and_the_reasons(double: None, capsys: pytest.
         "  native  no: takes positive numbers only",
         "  array   chosen",
     ]
+
+
+def test_explain_refuses_an_unknown_name_and_no_arguments(double: None) -> None:
+    with pytest.raises(KernelUnavailable, match=r"no kernel is called 'doubl'(.|\n)*did you mean 'double'"):
+        kernels.explain("doubl", X)
+    with pytest.raises(ArgumentError, match="without arguments"):
+        kernels.explain("double")
 
 
 def test_a_provider_runs_once_before_the_first_choice_and_not_while_off(double: None) -> None:

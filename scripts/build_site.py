@@ -19,6 +19,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+DOCS = "docs"  # in OUT
+PLACE_OF_LINK = "<!-- documentation: the link, if the site has it -->"  # in the front page
 sys.path.insert(0, str(ROOT / "package"))
 
 from tallow.cli.site import build_site  # noqa: E402  the checkout's, whatever is installed
@@ -33,11 +35,19 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def build_docs(out: Path) -> None:
-    """Build the documentation in `out`, a folder of the site."""
-    command = [sys.executable, str(ROOT / "scripts" / "build_docs.py"), str(out), "--site", "../"]
+def build_docs(site: Path) -> None:
+    """Build the documentation in a folder of the site, and link to it from the front page."""
+    command = [sys.executable, str(ROOT / "scripts" / "build_docs.py"), str(site / DOCS), "--site", "../"]
     path = os.pathsep.join([str(ROOT / "package"), str(ROOT / "native_gpu")])
     subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, stdout=sys.stderr, check=True)
+    link_docs(site / "index.html")
+
+
+def link_docs(front_page: Path) -> None:
+    """Add a link to the documentation."""
+    before, place, after = front_page.read_text(encoding="utf-8").partition(PLACE_OF_LINK)
+    assert place, f"{front_page} has no {PLACE_OF_LINK}"
+    front_page.write_text(f'{before}<a href="{DOCS}/">Documentation</a>{after}', encoding="utf-8")
 
 
 def fetch(script: str) -> Path:
@@ -64,7 +74,7 @@ def main() -> int:
             if local and not compiled:
                 print("without Node 20 or later the site has no bytecode: pages start slower", file=sys.stderr)
         if arguments.docs:
-            build_docs(arguments.out / "docs")
+            build_docs(arguments.out)
     except TallowError as error:
         print(f"build_site: {error}", file=sys.stderr)
         return 2

@@ -95,6 +95,14 @@ def test_site_is_not_built_over_anything_else(tmp_path: Path, pure_wheel: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_front_page_links_to_the_documentation_of_the_same_site(tmp_path: Path) -> None:
+    front_page, link = tmp_path / "index.html", '<a href="docs/">Documentation</a>'
+    front_page.write_bytes((paths.ROOT / "web" / "index.html").read_bytes())
+    assert link not in front_page.read_text(encoding="utf-8")
+    load_script("build_site").link_docs(front_page)
+    assert front_page.read_text(encoding="utf-8").count(link) == 1
+
+
 def test_another_release_of_pyodide_is_refused(tmp_path: Path, pure_wheel: Path) -> None:
     (tmp_path / "package.json").write_text('{"version": "0.25.0"}')
     with pytest.raises(SiteError, match=r"0\.25\.0"):

@@ -221,6 +221,22 @@ def a_saved_value_is_overwritten_through_data_which_nobody_sees(m: Any, x: Any, 
 
 
 @program
+def a_saved_tensor_from_data_is_overwritten(m: Any, x: Any, y: Any, c: Any) -> Any:
+    d = y.data
+    w = x * d
+    d.add_(1)
+    return w
+
+
+@program
+def a_saved_tensor_from_data_is_overwritten_through_a_detached_tensor(m: Any, x: Any, y: Any, c: Any) -> Any:
+    d = y.data
+    w = x * d
+    d.detach().add_(1)
+    return w
+
+
+@program
 def writing_to_a_leaf(m: Any, x: Any, y: Any, c: Any) -> Any:
     return x.mul_(2)
 
@@ -568,6 +584,15 @@ def version_counts_writes(m: Any) -> Any:
     return first, x._version, v._version, x.detach()._version
 
 
+def data_counts_its_own_writes(m: Any) -> Any:
+    x = m.zeros(3)
+    d = x.data
+    d.add_(1)
+    d[0] = 2
+    x.mul_(2)
+    return d._version, d.detach()._version, x._version, x.data._version, x.tolist()
+
+
 CALLS: list[Callable[[Any], Any]] = [
     lambda m: double_backward(m, True),
     lambda m: double_backward(m, False),
@@ -592,6 +617,7 @@ CALLS: list[Callable[[Any], Any]] = [
     view_of_a_constant_written_with_a_gradient,
     detach_in_place,
     version_counts_writes,
+    data_counts_its_own_writes,
     lambda m: m.zeros(2).backward(),
     lambda m: (leaf(m, 1, 2) * 2).backward(),
     lambda m: (leaf(m, 1, 2) * 2).backward(m.ones(3, dtype=m.float64)),

@@ -19,7 +19,7 @@ import numpy as np
 from tallow.autograd.modes import mode
 from tallow.autograd.saved import saved_arrays, unread_variables
 from tallow.autograd.views import Layout
-from tallow.autograd.writes import last_write, note, writes
+from tallow.autograd.writes import last_write, note, owner_of, writes
 from tallow.dtypes import HALVES, Array
 from tallow.errors import GraphError
 
@@ -253,10 +253,9 @@ def check_inplace(tensor: Any, op_name: str, recording: bool = True) -> None:
 
 def note_write(tensor: Any) -> None:
     """Note that the tensor's storage has been written in place, now."""
-    if tensor._writes_noticed:
-        note(tensor.array, _next_in_sequence())
-    else:
+    if tensor._is_apart:
         writes.hidden += 1
+    note(tensor.array if tensor._is_apart else owner_of(tensor.array), _next_in_sequence())
 
 
 def check_writes(node: Node, results: Sequence[Any]) -> None:

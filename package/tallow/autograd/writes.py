@@ -4,7 +4,8 @@ Writes and nodes draw their numbers from one sequence, so a write with a higher 
 whose closure holds memory that was written later would compute a wrong gradient. Nothing is noted when an op is
 recorded: at backward, and only if any write came after the node, the engine looks at what the closure holds.
 
-Memory is identified by the array that owns it, to which NumPy and CuPy point the `base` of every view.
+Memory is identified by the array that owns it, to which NumPy and CuPy point the `base` of every view. A tensor from
+`.data` counts apart, as in PyTorch: a write through it is noted for its own array alone.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ class Writes:
 
     Attributes:
         last: the number of the latest write to any memory.
-        hidden: the count of writes that autograd does not see, such as those through `.data`.
-        by_owner: id of the owning array -> (number of its latest write, count of its writes, weak reference).
+        hidden: the count of writes through `.data`.
+        by_array: id of the owning array, or of an array from `.data` -> (number of its latest write, count of its
+            writes, weak reference).
     """
 
-    __slots__ = ("by_owner", "hidden", "last")
+    __slots__ = ("by_array", "hidden", "last")
 
     def __init__(self) -> None:
         self.last = 0
         self.hidden = 0
-        self.by_owner: dict[int, tuple[int, int, Any]] = {}
+        self.by_array: dict[int, tuple[int, int, Any]] = {}
 
 
 writes = Writes()
@@ -51,25 +53,29 @@ def owner_of(array: Array) -> Any:
 
 
 def note(array: Array, number: int) -> None:
-    """Note that the memory of `array` is written now; `number` is the write's place in the sequence."""
-    owner = owner_of(array)
-    key = id(owner)
-    entry = writes.by_owner.get(key)
-    if entry is None:  # forget the entry when the owner dies: another array may get its id
-        reference = weakref.ref(owner, lambda _: writes.by_owner.pop(key, None))
-        writes.by_owner[key] = (number, 1, reference)
+    """Note a write; `number` is its place in the sequence.
+
+    Args:    array: the owner of the memory, or an array from `.data`
+    """
+    key = id(array)
+    entry = writes.by_array.get(key)
+    if entry is None:  # forget the entry when the array dies: another one may get its id
+        reference = weakref.ref(array, lambda _: writes.by_array.pop(key, None))
+        writes.by_array[key] = (number, 1, reference)
     else:
-        writes.by_owner[key] = (number, entry[1] + 1, entry[2])
+        writes.by_array[key] = (number, entry[1] + 1, entry[2])
     writes.last = number
 
 
 def last_write(array: Array) -> int:
     """Return the number of the latest write to the memory of `array`; 0 if there was none."""
-    entry = writes.by_owner.get(id(owner_of(array)))
-    return 0 if entry is None else entry[0]
+    return max(_entry(owner_of(array))[0], _entry(array)[0])
 
 
 def write_count(array: Array) -> int:
-    """Return how many times the memory of `array` was written in place."""
-    entry = writes.by_owner.get(id(owner_of(array)))
-    return 0 if entry is None else entry[1]
+    """Return how many writes were noted for `array`, as for `note`."""
+    return _entry(array)[1]
+
+
+def _entry(array: Array) -> tuple[int, int, Any]:
+    return writes.by_array.get(id(array), (0, 0, None))

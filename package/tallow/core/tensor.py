@@ -17,7 +17,7 @@ from tallow import autograd, devices, dtypes
 from tallow.autograd.graph import Node, Output, refresh_view
 from tallow.autograd.modes import mode
 from tallow.autograd.views import View
-from tallow.autograd.writes import write_count
+from tallow.autograd.writes import owner_of, write_count
 from tallow.core import printing
 from tallow.core.size import Size
 from tallow.dtypes import Array
@@ -58,7 +58,7 @@ class Tensor(Methods):
     _base_node: Node | Output | None = None  # the base's node when the view's history was made
     _view: View | None = None  # how the view was made; None if it was made under no_grad
     _reshaped: Node | Output | None = None  # its node when its own shape was last changed in place, as by `t_`
-    _writes_noticed = True  # autograd notices in-place writes; not those through `.data`
+    _is_apart = False  # made by `.data`: its in-place writes are noted for its own array, see `autograd.writes`
     _inference = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _post_hooks: dict[int, Callable[[Tensor], None]] | None = None
@@ -397,9 +397,12 @@ class Tensor(Methods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory without the history. Unlike with `detach()`, autograd does not notice writes through it."""
+        """The same memory without the history.
+
+        Unlike with `detach()`, a write through it is not noticed where this tensor is needed for a gradient.
+        """
         result = self.detach()
-        result._writes_noticed = False
+        result.array, result._is_apart = self.array.view(), True
         return result
 
     @data.setter
@@ -408,7 +411,7 @@ class Tensor(Methods):
 
     @property
     def _version(self) -> int:
-        return write_count(self.array)
+        return write_count(self.array if self._is_apart else owner_of(self.array))
 
     def is_inference(self) -> builtins.bool:
         """Return whether the tensor was made in inference_mode."""
@@ -420,6 +423,8 @@ class Tensor(Methods):
         result.array = self.array
         if self._inference:
             result._inference = True
+        if self._is_apart:
+            result._is_apart = True
         return result
 
     def detach_(self) -> Tensor:

@@ -22,6 +22,7 @@ from tallow.io.source import open_source
 from tallow.models.auto import AutoModel, model_class
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
+from tallow.models.gguf_config import vocabulary_size
 from tallow.models.gguf_export import file_targets, model_targets
 from tallow.models.gguf_importance import importance_of
 from tallow.models.llama import Llama
@@ -56,7 +57,7 @@ def write_gguf(
             )
         if tokenizer_path is not None:
             metadata = {key: value for key, value in metadata.items() if not key.startswith(TOKENIZER)}
-            metadata |= _tokenizer(Path(tokenizer_path), targets["token_embd.weight"].shape[0])
+            metadata |= _tokenizer(Path(tokenizer_path), vocabulary_size(file))
     else:
         model = _model(source)
         entries = _tokenizer_of(source, tokenizer_path, model)

@@ -50,9 +50,15 @@ def design_of(file: GGUF) -> Design:
             f"{file.name}: unsupported architecture {architecture!r:.200}; tallow reads {', '.join(_READERS)}",
             hint="see what the file holds: tallow inspect FILE",
         )
+    vocabulary_size(file)  # before the metadata is read
+    return _READERS[architecture](_Metadata(file, architecture))
+
+
+def vocabulary_size(file: GGUF) -> int:
+    """Return the number of rows of the token embedding.  Raises: CheckpointError if the file has none"""
     if EMBEDDING not in file or len(file.info(EMBEDDING).shape) != 2:
         raise CheckpointError(f"{file.name} has no {EMBEDDING} of two dims", hint="it may be a part of a model")
-    return _READERS[architecture](_Metadata(file, architecture))
+    return file.info(EMBEDDING).shape[0]
 
 
 class _Metadata:
@@ -82,7 +88,7 @@ class _Metadata:
     def settings(self, names: GGUFNames) -> dict[str, Any]:
         """Return the values of the config's fields, None for missing ones, and the size of the vocabulary."""
         values = {field: self.get(key) for field, key in names.fields.items()}
-        return values | {"vocab_size": self.file.info(EMBEDDING).shape[0]}
+        return values | {"vocab_size": vocabulary_size(self.file)}
 
     def config(self, model: str, settings: Mapping[str, Any]) -> Config:
         """Return the config of a model of tallow.models, with its defaults for fields that are None."""

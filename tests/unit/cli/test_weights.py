@@ -13,7 +13,7 @@ import pytest
 import tallow as tl
 from tallow.cli import convert, main, writing
 from tallow.cli.progress import Progress
-from tallow.io import llama2c, safetensors
+from tallow.io import gguf, llama2c, safetensors
 from tallow.io.contents import contents
 from tallow.models.llama import Llama, LlamaConfig
 
@@ -343,6 +343,15 @@ def test_tensors_without_a_config_are_not_a_model(tmp_path: Path, capsys: pytest
         assert run("convert", tmp_path / "x.safetensors", tmp_path / target) == 2
         assert "x.safetensors is safetensors: weights without a model config" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["x.safetensors"]
+
+
+def test_a_tokenizer_for_a_gguf_file_without_an_embedding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gguf.save({"v.patch_embd.weight": tl.ones(4, 32)}, tmp_path / "clip.gguf", {"general.architecture": "clip"})
+    tokenizer = tmp_path / "tokenizer.json"
+    tokenizer.write_text("{}")
+    assert run("convert", tmp_path / "clip.gguf", tmp_path / "out.gguf", "--tokenizer", tokenizer) == 2
+    assert "has no token_embd.weight of two dims" in capsys.readouterr().err
+    assert not (tmp_path / "out.gguf").exists()
 
 
 @pytest.mark.parametrize(

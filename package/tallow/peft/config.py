@@ -147,7 +147,7 @@ def _check(config: LoraConfig) -> None:
     for pattern in config.patterns():
         try:
             re.compile(pattern)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:  # a number of repetitions, or nesting
             raise ArgumentError(f"LoraConfig: {pattern!r:.200} is not a regular expression: {error}") from error
 
 

@@ -655,8 +655,10 @@ def test_values_from_a_state_dict() -> None:
         ({"layers_to_transform": [0]}, "unexpected   model.layers.1.self_attn.k_proj.lora_A.weight"),
         ({"target_modules": "((a+)+)+b"}, "may take exponential time"),
         ({"rank_pattern": {"(a|a)*b": 2}}, "may take exponential time"),
+        ({"target_modules": f"a{{{10**20}}}"}, "is not a regular expression: the repetition number is too large"),
+        ({"layers_pattern": "(" * 2000 + ")" * 2000}, "is not a regular expression"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60],
 )
 def test_files_that_do_not_fit(entries: dict[str, Any], message: str, tmp_path: Path) -> None:
     write_adapter(tmp_path, adapter_tensors(), **entries)

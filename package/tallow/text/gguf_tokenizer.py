@@ -191,7 +191,9 @@ class _Vocabulary:
         config: dict[str, Any] = {name: token for role, name in ROLES.items() if (token := self.token(role))}
         template = self._metadata.get(TEMPLATE)
         templates = {
-            key.removeprefix(f"{TEMPLATE}."): value for key, value in self._metadata.items() if f"{TEMPLATE}." in key
+            key.removeprefix(f"{TEMPLATE}."): value
+            for key, value in self._metadata.items()
+            if key.startswith(f"{TEMPLATE}.")
         }
         if templates:
             templates |= {} if template is None else {"default": template}

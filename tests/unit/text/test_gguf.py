@@ -11,6 +11,7 @@ from support.memory_limit import limit_peak_memory
 
 from tallow.errors import TokenizerError
 from tallow.text.gguf_tokenizer import tokenizer_entries
+from tallow.text.gguf_vocabulary import gguf_entries
 
 Pairs = list[tuple[str, str]]
 
@@ -52,3 +53,52 @@ def test_pieces_with_too_many_merges_are_refused() -> None:
     tokens: Any = ["a" * length for length in range(1, 1500)]
     with pytest.raises(TokenizerError, match="in too many ways"):
         merges(tokens, [0.0] * len(tokens))
+
+
+# ----------------------------------------------------------------------------------------------------------- writing
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False}
+BYTES: dict[str, Any] = {
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]},
+    "pre_tokenizer": BYTE_LEVEL,
+}
+PIECES: dict[str, Any] = {
+    "model": BYTES["model"] | {"byte_fallback": True},
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁"},
+}
+TEMPLATE = {"type": "TemplateProcessing"}
+
+
+def test_a_tokenizer_goes_to_metadata() -> None:
+    metadata = gguf_entries(BYTES, {}, 4, "tokenizer.json")
+    assert metadata["tokenizer.ggml.tokens"] == ["a", "b", "ab", "[PAD3]"]
+    assert metadata["tokenizer.ggml.merges"] == ["a b"]
+    merges_as_lists = BYTES | {"model": BYTES["model"] | {"merges": [["a", "b"]]}}
+    assert gguf_entries(merges_as_lists, {}, 4, "tokenizer.json") == metadata
+    assert gguf_entries(BYTES, {"chat_template": 1}, 4, "tokenizer.json") == metadata
+    assert gguf_entries(PIECES, {}, 3, "tokenizer.json")["tokenizer.ggml.scores"] == [-10000.0, -10000.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (BYTES | {"added_tokens": 1}, "added_tokens is not a list of objects"),
+        (BYTES | {"added_tokens": [1]}, "added_tokens is not a list of objects"),
+        (BYTES | {"added_tokens": [{"content": ["a"], "id": 0}]}, "tokens without an id"),
+        (BYTES | {"added_tokens": [{"content": "c", "id": 9}, {"content": "c", "id": 3}]}, "a token 9"),
+        (BYTES | {"pre_tokenizer": 1}, "pre_tokenizer is not a list of objects"),
+        (BYTES | {"pre_tokenizer": {"type": "Sequence", "pretokenizers": True}}, "pre_tokenizer is not a list"),
+        (BYTES | {"normalizer": [1]}, "normalizer is not a list of objects"),
+        (BYTES | {"model": BYTES["model"] | {"merges": 1.5}}, "merges that are not pairs"),
+        (BYTES | {"model": BYTES["model"] | {"merges": [["a", 1]]}}, "merges that are not pairs"),
+        (PIECES | {"model": PIECES["model"] | {"merges": ["a b c"]}}, "merges that are not pairs"),
+        (PIECES | {"model": PIECES["model"] | {"unk_token": [1]}}, "its unk_token"),
+        (BYTES | {"post_processor": TEMPLATE | {"single": [1]}}, "its post_processor adds"),
+        (BYTES | {"post_processor": TEMPLATE | {"single": [{"SpecialToken": 1}]}}, "its post_processor adds"),
+        (BYTES | {"post_processor": TEMPLATE | {"single": [{"SpecialToken": {"id": [1]}}]}}, "its post_processor adds"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_malformed_tokenizers_are_refused(entries: dict[str, Any], message: str) -> None:
+    with pytest.raises(TokenizerError, match=message):
+        gguf_entries(entries, {}, 4, "tokenizer.json")

@@ -65,8 +65,8 @@ def gguf_entries(entries: Mapping[str, Any], config: Mapping[str, Any], size: in
     tokens, types = [f"[PAD{i}]" for i in range(size)], [UNUSED] * size
     for token, i in ids.items():
         tokens[i], types[i] = token, NORMAL
-    for token in added:
-        types[token["id"]] = CONTROL if token.get("special") else USER_DEFINED
+    for entry in added:
+        types[entry["id"]] = CONTROL if entry.get("special") else USER_DEFINED
     is_byte_level = any(step.get("type") == "ByteLevel" for step in _steps(entries, "pre_tokenizer", name))
     metadata = _byte_level(entries, name) if is_byte_level else _sentence_piece(entries, tokens, types, name)
     metadata |= {"tokens": tokens, "token_type": types} | _roles(entries, config, ids, name)

@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tallow.cli.inspect import size
 from tallow.cli.progress import Progress
-from tallow.cli.terminal import one_line, report
+from tallow.cli.terminal import one_line, report, size_text
 from tallow.cli.writing import writing
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, TokenizerError
@@ -69,7 +68,7 @@ def write_gguf(
     with writing(target, size_of(targets)) as out:
         write(targets, metadata, out)
     kind = "" if quant is None else f" {quant.upper()}"
-    return f"{target}: GGUF{kind}, {size(size_of(targets))}, {bits_per_weight(targets):.2f} bits per weight"
+    return f"{target}: GGUF{kind}, {size_text(size_of(targets))}, {bits_per_weight(targets):.2f} bits per weight"
 
 
 def _model(source: str) -> CausalLM:

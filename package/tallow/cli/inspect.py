@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tallow.cli.terminal import print_json
+from tallow.cli.terminal import print_json, size_text
 from tallow.io.contents import Contents, Entry, contents
 from tallow.io.gguf_layout import TYPES
 from tallow.io.model_folder import has_weights
@@ -18,7 +18,6 @@ from tallow.models.sentence_folder import parts_of
 
 LONGEST = 100  # characters shown of a value
 SIZED = {*TYPES.values()}  # formats of GGUF whose sizes are known
-UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +70,7 @@ def _print(summary: Contents) -> None:
                 _printable(e.name),
                 e.dtype,
                 " x ".join(map(str, e.shape)) or "scalar",
-                size(e.bytes),
+                size_text(e.bytes),
                 _bits(summary.format, [e]),
             )
             for e in summary.tensors
@@ -87,7 +86,7 @@ def _print(summary: Contents) -> None:
 def _total(format: str, entries: list[Entry]) -> str:
     dtypes = ", ".join(dict.fromkeys(entry.dtype for entry in entries))
     elements = sum(entry.count for entry in entries)
-    parts = [f"{len(entries)} tensors", f"{elements:,} elements", size(sum(entry.bytes for entry in entries))]
+    parts = [f"{len(entries)} tensors", f"{elements:,} elements", size_text(sum(entry.bytes for entry in entries))]
     if bits := _bits(format, entries):
         parts.append(bits)
     return ", ".join(parts) + (f" ({dtypes})" if dtypes else "")
@@ -112,13 +111,3 @@ def _short(value: Any) -> str:
 def _printable(text: str) -> str:
     """Escape control characters: text from a file could move the cursor or worse."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def size(nbytes: int) -> str:
-    """Return `nbytes` as text, in the largest unit that gives 1 or more."""
-    value = float(nbytes)
-    for unit in UNITS:
-        if value < 1000 or unit == UNITS[-1]:
-            break
-        value /= 1000
-    return f"{nbytes:,} bytes" if unit == UNITS[0] else f"{value:.1f} {unit}"

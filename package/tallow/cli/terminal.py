@@ -15,6 +15,7 @@ from tallow.errors import ArgumentError
 CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - set(map(ord, "\t\n\v\f\r")))
 MAX_PROMPT_CHARACTERS = 16 << 20  # exceeds every model's context
 JSON_ESCAPES = "tallow.json_escapes"
+UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def print_text(pieces: Iterable[str]) -> None:
@@ -97,3 +98,13 @@ def one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error).replace("\n  hint: ", "; ") or "out of memory"
+
+
+def size_text(nbytes: int) -> str:
+    """Return a number of bytes as text, in the largest unit that gives 1 or more."""
+    value = float(nbytes)
+    for unit in UNITS:
+        if value < 1000 or unit == UNITS[-1]:
+            break
+        value /= 1000
+    return f"{nbytes:,} bytes" if unit == UNITS[0] else f"{value:.1f} {unit}"

@@ -139,8 +139,12 @@ def put_block_layers(model: Module, matrices: Mapping[str, BlockMatrix]) -> dict
 
 def has_kernel(matrix: BlockMatrix) -> bool:
     """Return whether a compiled kernel multiplies by the matrix, so that it is better not widened."""
-    row = np.empty((1, matrix.shape[1]), np.float32)
-    return kernels.pick("quantized_linear", "cpu", row, matrix.blocks, matrix.format, None).backend != ARRAY
+    return _backend(matrix) != ARRAY
+
+
+def _backend(matrix: BlockMatrix) -> str:
+    row, device = np.empty((1, matrix.shape[1]), np.float32), devices.device_of(matrix.blocks).type
+    return kernels.pick("quantized_linear", device, row, matrix.blocks, matrix.format, None).backend
 
 
 def widened_state(model: Module) -> dict[str, Tensor]:
@@ -159,12 +163,11 @@ def block_notes(model: Module) -> list[str]:
     for module in model.modules():
         if isinstance(module, _BlockLayer):
             formats.setdefault(module.format, []).append(module.matrix)
-    return [f"{name}  {_product(name, matrices)}" for name, matrices in formats.items()]
+    return [f"{name}  {_product(matrices)}" for name, matrices in formats.items()]
 
 
-def _product(name: str, matrices: list[BlockMatrix]) -> str:
-    row, device = np.zeros((1, matrices[0].shape[1]), np.float32), devices.device_of(matrices[0].blocks).type
-    backend = kernels.pick("quantized_linear", device, row, matrices[0].blocks, name, None).backend
+def _product(matrices: list[BlockMatrix]) -> str:
+    backend = _backend(matrices[0])
     count = f"{len(matrices)} matrices" if len(matrices) > 1 else "1 matrix"
     if backend != ARRAY:
         return f"{count}, multiplied as stored: quantized_linear, {backend}"

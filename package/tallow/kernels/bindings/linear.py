@@ -11,6 +11,7 @@ from tallow.dtypes import BF16, F16, Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings import matmul
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
+from tallow.kernels.bindings.matrices import DTYPES
 from tallow.kernels.bindings.threads import in_parts
 from tallow.kernels.library import BACKEND, INT, OFFSET, POINTER, SIZE, function
 from tallow.kernels.table import kernel
@@ -25,9 +26,6 @@ _panels_scratch = function("tl_linear_panels_scratch", SIZE, SIZE, SIZE, INT)
 _widen = {
     dtype: function(f"tl_widen_{name}", None, POINTER, POINTER, SIZE) for dtype, name in ((F16, "f16"), (BF16, "bf16"))
 }
-# The numbers of kernels.h.
-FORMATS = {FLOAT32: 0, F16: 1, BF16: 2}
-
 # Maximum rows of x for which float32 weights are read without packing. In WASM packing takes 1.2 to 1.5 times as
 # long with 16 to 64 rows, and no longer than that with more. Natively NumPy's BLAS is faster with more rows, and always
 # on a Mac (its matrix unit). For one row with a matrix in the cache NumPy is faster too; but on a Zen 4 it takes 2 to 5
@@ -102,7 +100,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
             n,
         )
         if rows > UNPACKED_ROWS:
-            number = FORMATS[weight.dtype]
+            number = DTYPES[weight.dtype]
             scratch = np.empty(_panels_scratch(rows, k, number), FLOAT32)
             _linear_panels(*arguments, number, address(scratch))
         else:

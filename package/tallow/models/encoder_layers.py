@@ -129,7 +129,7 @@ def _unfit(x_BTD: Tensor, mask: Tensor | None) -> str | None:
     """Return why the kernel cannot take a call, or None: it records nothing, and takes float32 on a CPU, and a mask as
     `key_mask` makes it."""
     if mode.recording:
-        return "autograd records; call it under torch.no_grad()"
+        return "autograd records; call it under tl.no_grad()"
     if mode.autocast is not None:
         return "autocast is on"
     x = x_BTD.array

@@ -56,9 +56,14 @@ def design_of(file: GGUF) -> Design:
 
 def vocabulary_size(file: GGUF) -> int:
     """Return the number of rows of the token embedding.  Raises: CheckpointError if the file has none"""
-    if EMBEDDING not in file or len(file.info(EMBEDDING).shape) != 2:
-        raise CheckpointError(f"{file.name} has no {EMBEDDING} of two dims", hint="it may be a part of a model")
-    return file.info(EMBEDDING).shape[0]
+    return _row_count(file, EMBEDDING)
+
+
+def _row_count(file: GGUF, name: str) -> int:
+    """Return the number of rows of a matrix.  Raises: CheckpointError if the file has no such matrix"""
+    if name not in file or len(file.info(name).shape) != 2:
+        raise CheckpointError(f"{file.name} has no {name} of two dims", hint="it may be a part of a model")
+    return file.info(name).shape[0]
 
 
 class _Metadata:
@@ -252,12 +257,12 @@ def _bert(metadata: _Metadata) -> Design:
     model = "BertForSequenceClassification" if "cls.output.weight" in file else "BertModel"
     names = NAMES[model]
     settings = metadata.settings(names)
-    settings["type_vocab_size"] = file.info("token_types.weight").shape[0]
+    settings["type_vocab_size"] = _row_count(file, "token_types.weight")
     settings["pad_token_id"] = metadata.tokenizer("padding_token_id")
     if model == "BertModel":
         return Design(model, names, metadata.config(model, settings), {"add_pooling_layer": False})
     labels = metadata.get("classifier.output_labels")
-    count = file.info("cls.output.weight").shape[0]
+    count = _row_count(file, "cls.output.weight")
     known = isinstance(labels, list) and len(labels) == count
     settings["id2label"] = {str(i): labels[i] for i in range(count)} if known else None
     settings["num_labels"] = count

@@ -58,6 +58,14 @@ def test_values_out_of_range(parts: Parts, changes: dict[str, Any], message: str
     assert "bytes in memory>" in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["token_embd.weight", "token_types.weight", "cls.output.weight"])
+def test_matrices_without_rows(name: str) -> None:
+    metadata, tensors = _parts_of_gguf_bert()
+    raw = gguf_file(metadata, tensors | {name: np.ones((), np.float32)})
+    with pytest.raises(CheckpointError, match=f"has no {name} of two dims"):
+        gguf_models.load(raw)
+
+
 def test_the_tensors_of_another_model_are_named() -> None:
     metadata, tensors = _parts_of_gguf_llama()
     others = {name: tensor for name, tensor in tensors.items() if name != "blk.0.attn_v.weight"}

@@ -267,11 +267,7 @@ def _exists(name: str) -> bool:
 
 
 def _unknown(name: str) -> KernelUnavailable:
-    import difflib  # takes a millisecond, which `import tallow` does not need
-
-    near = difflib.get_close_matches(name, dict.fromkeys(filed for filed, _ in KERNELS), n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"register one: @kernel({name!r}, 'array')"
-    return KernelUnavailable(f"no kernel is called {name!r}", hint=hint)
+    return KernelUnavailable(f"no kernel is called {name!r}", hint=f"register one: @kernel({name!r}, 'array')")
 
 
 def _describe(argument: Any) -> str:

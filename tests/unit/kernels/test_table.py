@@ -112,7 +112,7 @@ def test_explain_prints_the_choice_and_the_reasons(double: None, capsys: pytest.
 
 
 def test_explain_refuses_an_unknown_name_and_no_arguments(double: None) -> None:
-    with pytest.raises(KernelUnavailable, match=r"no kernel is called 'doubl'(.|\n)*did you mean 'double'"):
+    with pytest.raises(KernelUnavailable, match="no kernel is called 'doubl'"):
         kernels.explain("doubl", X)
     with pytest.raises(ArgumentError, match="without arguments"):
         kernels.explain("double")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tallow.dtypes import Array
 from tallow.fused.decode_block import DecodeBlock, check_call
 from tallow.kernels import kernel
+from tallow.kernels.int8_rows import Int8Rows
 from tallow_cuda.bindings.attention import CHUNK, MOST, attend_to_cache
 from tallow_cuda.launching import FLOAT32, WARP, launch
 from tallow_cuda.linear_rows import can_be_read, linear_rows
@@ -25,6 +26,8 @@ def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
 
 
 def _can_be_read(block: DecodeBlock) -> bool:
+    if isinstance(block.key_cache, Int8Rows) or isinstance(block.value_cache, Int8Rows):
+        return False
     row = block.head_width * block.key_cache.itemsize
     vectors = (block.attention_norm, block.mlp_norm, block.cos, block.sin, block.key_cache, block.value_cache)
     groups = ((block.query, block.key, block.value), (block.output,), (block.gate, block.up), (block.down,))

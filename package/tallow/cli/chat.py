@@ -14,7 +14,6 @@ from typing import Any
 
 from tallow.cli.adapter import add_adapter_option, use_adapter
 from tallow.cli.language_model import (
-    DTYPES,
     add_cache_option,
     add_loading_options,
     add_sampling_options,
@@ -25,7 +24,7 @@ from tallow.cli.language_model import (
 from tallow.cli.terminal import lines_of_stdin, print_text, report
 from tallow.errors import ArgumentError, TallowError, TokenizerError
 from tallow.generation import PromptCache, Sampler
-from tallow.models.causal_lm import CausalLM
+from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 
 PROMPT = "> "
 EXAMPLE = "Qwen/Qwen3-0.6B"
@@ -74,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     sample = sampler(arguments, model.generation_config)
     if sample.temperature > 0:
         report(f"seed {sample.seed}")
-    cache = PromptCache(model, cache_dtype=DTYPES.get(arguments.cache_dtype))
+    cache = PromptCache(model, cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype))
     conversation = Conversation(model, arguments.system, arguments.max_tokens, sample, cache)
     if sys.stdin.isatty():
         _converse_in_terminal(conversation)

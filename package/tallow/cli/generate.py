@@ -31,7 +31,7 @@ from tallow.errors import ArgumentError
 from tallow.generation import decode_stream, generate
 from tallow.io.gguf import is_gguf
 from tallow.models import stories
-from tallow.models.causal_lm import CausalLM
+from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.llama import Llama
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.text.tokenizer import Tokenizer
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_tokens=max(0, steps - len(prompt) + 1),
         sample=sample,
         stop_ids=stop_ids,
-        cache_dtype=DTYPES.get(arguments.cache_dtype),
+        cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
     )
     report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")
     if steps < arguments.steps:

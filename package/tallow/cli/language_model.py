@@ -14,7 +14,7 @@ from tallow.generation import Sampler
 from tallow.hub import local_model
 from tallow.models import gguf_models
 from tallow.models.auto import model_class
-from tallow.models.causal_lm import CausalLM
+from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.generation_config import GenerationConfig
 from tallow.models.pretrained import PretrainedModel
 
@@ -65,9 +65,9 @@ def add_cache_option(group: argparse._ArgumentGroup) -> None:
     """Add the option --cache-dtype."""
     group.add_argument(
         "--cache-dtype",
-        choices=DTYPES,
-        help="dtype of the keys and values of the text so far; 16 bits halve their memory (default: float32 on a CPU, "
-        "that of the weights on a GPU)",
+        choices=CACHE_DTYPES,
+        help="dtype of the keys and values of the text so far; float16 and bfloat16 take half the memory of float32, "
+        "int8 about a quarter (default: float32 on a CPU, that of the weights on a GPU)",
     )
 
 

@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.dtypes import Array, cast, dtype_of, widen
+from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.fused.affine import Matrix, check_dtypes, widened
 from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.int8_rows import Int8Rows, read, write
 from tallow.kernels.table import ARRAY, kernel, run
 
 VECTORS = ("attention_norm", "mlp_norm", "cos", "sin")
@@ -44,7 +45,7 @@ class DecodeBlock:
     Shapes:  attention_norm, mlp_norm (D,);  query (H·K, D);  key, value (G·K, D);  output (D, H·K);  gate, up (F, D);
              down (D, F);  cos, sin (≥ S, K/2);  key_cache, value_cache (B, G, S, K)
     Dtypes:  matrices quantized, or else all float32, all float16 or all bfloat16 (uint16); caches of one of these
-             dtypes; everything else float32
+             dtypes, or both Int8Rows; everything else float32
     Raises:  ShapeError, DtypeError: an array does not fit the others
     """
 
@@ -59,8 +60,8 @@ class DecodeBlock:
     down: Matrix
     cos: Array
     sin: Array
-    key_cache: Array
-    value_cache: Array
+    key_cache: Array | Int8Rows
+    value_cache: Array | Int8Rows
     eps: float
     interleaved: bool
     width: int = field(init=False)
@@ -105,7 +106,8 @@ class DecodeBlock:
             if getattr(self, name).dtype != np.float32:
                 raise DtypeError(f"DecodeBlock: {name} is {getattr(self, name).dtype}, not float32")
         check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in MATRICES])
-        check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in CACHES])
+        if not all(isinstance(cache, Int8Rows) for cache in self.caches):
+            check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in CACHES])
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
@@ -113,12 +115,17 @@ class DecodeBlock:
         return self.query, self.key, self.value, self.output, self.gate, self.up, self.down
 
     @property
-    def arrays(self) -> tuple[Matrix, ...]:
-        """Every array, in the order of the arguments."""
+    def weights(self) -> tuple[Matrix, ...]:
+        """Everything but the caches, in the order of the arguments."""
         return (
             self.attention_norm, self.query, self.key, self.value, self.output, self.mlp_norm, self.gate, self.up,
-            self.down, self.cos, self.sin, self.key_cache, self.value_cache,
+            self.down, self.cos, self.sin,
         )  # fmt: skip
+
+    @property
+    def caches(self) -> tuple[Array | Int8Rows, Array | Int8Rows]:
+        """The memory of keys and of values."""
+        return self.key_cache, self.value_cache
 
 
 def check_call(x: Array, block: DecodeBlock, position: int | Array) -> None:
@@ -165,13 +172,11 @@ def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Arr
     xp = array_module(x)
     n = _rms_norm(x.reshape(-1), block.attention_norm, block.eps)
     query_HK = _rotate(_times(block.query, n).reshape(block.heads, -1), block, position)
-    stored = dtype_of(block.key_cache)
     key_GK, value_GK = (_times(matrix, n).reshape(block.kv_heads, -1) for matrix in (block.key, block.value))
-    block.key_cache[text, :, position] = cast(_rotate(key_GK, block, position), stored)
-    block.value_cache[text, :, position] = cast(value_GK, stored)
+    write(block.key_cache, (text, slice(None), position), _rotate(key_GK, block, position))
+    write(block.value_cache, (text, slice(None), position), value_GK)
 
-    seen = slice(start, position + 1)
-    keys_GSK, values_GSK = (widen(cache[text, :, seen]) for cache in (block.key_cache, block.value_cache))
+    keys_GSK, values_GSK = (read(cache[text, :, start : position + 1]) for cache in block.caches)
     query_GNK = query_HK.reshape(block.kv_heads, -1, block.head_width)  # N query heads share a key/value head
     scores_GNS = query_GNK @ keys_GSK.transpose(0, 2, 1) * np.float32(block.head_width**-0.5)
     weights_GNS = xp.exp(scores_GNS - scores_GNS.max(axis=-1, keepdims=True))

@@ -32,7 +32,7 @@ from tallow.nn.module import Module
 from tallow.text.chat import Message
 from tallow.text.tokenizer import Tokenizer
 
-CACHE_DTYPES = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
+CACHE_DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.int8)}
 
 
 class CacheShape(NamedTuple):
@@ -135,15 +135,14 @@ class CausalLM(DecoderHead):
             growing: allocate memory as positions are added.
             sliding: keep only the positions that layers with a sliding window see; False keeps all, so that the cache
                 can be truncated to any length.
-            dtype: of keys and values in memory: float32, or float16 or bfloat16, which take half the memory. None means
-                float32 on a CPU, unless the model is float64, and the model's dtype elsewhere.
+            dtype: of keys and values in memory: float32; float16 or bfloat16, which take half the memory; or int8 with
+                a scale for each head and position, about a quarter. None means float32 on a CPU, unless the model is
+                float64, and the model's dtype elsewhere.
 
         Raises:  ArgumentError for a length beyond the context, and for another dtype
         """
-        if dtype is not None and (dtype := dtypes.as_dtype(dtype)) not in CACHE_DTYPES:
-            raise ArgumentError(
-                f"a cache of {dtype.name}", hint=f"use one of {', '.join(each.name for each in CACHE_DTYPES)}"
-            )
+        if dtype is not None and (dtype := dtypes.as_dtype(dtype)) not in CACHE_DTYPES.values():
+            raise ArgumentError(f"a cache of {dtype.name}", hint=f"use one of {', '.join(CACHE_DTYPES)}")
         length = self.context_length if length is None else length
         if not 0 <= length <= self.context_length:
             raise ArgumentError(
@@ -269,7 +268,7 @@ class CausalLM(DecoderHead):
             return "the model has hooks"
         if cache.device.type != "cpu" and (cache.batch > 1 or cache.padding is not None):
             return f"the cache holds {cache.batch} rows or padding; the fused blocks take one text on {cache.device}"
-        if cache.dtype not in ELEMENTS:
+        if cache.dtype not in ELEMENTS and not (cache.dtype is dtypes.int8 and cache.device.type == "cpu"):
             return f"the cache is {cache.dtype.name}"
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,11 @@ from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, GraphError, ShapeError
+from tallow.kernels.int8_rows import Int8Rows, write
 
 INITIAL_POSITIONS = 64  # the first allocation of a growing cache
+
+Memory: TypeAlias = Array | Int8Rows
 
 
 class KVCache:
@@ -28,8 +31,8 @@ class KVCache:
             shorter than `length` keeps about that many positions. None means that every layer keeps all positions.
         padding: the number of padding positions on the left of each row; see `lengths`. None means no padding.
         growing: allocate memory as positions are added, doubling it, instead of all at once.
-        dtype: of keys and values in memory. Models use float32 on a CPU, whatever their dtype, because sixteen-bit
-            floats are widened there before each use.
+        dtype: of keys and values in memory; int8 means Int8Rows, with a scale for each head and position. Models use
+            float32 on a CPU, whatever their dtype, because sixteen-bit floats are widened there before each use.
 
     Shapes:  of each layer's keys and values (B, G, S, K)
     """
@@ -85,9 +88,9 @@ class KVCache:
             raise ShapeError(f"a batch of {k_BGTK.shape[0]} does not fit a KVCache for a batch of {self.batch}")
         memory = self.layers[layer]
         memory.reserve(self.length, k_BGTK.shape[2])
-        memory.write(self.length, *(dtypes.cast(new.array, self.dtype) for new in (k_BGTK, v_BGTK)))
+        memory.write(self.length, k_BGTK.array, v_BGTK.array)
         keys, values = memory.read(end)
-        return wrap(dtypes.cast(keys, k_BGTK.dtype)), wrap(dtypes.cast(values, v_BGTK.dtype))
+        return wrap(_floats(keys, k_BGTK.dtype)), wrap(_floats(values, v_BGTK.dtype))
 
     def advance(self, positions: int) -> None:
         """Count the positions that every layer has appended."""
@@ -142,6 +145,10 @@ class KVCache:
         self._masks = self.length, {}
 
 
+def _floats(memory: Memory, dtype: dtypes.dtype) -> Array:
+    return dtypes.cast(memory.widen() if isinstance(memory, Int8Rows) else memory, dtype)
+
+
 class Uncached(KVCache):
     """The padding of texts that are read at once, with the interface of a KVCache. It stores nothing, so that keys and
     values can be part of an autograd graph.
@@ -159,13 +166,13 @@ class Uncached(KVCache):
 class LayerMemory:
     """The memory of one layer's keys and values, allocated at once for all positions.
 
-    Shapes:  keys, values (B, G, S, K), where S is the capacity
+    Shapes:  keys, values (B, G, S, K), where S is the capacity; Int8Rows for a cache in int8
     """
 
     def __init__(self, shape: tuple[int, int, int, int], dtype: dtypes.dtype, device: devices.device) -> None:
-        zeros = devices.get_backend(device.type).module.zeros
-        self.keys: Array = devices.move(zeros(shape, dtype.storage), device)
-        self.values: Array = devices.move(zeros(shape, dtype.storage), device)
+        self.keys, self.values = (_zeros(shape, dtype, device) for _ in range(2))
+        self.dtype = dtype
+        self.device = device
         self.first = 0  # the position of keys[:, :, 0]
 
     @property
@@ -177,11 +184,12 @@ class LayerMemory:
         """Allocate memory for `count` positions from `start` on."""
 
     def write(self, start: int, k_BGTK: Array, v_BGTK: Array) -> None:
-        """Store keys and values of the positions from `start` on."""
+        """Store keys and values of the positions from `start` on, rounded to the dtype of the memory."""
         span = slice(start - self.first, start - self.first + k_BGTK.shape[2])
-        self.keys[:, :, span], self.values[:, :, span] = k_BGTK, v_BGTK
+        for memory, new in ((self.keys, k_BGTK), (self.values, v_BGTK)):
+            write(memory, (slice(None), slice(None), span), new)
 
-    def read(self, end: int) -> tuple[Array, Array]:
+    def read(self, end: int) -> tuple[Memory, Memory]:
         """Return the stored keys and values of the positions before `end`."""
         return self.keys[:, :, : end - self.first], self.values[:, :, : end - self.first]
 
@@ -193,11 +201,19 @@ class LayerMemory:
         # Assigned together, so that a Ctrl-C between the two leaves the cache consistent.
         self.keys, self.values = (self._moved(old, kept, size) for old in (self.keys, self.values))
 
-    @staticmethod
-    def _moved(old: Array, kept: slice, size: int) -> Array:
-        new = devices.backend_of(old).module.zeros((*old.shape[:2], size, old.shape[3]), old.dtype)
+    def _moved(self, old: Memory, kept: slice, size: int) -> Memory:
+        batch, kv_heads, _, head_dim = old.shape
+        new = _zeros((batch, kv_heads, size, head_dim), self.dtype, self.device)
         new[:, :, : kept.stop - kept.start] = old[:, :, kept]
         return new
+
+
+def _zeros(shape: tuple[int, int, int, int], dtype: dtypes.dtype, device: devices.device) -> Memory:
+    zeros = devices.get_backend(device.type).module.zeros
+    rows = devices.move(zeros(shape, dtype.storage), device)
+    if dtype is not dtypes.int8:
+        return rows
+    return Int8Rows(rows, devices.move(zeros(shape[:-1], np.float32), device))
 
 
 class GrowingMemory(LayerMemory):

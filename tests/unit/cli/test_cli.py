@@ -47,6 +47,14 @@ def test_greedy_text_equals_that_of_run_c(stories: list[Any], data_dir: Path) ->
         assert re.search(r"^\d+ tokens, \d+ tokens/s$", process.stderr, re.MULTILINE)
 
 
+def test_text_with_a_small_cache(stories: list[Any]) -> None:
+    options = ("--steps", 40, "--temperature", 0)
+    expected = tallow(*stories, *options).stdout
+    for dtype in ("float16", "int8"):
+        assert tallow(*stories, *options, "--cache-dtype", dtype).stdout == expected
+    assert "invalid choice: 'int4'" in tallow(*stories, "--cache-dtype", "int4").stderr
+
+
 def test_seed_on_stderr_repeats_the_text(stories: list[Any]) -> None:
     first = tallow(*stories, "--steps", 40)
     seed = re.search(r"^seed (\d+)$", first.stderr, re.MULTILINE)

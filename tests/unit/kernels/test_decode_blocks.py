@@ -15,6 +15,8 @@ from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack
 from tallow.kernels import library
+from tallow.kernels.bindings.arrays import address
+from tallow.kernels.int8_rows import Int8Rows, rounded
 
 EPS = 1e-5
 NEEDS_LIBRARY = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no library: {LIBRARY.reason}")
@@ -207,3 +209,97 @@ def test_caches_in_half_precision(dtype: Any) -> None:
         ours, theirs = (getattr(stack.blocks[0], name).view(np.int16).astype(int) for stack in reversed(stacks))
         assert abs(ours - theirs).max() <= 1  # products differ in the last bits of float32
         assert (ours == theirs).mean() > 0.9
+
+
+def in_int8(layers: list[dict[str, Any]], texts: int) -> list[dict[str, Any]]:
+    """The same blocks with empty caches in int8."""
+    names = ("key_cache", "value_cache")
+    shape = (texts, G, S, K)
+    return [
+        a | {name: Int8Rows(np.zeros(shape, np.int8), np.zeros(shape[:-1], np.float32)) for name in names}
+        for a in layers
+    ]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", STORAGE)
+def test_caches_in_int8_hold_the_rounded_rows(backend: str, dtype: str) -> None:
+    """The first block stores the keys and values that a float32 cache holds, rounded; attention reads those."""
+    rng = np.random.default_rng(13)
+    x = rng.standard_normal((3 * S, D)).astype(np.float32)
+    places = np.array([(text, position, min(text, position)) for text in range(3) for position in range(S)])
+    a, b = layers(dtype, 3), layers(dtype, 3)
+    narrow = in_int8(b, 3)
+    expected, y = run(backend, x, stack_of(a[:1]), places), run(backend, x, stack_of(narrow[:1]), places)
+    assert 0 < abs(y - expected).max() < 0.03 * abs(expected).max()
+    for name in ("key_cache", "value_cache"):
+        ours, exact = narrow[0][name], a[0][name]
+        theirs = rounded(exact)
+        np.testing.assert_array_equal(ours.scales, theirs.scales)
+        np.testing.assert_array_equal(ours.codes, theirs.codes)
+
+
+@NEEDS_LIBRARY
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_the_compiled_int8_cache_agrees_with_the_array_code(interleaved: bool) -> None:
+    """Rows of zeros, of NaN and of infinities too: only the heads that see them become NaN."""
+    rng = np.random.default_rng(14)
+    narrow = [in_int8(layers("float32", 4), 4) for _ in range(2)]
+    blocks = [[DecodeBlock(**a, eps=EPS, interleaved=interleaved) for a in each] for each in narrow]
+    stacks = [DecodeStack(each, None, EPS) for each in blocks]
+    for position in range(S):
+        x = rng.standard_normal((4, D)).astype(np.float32)
+        x[1] = 0
+        x[2, 3] = np.nan if position == 4 else x[2, 3]
+        x[3, 5] = np.inf if position == 6 else x[3, 5]
+        places = np.array([(text, position, 0) for text in range(4)])
+        with np.errstate(invalid="ignore", over="ignore"):
+            expected, y = run("array", x, stacks[0], places), run(library.BACKEND, x, stacks[1], places)
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(expected))
+        assert np.isnan(y[2]).any() == (position >= 4)
+        assert np.isnan(y[3]).any() == (position >= 6)
+        assert np.isfinite(y[:2]).all()
+        np.testing.assert_allclose(y, expected, rtol=2e-2, atol=2e-2)
+    for name in ("key_cache", "value_cache"):
+        theirs, ours = (getattr(stack.blocks[0], name) for stack in stacks)
+        np.testing.assert_allclose(ours.scales, theirs.scales, rtol=1e-5)
+        assert abs(ours.codes.astype(int) - theirs.codes).max() <= 1
+        assert (ours.codes == theirs.codes).mean() > 0.98
+        assert not ours.codes[1].any()
+
+
+@NEEDS_LIBRARY
+def test_subnormal_and_tied_rows_of_a_compiled_int8_cache() -> None:
+    """Values that are the input itself: the kernel rounds every row to the codes of the array code."""
+    tiny = 2.0**-149
+    rows = [[127, 0.5, 1.5, 2.5, -0.5, -1.5, -126.5, 125.5], [180 * tiny, -200 * tiny, tiny, 0, 0, 0, 0, 0]]
+    rows += [[3e38, -3e38, 1, 0, 2e36, 1e38, -1e38, 7], [1e-40, 2e-40, -3e-40, 0, 0, 0, 1e-41, 0]]
+    round_rows = library.function("tl_round_int8_rows", None, *[library.POINTER] * 3, *[library.SIZE] * 2)
+    for row in rows:
+        x = np.array(row, np.float32)
+        codes, scale = np.zeros((1, 8), np.int8), np.zeros(1, np.float32)
+        round_rows(address(codes), address(scale), address(x), 1, 8)
+        expected = rounded(x[None])
+        np.testing.assert_array_equal(codes, expected.codes)
+        np.testing.assert_array_equal(scale, expected.scales)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_position_may_be_any_integer(backend: str) -> None:
+    """NumPy's default integer has 32 bits in WebAssembly, and C reads 64."""
+    rng = np.random.default_rng(15)
+    x = rng.standard_normal((3, D)).astype(np.float32)
+    places = [(1, 0, 0), (1, 1, 0), (0, 0, 0)]
+    expected = run(backend, x, stack_of(layers("float32", 2)), np.array(places, np.int64))
+    for dtype in (np.int32, np.int16):
+        y = run(backend, x, stack_of(layers("float32", 2)), np.array(places, dtype))
+        np.testing.assert_array_equal(y, expected)
+    backwards = np.array(places[::-1], np.int64)[::-1]  # the same places, not contiguous
+    np.testing.assert_array_equal(run(backend, x, stack_of(layers("float32", 2)), backwards), expected)
+
+
+def test_one_cache_in_int8_and_one_of_floats() -> None:
+    a = layers("float32", 1)[0]
+    narrow = in_int8([a], 1)[0]["key_cache"]
+    with pytest.raises(DtypeError, match="key_cache int8, value_cache float32"):
+        DecodeBlock(**a | {"key_cache": narrow}, eps=EPS, interleaved=True)

@@ -6,59 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cached_models import CONTEXT, KINDS, make, text, uncached_logits
 
 import tallow as tl
 from tallow.devices import to_host
 from tallow.errors import ArgumentError, ShapeError
-from tallow.models.falcon import Alibi, Falcon, FalconConfig
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.llama import Llama, LlamaConfig
-from tallow.models.mistral import Mistral, MistralConfig
+from tallow.models.falcon import Alibi
 from tallow.nn import attention
 from tallow.nn.cache import INITIAL_POSITIONS, GrowingMemory, KVCache, SlidingMemory
 
 # float32 sums of a few dozen terms near 1, in a different order
 ATOL = 2e-5
-VOCAB = 29
-CONTEXT = 200
-LLAMA = {
-    "vocab_size": VOCAB,
-    "hidden_size": 24,
-    "intermediate_size": 20,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 6,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": CONTEXT,
-    "initializer_range": 0.3,
-}
-FALCON = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
-FALCON |= {"max_position_embeddings": CONTEXT, "initializer_range": 0.3}
-
-
-def make(kind: str) -> Any:
-    tl.manual_seed(0)
-    if kind == "llama":
-        return Llama(LlamaConfig(**LLAMA)).eval()
-    if kind == "mistral":
-        return Mistral(MistralConfig(**LLAMA, sliding_window=5)).eval()
-    if kind == "gpt2":
-        sizes = {"vocab_size": VOCAB, "n_positions": CONTEXT, "n_embd": 24, "n_layer": 2, "n_head": 4}
-        return GPT2(GPT2Config(**sizes, initializer_range=0.3)).eval()
-    alibi = kind == "alibi"
-    return Falcon(FalconConfig(**FALCON, alibi=alibi, multi_query=not alibi)).eval()
-
-
-KINDS = ("llama", "mistral", "gpt2", "rotary falcon", "alibi")
-
-
-def text(length: int, seed: int = 0) -> list[int]:
-    return np.random.default_rng(seed).integers(0, VOCAB, length).tolist()
-
-
-def uncached_logits(model: Any, tokens: list[int]) -> np.ndarray[Any, Any]:
-    """Return the logits (T, V) of a text, computed without a cache."""
-    with tl.no_grad():
-        return model(tl.tensor([tokens])).numpy()[0]
 
 
 @pytest.mark.parametrize("options", [{}, {"growing": True}, {"sliding": False}, {"length": 130}], ids=str)

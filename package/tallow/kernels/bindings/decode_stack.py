@@ -11,10 +11,11 @@ from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack, check_rows
-from tallow.kernels.bindings.arrays import FLOAT32, address
+from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, memory, work
 from tallow.kernels.bindings.threads import WORTH_A_THREAD, in_parts, thread_count
 from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.int8_rows import INT8, Int8Rows
 from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -25,15 +26,16 @@ _shared = function("tl_decode_shared", SIZE, POINTER, SIZE)
 _private = function("tl_decode_private", SIZE, POINTER, SIZE)
 # Stages of decode_blocks_f32.c that are divided into parts.
 _PROJECT, _ATTEND, _MIX, _EXPAND, _CONTRACT = _DIVIDED = range(1, 10, 2)
+_CACHE_FORMATS = DTYPES | {INT8: -1}
 
 PARTS = 64  # of a divided stage: its columns or heads are distributed to threads in this many portions
 
 
 class _Block(ctypes.Structure):
-    """`decode_block` of decode_blocks_f32.c: first the arrays in the order of DecodeBlock.arrays."""
+    """`decode_block` of decode_blocks_f32.c: first the arrays in the order of DecodeBlock.weights."""
 
     _fields_ = [
-        ("arrays", POINTER * 13),
+        ("weights", POINTER * 11), ("caches", POINTER * 4),
         ("width", SIZE), ("heads", SIZE), ("kv_heads", SIZE), ("head_width", SIZE), ("hidden", SIZE),
         ("positions", SIZE),
         ("formats", ctypes.c_int32 * 7), ("interleaved", ctypes.c_int32), ("cache_format", ctypes.c_int32),
@@ -111,9 +113,15 @@ class PackedStack:
 
 def _packed_block(block: DecodeBlock) -> _Block:
     sizes = (block.width, block.heads, block.kv_heads, block.head_width, block.hidden, block.positions)
-    addresses = (POINTER * 13)(*[address(memory(a)) for a in block.arrays])
+    weights = (POINTER * 11)(*[address(memory(a)) for a in block.weights])
+    caches = (POINTER * 4)(*[optional_address(a) for cache in block.caches for a in _codes_and_scales(cache)])
     formats = (ctypes.c_int32 * 7)(*[number for m in block.matrices if (number := format_number(m)) is not None])
-    return _Block(addresses, *sizes, formats, block.interleaved, DTYPES[block.key_cache.dtype], block.eps)
+    cache_format = _CACHE_FORMATS[block.key_cache.dtype]
+    return _Block(weights, caches, *sizes, formats, block.interleaved, cache_format, block.eps)
+
+
+def _codes_and_scales(cache: Array | Int8Rows) -> tuple[Array, Array | None]:
+    return (cache.codes, cache.scales) if isinstance(cache, Int8Rows) else (cache, None)
 
 
 def _works(block: DecodeBlock) -> dict[int, float]:
@@ -141,11 +149,12 @@ def _can_be_packed(stack: DecodeStack) -> bool:
 
 def block_can_be_packed(block: DecodeBlock) -> bool:
     """Return whether the kernels read all arrays of a block."""
-    if not all(cache.dtype in DTYPES and cache.flags.writeable for cache in (block.key_cache, block.value_cache)):
+    caches = [array for cache in block.caches for array in _codes_and_scales(cache) if array is not None]
+    if not all(is_plain(array) and array.flags.writeable for array in caches):
         return False
     if any(format_number(matrix) is None for matrix in block.matrices):
         return False
-    return all(is_plain(memory(array)) for array in block.arrays)
+    return all(is_plain(memory(array)) for array in block.weights)
 
 
 @kernel("decode_blocks", BACKEND, accepts=float32_rows)

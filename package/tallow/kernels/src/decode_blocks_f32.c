@@ -5,15 +5,15 @@
 // attends, so the rows may be positions of one text that follow each other, or of several texts.
 //   layout  x (rows, D); matrices (out, in) row-major contiguous, of floats or of quantised blocks as `formats` says, in the
 //           order query, key, value, output, gate, up, down; norms (D,); the last norm may be null for none
-//           cos, sin (> the last position, K / 2); caches (B, G, S, K) contiguous, of floats as `cache_format` says, to
-//           which keys and values are rounded: the places of the rows are written,
-//           positions from `start` to that of the row are read
+//           cos, sin (> the last position, K / 2); caches (B, G, S, K) contiguous, of floats or int8 as `cache_format` says,
+//           to which keys and values are rounded: the places of the rows are written,
+//           positions from `start` to that of the row are read; scales (B, G, S) contiguous, for caches in int8
 //           places (rows, 3): text < B, position < S, start ≤ position
 //   scratch tl_decode_shared(stack, rows) floats for a call, and tl_decode_private(stack, rows) for each concurrent part
 //   align   none needed       length  rows ≥ 1
 //   alias   nothing overlaps
 //   error   as its parts: rms_norm, linear, rotary, attention_decode, silu_mul; with blocks, round_rows and
-//           quantized_linear.h
+//           quantized_linear.h; with caches in int8, int8_rows
 //
 // A block is computed in STAGES stages. tl_decode_blocks_f32 runs them all. Threads run the stages with an odd number in
 // parts, of which each computes some columns of a product, or some heads; the others are short and not divided. The result
@@ -23,6 +23,12 @@
 enum { QUERY, KEY, VALUE, OUTPUT, GATE, UP, DOWN, MATRICES };
 enum { NORM, PROJECT, STORE, ATTEND, ROUND_MIXED, MIX, NORM_AGAIN, EXPAND, ROUND_GATED, CONTRACT, STAGES };
 enum { UNPACKED_ROWS = 4 }; // more rows are converted to panels for matrices of floats
+enum { INT8_ROWS = -1 };    // the format of a cache: int8 with a scale for each head and position
+
+typedef struct {
+  void *rows;
+  float *scales; // for INT8_ROWS
+} head_rows;
 
 typedef struct {
   const float *attention_norm;
@@ -30,9 +36,9 @@ typedef struct {
   const float *mlp_norm;
   const void *gate, *up, *down; // (F, D), (F, D), (D, F)
   const float *cos, *sin;
-  void *key_cache, *value_cache;
+  head_rows key_cache, value_cache;
   size_t width, heads, kv_heads, head_width, hidden, positions; // D, H, G, K, F, S
-  int32_t formats[MATRICES], interleaved, cache_format; // the last FLOAT32, FLOAT16 or BFLOAT16
+  int32_t formats[MATRICES], interleaved, cache_format; // the last FLOAT32, FLOAT16, BFLOAT16 or INT8_ROWS
   float eps;
 } decode_block;
 
@@ -129,18 +135,27 @@ static uint16_t narrow(float x, int32_t format) {
   return (uint16_t)(sign | (rounded < infinity ? rounded : infinity));
 }
 
-static void write_head(void *cache, int32_t format, size_t at, const float *x, size_t n) {
+// Write a row of n elements, the `row`th of a cache.
+static void write_head(const head_rows *cache, int32_t format, size_t row, const float *x, size_t n) {
+  if (format == INT8_ROWS) {
+    tl_round_int8_rows((int8_t *)cache->rows + row * n, cache->scales + row, x, 1, n);
+    return;
+  }
   for (size_t i = 0; i < n; i++)
     if (format == FLOAT32)
-      ((float *)cache)[at + i] = x[i];
+      ((float *)cache->rows)[row * n + i] = x[i];
     else
-      ((uint16_t *)cache)[at + i] = narrow(x[i], format);
+      ((uint16_t *)cache->rows)[row * n + i] = narrow(x[i], format);
 }
 
-// Return n elements of a cache as floats, which are written to `widened` unless they are in the cache.
-static const float *read_head(const void *cache, int32_t format, size_t at, float *widened, size_t n) {
-  if (format == FLOAT32) return (const float *)cache + at;
-  (format == FLOAT16 ? tl_widen_f16 : tl_widen_bf16)(widened, (const uint16_t *)cache + at, n);
+// Return rows of a cache as floats, which are written to `widened` unless they are in the cache.
+static const float *read_heads(const head_rows *cache, int32_t format, size_t row, float *widened, size_t rows, size_t n) {
+  size_t at = row * n;
+  if (format == FLOAT32) return (const float *)cache->rows + at;
+  if (format == INT8_ROWS)
+    tl_widen_int8_rows(widened, (const int8_t *)cache->rows + at, cache->scales + row, rows, n);
+  else
+    (format == FLOAT16 ? tl_widen_f16 : tl_widen_bf16)(widened, (const uint16_t *)cache->rows + at, rows * n);
   return widened;
 }
 
@@ -150,9 +165,9 @@ static void store_row(const decode_block *b, const int64_t *place, float *query,
   tl_rotary_f32(query, query, b->cos + angle, b->sin + angle, b->heads, 1, k, b->interleaved);
   tl_rotary_f32(key, key, b->cos + angle, b->sin + angle, b->kv_heads, 1, k, b->interleaved);
   for (size_t g = 0; g < b->kv_heads; g++) {
-    size_t at = (((size_t)place[0] * b->kv_heads + g) * b->positions + position) * k;
-    write_head(b->key_cache, b->cache_format, at, key + g * k, k);
-    write_head(b->value_cache, b->cache_format, at, value + g * k, k);
+    size_t row = ((size_t)place[0] * b->kv_heads + g) * b->positions + position;
+    write_head(&b->key_cache, b->cache_format, row, key + g * k, k);
+    write_head(&b->value_cache, b->cache_format, row, value + g * k, k);
   }
 }
 
@@ -163,10 +178,10 @@ static void attend(const decode_block *b, const int64_t *places, float *mixed, c
   for (size_t u = units * p->first / p->parts; u < units * p->last / p->parts; u++) {
     const int64_t *place = places + u / g * 3;
     size_t start = (size_t)place[2], seen = (size_t)place[1] + 1 - start;
-    size_t at = (((size_t)place[0] * g + u % g) * b->positions + start) * k;
+    size_t row = ((size_t)place[0] * g + u % g) * b->positions + start;
     float *widened = p->scratch + group * b->positions;
-    const float *keys = read_head(b->key_cache, b->cache_format, at, widened, seen * k);
-    const float *values = read_head(b->value_cache, b->cache_format, at, widened + b->positions * k, seen * k);
+    const float *keys = read_heads(&b->key_cache, b->cache_format, row, widened, seen, k);
+    const float *values = read_heads(&b->value_cache, b->cache_format, row, widened + b->positions * k, seen, k);
     tl_attention_decode_f32(mixed + u * group * k, query + u * group * k, keys, values, 1, group, 1, seen, k, stride, stride,
                             1.0f / __builtin_sqrtf((float)k), p->scratch);
   }

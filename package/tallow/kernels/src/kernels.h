@@ -35,6 +35,8 @@ EXPORT void tl_linear_f16(float *y, const float *x, const uint16_t *w, const flo
                           ptrdiff_t w_row, size_t y_row);
 EXPORT void tl_linear_bf16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
                            ptrdiff_t w_row, size_t y_row);
+EXPORT void tl_round_int8_rows(int8_t *codes, float *scales, const float *x, size_t rows, size_t n);
+EXPORT void tl_widen_int8_rows(float *y, const int8_t *codes, const float *scales, size_t rows, size_t n);
 EXPORT void tl_round_rows_f32(unsigned char *rounded, const float *x, size_t m, size_t k);
 
 // Products with blocks; the contract is in quantized_linear.h.

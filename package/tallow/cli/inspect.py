@@ -1,4 +1,4 @@
-"""`tallow inspect`: show the contents of a weights file without loading it.
+"""`tallow inspect`: show the contents of a weights file without loading it, and check the weights for NaN.
 
 Supports safetensors, PyTorch, NumPy, GGUF and llama2c files, and Hugging Face model folders.
 """
@@ -14,6 +14,7 @@ from tallow.cli.terminal import print_json, size_text
 from tallow.io.contents import Contents, Entry, contents
 from tallow.io.gguf_layout import TYPES
 from tallow.io.model_folder import has_weights
+from tallow.io.non_finite import non_finite
 from tallow.models.sentence_folder import parts_of
 
 LONGEST = 100  # characters shown of a value
@@ -24,19 +25,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tallow inspect`."""
     parser.add_argument("file", metavar="FILE", help="a file, or a model's folder")
     parser.add_argument("--json", action="store_true", help="print JSON, with values in full")
+    parser.add_argument(
+        "--check", action="store_true", help="read all weights, and report tensors that hold NaN or infinities"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the metadata and the tensors.
+    """Print the metadata and the tensors. Return 1 if a check finds tensors that are not finite.
 
     Raises:  CheckpointError, OSError
     """
-    summary = _contents(Path(arguments.file))
+    path = Path(arguments.file)
+    summary = _contents(path)
+    damaged = _damaged(path) if arguments.check else None
     if arguments.json:
-        print_json(asdict(summary), indent=1)
+        print_json(asdict(summary) | ({} if damaged is None else {"non_finite": damaged}), indent=1)
     else:
         _print(summary)
-    return 0
+        for name in damaged or ():
+            print(f"{_printable(name)} holds NaN or infinities")
+        if damaged == []:
+            print("all weights are finite")
+    return 1 if damaged else 0
+
+
+def _damaged(path: Path) -> list[str]:
+    """Return the tensors that are not finite, named as in `_contents`."""
+    parts = _parts(path)
+    if not parts:
+        return list(non_finite(path))
+    return [f"{part.name}/{name}" for part in parts for name in non_finite(part)]
+
+
+def _parts(path: Path) -> list[Path]:
+    """Return the subfolders with the weights of a sentence-transformers folder, unless it has weights itself."""
+    return [] if has_weights(path) else [part for part in parts_of(path) if has_weights(part)]
 
 
 def _contents(path: Path) -> Contents:
@@ -45,8 +68,8 @@ def _contents(path: Path) -> Contents:
     The weights of a sentence-transformers folder may be in the subfolders that its modules.json names; each name is
     then prefixed with its subfolder.
     """
-    parts = [part for part in parts_of(path) if has_weights(part)]
-    if not parts or has_weights(path):
+    parts = _parts(path)
+    if not parts:
         return contents(path)
     metadata: dict[str, Any] = {}
     tensors: list[Entry] = []

@@ -249,8 +249,8 @@ def not_a_number() -> NumericError:
     """Return the error for logits from which no token can be chosen."""
     return NumericError(
         "the logits hold NaN or infinity, or nothing but -infinity, so no token can be chosen",
-        hint="check the weights for NaN; if they are float16, try float32, which does not overflow; "
-        "check whether a processor rules out every token",
+        hint="check the weights for NaN: tallow inspect --check FILE; if they are float16, try float32, which does not "
+        "overflow; check whether a processor rules out every token",
     )
 
 

@@ -113,7 +113,7 @@ def _of_folder(path: str) -> Contents:
 def _of_object(loaded: Any, kind: str) -> Contents:
     """Return tensors at any depth, named by their path; other values are metadata."""
     tensors, values = [], {}
-    for name, value in _leaves(loaded, ""):
+    for name, value in leaves(loaded):
         if isinstance(value, Tensor):
             tensors.append(_entry(name, value))
         else:
@@ -121,13 +121,14 @@ def _of_object(loaded: Any, kind: str) -> Contents:
     return Contents(kind, values, tensors)
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in mappings and lists of tensors, at any depth, with their paths."""
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _leaves(part, f"{path}.{key}" if path else str(key))
+            yield from leaves(part, f"{path}.{key}" if path else str(key))
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and any(_is_node(part) for part in value):
         for i, part in enumerate(value):
-            yield from _leaves(part, f"{path}.{i}" if path else str(i))
+            yield from leaves(part, f"{path}.{i}" if path else str(i))
     else:
         yield path or "(the file)", value
 

@@ -21,6 +21,7 @@ from tallow.errors import CheckpointError, ShapeError
 from tallow.io.gguf import GGUF
 from tallow.io.source import Source
 from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.gguf_blocks import FORMATS
 from tallow.models.gguf_config import Design, design_of
 from tallow.models.gguf_names import SETTINGS, rows_by_group
 from tallow.models.pretrained import PretrainedModel
@@ -46,7 +47,9 @@ def load(
             stay as in the file (tallow.nn.block_layers).
         progress: called with the number of tensors read and the number of all tensors.
 
-    Raises:  CheckpointError for an unsupported architecture, a malformed file, or weights that do not fit
+    Raises:  CheckpointError for an unsupported architecture, a malformed file, weights that do not fit, and quantised
+             weights to convert that are infinite or NaN. Those that stay in the file are not read here: a model that
+             has some gives logits of NaN, which `generate` refuses.
     """
     file = source if isinstance(source, GGUF) else GGUF(source)
     design = design_of(file)
@@ -115,13 +118,19 @@ def _weight(file: GGUF, name: str, own: str, design: Design, dtype: dtypes.dtype
     """Return a tensor of the file in the form of the model's state dict."""
     names = design.names
     module = names.parts(own)[1]
-    tensor = file[name].to(dtype)
+    stored = file[name]
+    if file.info(name).type in FORMATS and not np.isfinite(stored.array).all():
+        raise CheckpointError(
+            f"{file.name}: tensor {name!r:.200} has scales that are infinite or NaN",
+            hint="list all such tensors, and download the file again: tallow inspect --check FILE",
+        )
+    tensor = stored.to(dtype)
     if (rows := _rows(own, design)) is not None:
         tensor = wrap(tensor.array[rows])
     if module in names.transposed:
         tensor = tensor.T if tensor.ndim == 2 else tensor
     if names.norm_offset and own.endswith("norm.weight"):
-        tensor = (file[name].float() - names.norm_offset).to(dtype)
+        tensor = (stored.float() - names.norm_offset).to(dtype)
     return tensor
 
 

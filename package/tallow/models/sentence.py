@@ -21,7 +21,7 @@ from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError, CheckpointError
+from tallow.errors import ArgumentError, CheckpointError, NumericError
 from tallow.hub import local_model
 from tallow.io.gguf import GGUF
 from tallow.io.model_folder import load_folder
@@ -322,7 +322,8 @@ class SentenceEncoder:
             progress: called after each batch with the number of texts done and the number of all texts.
 
         Shapes:  (N, D) for N texts, (D,) for a single string
-        Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded
+        Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded; NumericError
+                 when a vector holds NaN or infinities
         """
         if batch_size < 1:
             raise ArgumentError(f"encode: batch_size={batch_size}", hint="pass 1 or more")
@@ -336,6 +337,12 @@ class SentenceEncoder:
             embedded = self.embed(self.tokenizer.pad([rows[i] for i in members]), normalize=normalize)
             if vectors is None:
                 vectors = np.empty((len(rows), embedded.shape[1]), np.float32)
+            if not np.isfinite(embedded).all():
+                raise NumericError(
+                    "a vector holds NaN or infinities",
+                    hint="check the weights for NaN: tallow inspect --check FILE; if they are float16, try float32, "
+                    "which does not overflow",
+                )
             vectors[members] = embedded
             done += len(members)
             if progress is not None:

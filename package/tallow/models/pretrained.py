@@ -25,6 +25,7 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.quantization import quantize_
+from tallow.nn.transposed_linear import Conv1D
 
 LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
 
@@ -33,6 +34,13 @@ def check_length(length: int, limit: int) -> None:
     """Raise ArgumentError for a text of more tokens than the model has positions."""
     if length > limit:
         raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", hint="shorten the text")
+
+
+def _width(module: Module) -> int | None:
+    """Return the number of input features of a layer that `quantize` replaces; None for any other module."""
+    if type(module) is Linear:
+        return module.in_features
+    return module.weight.shape[0] if type(module) is Conv1D else None
 
 
 class SpanLogits(NamedTuple):
@@ -147,8 +155,8 @@ class PretrainedModel(Module):
     def quantize(self, quant: str, dtype: Any = None) -> Self:
         """Replace the matrices of the model by quantised blocks, in place, for inference on the CPU.
 
-        Kernels multiply the blocks by rows that are rounded to int8. All Linear layers are quantised, and an embedding
-        of tokens whose matrix is also the head; everything else stays in floats.
+        Kernels multiply the blocks by rows that are rounded to int8. All Linear layers are quantised, GPT-2's Conv1D,
+        and an embedding of tokens whose matrix is also the head; everything else stays in floats.
 
         Args:
             quant: "int8", which is llama.cpp's Q8_0, or another of its formats that tallow writes, such as "q8_0".
@@ -159,20 +167,21 @@ class PretrainedModel(Module):
         """
         config = block_config(quant, next(self.parameters()).device)
         modules = dict(self.named_modules())
-        if not any(type(module) in (Linear, BlockLinear) for module in modules.values()):
+        widths = {name: width for name, module in modules.items() if (width := _width(module)) is not None}
+        if not widths and not any(isinstance(module, BlockLinear) for module in modules.values()):
             raise ArgumentError(f"quant={quant!r}: a {type(self).__name__} has no Linear layers to quantise")
         size = FORMATS[config.format].weights
-        for name, module in modules.items():  # before anything is changed
-            if type(module) is Linear and module.in_features % size:
+        for name, width in widths.items():  # before anything is changed
+            if width % size:
                 raise ArgumentError(
-                    f"quant={quant!r}: {name} has rows of {module.in_features}, not whole {config.format} blocks",
+                    f"quant={quant!r}: {name} has rows of {width}, not whole {config.format} blocks",
                     hint="call nn.quantization.quantize_ with a filter_fn that leaves such layers in floats",
                 )
         quantize_(self, config, lambda layer, name: type(layer) is Linear)
         for name, module in modules.items():
-            if module is self.head_table and type(module) is Embedding:
-                matrix = BlockMatrix.quantized(module.weight.array, config.format)
-                put_block_layers(self, {f"{name}.weight": matrix})
+            if type(module) is Conv1D or (module is self.head_table and type(module) is Embedding):
+                weight = module.weight.T if isinstance(module, Conv1D) else module.weight
+                put_block_layers(self, {f"{name}.weight": BlockMatrix.quantized(weight.array, config.format)})
         return self.to(dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).eval()
 
     def num_parameters(self) -> int:

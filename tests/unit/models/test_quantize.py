@@ -11,6 +11,7 @@ from support.whisper_files import CONFIG
 import tallow as tl
 from tallow import kernels, nn
 from tallow.errors import ArgumentError, KernelUnavailable
+from tallow.generation import generate
 from tallow.models import Whisper
 from tallow.models.bert import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertModel
 from tallow.models.distilbert import DistilBertConfig, DistilBertModel
@@ -18,11 +19,12 @@ from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.whisper.steps import Steps
-from tallow.nn.block_layers import BlockEmbedding, BlockLinear
+from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLinear
 from tallow.nn.quantization import BlockConfig, quantize_
 
 pytestmark = pytest.mark.cpu("quantised blocks compute on the CPU")
 SIZES = {"vocab_size": 50, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+CONV1D = ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
 IDS = np.random.default_rng(0).integers(1, 50, (4, 9))
 MASK = np.array([[1] * 9, [1] * 5 + [0] * 4, [0] * 3 + [1] * 6, [1, 0, 1, 1, 0, 1, 0, 0, 1]])
 
@@ -55,6 +57,10 @@ def hidden(model: Any, *args: Any, **options: Any) -> np.ndarray[Any, Any]:
     return (output if isinstance(output, tl.Tensor) else output.last_hidden_state).numpy()
 
 
+def cosines(ours: Any, theirs: Any) -> Any:
+    return (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+
+
 def test_linear_layers_and_only_they_become_blocks() -> None:
     model = bert(BertForSequenceClassification)
     before = kinds(model)
@@ -78,8 +84,7 @@ def test_rounded_weights_are_near_the_others(make: Any) -> None:
             assert error.max() > 0
     for masks in ((), (tl.tensor(MASK),)):
         ours, floats = hidden(quantised, *masks).reshape(-1, 64), hidden(model, *masks).reshape(-1, 64)
-        cosine = (ours * floats).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(floats, axis=1)
-        assert cosine.min() > 0.99  # weights are large here, so attention is sharp
+        assert cosines(ours, floats).min() > 0.99  # weights are large here, so attention is sharp
 
 
 @pytest.mark.skipif(kernels.info().library == "none", reason="needs the compiled kernels")
@@ -156,11 +161,50 @@ def test_rows_that_are_not_whole_blocks(make: Any) -> None:
     assert BlockLinear not in kinds(model).values()
 
 
-def test_a_model_without_linear_layers() -> None:
+def gpt2(width: int = 64) -> GPT2:
     tl.manual_seed(0)
-    model: PretrainedModel = GPT2(GPT2Config(vocab_size=9, n_positions=8, n_embd=32, n_layer=1, n_head=2))
-    with pytest.raises(ArgumentError, match="a GPT2 has no Linear layers"):
+    sizes = {"vocab_size": 50, "n_positions": 32, "n_embd": width, "n_layer": 2, "n_head": 2}
+    return GPT2(GPT2Config(**sizes, initializer_range=0.3)).eval()
+
+
+@pytest.mark.parametrize("quant", ["int8", "q4_0", "q5_1"])
+def test_transposed_layers_become_blocks(quant: str) -> None:
+    """GPT-2's Conv1D, and its table, which is the head: the logits are those of the widened weights."""
+    model, plain = gpt2().quantize(quant), gpt2()
+    found = kinds(model)
+    assert [found[f"transformer.h.{i}.{name}"] for i in range(2) for name in CONV1D] == [BlockConv1D] * 8
+    assert found["transformer.wte"] is BlockEmbedding
+    assert found["transformer.wpe"] is nn.Embedding
+    for name, module in model.named_modules():
+        if isinstance(module, BlockConv1D | BlockEmbedding):
+            weight = plain.get_submodule(name).weight
+            error = abs(module.weight.numpy() - weight.detach().numpy()).max()
+            assert 0 < error < abs(weight.detach().numpy()).max() * (0.14 if quant == "q4_0" else 0.07)
+            weight.data = tl.tensor(module.weight.numpy())
+    with tl.no_grad():
+        ours, theirs = (each(tl.tensor(IDS)).numpy() for each in (model, plain))
+    assert cosines(ours.reshape(-1, 50), theirs.reshape(-1, 50)).min() > 0.995
+    assert len(list(generate(model, [1, 2], max_tokens=5))) == 5
+
+
+def test_transposed_rows_that_are_not_whole_blocks() -> None:
+    model = gpt2(40)
+    with pytest.raises(ArgumentError, match=r"transformer\.h\.0\.attn\.c_attn has rows of 40, not whole Q8_0 blocks"):
         model.quantize("int8")
+    assert BlockConv1D not in kinds(model).values()
+
+
+class Bias(PretrainedModel):
+    """A model with a parameter only."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.bias = nn.Parameter(tl.zeros(3))
+
+
+def test_a_model_without_linear_layers() -> None:
+    with pytest.raises(ArgumentError, match="a Bias has no Linear layers"):
+        Bias().quantize("int8")
 
 
 def test_any_module_with_a_config() -> None:

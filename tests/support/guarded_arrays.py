@@ -35,14 +35,15 @@ class GuardedArray:
 
 @pytest.fixture
 def poisoned_empty(monkeypatch: pytest.MonkeyPatch) -> list[GuardedArray]:
-    """Replace numpy.empty by one that returns poisoned guarded arrays; the fixture's value lists them."""
+    """Replace numpy.empty by one that returns poisoned guarded float32 arrays; the fixture's value lists them."""
     arrays: list[GuardedArray] = []
     original_empty = np.empty
 
-    def empty(shape: Any, dtype: Any = np.float32) -> Array:
-        if dtype != np.float32:
-            return original_empty(shape, dtype)
-        arrays.append(GuardedArray(*(shape if isinstance(shape, tuple) else (shape,)), shift=1))
+    # NumPy's own code calls it too: its generators take the default for the doubles that C writes into it.
+    def empty(shape: Any, dtype: Any = float, *args: Any, **options: Any) -> Array:
+        if dtype is None or np.dtype(dtype) != np.float32 or args or options:
+            return original_empty(shape, dtype, *args, **options)
+        arrays.append(GuardedArray(*np.atleast_1d(shape).tolist(), shift=1))
         return arrays[-1].array
 
     monkeypatch.setattr(np, "empty", empty)

@@ -70,8 +70,8 @@ class AutoModel:
 
         Args:
             name: as in the models' own `from_pretrained`; or a GGUF file, local or `owner/repository:file.gguf`.
-            dtype: as in the models' own; for a GGUF file, None means float32, and on the CPU quantised matrices that
-                stay as in the file.
+            dtype: as in the models' own; for a GGUF file, None means float32, and on the CPU matrices that stay as in
+                the file if they are quantised or in half precision, for inference.
             quant: quantise the matrices, as `PretrainedModel.quantize`: "int8", for example. None leaves those of a
                 folder in floats. Matrices of a GGUF file that are quantised already stay as they are.
             gguf_file: a GGUF file in the folder or repository, as in transformers.

@@ -1,7 +1,7 @@
 """Load models from GGUF files (llama.cpp), for the architectures in tallow.models.gguf_names.
 
-On the CPU, quantised matrices stay as they are in the mapped file, in every format. Plain tensors are converted to one
-dtype, one at a time, or viewed if they have it.
+On the CPU, matrices that are quantised or in half precision stay as they are in the mapped file, in every format.
+Other tensors are converted to one dtype, one at a time, or viewed if they have it.
 
 Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -20,12 +20,12 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import CheckpointError, ShapeError
 from tallow.io.gguf import GGUF
 from tallow.io.source import Source
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
 from tallow.models.gguf_config import Design, design_of
 from tallow.models.gguf_names import SETTINGS, rows_by_group
 from tallow.models.pretrained import PretrainedModel
-from tallow.nn.block_layers import put_block_layers
+from tallow.nn.block_layers import has_kernel, put_block_layers
 
 HINT = "see what the file holds: tallow inspect FILE"
 SHOWN = 10  # tensors listed in an error
@@ -43,8 +43,8 @@ def load(
 
     Args:
         source: the file, or one that is open already.
-        dtype: of the weights, whatever it is in the file; None means float32, and on the CPU quantised matrices that
-            stay as in the file (tallow.nn.block_layers).
+        dtype: of the weights, whatever it is in the file; None means float32, and on the CPU matrices that stay as in
+            the file if they are quantised or in half precision, for inference (tallow.nn.block_layers).
         progress: called with the number of tensors read and the number of all tensors.
 
     Raises:  CheckpointError for an unsupported architecture, a malformed file, weights that do not fit, and quantised
@@ -66,7 +66,7 @@ def load(
     for done, name in enumerate(file, 1):
         own = design.names.from_gguf(name)
         if own is not None:
-            matrix = file.matrix(name) if keeps_blocks else None
+            matrix = _matrix(file, name) if keeps_blocks else None
             if matrix is None:
                 state[own] = _weight(file, name, own, design, target)
             else:
@@ -78,6 +78,22 @@ def load(
     model = model.fill(state, None, device, file.name)
     model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
     return model
+
+
+def _matrix(file: GGUF, name: str) -> BlockMatrix | None:
+    """Return a matrix as it is in the file; None for a tensor of float32 or of other dims.
+
+    None too for half precision without a kernel: each product would convert the whole matrix, which takes longer than
+    the product.
+    """
+    info = file.info(name)
+    if info.type not in HALF_FORMATS or len(info.shape) != 2:
+        return file.matrix(name)
+    blocks = file.get_blocks(name)
+    if 0 in info.shape or not blocks.view(HALF_FORMATS[info.type]).flags.aligned:  # the kernel would copy each time
+        return None
+    matrix = BlockMatrix(blocks.reshape(info.shape[0], -1), info.type)
+    return matrix if has_kernel(matrix) else None
 
 
 def _check_layers(file: GGUF, design: Design) -> None:

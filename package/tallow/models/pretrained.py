@@ -38,9 +38,15 @@ def check_length(length: int, limit: int) -> None:
 
 def _width(module: Module) -> int | None:
     """Return the number of input features of a layer that `quantize` replaces; None for any other module."""
-    if type(module) is Linear:
+    if type(module) is Linear or (isinstance(module, BlockLinear) and module.matrix.is_half):
         return module.in_features
     return module.weight.shape[0] if type(module) is Conv1D else None
+
+
+def _quantize_half(layer: Module, format: str) -> None:
+    """Replace the matrix of a layer of blocks if it is in half precision."""
+    if isinstance(layer, BlockLinear | BlockEmbedding) and layer.matrix.is_half:
+        layer.take(BlockMatrix.quantized(layer.matrix.widen(), format))
 
 
 class SpanLogits(NamedTuple):
@@ -177,11 +183,14 @@ class PretrainedModel(Module):
                     f"quant={quant!r}: {name} has rows of {width}, not whole {config.format} blocks",
                     hint="call nn.quantization.quantize_ with a filter_fn that leaves such layers in floats",
                 )
+        table: Module | None = self.head_table
         quantize_(self, config, lambda layer, name: type(layer) is Linear)
         for name, module in modules.items():
-            if type(module) is Conv1D or (module is self.head_table and type(module) is Embedding):
+            if type(module) is Conv1D or (module is table and type(module) is Embedding):
                 weight = module.weight.T if isinstance(module, Conv1D) else module.weight
                 put_block_layers(self, {f"{name}.weight": BlockMatrix.quantized(weight.array, config.format)})
+            elif name in widths or module is table:
+                _quantize_half(module, config.format)
         return self.to(dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).eval()
 
     def num_parameters(self) -> int:

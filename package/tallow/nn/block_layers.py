@@ -1,4 +1,4 @@
-"""Layers whose weights stay in the quantised blocks of a GGUF file, for inference.
+"""Layers whose weights stay as in a GGUF file, in quantised blocks or in half precision, for inference.
 
     model = AutoModel.from_pretrained("model-Q4_K_M.gguf")
 
@@ -38,6 +38,10 @@ class _BlockLayer(Module):
 
     def __init__(self, matrix: BlockMatrix) -> None:
         super().__init__()
+        self.take(matrix)
+
+    def take(self, matrix: BlockMatrix) -> None:
+        """Use another matrix of the same shape."""
         self.blocks = Buffer(wrap(matrix.blocks))
         self.format = matrix.format
 

@@ -12,9 +12,8 @@ from tallow.errors import KernelUnavailable
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack, check_rows
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
-from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, memory, work
+from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, is_quantized, memory, work
 from tallow.kernels.bindings.threads import WORTH_A_THREAD, in_parts, thread_count
-from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.int8_rows import INT8, Int8Rows
 from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
@@ -74,7 +73,7 @@ class PackedStack:
         self.works = [_works(block) for block in stack.blocks]
         self.most_work = max(max(works.values()) for works in self.works)
         # One row times a matrix of floats takes as long as reading the matrix: one thread is as fast as several.
-        self.least_rows = 1 if all(isinstance(m, BlockMatrix) for b in stack.blocks for m in b.matrices) else 2
+        self.least_rows = 1 if all(is_quantized(m) for b in stack.blocks for m in b.matrices) else 2
         self.reserve(1)
 
     def reserve(self, rows: int) -> None:

@@ -11,7 +11,7 @@ from tallow.dtypes import BF16, F16, Array
 from tallow.fused.affine import Affine, Matrix
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.quantized_linear import FORMATS, INTEGER_PRODUCTS
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.library import POINTER
 from tallow.kernels.quantized import QuantizedMatrix
 
@@ -24,7 +24,9 @@ def format_number(matrix: Matrix) -> int | None:
     """Return the number of the format of a matrix; None for a format that the kernels do not read."""
     if isinstance(matrix, QuantizedMatrix):
         return None
-    return _BLOCKS.get(matrix.format) if isinstance(matrix, BlockMatrix) else DTYPES.get(matrix.dtype)
+    if not isinstance(matrix, BlockMatrix):
+        return DTYPES.get(matrix.dtype)
+    return DTYPES[HALF_FORMATS[matrix.format]] if matrix.is_half else _BLOCKS.get(matrix.format)
 
 
 def memory(matrix: Array | BlockMatrix) -> Array:
@@ -40,7 +42,12 @@ def is_plain(array: Array | None) -> bool:
 def work(matrix: Matrix) -> float:
     """Return the multiplications of a row with a matrix, for the choice of threads."""
     rows, columns = matrix.shape
-    return rows * columns / (INTEGER_PRODUCTS if isinstance(matrix, BlockMatrix) else 1)
+    return rows * columns / (INTEGER_PRODUCTS if is_quantized(matrix) else 1)
+
+
+def is_quantized(matrix: Matrix) -> bool:
+    """Return whether the kernels multiply a matrix as integers."""
+    return isinstance(matrix, BlockMatrix) and not matrix.is_half
 
 
 def can_be_packed(parts: Iterable[tuple[str, Affine]]) -> bool:

@@ -10,9 +10,9 @@ from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.threads import in_parts
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, run
 
 FORMATS = ("Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q5_K", "Q6_K", "Q4_1", "Q5_1", "Q2_K", "Q3_K")
 _linear = {name: function(f"tl_linear_{name.lower()}", None, *[POINTER] * 4, *[SIZE] * 4) for name in FORMATS}
@@ -23,21 +23,26 @@ INTEGER_PRODUCTS = 8  # that take as long as one multiplication of floats, for t
 
 
 def float32_rows(x: Array, blocks: Array, format: str, bias: Array | None) -> bool:
-    """float32 x and bias, and contiguous blocks of a format that the library multiplies."""
-    if x.dtype != FLOAT32 or x.ndim == 0 or format not in _linear or (bias is not None and bias.dtype != FLOAT32):
+    """float32 x and bias, and contiguous blocks or half-precision floats of a format that the library multiplies."""
+    if x.dtype != FLOAT32 or x.ndim == 0 or (bias is not None and bias.dtype != FLOAT32):
+        return False
+    if format not in _linear and format not in HALF_FORMATS:
         return False
     return isinstance(blocks, np.ndarray) and blocks.flags.c_contiguous
 
 
 @kernel("quantized_linear", BACKEND, accepts=float32_rows)
 def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -> Array:
-    """Return x @ weight.T + bias for rows of x rounded to int8.
+    """Return x @ weight.T + bias for rows of x rounded to int8, or in float32 for half-precision floats.
 
     Shapes: x (..., K), blocks as BlockMatrix, bias (N,) -> (..., N).
     """
     n, k = BlockMatrix(blocks, format).shape
     if x.shape[-1] != k or (bias is not None and bias.shape != (n,)):
         raise ShapeError(f"quantized_linear: shapes do not fit each other: x {x.shape}, weight {(n, k)}")
+    if format in HALF_FORMATS:
+        y: Array = run("linear", x, blocks.view(HALF_FORMATS[format]), bias)
+        return y
     x = contiguous(x)
     rows = math.prod(x.shape[:-1])
     rounded = np.empty((rows, _rounded_bytes(k)), np.uint8)

@@ -462,7 +462,8 @@ def test_dropped_quantised_gguf_equals_the_terminal(reader: Reader, gguf_files: 
 
 
 def test_a_dropped_file_of_tallow_convert(reader: Reader, data_dir: Path, tmp_path: Path) -> None:
-    """A random Qwen3 with GPT-2's vocabulary: the page writes what the terminal writes."""
+    """A random Qwen3 with GPT-2's vocabulary: the page writes what the terminal writes. After some tens of tokens two
+    of the 50,000 random logits are nearly equal, and rounding decides."""
     save_qwen3(tmp_path / "qwen3", data_dir / "gpt2.tiktoken")
     path = tmp_path / "qwen3-q4.gguf"
     command = [sys.executable, "-m", "tallow", "convert", tmp_path / "qwen3", path, "--quant", "q4_k_m"]
@@ -471,7 +472,7 @@ def test_a_dropped_file_of_tallow_convert(reader: Reader, data_dir: Path, tmp_pa
     name = reader.page.get_by_test_id("model-name")
     expect(name).to_contain_text("4 layers of 256, context of 512 tokens", timeout=START_MS)
     reader.is_ready()
-    options: dict[str, object] = {"prompt": "Once upon a time", "temperature": 0, "steps": 40, "top_p": 0.9, "seed": 1}
+    options: dict[str, object] = {"prompt": "Once upon a time", "temperature": 0, "steps": 12, "top_p": 0.9, "seed": 1}
     story = reader.tell(**options)
     assert story + "\n" == native_story(path, **options)
     assert len(story) > len("Once upon a time")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,7 @@
 """GGUF files that tallow writes of every architecture.
 
-They have the tensors and the metadata of files that the `gguf` package writes by the rules of llama.cpp's converter. The
-outputs are those of transformers with the same weights.
+They have the tensors and the metadata of files that the `gguf` package writes by the rules of llama.cpp's converter.
+The outputs are those of transformers with the same weights.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ from typing import Any
 
 import gguf
 import numpy as np
-
-import tallow as tl
-from bench.report import Row
 from stories import grammar
 from stories.evaluation import BATCH, nats
 from stories.plots import PLOTS
 from stories.settings import Settings
+
+import tallow as tl
+from bench.report import Row
 from tallow.io.gguf import GGUF
 from tallow.models import AutoModel, Llama, stories
 from tallow.models.gguf_export import save_gguf

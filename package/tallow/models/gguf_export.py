@@ -188,7 +188,7 @@ def file_name(name: str, names: GGUFNames) -> str:
 
 
 def _design(metadata: Mapping[str, Any], name: str) -> Layers:
-    """Return what the formats depend on.  Raises: CheckpointError if the metadata lacks it"""
+    """Return the properties that formats depend on.  Raises: CheckpointError if the metadata lacks one"""
     architecture = metadata.get("general.architecture")
     layers, heads, kv_heads = (
         metadata.get(f"{architecture}.{key}")

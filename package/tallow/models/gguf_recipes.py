@@ -26,7 +26,7 @@ FALLBACKS = {"Q2_K": "Q4_0", "Q3_K": "Q4_0", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6
 
 
 class Layers(NamedTuple):
-    """What the formats depend on: the number of layers, the query heads per key head, and whether it is a Falcon."""
+    """The number of layers, the query heads per key head, and whether it is a Falcon; formats depend on these."""
 
     number: int
     group: int

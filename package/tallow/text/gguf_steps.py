@@ -1,4 +1,4 @@
-"""What the converters of tokenizers to GGUF metadata share."""
+"""Helpers of the modules that convert tokenizers to the metadata of a GGUF file."""
 
 from __future__ import annotations
 

@@ -54,7 +54,10 @@ def gguf_entries(entries: Mapping[str, Any], config: Mapping[str, Any], size: in
         known = ", ".join(map(repr, _KINDS))
         raise TokenizerError(f"{name} is of type {kind!r:.80}; GGUF files get tokenizers of type {known}", hint=HINT)
     added = mappings(entries.get("added_tokens"), "added_tokens", name)
-    pairs = [*_ids(model, name).items(), *((token.get("content"), token.get("id")) for token in added)]
+    pairs: list[tuple[Any, Any]] = [
+        *_ids(model, name).items(),
+        *((token.get("content"), token.get("id")) for token in added),
+    ]
     if not all(type(token) is str and type(i) is int and i >= 0 for token, i in pairs):
         raise TokenizerError(f"{name} has tokens without an id", hint=HINT)
     ids: dict[str, int] = dict(pairs)

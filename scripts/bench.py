@@ -42,6 +42,7 @@ MODULES = {
     "loading": "loading",
     "matmul": "matmul",
     "ops": "ops",
+    "perplexity": "perplexity",
     "quantised": "quantised",
     "training": "training",
     "whisper": "whisper",

@@ -24,7 +24,7 @@ from bench.report import Row
 from tallow.io import gguf
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
-from tallow.models.gguf_recipes import formats_of, recipe_of
+from tallow.models.gguf_recipes import Layers, formats_of, recipe_of
 
 NAME = "quantised"
 LIBRARIES = {"tallow": "tallow", "llama_cpp": "llama_cpp"}
@@ -148,7 +148,7 @@ def write_file(
         shapes |= {f"blk.{i}.{name}.weight": shape for name, shape in layer.items()}
         shapes |= {f"blk.{i}.{name}_norm.weight": (hidden_size,) for name in ("attn", "ffn")}
     recipe = recipe_of(file_type)
-    formats = formats_of(recipe, shapes, num_hidden_layers, num_attention_heads // kv_heads)
+    formats = formats_of(recipe, shapes, Layers(num_hidden_layers, num_attention_heads // kv_heads))
     tensors = {name: _random(shape, formats[name]) for name, shape in shapes.items()}
     gguf.save(tensors, path, {
         "general.architecture": "llama", "general.file_type": recipe.number, "llama.context_length": CONTEXT,

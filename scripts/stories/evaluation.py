@@ -51,7 +51,7 @@ class Score:
 def model_score(model: Llama, corpus: Corpus, stories: Sequence[str]) -> Score:
     """Score each story separately, after BOS."""
     texts = corpus.encode(stories)
-    nats = sum(_nats(model, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
+    nats = sum(nats(model, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
     return _score(nats, texts, stories)
 
 
@@ -68,7 +68,8 @@ def table(model: Score, trigram: Score) -> str:
     return "\n".join((head, model.row("this model"), trigram.row("trigram, Kneser-Ney")))
 
 
-def _nats(model: Llama, texts: Sequence[Sequence[int]]) -> float:
+def nats(model: Llama, texts: Sequence[Sequence[int]]) -> float:
+    """Return the total negative log-likelihood of texts, of all tokens but the first."""
     longest = max(map(len, texts))
     rows_BT = np.full((len(texts), longest), IGNORED)
     for row, text in zip(rows_BT, texts, strict=True):

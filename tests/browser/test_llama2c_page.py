@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from support.gguf_files import write_llama2c
+from support.qwen3 import save_qwen3
 from tests.browser.conftest import START_MS, serving
 from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
@@ -458,6 +459,23 @@ def test_dropped_quantised_gguf_equals_the_terminal(reader: Reader, gguf_files: 
     for options in ({"prompt": "The cat", "temperature": 0}, {"prompt": "Zoë", "temperature": 0.5, "seed": 3}):
         options = {"steps": 60, "top_p": 0.9, "seed": 1} | options
         assert reader.tell(**options) + "\n" == native_story(path, **options)
+
+
+def test_a_dropped_file_of_tallow_convert(reader: Reader, data_dir: Path, tmp_path: Path) -> None:
+    """A random Qwen3 with GPT-2's vocabulary: the page writes what the terminal writes. After some tens of tokens two
+    of the 50,000 random logits are nearly equal, and rounding decides."""
+    save_qwen3(tmp_path / "qwen3", data_dir / "gpt2.tiktoken")
+    path = tmp_path / "qwen3-q4.gguf"
+    command = [sys.executable, "-m", "tallow", "convert", tmp_path / "qwen3", path, "--quant", "q4_k_m"]
+    subprocess.run(command, check=True, capture_output=True)
+    reader.drop({"qwen3-q4.gguf": path})
+    name = reader.page.get_by_test_id("model-name")
+    expect(name).to_contain_text("4 layers of 256, context of 512 tokens", timeout=START_MS)
+    reader.is_ready()
+    options: dict[str, object] = {"prompt": "Once upon a time", "temperature": 0, "steps": 12, "top_p": 0.9, "seed": 1}
+    story = reader.tell(**options)
+    assert story + "\n" == native_story(path, **options)
+    assert len(story) > len("Once upon a time")
 
 
 def test_gguf_of_the_hub(reader: Reader, gguf_files: dict[str, Path]) -> None:

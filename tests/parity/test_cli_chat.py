@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import select
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from support.chats import CHATML, TURNS, save_tokenizer
+from support.terminal import Terminal
 
 import tallow as tl
 from tallow.cli import main
@@ -235,39 +232,6 @@ def test_models_without_a_chat_template_are_refused(
     assert_refused(capsys, "tokens, the model's context holds 16; shorten the prompt")
 
 
-class Terminal:
-    """`tallow chat` attached to a pseudo-terminal."""
-
-    def __init__(self, *options: Any) -> None:
-        import pty
-
-        self.end, inner = pty.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tallow", "chat", *map(str, options)],
-            stdin=inner,
-            stdout=inner,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env=os.environ | {"TERM": "dumb"},
-        )
-        os.close(inner)
-
-    def type(self, text: str) -> None:
-        os.write(self.end, text.encode())
-
-    def until(self, expected: str) -> str:
-        """Read until `expected` appears, and return the output so far."""
-        seen = b""
-        while expected.encode() not in seen:
-            seen += self.read(f"{expected!r} after {seen!r}")
-        return seen.decode(errors="replace")
-
-    def read(self, expected: str = "anything") -> bytes:
-        ready, _, _ = select.select([self.end], [], [], 60)
-        assert ready, f"still waiting for {expected}"
-        return os.read(self.end, 4096)
-
-
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     """Chat with a model whose answers never end."""
@@ -279,9 +243,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     model.save_pretrained(tmp_path)
     terminal = Terminal("--model", tmp_path, "--temperature", 0)
     yield terminal
-    terminal.process.kill()
-    terminal.process.wait()
-    os.close(terminal.end)
+    terminal.close()
 
 
 def test_a_conversation_in_a_terminal(terminal: Terminal) -> None:

@@ -125,18 +125,6 @@ def test_bytes_of_roberta(tmp_path: Path) -> None:
     check(Tokenizer.from_gguf(file_of(tmp_path / "x.gguf", add, **ids, token_type_count=1)), expected)
 
 
-# Made by SentencePiece 0.2 from the rules "\ufb01" -> "fi", "\uff21" -> "A", "\u00c4" -> "Ae", "\u3000" -> " ".
-CHARSMAP = (
-    "c-j@yWzd#I7zWU1USQw{9Yc4+(A_CWmvnbXNJ+y-NU3x;NGRQ*bazN2ozmTT-kmvf-Mjm9_X;8hK@crcuqRn47#1Z6Y$GBfhk}S0L3l+hFBl"
-    "32JCAA(G2a}%icTzI5{KBtBQ6PuPeQi73I&N}B9fAX<Rl{{DM-z&NueOEOhbCok&z5!CKFl7LN=Zz3I#c2c5;!EJme-Hc_~1C3Q>?E6s8zOD"
-    "M4{cQIay0<~zz#o^n*+dn!?pDpaN#RjEOBYEhHg{6JmmP@j4<qydd-"
-    "L{pm3oMyD71+8gCTiVc`cKk>OI?<6Xbfzmm(VcGeqzAqDnLhNUAAK1>e+Ds-!QqEyC`0&#VT@onqZrArjOKTKV=QAB&p0MBfyqo_DpQ!wG-f"
-    "h`+00@tbC}OO{$K%%SjZ9<^A~@zjHRq#IjdO78dkH8wQOKLo7l(}HuDdEvn~8D*}-"
-    ";pv6DUQW*>Vwz<v&KkRu%C7)Lq5aZYiP)BMX>&TyV{T;u}(afvHj<{DSI!S!$lxXB%EbC0{+=YJmZfX6%vcYr56=NT_~!E0XemN&fT9Uu9?X"
-    "Fl<jFQn3dQmunF?SpTX-;0s"
-)
-
-
 def unigram(*steps: dict[str, Any]) -> str:
     """Return the Unigram tokenizer with white space as SentencePiece normalizes it, after `steps`."""
     entries = json.loads(tokenizer_kinds.KINDS["unigram"]())
@@ -153,7 +141,7 @@ def test_unigram(tmp_path: Path) -> None:
 
 
 def test_normalization_by_sentence_piece(tmp_path: Path) -> None:
-    table = zlib.decompress(base64.b85decode(CHARSMAP))
+    table = zlib.decompress(base64.b85decode(tokenizer_kinds.CHARSMAP))
     source = unigram({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode()})
     add = lambda w: gguf_files.add_unigram(w, source)  # noqa: E731
     ours = Tokenizer.from_gguf(file_of(tmp_path / "x.gguf", add, precompiled_charsmap=table))

@@ -3,8 +3,11 @@ transformers computes with the same weights."""
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
+import unicodedata
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -181,20 +184,103 @@ def test_metadata_is_that_of_the_config(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------- tokenizers
 
 
-@pytest.mark.parametrize("name", ["bytes_gpt2", "bytes_llama3", "pieces_llama2", "pieces_metaspace"])
+def _with(kind: str, **parts: Any) -> str:
+    """Return a tokenizer with other components, which are methods of the package."""
+    tokenizer = tokenizers.Tokenizer.from_str(tokenizer_kinds.KINDS[kind]())
+    for name, part in parts.items():
+        setattr(tokenizer, name, part)
+    return tokenizer.to_str()
+
+
+def _falcon() -> str:
+    """With the splits in Falcon's tokenizer.json."""
+    steps = tokenizers.pre_tokenizers
+    splits = [
+        steps.Punctuation("contiguous"),
+        steps.ByteLevel(add_prefix_space=False, use_regex=True),
+        steps.Digits(individual_digits=False),
+        steps.Split(tokenizers.Regex("[0-9][0-9][0-9]"), "isolated"),
+    ]
+    return _with("bytes-gpt2", pre_tokenizer=steps.Sequence(splits))
+
+
+def _gemma() -> str:
+    """With the normalizer and the split in Gemma's tokenizer.json: no space before a text."""
+    source = _with(
+        "pieces-llama2",
+        normalizer=tokenizers.normalizers.Replace(" ", "▁"),
+        pre_tokenizer=tokenizers.pre_tokenizers.Split(" ", "merged_with_previous"),
+    )
+    parts = tokenizers.decoders
+    decoder = parts.Sequence([parts.Replace("▁", " "), parts.ByteFallback(), parts.Fuse()])
+    tokenizer = tokenizers.Tokenizer.from_str(source)
+    tokenizer.decoder = decoder
+    return str(tokenizer.to_str())
+
+
+def _unigram(*steps: Any) -> str:
+    """With a table of characters, and white space removed as in XLM-RoBERTa's newer files."""
+    parts = tokenizers.normalizers
+    table = parts.Precompiled(zlib.decompress(base64.b85decode(tokenizer_kinds.CHARSMAP)))
+    return _with("unigram", normalizer=parts.Sequence([table, *steps]))
+
+
+def _unigram_newer() -> str:
+    parts = tokenizers.normalizers
+    return _unigram(parts.Strip(False, True), parts.Replace(tokenizers.Regex(" {2,}"), "▁"))
+
+
+def _unigram_older() -> str:
+    """With words split at white space, as in XLM-RoBERTa's first files."""
+    steps = tokenizers.pre_tokenizers
+    tokenizer = tokenizers.Tokenizer.from_str(_unigram())
+    tokenizer.pre_tokenizer = steps.Sequence([steps.WhitespaceSplit(), steps.Metaspace()])
+    return str(tokenizer.to_str())
+
+
+WRITTEN = {name: make for name, make in tokenizer_kinds.KINDS.items() if name != "unigram"}
+WRITTEN |= {"falcon": _falcon, "gemma": _gemma, "unigram": _unigram_newer, "unigram, words": _unigram_older}
+
+
+NUMERIC = frozenset("¹²³¼½¾".encode("latin-1"))  # bytes whose letters in byte-level BPE are numbers
+
+
+def _is_plain(letter: str) -> bool:
+    return letter.isascii() or not unicodedata.category(letter).startswith("N")
+
+
+def _as_read(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("name", WRITTEN)
 def test_tokenizers_give_the_same_ids(name: str) -> None:
-    text = getattr(tokenizer_kinds, f"_{name}")()
+    text = WRITTEN[name]()
     tokenizer = tokenizers.Tokenizer.from_str(text)
     special = json.loads(text)["added_tokens"]
-    config = {"bos_token": special[-2 if "llama3" in name else 0]["content"]} if "pieces" not in name else {}
-    metadata = gguf_entries(json.loads(text), config, tokenizer.get_vocab_size(), "tokenizer")
-    entries, _ = tokenizer_entries(metadata, "file")
+    config = {"mask_token": "[MASK]"} if name.startswith("words") else {}
+    size = tokenizer.get_vocab_size() + 3  # of a model with more ids
+    metadata = gguf_entries(json.loads(text), config, size, "tokenizer")
+    assert {*map(len, (metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]))} == {size}
+    entries, _ = tokenizer_entries({key: _as_read(value) for key, value in metadata.items()}, "file")
     converted = tokenizers.Tokenizer.from_str(json.dumps(entries))
+    previous = "a"
     for line in tokenizer_kinds.texts(200, seed=3):
         marked = any(token["content"] in line for token in special)
-        if name == "pieces_metaspace" and (marked or line.startswith((" ", "▁"))):
+        if name == "pieces-metaspace" and (marked or line.startswith((" ", "▁"))):
             continue  # it adds a space only at the start of the text, and only where there is none; GGUF cannot say so
-        assert converted.encode(line).ids == tokenizer.encode(line).ids, line
+        if name == "falcon" and not (NUMERIC.isdisjoint(line.encode()) and all(map(_is_plain, line))):
+            continue  # the last splits see the letters of bytes; those of llama.cpp see the text
+        if name.startswith("unigram") and any(each.isspace() and each not in " \u3000" for each in line):
+            continue  # this small table keeps white space that those of models replace
+        encoded = tokenizer.encode(line)
+        assert converted.encode(line).ids == encoded.ids, line
+        assert converted.decode(encoded.ids) == tokenizer.decode(encoded.ids)
+        if name.startswith(("words", "unigram", "bytes-roberta")):
+            pair, expected = converted.encode(line, previous), tokenizer.encode(line, previous)
+            assert pair.ids == expected.ids
+            assert pair.type_ids == expected.type_ids or name == "bytes-roberta"
+        previous = line
 
 
 @pytest.mark.parametrize(
@@ -214,11 +300,15 @@ def test_chat_templates_and_ids_of_a_converted_model(template: Any, tmp_path: Pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": {"type": "Unigram", "vocab": []}}, "of type 'Unigram'"),
+        ({"model": {"type": "WordLevel", "vocab": {}}}, "of type 'WordLevel'"),
+        ({"model": {"type": "Unigram", "vocab": [["a"]]}}, "has no vocabulary"),
+        ({"model": {"type": "Unigram", "vocab": [["a", 0]]}}, "prepares text in a way"),
+        ({"model": {"type": "WordPiece", "vocab": {"a": 0}}}, "prepares text in a way"),
         ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
             {"type": "Split", "pattern": {"Regex": "x+"}, "behavior": "Isolated", "invert": False},
             {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]}}, "no name for"),
         ({"post_processor": {"type": "BertProcessing"}}, "adds tokens to a text by 'BertProcessing'"),
+        ({"post_processor": {"type": "TemplateProcessing", "single": [1]}}, "its post_processor adds"),
         ({"added_tokens": [{"id": 900, "content": "<x>", "special": True}]}, "has a token 900"),
         ({"added_tokens": [{"content": "<x>"}]}, "without an id"),
     ],
@@ -226,6 +316,23 @@ def test_chat_templates_and_ids_of_a_converted_model(template: Any, tmp_path: Pa
 def test_tokenizers_that_gguf_has_no_name_for(change: dict[str, Any], message: str) -> None:
     entries = json.loads(tokenizer_kinds._bytes_gpt2()) | change
     with pytest.raises(TokenizerError, match=message):
+        gguf_entries(entries, {}, 700, "tokenizer")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"normalizer": {"lowercase": False}},  # with pieces that are all in lower case
+        {"normalizer": {"strip_accents": True}},
+        {"model": {"max_input_chars_per_word": 200}},
+        {"model": {"continuing_subword_prefix": "@@"}},
+    ],
+)
+def test_words_that_readers_would_split_differently(change: dict[str, Any]) -> None:
+    entries = json.loads(tokenizer_kinds.KINDS["words-uncased"]())
+    for name, values in change.items():
+        entries[name] |= values
+    with pytest.raises(TokenizerError, match="readers of GGUF assume"):
         gguf_entries(entries, {}, 700, "tokenizer")
 
 
@@ -320,9 +427,9 @@ def test_sources_that_gguf_cannot_hold(tmp_path: Path, capsys: pytest.CaptureFix
     assert convert(tmp_path / "x.npz", tmp_path / "x.gguf", "--quant", "q8_0") == 2
     assert "weights without a model config" in capsys.readouterr().err
     config = {"hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}
-    transformers.BertModel(transformers.BertConfig(vocab_size=50, **config)).save_pretrained(tmp_path / "bert")
+    transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=50, **config)).save_pretrained(tmp_path / "bert")
     assert convert(tmp_path / "bert", tmp_path / "x.gguf", "--quant", "q8_0") == 2
-    assert "BertModel" in capsys.readouterr().err
+    assert "no GGUF files of a BertForMaskedLM" in capsys.readouterr().err
     yarn = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32, "rope_theta": 10000.0}
     reference("Qwen3", rope_parameters=yarn).save_pretrained(tmp_path / "yarn")
     assert convert(tmp_path / "yarn", tmp_path / "x.gguf", "--quant", "q8_0") == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -67,6 +69,16 @@ def reference(name: str, changes: dict[str, Any], sizes: dict[str, Any] = SIZES)
             if parameter.ndim == 1:
                 parameter.add_(torch.randn_like(parameter) / 4)
     return model
+
+
+def save(model: Any, folder: Path) -> None:
+    """Save a model of `reference`, without the entries of SIZES that its config does not define."""
+    model.save_pretrained(folder)
+    kind = type(model.config)
+    foreign = SIZES.keys() - kind().to_dict().keys() - kind.attribute_map.keys()
+    entries = json.loads((folder / "config.json").read_text())
+    kept = {name: value for name, value in entries.items() if name not in foreign}
+    (folder / "config.json").write_text(json.dumps(kept))
 
 
 def output(model: Any) -> Any:

@@ -26,6 +26,17 @@ CORPUS = [
     "🙂 🙂🙂 👩‍👩‍👧 naïve café Ünïcödé ﬁnally ½ ² Ⅷ",
 ]
 
+# Made by SentencePiece 0.2 from the rules "\ufb01" -> "fi", "\uff21" -> "A", "\u00c4" -> "Ae", "\u3000" -> " ".
+CHARSMAP = (
+    "c-j@yWzd#I7zWU1USQw{9Yc4+(A_CWmvnbXNJ+y-NU3x;NGRQ*bazN2ozmTT-kmvf-Mjm9_X;8hK@crcuqRn47#1Z6Y$GBfhk}S0L3l+hFBl"
+    "32JCAA(G2a}%icTzI5{KBtBQ6PuPeQi73I&N}B9fAX<Rl{{DM-z&NueOEOhbCok&z5!CKFl7LN=Zz3I#c2c5;!EJme-Hc_~1C3Q>?E6s8zOD"
+    "M4{cQIay0<~zz#o^n*+dn!?pDpaN#RjEOBYEhHg{6JmmP@j4<qydd-"
+    "L{pm3oMyD71+8gCTiVc`cKk>OI?<6Xbfzmm(VcGeqzAqDnLhNUAAK1>e+Ds-!QqEyC`0&#VT@onqZrArjOKTKV=QAB&p0MBfyqo_DpQ!wG-f"
+    "h`+00@tbC}OO{$K%%SjZ9<^A~@zjHRq#IjdO78dkH8wQOKLo7l(}HuDdEvn~8D*}-"
+    ";pv6DUQW*>Vwz<v&KkRu%C7)Lq5aZYiP)BMX>&TyV{T;u}(afvHj<{DSI!S!$lxXB%EbC0{+=YJmZfX6%vcYr56=NT_~!E0XemN&fT9Uu9?X"
+    "Fl<jFQn3dQmunF?SpTX-;0s"
+)
+
 
 def _train(tokenizer: Tokenizer, trainer: Any) -> Tokenizer:
     tokenizer.train_from_iterator(CORPUS * 4, trainer)

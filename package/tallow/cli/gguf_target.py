@@ -24,7 +24,11 @@ from tallow.models.config import CONFIG
 from tallow.models.gguf_config import vocabulary_size
 from tallow.models.gguf_export import file_targets, model_targets
 from tallow.models.gguf_importance import importance_of
+from tallow.models.gguf_names import POOLINGS
 from tallow.models.llama import Llama
+from tallow.models.pretrained import PretrainedModel
+from tallow.models.sentence import Pooling
+from tallow.models.sentence_folder import modules_of
 from tallow.text import tokenizer
 from tallow.text.gguf_vocabulary import gguf_entries
 from tallow.text.llama2c import Llama2cTokenizer
@@ -58,11 +62,14 @@ def write_gguf(
             metadata = {key: value for key, value in metadata.items() if not key.startswith(TOKENIZER)}
             metadata |= _tokenizer(Path(tokenizer_path), vocabulary_size(file))
     else:
+        source, pooling = _transformer(source)
         model = _model(source)
         entries = _tokenizer_of(source, tokenizer_path, model)
         importance = None if imatrix is None else _importance(model, imatrix, tokenizer_path or _folder(source))
         metadata, targets = model_targets(model, quant, entries, importance)
         metadata[NAME] = _name(title)
+        if pooling is not None:
+            metadata[f"{metadata['general.architecture']}.pooling_type"] = pooling
         if not entries:
             report(f"{target} has no tokenizer; add one with --tokenizer FILE --force")
     with writing(target, size_of(targets)) as out:
@@ -71,7 +78,27 @@ def write_gguf(
     return f"{target}: GGUF{kind}, {size_text(size_of(targets))}, {bits_per_weight(targets):.2f} bits per weight"
 
 
-def _model(source: str) -> CausalLM:
+def _transformer(source: str) -> tuple[str, int | None]:
+    """Return the folder of the transformer of a sentence-transformers folder, and the number of its pooling; for any
+    other source the source and None.
+
+    Raises:  ArgumentError for poolings and modules that GGUF has no names for
+    """
+    pooling = None
+    for kind, folder in modules_of(Path(source)):
+        if kind == "Transformer":
+            source = str(folder)
+        elif kind == "Pooling":
+            modes = Pooling.from_json(folder / CONFIG).modes
+            pooling = next((number for number, mode in POOLINGS.items() if (mode,) == modes), None)
+            if pooling is None:
+                raise ArgumentError(f"{folder}: GGUF has no number for the pooling {', '.join(modes)}")
+        elif kind != "Normalize":  # a choice of those who use the vectors
+            raise ArgumentError(f"{folder}: GGUF files hold no modules of kind {kind!r:.80}")
+    return source, pooling
+
+
+def _model(source: str) -> PretrainedModel:
     """Load the model of a folder, of a .safetensors file beside its config, or of a llama2c checkpoint."""
     if not os.path.isfile(source):
         model = AutoModel.from_pretrained(source)
@@ -86,14 +113,10 @@ def _model(source: str) -> CausalLM:
             f"{source} is {contents(source).format}: weights without a model config",
             hint="pass the model's folder, a GGUF file or a llama2c checkpoint",
         )
-    if not isinstance(model, CausalLM):
-        raise ArgumentError(
-            f"{source} is a {type(model).__name__}, not a language model", hint="pass a causal language model"
-        )
     return model
 
 
-def _tokenizer_of(source: str, path: str | None, model: CausalLM) -> dict[str, Any]:
+def _tokenizer_of(source: str, path: str | None, model: PretrainedModel) -> dict[str, Any]:
     """Return the metadata of the tokenizer at `path`, or else of the source; empty if there is none."""
     size = model.config.vocab_size
     if path is not None:
@@ -112,8 +135,10 @@ def _folder(source: str) -> Path:
     return Path(source).parent if os.path.isfile(source) else Path(source)
 
 
-def _importance(model: CausalLM, text_path: str, tokenizer_path: str | Path) -> dict[str, Array]:
+def _importance(model: PretrainedModel, text_path: str, tokenizer_path: str | Path) -> dict[str, Array]:
     """Return the importance of the model's columns on a text.  Raises: OSError, TokenizerError, ArgumentError"""
+    if not isinstance(model, CausalLM):
+        raise ArgumentError(f"--imatrix with a {type(model).__name__}, which is not a language model")
     try:
         text = Path(text_path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

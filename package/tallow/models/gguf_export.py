@@ -23,20 +23,17 @@ from tallow.io.gguf_write import Target, write
 from tallow.io.source import Path
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.models.causal_lm import CausalLM
-from tallow.models.gguf_names import FREQUENCY_DIVISORS, NAMES, GGUFNames
-from tallow.models.gguf_recipes import Recipe, formats_of, recipe_of
-from tallow.models.llama import Llama
+from tallow.models.gguf_names import GGUFNames, rows_by_group
+from tallow.models.gguf_recipes import Layers, Recipe, formats_of, recipe_of
+from tallow.models.gguf_settings import names_of, settings_of
 from tallow.models.llama_formats import PROJECTIONS, reordered
-from tallow.models.mistral import Mistral
-from tallow.models.qwen import Qwen2, Qwen3
+from tallow.models.pretrained import PretrainedModel
+from tallow.models.roberta import RobertaModel
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear
-from tallow.nn.rope_scaling import frequencies
 
-CLASSES: tuple[type[CausalLM], ...] = (Llama, Mistral, Qwen2, Qwen3)
-INTERLEAVED = "llama"  # the architecture whose rotary pairs are neighbours, and that reads FREQUENCY_DIVISORS
 QUANTIZATION_VERSION = 2  # of the layouts in gguf_blocks.py
 FLOATS = {dtypes.float32: "F32", dtypes.float16: "F16", dtypes.bfloat16: "BF16"}
-FLOAT_FIELDS = ("rms_norm_eps", "rope_theta")
+POSITIONS = "embeddings.position_embeddings.weight"
 REPLACED = ("general.file_type", "general.quantization_version", ALIGNMENT_KEY, COUNT, NUMBER, TENSORS)
 
 Importance = Mapping[str, Array]
@@ -50,7 +47,7 @@ class Part(NamedTuple):
 
 
 def save_gguf(
-    model: CausalLM,
+    model: PretrainedModel,
     path: Path,
     file_type: str | None = None,
     tokenizer: Mapping[str, Any] | None = None,
@@ -74,18 +71,18 @@ def save_gguf(
 
 
 def model_targets(
-    model: CausalLM,
+    model: PretrainedModel,
     file_type: str | None = None,
     tokenizer: Mapping[str, Any] | None = None,
     importance: Importance | None = None,
 ) -> tuple[dict[str, Any], dict[str, Target]]:
     """Return the metadata and the tensors of a model, as gguf_write.write takes them; arguments as for `save_gguf`."""
     metadata, parts = gguf_form(model)
-    recipe = recipe_of(file_type or FLOATS[model.head_weight.dtype])
-    metadata |= _file_entries(recipe) | dict(tokenizer or {}) | _ends(model.config, tokenizer or {})
-    config = model.config
-    group = config.num_attention_heads // config.num_key_value_heads
-    return metadata, _targets(parts, recipe, config.num_hidden_layers, group, importance)
+    recipe = recipe_of(file_type or FLOATS[next(model.parameters()).dtype])
+    metadata |= _file_entries(recipe) | dict(tokenizer or {})
+    if isinstance(model, CausalLM):
+        metadata |= _ends(model.config, tokenizer or {})
+    return metadata, _targets(parts, recipe, _design(metadata, type(model).__name__), importance)
 
 
 def file_targets(
@@ -108,16 +105,8 @@ def file_targets(
         formats = {name: info.type for name, info in infos.items()}
         return metadata, {name: _of_file(file, name, formats[name], None) for name in infos}
     recipe = recipe_of(file_type)
-    architecture = metadata.get("general.architecture")
-    layers, heads, kv_heads = (
-        metadata.get(f"{architecture}.{key}")
-        for key in ("block_count", "attention.head_count", "attention.head_count_kv")
-    )
-    if type(layers) is not int or type(heads) is not int:
-        raise CheckpointError(f"{file.name} has no {architecture}.block_count", hint="it may be a part of a model")
-    group = heads // kv_heads if type(kv_heads) is int and kv_heads > 0 else 1
     shapes = {name: info.shape for name, info in infos.items()}
-    formats = formats_of(recipe, shapes, layers, group, importance=importance is not None)
+    formats = formats_of(recipe, shapes, _design(metadata, file.name), importance=importance is not None)
     # Integers are no weights.
     formats |= {name: info.type for name, info in infos.items() if info.type.startswith("I")}
     found = importance or {}
@@ -126,70 +115,20 @@ def file_targets(
     }
 
 
-def gguf_form(model: CausalLM) -> tuple[dict[str, Any], dict[str, Part]]:
+def gguf_form(model: PretrainedModel) -> tuple[dict[str, Any], dict[str, Part]]:
     """Return the metadata of a model and its tensors, by their names in the file.
 
     Raises:  ArgumentError for a model that GGUF files cannot describe
     """
-    names = names_of(model)
-    assert isinstance(model, Llama)  # as all CLASSES
-    architecture = names.architecture
-    config = model.config
-    _check(model, architecture)
-    # Readers check the types of values, and a config may have rope_theta=10000.
-    values = {key: _as_declared(config, field) for field, key in names.fields.items()} | {
-        "attention.key_length": config.head_width,
-        "attention.value_length": config.head_width,
-        "rope.dimension_count": config.head_width,
-        "vocab_size": config.vocab_size,
-    }
-    if architecture != INTERLEAVED:
-        del values["attention.sliding_window"]  # no layer has one
-    metadata = {"general.architecture": architecture, "general.type": "model"}
-    metadata |= {f"{architecture}.{key}": value for key, value in values.items() if value is not None}
-    parts = {
-        file_name(name, names): part for name, part in _parts(model, interleaved=architecture == INTERLEAVED).items()
-    }
-    return _with_scaling(metadata, parts, config, architecture)
+    names, settings = names_of(model), settings_of(model)
+    metadata: dict[str, Any] = {"general.architecture": names.architecture, "general.type": "model"}
+    metadata |= {f"{names.architecture}.{key}": value for key, value in settings.values.items() if value is not None}
+    vectors = {name: Part(array.shape, _getter(wrap(array))) for name, array in settings.vectors.items()}
+    return {**metadata, **settings.general}, _parts(model, names) | vectors
 
 
-def _as_declared(config: Any, field: str) -> Any:
-    value = getattr(config, field)
-    return float(value) if field in FLOAT_FIELDS else value
-
-
-def _check(model: Llama, architecture: str) -> None:
-    """Raise ArgumentError for settings that have no entry in the metadata."""
-    config = model.config
-    if config.activation != "silu":
-        raise ArgumentError(f"GGUF has no entry for hidden_act={config.activation!r}")
-    if config.mlp_bias:
-        raise ArgumentError("GGUF has no names for mlp_bias")
-    if architecture != INTERLEAVED and any(window is not None for window in model.windows):
-        raise ArgumentError(f"GGUF has no entry for the sliding window of a {type(model).__name__}")
-
-
-def _with_scaling(
-    metadata: dict[str, Any], parts: dict[str, Part], config: Any, architecture: str
-) -> tuple[dict[str, Any], dict[str, Part]]:
-    """Add the scaling of rotary angles."""
-    scaling = config.rope_scaling or {}
-    kind = scaling.get("rope_type", scaling.get("type", "default"))
-    if kind == "linear":
-        prefix = f"{architecture}.rope.scaling"
-        return metadata | {f"{prefix}.type": "linear", f"{prefix}.factor": float(scaling["factor"])}, parts
-    if kind in ("llama3", "divisors") and architecture == INTERLEAVED:
-        width, base = config.rotary_width, config.rope_theta
-        scaled = frequencies(width, base, scaling, config.max_position_embeddings)
-        divisors = wrap((frequencies(width, base) / scaled).astype(np.float32))
-        return metadata, parts | {FREQUENCY_DIVISORS: Part(tuple(divisors.shape), lambda: divisors)}
-    if kind != "default":
-        raise ArgumentError(f"GGUF files of the architecture {architecture} have no rope_scaling of type {kind!r}")
-    return metadata, parts
-
-
-def _parts(model: Llama, *, interleaved: bool) -> dict[str, Part]:
-    """Return the model's tensors by their own names, in the order of the state dict."""
+def _parts(model: PretrainedModel, names: GGUFNames) -> dict[str, Part]:
+    """Return the model's tensors by their names in the file, in the order of the state dict."""
     parts = {}
     modules = dict(model.named_modules())
     for name, tensor in model.state_dict().items():
@@ -198,35 +137,46 @@ def _parts(model: Llama, *, interleaved: bool) -> dict[str, Part]:
         value: Tensor | BlockMatrix = tensor
         if isinstance(layer, BlockLinear | BlockEmbedding) and attribute == "blocks":
             name, value = f"{path}.weight", layer.matrix
-        get = _getter(value)
-        if model.config.rope_interleaved != interleaved and name.rpartition(".")[0].endswith(PROJECTIONS):
-            get = _reordering(value, model.config.head_width, interleaved)
-        parts[name] = Part(tuple(value.shape), get)
+        if not (names.architecture == "bert" and name.startswith("pooler.")):
+            parts[file_name(name, names)] = _part(name, value, model, names)
     return parts
+
+
+def _part(name: str, value: Tensor | BlockMatrix, model: PretrainedModel, names: GGUFNames) -> Part:
+    """Return a tensor of the state dict in the form of the file; gguf_models.py reads that form."""
+    module = names.parts(name)[1]
+    shape = tuple(value.shape)
+    if (rows := _rows(name, shape[0], model, names)) is not None:
+        return Part((len(rows), *shape[1:]), lambda: _selected(value, rows))
+    if isinstance(value, BlockMatrix):  # of a transposed weight, if the module is transposed
+        return Part(shape, _getter(value))
+    if module in names.transposed and len(shape) == 2:
+        return Part(shape[::-1], lambda: value.detach().T)
+    if names.norm_offset and name.endswith("norm.weight"):
+        return Part(shape, lambda: value.detach().float() + names.norm_offset)
+    return Part(shape, _getter(value))
+
+
+def _rows(name: str, count: int, model: PretrainedModel, names: GGUFNames) -> Array | None:
+    """Return the row of a tensor for each row in the file; None if the order is the same."""
+    config: Any = model.config
+    if name.rpartition(".")[0].endswith(PROJECTIONS) and config.rope_interleaved != bool(names.interleaved):
+        return reordered(np.arange(count), config.head_width, to_interleaved=bool(names.interleaved))
+    if names.parts(name)[1] in names.grouped:
+        return np.argsort(rows_by_group(config.num_attention_heads, config.kv_heads, config.head_width))
+    if isinstance(model, RobertaModel) and name == POSITIONS:
+        return np.arange(count - model.context_length, count)
+    return None
+
+
+def _selected(value: Tensor | BlockMatrix, rows: Array) -> Tensor | BlockMatrix:
+    if isinstance(value, BlockMatrix):
+        return BlockMatrix(value.blocks[rows], value.format)
+    return wrap(value.detach().cpu().array[rows])
 
 
 def _getter(value: Tensor | BlockMatrix) -> Callable[[], Tensor | BlockMatrix]:
     return lambda: value
-
-
-def _reordering(value: Tensor | BlockMatrix, width: int, interleaved: bool) -> Callable[[], Tensor]:
-    """Return a function that reorders the rows of a projection, or of its bias, when the tensor is written."""
-
-    def get() -> Tensor:
-        array = value.widen() if isinstance(value, BlockMatrix) else value.detach().cpu().array
-        return wrap(reordered(array, width, to_interleaved=interleaved))
-
-    return get
-
-
-def names_of(model: CausalLM) -> GGUFNames:
-    """Return the names of a model's tensors.  Raises: ArgumentError for a model that is not written"""
-    if type(model) not in CLASSES:
-        raise ArgumentError(
-            f"tallow writes no GGUF files of a {type(model).__name__}",
-            hint=f"it writes models of these classes: {', '.join(kind.__name__ for kind in CLASSES)}",
-        )
-    return NAMES[type(model).__name__]
 
 
 def file_name(name: str, names: GGUFNames) -> str:
@@ -237,11 +187,24 @@ def file_name(name: str, names: GGUFNames) -> str:
     return theirs
 
 
+def _design(metadata: Mapping[str, Any], name: str) -> Layers:
+    """Return the properties that formats depend on.  Raises: CheckpointError if the metadata lacks one"""
+    architecture = metadata.get("general.architecture")
+    layers, heads, kv_heads = (
+        metadata.get(f"{architecture}.{key}")
+        for key in ("block_count", "attention.head_count", "attention.head_count_kv")
+    )
+    if type(layers) is not int or type(heads) is not int:
+        raise CheckpointError(f"{name} has no {architecture}.block_count", hint="it may be a part of a model")
+    group = heads // kv_heads if type(kv_heads) is int and kv_heads > 0 else 1
+    return Layers(layers, group, architecture == "falcon")
+
+
 def _targets(
-    parts: Mapping[str, Part], recipe: Recipe, layers: int, group: int, importance: Importance | None
+    parts: Mapping[str, Part], recipe: Recipe, layers: Layers, importance: Importance | None
 ) -> dict[str, Target]:
     shapes = {name: part.shape for name, part in parts.items()}
-    formats = formats_of(recipe, shapes, layers, group, importance=importance is not None)
+    formats = formats_of(recipe, shapes, layers, importance=importance is not None)
     found = importance or {}
     return {
         name: Target(formats[name], part.shape, _fitting(part.get, formats[name]), found.get(name), finite=True)

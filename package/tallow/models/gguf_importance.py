@@ -18,10 +18,12 @@ from tallow.core.creation import tensor
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentError
 from tallow.models.causal_lm import CausalLM
-from tallow.models.gguf_export import file_name, names_of
+from tallow.models.gguf_export import file_name
+from tallow.models.gguf_settings import names_of
 from tallow.nn.block_layers import BlockLinear
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
+from tallow.nn.transposed_linear import Conv1D
 
 WINDOW = 512  # tokens of a forward pass, as in llama.cpp
 
@@ -48,7 +50,7 @@ class _Sums:
 def importance_of(
     model: CausalLM, ids: Sequence[int], *, progress: Callable[[int, int], None] | None = None
 ) -> dict[str, Array]:
-    """Return the importance of the columns of each Linear, by the name of its matrix in a GGUF file.
+    """Return the importance of the columns of each linear layer, by the name of its matrix in a GGUF file.
 
     Args:    ids: the tokens of a text, which is divided into windows of the model's context, at most 512 tokens.
         progress: called with the number of tokens read and the number of all tokens.
@@ -62,7 +64,7 @@ def importance_of(
     hooks = [
         module.register_forward_pre_hook(sums.watch(file_name(f"{path}.weight", names)))
         for path, module in model.named_modules()
-        if isinstance(module, Linear | BlockLinear)
+        if isinstance(module, Linear | Conv1D | BlockLinear)
     ]
     window = min(WINDOW, model.context_length)
     try:

@@ -21,8 +21,9 @@ LAYER = "blk"  # prefix of the names of a layer's tensors, before its number
 FREQUENCY_DIVISORS = "rope_freqs.weight"  # divisors of the rotary frequencies, for Llama 3
 LONG_FACTORS, SHORT_FACTORS = "rope_factors_long.weight", "rope_factors_short.weight"  # the same for Phi-3's "longrope"
 SETTINGS = (FREQUENCY_DIVISORS, LONG_FACTORS, SHORT_FACTORS)  # tensors that are settings of the config, not weights
-# Poolings by number, as `pooling_type` stores them, with their names in tallow.models.sentence; 4 is a classifier.
+# Poolings by number, as `pooling_type` stores them, with their names in tallow.models.sentence.
 POOLINGS = {1: "mean", 2: "cls", 3: "lasttoken"}
+CLASSIFIER = 4  # the `pooling_type` of a classifier of texts
 
 
 @dataclass(frozen=True, kw_only=True)

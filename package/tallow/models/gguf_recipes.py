@@ -25,6 +25,14 @@ LARGE = 80  # layers of models of 65 billion parameters and more
 FALLBACKS = {"Q2_K": "Q4_0", "Q3_K": "Q4_0", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
 
 
+class Layers(NamedTuple):
+    """The number of layers, the query heads per key head, and whether it is a Falcon; formats depend on these."""
+
+    number: int
+    group: int
+    is_falcon: bool = False
+
+
 class Place(NamedTuple):
     """The place of a tensor: its layer, the number of layers, and the query heads per key head."""
 
@@ -44,11 +52,13 @@ class Recipe:
         number: `general.file_type`.
         format: format of most matrices.
         rules: by the name of a matrix in its layer: returns another format, or None.
+        falcon: rules for a Falcon, in place of those of `rules` for the same matrices.
     """
 
     number: int
     format: str
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    falcon: Mapping[str, Rule] = field(default_factory=dict)
 
 
 def _always(format: str) -> Rule:
@@ -71,6 +81,15 @@ def _first(format: str, rest: str | None = None, *, count: int = 0, share: int =
     return lambda place: format if place.layer < (place.layers // share if share else count) else rest
 
 
+def _either(first: Rule, second: Rule) -> Rule:
+    """The second rule where the first has no format."""
+    return lambda place: first(place) or second(place)
+
+
+def _never(place: Place) -> None:
+    return None
+
+
 RECIPES = {
     "F32": Recipe(0, "F32"),
     "F16": Recipe(1, "F16"),
@@ -88,6 +107,7 @@ RECIPES = {
             "ffn_down": _always("Q3_K"),
             "attn_output": _always("Q3_K"),
         },
+        {"attn_output": _never},
     ),
     "Q3_K_S": Recipe(11, "Q3_K"),
     "Q3_K_M": Recipe(
@@ -99,6 +119,7 @@ RECIPES = {
             "attn_output": _always("Q4_K"),
             "attn_qkv": _always("Q4_K"),
         },
+        {"attn_output": _never, "ffn_down": _either(_first("Q5_K", share=16), _more_bits("Q4_K"))},
     ),
     "Q3_K_L": Recipe(
         13,
@@ -109,10 +130,16 @@ RECIPES = {
             "attn_output": _always("Q5_K"),
             "attn_qkv": _always("Q4_K"),
         },
+        {"attn_output": _always("Q4_K"), "ffn_down": _always("Q4_K")},
     ),
-    "Q4_K_S": Recipe(14, "Q4_K", {"attn_v": _first("Q5_K", count=4), "ffn_down": _first("Q5_K", share=8)}),
+    "Q4_K_S": Recipe(
+        14, "Q4_K", {"attn_v": _first("Q5_K", count=4), "ffn_down": _first("Q5_K", share=8)}, {"ffn_down": _never}
+    ),
     "Q4_K_M": Recipe(
-        15, "Q4_K", {"attn_v": _more_bits("Q6_K"), "ffn_down": _more_bits("Q6_K"), "attn_qkv": _always("Q5_K")}
+        15,
+        "Q4_K",
+        {"attn_v": _more_bits("Q6_K"), "ffn_down": _more_bits("Q6_K"), "attn_qkv": _always("Q5_K")},
+        {"ffn_down": _either(_first("Q6_K", share=16), _more_bits("Q5_K"))},
     ),
     "Q5_K_S": Recipe(16, "Q5_K"),
     "Q5_K_M": Recipe(
@@ -133,14 +160,12 @@ def recipe_of(name: str) -> Recipe:
 
 
 def formats_of(
-    recipe: Recipe, shapes: Mapping[str, tuple[int, ...]], layers: int, group: int, *, importance: bool = False
+    recipe: Recipe, shapes: Mapping[str, tuple[int, ...]], layers: Layers, *, importance: bool = False
 ) -> dict[str, str]:
     """Return the format of each tensor of a model.
 
     Args:
         shapes: by the name in the file.
-        layers: the number of layers.
-        group: the number of query heads per key head.
         importance: whether the importance of columns is known.
     """
     tied = HEAD not in shapes
@@ -150,27 +175,28 @@ def formats_of(
             formats[name] = "F32"
             continue
         is_head = name == HEAD or (tied and name == EMBEDDING)
-        format = _head(recipe.format, shape[-1]) if is_head else _inner(recipe, name, layers, group, importance)
+        format = _head(recipe.format, shape[-1], layers) if is_head else _inner(recipe, name, layers, importance)
         formats[name] = _fitting(format, shape[-1])
     return formats
 
 
-def _head(format: str, width: int) -> str:
+def _head(format: str, width: int, layers: Layers) -> str:
     if format in PLAIN or format == "Q8_0":
         return format
-    return "Q8_0" if width % FORMATS[format].weights else "Q6_K"
+    return "Q8_0" if layers.is_falcon or width % FORMATS[format].weights else "Q6_K"
 
 
-def _inner(recipe: Recipe, name: str, layers: int, group: int, importance: bool) -> str:
+def _inner(recipe: Recipe, name: str, layers: Layers, importance: bool) -> str:
     parts = name.split(".")
     if len(parts) != 4 or parts[0] != "blk" or not parts[1].isdecimal():
         return recipe.format
     layer, role = int(parts[1]), parts[2]
-    rule = recipe.rules.get(role)
-    format = (rule and rule(Place(layer, layers, group))) or recipe.format
-    if role == "attn_v" and layers == LARGE and group > 1 and format in ("Q3_K", "Q4_K"):
+    rules = {**recipe.rules, **recipe.falcon} if layers.is_falcon else recipe.rules
+    rule = rules.get(role)
+    format = (rule and rule(Place(layer, layers.number, layers.group))) or recipe.format
+    if role == "attn_v" and layers.number == LARGE and layers.group > 1 and format in ("Q3_K", "Q4_K"):
         return "Q5_K"
-    if role == "ffn_down" and importance and layer < layers // 8:
+    if role == "ffn_down" and importance and layer < layers.number // 8:
         return CAREFUL.get(format, format)
     return format
 

@@ -6,14 +6,16 @@ Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; the entries 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from tallow.errors import TokenizerError
+from tallow.text.gguf_pieces import unigram, word_pieces
+from tallow.text.gguf_steps import BYTE_PIECE, HINT, UNUSED_SCORE, mappings, steps
 from tallow.text.gguf_tokenizer import (
     BYTE,
     CONTROL,
+    FALCON,
     GPT2,
     NORMAL,
     ROLES,
@@ -26,15 +28,13 @@ from tallow.text.gguf_tokenizer import (
 )
 
 UNUSED = 5
-UNUSED_SCORE = -10000.0  # of tokens that no text is split into
-HINT = "the weights can be used without it: convert a folder that has no tokenizer.json"
+PUNCTUATION = FALCON[0]  # the first split in Falcon's tokenizer.json, which has a name there
 # `tokenizer.ggml.pre` by the rules it stands for; of several names the first, which llama.cpp knows too.
 PRE: dict[Words, str] = {}
-for _name in ("gpt-2", "llama-bpe", "qwen2", "smollm", "tekken", "deepseek-coder"):
+for _name in ("gpt-2", "llama-bpe", "qwen2", "smollm", "tekken", "deepseek-coder", "falcon", "gpt-4o"):
     PRE.setdefault(WORDS[_name], _name)
-# Entries of a `tokenizer.json`, and the lists in those of type "Sequence".
-STEPS = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "post_processor": "processors"}
-_BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
+# Splits at spaces, as in Gemma's tokenizer.json, after all spaces are replaced: no effect.
+_NO_SPLIT = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
 
 
 def gguf_entries(entries: Mapping[str, Any], config: Mapping[str, Any], size: int, name: str) -> dict[str, Any]:
@@ -49,11 +49,15 @@ def gguf_entries(entries: Mapping[str, Any], config: Mapping[str, Any], size: in
              one
     """
     model = entries.get("model")
-    if not isinstance(model, Mapping) or model.get("type", "BPE") != "BPE" or not isinstance(model.get("vocab"), dict):
-        kind = model.get("type") if isinstance(model, Mapping) else None
-        raise TokenizerError(f"{name} is of type {kind!r:.80}; GGUF files get tokenizers of type 'BPE'", hint=HINT)
-    added = _mappings(entries.get("added_tokens"), "added_tokens", name)
-    pairs = [*model["vocab"].items(), *((token.get("content"), token.get("id")) for token in added)]
+    kind = model.get("type", "BPE") if isinstance(model, Mapping) else None
+    if kind not in _KINDS:
+        known = ", ".join(map(repr, _KINDS))
+        raise TokenizerError(f"{name} is of type {kind!r:.80}; GGUF files get tokenizers of type {known}", hint=HINT)
+    added = mappings(entries.get("added_tokens"), "added_tokens", name)
+    pairs: list[tuple[Any, Any]] = [
+        *_ids(model, name).items(),
+        *((token.get("content"), token.get("id")) for token in added),
+    ]
     if not all(type(token) is str and type(i) is int and i >= 0 for token, i in pairs):
         raise TokenizerError(f"{name} has tokens without an id", hint=HINT)
     ids: dict[str, int] = dict(pairs)
@@ -67,48 +71,45 @@ def gguf_entries(entries: Mapping[str, Any], config: Mapping[str, Any], size: in
         tokens[i], types[i] = token, NORMAL
     for entry in added:
         types[entry["id"]] = CONTROL if entry.get("special") else USER_DEFINED
-    is_byte_level = any(step.get("type") == "ByteLevel" for step in _steps(entries, "pre_tokenizer", name))
-    metadata = _byte_level(entries, name) if is_byte_level else _sentence_piece(entries, tokens, types, name)
-    metadata |= {"tokens": tokens, "token_type": types} | _roles(entries, config, ids, name)
+    metadata = _KINDS[kind](entries, tokens, types, name) | {"tokens": tokens, "token_type": types}
+    metadata |= _roles(entries, config, ids, name)
     return {f"tokenizer.ggml.{key}": value for key, value in metadata.items()} | _templates(config.get("chat_template"))
 
 
-def _mappings(value: Any, what: str, name: str) -> list[Mapping[str, Any]]:
-    """Return a list of JSON objects; an empty one for null.  Raises: TokenizerError for anything else"""
-    values = [] if value is None else value
-    if not isinstance(values, list) or not all(isinstance(each, Mapping) for each in values):
-        raise TokenizerError(f"{name}: {what} is not a list of objects", hint=HINT)
-    return values
+def _ids(model: Any, name: str) -> dict[str, int]:
+    """Return the ids of a model's tokens. Unigram has a list of pieces with scores."""
+    vocab = model.get("vocab")
+    if model.get("type") == "Unigram" and isinstance(vocab, list):
+        pairs = [pair for pair in vocab if isinstance(pair, list | tuple) and len(pair) == 2]
+        if len(pairs) == len(vocab) and all(isinstance(score, int | float) for _, score in pairs):
+            return {piece: i for i, (piece, _) in enumerate(pairs)}
+    elif isinstance(vocab, dict):
+        return vocab
+    raise TokenizerError(f"{name} has no vocabulary", hint=HINT)
 
 
-def _steps(entries: Mapping[str, Any], kind: str, name: str) -> list[Mapping[str, Any]]:
-    """Return the steps of a normalizer, pre-tokenizer or post-processor, without sequences."""
-
-    def flat(steps: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        for step in steps:
-            if step.get("type") == "Sequence":
-                yield from flat(_mappings(step.get(STEPS[kind]), kind, name))
-            else:
-                yield step
-
-    entry = entries.get(kind)
-    return list(flat(_mappings(None if entry is None else [entry], kind, name)))
+def _merging(entries: Mapping[str, Any], tokens: list[str], types: list[int], name: str) -> dict[str, Any]:
+    """Return the entries of a BPE tokenizer: of bytes, or of pieces with byte fallback."""
+    is_byte_level = any(step.get("type") == "ByteLevel" for step in steps(entries, "pre_tokenizer", name))
+    return _byte_level(entries, name) if is_byte_level else _sentence_piece(entries, tokens, types, name)
 
 
 def _byte_level(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
     patterns = []
-    for step in _steps(entries, "pre_tokenizer", name):
+    for step in steps(entries, "pre_tokenizer", name):
         kind = step.get("type")
         if kind == "Split" and step.get("behavior") == "Isolated" and not step.get("invert"):
             pattern = step.get("pattern")
             patterns.append(pattern.get("Regex") if isinstance(pattern, Mapping) else None)
-        elif kind == "Digits" and step.get("individual_digits"):
-            patterns.append(r"\p{N}")
+        elif kind == "Digits":
+            patterns.append(r"\p{N}" if step.get("individual_digits") else r"\p{N}+")
+        elif kind == "Punctuation" and step.get("behavior") == "Contiguous":
+            patterns.append(PUNCTUATION)
         elif kind == "ByteLevel" and not step.get("add_prefix_space"):
             patterns += [GPT2] if step.get("use_regex", True) else []
         else:
             patterns.append(None)
-    normalizers = [step.get("type") for step in _steps(entries, "normalizer", name)]
+    normalizers = [step.get("type") for step in steps(entries, "normalizer", name)]
     for words, pre in PRE.items():
         same_normalizer = normalizers == ([words.normalizer] if words.normalizer else [])
         merges_alike = words.ignore_merges == bool(entries["model"].get("ignore_merges"))
@@ -133,13 +134,16 @@ def _is_pair(value: Any) -> bool:
 
 def _sentence_piece(entries: Mapping[str, Any], tokens: list[str], types: list[int], name: str) -> dict[str, Any]:
     """Return the entries of pieces with byte fallback, with scores in place of merges, and complete `types`."""
-    normalizers = _steps(entries, "normalizer", name)
-    splits = _steps(entries, "pre_tokenizer", name)
+    normalizers = steps(entries, "normalizer", name)
+    splits = steps(entries, "pre_tokenizer", name)
     prefix = any(step.get("type") == "Prepend" and step.get("prepend") == SPACE for step in normalizers)
     prefix |= any(step.get("type") == "Metaspace" and step.get("prepend_scheme") != "never" for step in splits)
     spaces = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
     known = all(step == spaces or step == {"type": "Prepend", "prepend": SPACE} for step in normalizers)
-    known &= all(step.get("type") == "Metaspace" and step.get("replacement") == SPACE for step in splits)
+    known &= all(
+        (step.get("type") == "Metaspace" and step.get("replacement") == SPACE) or (step == _NO_SPLIT and normalizers)
+        for step in splits
+    )
     if not known or not (normalizers or splits) or not entries["model"].get("byte_fallback"):
         raise TokenizerError(f"{name} prepares text in a way that GGUF has no name for", hint=HINT)
     ranks: dict[str, int] = {}
@@ -151,7 +155,7 @@ def _sentence_piece(entries: Mapping[str, Any], tokens: list[str], types: list[i
     for i, token in enumerate(tokens):
         if token == unknown:
             types[i] = UNKNOWN
-        elif types[i] == NORMAL and _BYTE_PIECE.fullmatch(token):
+        elif types[i] == NORMAL and BYTE_PIECE.fullmatch(token):
             types[i] = BYTE
     scores = [-float(ranks.get(token, -UNUSED_SCORE)) if types[i] == NORMAL else 0.0 for i, token in enumerate(tokens)]
     options = {} if unknown is None else {"unknown_token_id": tokens.index(unknown)}
@@ -167,26 +171,54 @@ def _roles(entries: Mapping[str, Any], config: Mapping[str, Any], ids: Mapping[s
         content = token.get("content") if isinstance(token, Mapping) else token
         if isinstance(content, str) and content in ids:
             tokens[role] = content
-    first, last = _ends(entries, name)
-    tokens |= {role: token for role, token in (("bos", first), ("eos", last)) if token is not None and token in ids}
+    ends = _ends(entries, name)
+    marks = (("bos", ends.first), ("eos", ends.last))
+    tokens |= {role: token for role, token in marks if token is not None and token in ids}
+    if ends.has_separator is not None and ends.last is not None and ends.last in ids:
+        tokens.setdefault("seperator", ends.last)
     roles: dict[str, Any] = {f"{role}_token_id": ids[token] for role, token in tokens.items()}
-    return roles | {"add_bos_token": first is not None, "add_eos_token": last is not None}
+    roles |= {"add_bos_token": ends.first is not None, "add_eos_token": ends.last is not None}
+    return roles if ends.has_separator is None else roles | {"add_sep_token": ends.has_separator}
 
 
-def _ends(entries: Mapping[str, Any], name: str) -> tuple[str | None, str | None]:
-    """Return the tokens that the post-processor adds before and after a text."""
-    for step in _steps(entries, "post_processor", name):
-        if step.get("type") == "ByteLevel":
+class _Ends(NamedTuple):
+    """The tokens before and after a text, and whether a pair of texts has a further token between them; None if the
+    first text of a pair has no token at its end."""
+
+    first: str | None = None
+    last: str | None = None
+    has_separator: bool | None = None
+
+
+def _ends(entries: Mapping[str, Any], name: str) -> _Ends:
+    """Return the tokens that the post-processor adds to a text."""
+    for step in steps(entries, "post_processor", name):
+        kind = step.get("type")
+        if kind == "ByteLevel":
             continue
-        parts = step.get("single")
-        if step.get("type") != "TemplateProcessing" or not isinstance(parts, list):
-            raise TokenizerError(f"{name} adds tokens to a text by {step.get('type')!r:.80}", hint=HINT)
-        special = [_special_token(part, name) for part in parts]
-        text = special.index(None) if None in special else -1
-        if text not in (0, 1) or len(special) - text > 2:
-            raise TokenizerError(f"{name} adds {special!r:.200} to a text; GGUF has one token at each end", hint=HINT)
-        return special[0] if text else None, special[text + 1] if len(special) > text + 1 else None
-    return None, None
+        if kind in ("BertProcessing", "RobertaProcessing"):
+            first, last = (_token(step.get(role)) for role in ("cls", "sep"))
+            if first is not None and last is not None:
+                return _Ends(first, last, kind == "RobertaProcessing")
+        single, pair = (_marks(step.get(form), name) for form in ("single", "pair"))
+        if kind != "TemplateProcessing" or single is None:
+            raise TokenizerError(f"{name} adds tokens to a text by {kind!r:.80}", hint=HINT)
+        text = single.index(None) if None in single else -1
+        if text not in (0, 1) or len(single) - text > 2:
+            raise TokenizerError(f"{name} adds {single!r:.200} to a text; GGUF has one token at each end", hint=HINT)
+        first, last = single[0] if text else None, single[text + 1] if len(single) > text + 1 else None
+        return _Ends(first, last, _separator(pair or [], last))
+    return _Ends()
+
+
+def _token(pair: Any) -> str | None:
+    """Return the token of a pair of a token and its id."""
+    return pair[0] if isinstance(pair, list | tuple) and pair and isinstance(pair[0], str) else None
+
+
+def _marks(parts: Any, name: str) -> list[str | None] | None:
+    """Return the special tokens of a template, and None for each text; None for anything but a list."""
+    return [_special_token(part, name) for part in parts] if isinstance(parts, list) else None
 
 
 def _special_token(part: Any, name: str) -> str | None:
@@ -201,6 +233,14 @@ def _special_token(part: Any, name: str) -> str | None:
     return content
 
 
+def _separator(pair: list[str | None], last: str | None) -> bool | None:
+    texts = [i for i, mark in enumerate(pair) if mark is None]
+    if last is None or len(texts) != 2:
+        return None
+    between = pair[texts[0] + 1 : texts[1]]
+    return len(between) == 2 if between[:1] == [last] and len(between) <= 2 else None
+
+
 def _templates(template: Any) -> dict[str, Any]:
     if isinstance(template, str):
         return {TEMPLATE: template}
@@ -212,3 +252,6 @@ def _templates(template: Any) -> dict[str, Any]:
     entries = {TEMPLATE: named.pop("default")} if "default" in named else {}
     entries |= {"tokenizer.chat_templates": list(named)} if named else {}
     return entries | {f"{TEMPLATE}.{name}": source for name, source in named.items()}
+
+
+_KINDS = {"BPE": _merging, "WordPiece": word_pieces, "Unigram": unigram}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tallow.errors import ArgumentError
-from tallow.models.gguf_recipes import RECIPES, formats_of, recipe_of
+from tallow.models.gguf_recipes import RECIPES, Layers, formats_of, recipe_of
 
 LAYERS = 16
 MATRICES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
@@ -20,7 +20,7 @@ def shapes(width: int = 256, *, tied: bool = False) -> dict[str, tuple[int, ...]
 
 
 def layers_with(name: str, matrix: str, format: str, **options: bool) -> list[int]:
-    formats = formats_of(RECIPES[name], shapes(), LAYERS, 2, **options)
+    formats = formats_of(RECIPES[name], shapes(), Layers(LAYERS, 2), **options)
     return [i for i in range(LAYERS) if formats[f"blk.{i}.{matrix}.weight"] == format]
 
 
@@ -50,7 +50,7 @@ def test_layers_with_more_bits(name: str, matrix: str, format: str, expected: li
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_head_has_more_bits(tied: bool) -> None:
-    formats = formats_of(RECIPES["Q4_0"], shapes(tied=tied), LAYERS, 1)
+    formats = formats_of(RECIPES["Q4_0"], shapes(tied=tied), Layers(LAYERS, 1))
     assert formats["token_embd.weight" if tied else "output.weight"] == "Q6_K"
     if not tied:
         assert formats["token_embd.weight"] == "Q4_0"
@@ -58,7 +58,7 @@ def test_the_head_has_more_bits(tied: bool) -> None:
 
 @pytest.mark.parametrize("name", list(RECIPES))
 def test_vectors_stay_float(name: str) -> None:
-    formats = formats_of(RECIPES[name], shapes(), LAYERS, 1)
+    formats = formats_of(RECIPES[name], shapes(), Layers(LAYERS, 1))
     assert {formats[key] for key, shape in shapes().items() if len(shape) == 1} == {"F32"}
 
 
@@ -76,7 +76,7 @@ def test_vectors_stay_float(name: str) -> None:
     ],
 )
 def test_rows_of_other_lengths(name: str, width: int, expected: str) -> None:
-    formats = formats_of(RECIPES[name], shapes(width), LAYERS, 1)
+    formats = formats_of(RECIPES[name], shapes(width), Layers(LAYERS, 1))
     assert formats["blk.9.attn_q.weight"] == expected
     assert formats["output.weight"] == {"BF16": "BF16"}.get(name, "Q8_0" if width % 32 == 0 else "F16")
 
@@ -87,7 +87,7 @@ def test_with_importance_the_first_layers_get_minima() -> None:
 
 
 def test_many_queries_per_key() -> None:
-    formats = formats_of(RECIPES["Q2_K"], shapes(), LAYERS, 4)
+    formats = formats_of(RECIPES["Q2_K"], shapes(), Layers(LAYERS, 4))
     assert formats["blk.3.attn_v.weight"] == "Q4_K"
 
 

@@ -1,0 +1,188 @@
+/**
+ * Share the memory of a stock Pyodide with other workers.
+ *
+ *     import { shareMemory } from "./shared-memory.js";
+ *     const sharing = shareMemory(); // before Pyodide is imported
+ *     const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
+ *     const pyodide = await Promise.race([loadPyodide({ indexURL }), sharing.failure]);
+ *     worker.postMessage(sharing.memory); // a WebAssembly.Memory
+ *
+ * From then on, every WebAssembly module that loads in this thread has or imports a shared memory (memory-type.js). This needs
+ * a page that is cross-origin isolated, or Node.
+ */
+
+import { MAX_PAGES, shareModule, sharingStream } from "./memory-type.js";
+import { acceptSharedViews, bytesOf, isShared, replace } from "./shared-views.js";
+
+/** @typedef {{ source: any, isChanged: boolean }} Loading  a module for the engine */
+
+// Maxima to try, in pages: a device with little address space cannot reserve 4 GB.
+const MAXIMA = [MAX_PAGES, MAX_PAGES / 2, MAX_PAGES / 4];
+
+/** Memory cannot be shared here, or a module cannot be loaded with a shared memory. */
+export class SharingError extends Error {
+  name = "SharingError";
+}
+
+/**
+ * Make the memories of the modules that load from now on shared ones.
+ * @returns {Sharing}
+ * @throws {SharingError} this thread cannot have shared memory; nothing has changed
+ */
+export function shareMemory() {
+  return new Sharing(largestMaximum());
+}
+
+class Sharing {
+  #maximum;
+  /** @type {WeakSet<WebAssembly.Module>} */
+  #changed = new WeakSet();
+  /** @type {WebAssembly.Memory | null} */
+  #memory = null;
+  /** @type {string | null} */
+  #refusal = null;
+  /** @type {(reason: SharingError) => void} */
+  #fail = () => {};
+  #restore;
+
+  /**
+   * Rejected if a module cannot be loaded with a shared memory, as long as there is none; never fulfilled. Pyodide only logs
+   * such an error of its main module, and waits forever.
+   * @type {Promise<never>}
+   */
+  failure;
+
+  /** @param {number} maximum */
+  constructor(maximum) {
+    this.#maximum = maximum;
+    this.failure = new Promise((_, reject) => (this.#fail = reject));
+    this.failure.catch(() => {}); // no unhandled rejection where nobody waits for it
+    this.#restore = [...acceptSharedViews(), ...this.#loadShared()];
+  }
+
+  /** The first shared memory that a module exports, or null. */
+  get memory() {
+    return this.#memory;
+  }
+
+  /** The reason why a module's memory stayed plain, or null. */
+  get refusal() {
+    return this.#refusal;
+  }
+
+  /**
+   * Return a module with a shared memory; the same bytes if it has none.
+   * @param {Uint8Array<ArrayBuffer>} bytes
+   */
+  share(bytes) {
+    return this.#shareSource(bytes).source;
+  }
+
+  /** Load modules unchanged again. Memory that is shared stays so; modules that import it can then not be loaded. */
+  undo() {
+    while (this.#restore.length) this.#restore.pop()?.();
+  }
+
+  /** Replace the functions that load modules. @returns {(() => void)[]}  functions that undo it */
+  #loadShared() {
+    const { Module, Instance, compile, instantiate, compileStreaming, instantiateStreaming } = WebAssembly;
+    const share = (/** @type {unknown} */ source) => this.#shareSource(source);
+    const shareResponse = (/** @type {any} */ source) => this.#shareResponse(source);
+    /** @type {Record<string, unknown>} */
+    const replacements = {
+      Module: this.#constructing(Module, share),
+      Instance: this.#constructing(Instance, (module) => ({ source: module, isChanged: this.#changed.has(module) })),
+      compile: this.#loading(compile, share),
+      instantiate: this.#loading(instantiate, share),
+      compileStreaming: this.#loading(compileStreaming, shareResponse),
+      instantiateStreaming: this.#loading(instantiateStreaming, shareResponse),
+    };
+    return Object.entries(replacements).map(([name, value]) => replace(WebAssembly, name, value));
+  }
+
+  /** @param {Function} original @param {(source: any) => Loading} share */
+  #constructing(original, share) {
+    return new Proxy(original, {
+      construct: (target, [source, ...rest], proxy) => {
+        const loading = share(source);
+        try {
+          return this.#loaded(loading, Reflect.construct(target, [loading.source, ...rest], proxy));
+        } catch (error) {
+          throw this.#failed(loading, error);
+        }
+      },
+    });
+  }
+
+  /** @param {Function} original @param {(source: any) => Loading | Promise<Loading>} share */
+  #loading(original, share) {
+    return async (/** @type {unknown} */ source, /** @type {unknown[]} */ ...rest) => {
+      const loading = await share(source);
+      try {
+        return this.#loaded(loading, await original.call(WebAssembly, loading.source, ...rest));
+      } catch (error) {
+        throw this.#failed(loading, error);
+      }
+    };
+  }
+
+  /** @param {unknown} source  bytes, a module, or a value that the engine refuses @returns {Loading} */
+  #shareSource(source) {
+    if (source instanceof WebAssembly.Module) return { source, isChanged: this.#changed.has(source) };
+    const bytes = bytesOf(source);
+    if (!bytes) return { source, isChanged: false };
+    const { bytes: shared, changed, refusal } = shareModule(bytes, this.#maximum);
+    this.#refusal ??= refusal;
+    return { source: shared, isChanged: changed };
+  }
+
+  /** @param {Response | Promise<Response>} source @returns {Promise<Loading>} */
+  async #shareResponse(source) {
+    const response = await source;
+    /** @type {Loading} */
+    const loading = { source: response, isChanged: false };
+    if (!(response instanceof Response) || !response.ok || !response.body || response.bodyUsed) return loading; // the engine says more
+    const stream = sharingStream(this.#maximum, ({ changed, refusal }) => {
+      loading.isChanged = changed;
+      this.#refusal ??= refusal;
+    });
+    const { status, statusText, headers } = response;
+    loading.source = new Response(response.body.pipeThrough(stream), { status, statusText, headers });
+    return loading;
+  }
+
+  /** Note what a changed module became. @param {Loading} loading @param {any} result  as WebAssembly's functions return it */
+  #loaded({ isChanged }, result) {
+    if (!isChanged) return result;
+    const module = result.module ?? result;
+    const instance = result.instance ?? result;
+    if (module instanceof WebAssembly.Module) this.#changed.add(module);
+    if (instance instanceof WebAssembly.Instance) this.#memory ??= Object.values(instance.exports).find(isSharedMemory) ?? null;
+    return result;
+  }
+
+  /** @param {Loading} loading @param {unknown} error */
+  #failed({ isChanged }, error) {
+    if (isChanged && !this.#memory) this.#fail(new SharingError(`a module cannot be loaded with a shared memory: ${error}`));
+    return error;
+  }
+}
+
+/** @param {unknown} value @returns {value is WebAssembly.Memory} */
+export function isSharedMemory(value) {
+  return value instanceof WebAssembly.Memory && isShared(value.buffer);
+}
+
+/** The largest maximum of a shared memory, in pages, that this device can reserve. @returns {number} */
+function largestMaximum() {
+  if (typeof SharedArrayBuffer === "undefined") throw new SharingError("the page is not cross-origin isolated");
+  for (const maximum of MAXIMA) {
+    try {
+      new WebAssembly.Memory({ initial: 1, maximum, shared: true });
+      return maximum;
+    } catch {
+      // too large for this device
+    }
+  }
+  throw new SharingError("this device cannot reserve shared memory");
+}

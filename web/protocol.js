@@ -33,8 +33,9 @@
  * An error: its message, and what to do about it. `details` is a traceback, for the browser's console.
  * @typedef {{ name: string, message: string, hint: string | null, details: string | null }} Fault
  *
- * The `result` of `start` and of `load`. The `result` of `call` is the return value of the method.
- * @typedef {{ tallow: string, python: string, seconds: Record<string, number> }} Started
+ * The `result` of `start` and of `load`. The `result` of `call` is the return value of the method. `unshared` says why other
+ * workers cannot use Python's memory; null if they can.
+ * @typedef {{ tallow: string, python: string, seconds: Record<string, number>, unshared: string | null }} Started
  * @typedef {{ info: Record<string, any>, seconds: number, bytes: number, notice: string | null }} Loaded
  */
 

@@ -1,6 +1,8 @@
 /** Python in the worker: boot Pyodide with tallow, and call the demo through bridge.py. */
 
 import { Problem } from "./protocol.js";
+import { bootShared } from "./shared-boot.js";
+import { unshared } from "./shared-views.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Start, Started } from "./protocol.js" */
@@ -20,21 +22,25 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
   const bridge = new URL("bridge.py", import.meta.url);
   const scripts = new Map([...modules.map((url) => new URL(url)), bridge].map((url) => [url.pathname.split("/").pop(), url]));
   scripts.set("app.py", new URL(app));
-  const [config, ...sources] = await Promise.all([
+  const [config, memoryCheck, ...sources] = await Promise.all([
     fetchText(new URL("site.json", site)).then((text) => /** @type {SiteConfig} */ (JSON.parse(text))),
+    fetchText(new URL("memory_check.py", import.meta.url)),
     ...[...scripts.values()].map(fetchText),
   ]);
   const indexURL = new URL(config.pyodide, site).href;
   const lockFileURL = new URL(config.lock, site).href;
-  let pyodide;
-  try {
+  const packageBaseUrl = new URL(".", lockFileURL).href;
+  /** @returns {Promise<PyodideAPI>} */
+  const load = async () => {
     const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
     clock.lap("fetch");
     onStep("Starting Python");
     // Packages given here download while Python starts.
-    pyodide = /** @type {PyodideAPI} */ (
-      await loadPyodide({ indexURL, lockFileURL, packageBaseUrl: new URL(".", lockFileURL).href, packages: ["tallow"] })
-    );
+    return loadPyodide({ indexURL, lockFileURL, packageBaseUrl, packages: ["tallow"] });
+  };
+  let booted;
+  try {
+    booted = await bootShared(load, memoryCheck);
   } catch (error) {
     throw new Problem(
       "RuntimeUnavailable",
@@ -42,6 +48,7 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
       navigator.onLine ? "Check that the address can be reached, then try again." : "You are offline; connect, then try again.",
     );
   }
+  const { pyodide } = booted;
   for (const name of libraries) pyodide.registerJsModule(name, await importModule(new URL(config.libraries[name], site)));
   clock.lap("python");
   onStep("Importing tallow");
@@ -51,7 +58,8 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
     const bridge = pyodide.pyimport("bridge");
     const demo = pyodide.pyimport("app").Demo();
     clock.lap("import");
-    return new Python(pyodide, interrupts, bridge, demo, clock.laps);
+    const started = { ...JSON.parse(bridge.versions()), seconds: clock.laps, unshared: booted.unshared };
+    return new Python(pyodide, interrupts, bridge, demo, started);
   } catch (error) {
     // The last line of a traceback is the exception.
     const details = String(error);
@@ -81,16 +89,14 @@ export class Python {
   #pyodide;
   #bridge;
   #demo;
-  /** @type {Started} */
-  started;
 
-  /** @param {PyodideAPI} pyodide @param {Uint8Array | null} interrupts @param {any} bridge @param {any} demo @param {Record<string, number>} seconds */
-  constructor(pyodide, interrupts, bridge, demo, seconds) {
+  /** @param {PyodideAPI} pyodide @param {Uint8Array | null} interrupts @param {any} bridge @param {any} demo @param {Started} started */
+  constructor(pyodide, interrupts, bridge, demo, started) {
     this.#interrupts = interrupts;
     this.#pyodide = pyodide;
     this.#bridge = bridge;
     this.#demo = demo;
-    this.started = { ...JSON.parse(bridge.versions()), seconds };
+    this.started = started;
   }
 
   /** The buffers for the files of one `load`. */
@@ -114,7 +120,7 @@ export class Python {
           this.call(() => {
             const proxy = files.current();
             const bytes = proxy.getBuffer("u8");
-            const hash = crypto.subtle.digest("SHA-256", bytes.data); // copies the bytes before it returns
+            const hash = crypto.subtle.digest("SHA-256", unshared(bytes.data)); // copies the bytes before it returns
             bytes.release();
             proxy.destroy();
             return hash;

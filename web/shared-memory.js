@@ -33,21 +33,20 @@ export function shareMemory() {
   return new Sharing(largestMaximum());
 }
 
-class Sharing {
+/** Made by `shareMemory`. */
+export class Sharing {
   #maximum;
   /** @type {WeakSet<WebAssembly.Module>} */
   #changed = new WeakSet();
   /** @type {WebAssembly.Memory | null} */
   #memory = null;
-  /** @type {string | null} */
-  #refusal = null;
   /** @type {(reason: SharingError) => void} */
   #fail = () => {};
   #restore;
 
   /**
-   * Rejected if a module cannot be loaded with a shared memory, as long as there is none; never fulfilled. Pyodide only logs
-   * such an error of its main module, and waits forever.
+   * Rejected if a module refuses a shared memory before there is one; never fulfilled. Pyodide only logs that its main module
+   * cannot be loaded, and waits forever.
    * @type {Promise<never>}
    */
   failure;
@@ -63,11 +62,6 @@ class Sharing {
   /** The first shared memory that a module exports, or null. */
   get memory() {
     return this.#memory;
-  }
-
-  /** The reason why a module's memory stayed plain, or null. */
-  get refusal() {
-    return this.#refusal;
   }
 
   /**
@@ -132,7 +126,7 @@ class Sharing {
     const bytes = bytesOf(source);
     if (!bytes) return { source, isChanged: false };
     const { bytes: shared, changed, refusal } = shareModule(bytes, this.#maximum);
-    this.#refusal ??= refusal;
+    this.#note(refusal);
     return { source: shared, isChanged: changed };
   }
 
@@ -144,7 +138,7 @@ class Sharing {
     if (!(response instanceof Response) || !response.ok || !response.body || response.bodyUsed) return loading; // the engine says more
     const stream = sharingStream(this.#maximum, ({ changed, refusal }) => {
       loading.isChanged = changed;
-      this.#refusal ??= refusal;
+      this.#note(refusal);
     });
     const { status, statusText, headers } = response;
     loading.source = new Response(response.body.pipeThrough(stream), { status, statusText, headers });
@@ -163,8 +157,13 @@ class Sharing {
 
   /** @param {Loading} loading @param {unknown} error */
   #failed({ isChanged }, error) {
-    if (isChanged && !this.#memory) this.#fail(new SharingError(`a module cannot be loaded with a shared memory: ${error}`));
+    if (isChanged) this.#note(`a module cannot be loaded with a shared memory: ${error}`);
     return error;
+  }
+
+  /** Once there is a shared memory, what fails is the affair of a side module. @param {string | null} refusal */
+  #note(refusal) {
+    if (refusal && !this.#memory) this.#fail(new SharingError(refusal));
   }
 }
 
@@ -175,7 +174,9 @@ export function isSharedMemory(value) {
 
 /** The largest maximum of a shared memory, in pages, that this device can reserve. @returns {number} */
 function largestMaximum() {
-  if (typeof SharedArrayBuffer === "undefined") throw new SharingError("the page is not cross-origin isolated");
+  // Without isolation, some browsers make shared memory and do not send it to a worker.
+  if (globalThis.crossOriginIsolated === false) throw new SharingError("the page is not cross-origin isolated");
+  if (typeof SharedArrayBuffer === "undefined") throw new SharingError("this browser has no shared memory");
   for (const maximum of MAXIMA) {
     try {
       new WebAssembly.Memory({ initial: 1, maximum, shared: true });

@@ -87,8 +87,9 @@ export function sharingStream(maximum, report) {
     },
     flush(controller) {
       if (!held) return;
-      report({ changed: false, refusal: null });
-      for (const chunk of held) controller.enqueue(chunk);
+      const { bytes, ...outcome } = shareModule(joined(held), maximum);
+      report(outcome);
+      controller.enqueue(bytes);
     },
   });
 }

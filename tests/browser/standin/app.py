@@ -41,6 +41,12 @@ class Demo:
             result = tl.softmax(tl.tensor(row), dim=0)
         return {"result": result.tolist(), "library": kernels.info().library}
 
+    def memory(self) -> str:
+        """Return the JavaScript type of Python's memory."""
+        from pyodide_js import _module  # a module of Pyodide
+
+        return str(_module.HEAPU8.buffer.constructor.name)
+
     def fail(self) -> None:
         raise CheckpointError("failed on purpose", hint="ask for less")
 

@@ -1,0 +1,20 @@
+/** Boot a stock Pyodide on a shared memory, as docs/threads.md shows it. The tests use the globals. */
+
+import { shareMemory } from "./web/shared-memory.js";
+
+globalThis.originals = {
+  "TextDecoder.decode": TextDecoder.prototype.decode,
+  "TextEncoder.encodeInto": TextEncoder.prototype.encodeInto,
+  "Crypto.getRandomValues": Crypto.prototype.getRandomValues,
+  "WebSocket.send": WebSocket.prototype.send,
+};
+globalThis.sharing = shareMemory();
+
+async function boot() {
+  const { loadPyodide } = await import("./pyodide/pyodide.mjs");
+  const options = { packages: ["numpy"], packageBaseUrl: new URL("pyodide/", location.href).href };
+  globalThis.pyodide = await Promise.race([loadPyodide(options), sharing.failure]);
+  globalThis.python = (code) => pyodide.runPython(code);
+}
+
+globalThis.booting = boot();

@@ -330,35 +330,39 @@ def test_failure_of_the_shared_memory_boots_on_plain_memory(
     assert len(seen) == requests
 
 
+def before_boot(page: Page, script: str) -> None:
+    """Run a script in the worker before Python boots."""
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=script.encode() + response.body())
+
+    page.route("**/web/shared-boot.js", answer)
+
+
+def test_browser_without_shared_memory(page: Page, site: str) -> None:
+    before_boot(page, "delete globalThis.SharedArrayBuffer;")
+    assert starts(page, site) == ["this browser has no shared memory", SOFTMAX, "ArrayBuffer"]
+
+
 @pytest.mark.parametrize(
-    ("script", "reason"),
+    ("pages", "expected"),
     [
-        ("delete globalThis.SharedArrayBuffer;", "this browser has no shared memory"),
-        ("WebAssembly.Memory = class { constructor() { throw new RangeError() } };", "cannot reserve"),
+        (16384, [None, SOFTMAX, "SharedArrayBuffer"]),
+        (1024, ["this device cannot reserve shared memory", SOFTMAX, "ArrayBuffer"]),
     ],
 )
-def test_browser_without_shared_memory(page: Page, site: str, script: str, reason: str) -> None:
-    page.route(
-        "**/web/shared-boot.js",
-        lambda route: route.fulfill(response=(r := route.fetch()), body=script.encode() + r.body()),
+def test_device_with_little_address_space(page: Page, site: str, pages: int, expected: list[object]) -> None:
+    before_boot(
+        page,
+        f"""
+        const {{ Memory }} = WebAssembly;
+        WebAssembly.Memory = new Proxy(Memory, {{
+          construct(target, [type]) {{
+            if (type.maximum > {pages}) throw new RangeError();
+            return new target(type);
+          }},
+        }});
+        """,
     )
-    unshared, result, memory = starts(page, site)
-    assert reason in unshared
-    assert (result, memory) == (SOFTMAX, "ArrayBuffer")
-
-
-def test_device_with_little_address_space_gets_a_smaller_maximum(page: Page, site: str) -> None:
-    script = """
-      const { Memory } = WebAssembly;
-      WebAssembly.Memory = new Proxy(Memory, {
-        construct(target, [type]) {
-          if (type.maximum > 16384) throw new RangeError();
-          return new target(type);
-        },
-      });
-    """
-    page.route(
-        "**/web/shared-boot.js",
-        lambda route: route.fulfill(response=(r := route.fetch()), body=script.encode() + r.body()),
-    )
-    assert starts(page, site) == [None, SOFTMAX, "SharedArrayBuffer"]
+    assert starts(page, site) == expected

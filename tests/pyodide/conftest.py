@@ -88,12 +88,23 @@ class InPyodide:
         self.tokenizers, self.folder = tokenizers, folder
 
     def __call__(
-        self, *tests: str, flags: Sequence[str] = (), mounts: Mapping[str, Path] | None = None
+        self,
+        *tests: str,
+        flags: Sequence[str] = (),
+        mounts: Mapping[str, Path] | None = None,
+        shared_memory: bool = False,
     ) -> subsuite.Outcome:
-        """Run `tests`. `flags` are Node's options; `mounts` maps paths inside Pyodide to folders."""
+        """Run `tests`.
+
+        Args:
+            flags: Node's options.
+            mounts: maps paths inside Pyodide to folders.
+            shared_memory: whether Python's memory is shared, as on pages that are cross-origin isolated.
+        """
         data = paths.data_dir()
         config = {
             "pyodide": str(self.pyodide),
+            "shared": shared_memory,
             "stdlib": str(self.stdlib),
             "wheels": [str(wheel) for wheel in self.wheels],
             "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},

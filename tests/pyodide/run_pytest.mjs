@@ -2,6 +2,7 @@
 //
 // CONFIG.json: {
 //   pyodide: folder of the Pyodide distribution,
+//   shared:  whether Python's memory is a shared one, as on pages that are cross-origin isolated,
 //   stdlib:  path of the archive with Python's own library,
 //   wheels:  paths of wheels to install, NumPy's first,
 //   modules: { name in Python: path of a JavaScript module },
@@ -16,16 +17,21 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
+import { shareMemory } from "../../web/shared-memory.js";
+
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const base = pathToFileURL(`${config.pyodide}/`).href;
+const sharing = config.shared ? shareMemory() : null;
 const { loadPyodide } = await import(`${base}pyodide.mjs`);
 
-const pyodide = await loadPyodide({
+const loading = loadPyodide({
   packageBaseUrl: base,
   stdLibURL: config.stdlib,
   packageCacheDir: config.pyodide, // else Node keeps a second copy of each wheel in ./node_modules
   env: { HOME: "/home/pyodide", PYTHONDONTWRITEBYTECODE: "1", ...config.env },
 });
+const pyodide = await (sharing ? Promise.race([loading, sharing.failure]) : loading);
+if (pyodide._module.HEAPU8.buffer instanceof SharedArrayBuffer !== config.shared) throw new Error("Python's memory is of the other type");
 const wheels = config.wheels.map((path) => pathToFileURL(path).href);
 await pyodide.loadPackage(wheels, { messageCallback: () => {} });
 

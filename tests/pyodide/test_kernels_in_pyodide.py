@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
 from support import subsuite
 from tests.pyodide.conftest import SKIPS, InPyodide
 
@@ -15,9 +16,11 @@ KERNELS = (
 RELAXED_SIMD = "--experimental-wasm-relaxed-simd"
 
 
-def test_kernels_with_relaxed_simd(in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
+@pytest.mark.parametrize("memory", ["plain", "shared"])
+def test_kernels_with_relaxed_simd(memory: str, in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
     options = subprocess.run([in_pyodide.node, "--v8-options"], capture_output=True, text=True, check=True).stdout
     files = [f"tests/unit/kernels/test_{name}.py" for name in KERNELS]
-    outcome = in_pyodide(*files, flags=[RELAXED_SIMD] if RELAXED_SIMD in options else [])
-    account_for("of the kernels with relaxed SIMD", outcome, SKIPS)
+    flags = [RELAXED_SIMD] if RELAXED_SIMD in options else []
+    outcome = in_pyodide(*files, flags=flags, shared_memory=memory == "shared")
+    account_for(f"of the kernels with relaxed SIMD on {memory} memory", outcome, SKIPS)
     assert outcome.kernels == "wasm relaxed-simd"

@@ -76,7 +76,7 @@ def running(server: socketserver.BaseServer) -> Iterator[int]:
 def host(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path) -> Iterator[str]:
     """Serve a page that boots a stock Pyodide, and return its address."""
     folder = tmp_path_factory.mktemp("host")
-    for file in (HERE / "sharing").iterdir():
+    for file in HERE.glob("sharing/*"):
         (folder / file.name).symlink_to(file)
     (folder / "web").symlink_to(paths.ROOT / "web")
     (folder / "pyodide").symlink_to(pyodide_dir)

@@ -1,4 +1,4 @@
-"""web/memory-type.js: the rewriting of WebAssembly modules, tested in Node without a browser."""
+"""web/memory-type.js and web/shared-memory.js, tested in Node without a browser."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def modules(pyodide_dir: Path, tmp_path: Path) -> list[Path]:
     return [pyodide_dir / "pyodide.asm.wasm", *kernels, *extensions]
 
 
-def test_modules_in_node(node: str, modules: list[Path]) -> None:
+@pytest.mark.parametrize("name", ["memory-type", "shared-memory"])
+def test_in_node(name: str, node: str, modules: list[Path]) -> None:
     environment = os.environ | {"TALLOW_WASM_MODULES": json.dumps([str(path) for path in modules])}
-    command = [node, "--test", "--test-reporter=tap", str(HERE / "memory_type.test.mjs")]
+    command = [node, "--test", "--test-reporter=tap", str(HERE / "sharing" / f"{name}.test.mjs")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,11 +1,11 @@
-// The rewriting of WebAssembly modules, run by test_memory_type.py: node --test memory_type.test.mjs. The engine is the reference.
+// The rewriting of WebAssembly modules, run by test_sharing_in_node.py: node --test memory-type.test.mjs. The engine is the reference.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { test } from "node:test";
 
-import { MAX_PAGES, shareModule, sharingStream } from "../../web/memory-type.js";
+import { MAX_PAGES, shareModule, sharingStream } from "../../../web/memory-type.js";
 
 const MODULES = JSON.parse(process.env.TALLOW_WASM_MODULES);
 const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];

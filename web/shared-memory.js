@@ -12,7 +12,7 @@
  */
 
 import { MAX_PAGES, shareModule, sharingStream } from "./memory-type.js";
-import { acceptSharedViews, bytesOf, isShared, replace } from "./shared-views.js";
+import { acceptSharedViews, bytesOf, replace } from "./shared-views.js";
 
 /** @typedef {{ source: any, isChanged: boolean }} Loading  a module for the engine */
 
@@ -59,7 +59,7 @@ export class Sharing {
     this.#restore = [...acceptSharedViews(), ...this.#loadShared()];
   }
 
-  /** The first shared memory that a module exports, or null. */
+  /** The memory of the first module that has a shared one; null before that. */
   get memory() {
     return this.#memory;
   }
@@ -79,11 +79,14 @@ export class Sharing {
 
   /** Replace the functions that load modules. @returns {(() => void)[]}  functions that undo it */
   #loadShared() {
-    const { Module, Instance, compile, instantiate, compileStreaming, instantiateStreaming } = WebAssembly;
+    const { Memory, Module, Instance, compile, instantiate, compileStreaming, instantiateStreaming } = WebAssembly;
     const share = (/** @type {unknown} */ source) => this.#shareSource(source);
     const shareResponse = (/** @type {any} */ source) => this.#shareResponse(source);
     /** @type {Record<string, unknown>} */
     const replacements = {
+      Memory: new Proxy(Memory, {
+        construct: (target, [type, ...rest], proxy) => Reflect.construct(target, [this.#shareType(type), ...rest], proxy),
+      }),
       Module: this.#constructing(Module, share),
       Instance: this.#constructing(Instance, (module) => ({ source: module, isChanged: this.#changed.has(module) })),
       compile: this.#loading(compile, share),
@@ -100,7 +103,7 @@ export class Sharing {
       construct: (target, [source, ...rest], proxy) => {
         const loading = share(source);
         try {
-          return this.#loaded(loading, Reflect.construct(target, [loading.source, ...rest], proxy));
+          return this.#loaded(loading, Reflect.construct(target, [loading.source, ...rest], proxy), rest[0]);
         } catch (error) {
           throw this.#failed(loading, error);
         }
@@ -113,7 +116,7 @@ export class Sharing {
     return async (/** @type {unknown} */ source, /** @type {unknown[]} */ ...rest) => {
       const loading = await share(source);
       try {
-        return this.#loaded(loading, await original.call(WebAssembly, loading.source, ...rest));
+        return this.#loaded(loading, await original.call(WebAssembly, loading.source, ...rest), rest[0]);
       } catch (error) {
         throw this.#failed(loading, error);
       }
@@ -145,13 +148,22 @@ export class Sharing {
     return loading;
   }
 
-  /** Note what a changed module became. @param {Loading} loading @param {any} result  as WebAssembly's functions return it */
-  #loaded({ isChanged }, result) {
+  /** The type of a memory that JavaScript makes: Pyodide's before 314. @param {any} type */
+  #shareType(type) {
+    const isPlain = type instanceof Object && !type.shared && (type.address ?? "i32") === "i32";
+    return isPlain ? { ...type, maximum: Math.min(type.maximum ?? MAX_PAGES, this.#maximum), shared: true } : type;
+  }
+
+  /**
+   * Note what a changed module became.
+   * @param {Loading} loading @param {any} result  as WebAssembly's functions return it @param {any} imports
+   */
+  #loaded({ source, isChanged }, result, imports) {
     if (!isChanged) return result;
-    const module = result.module ?? result;
+    const module = result.module ?? (result instanceof WebAssembly.Module ? result : source);
+    this.#changed.add(module);
     const instance = result.instance ?? result;
-    if (module instanceof WebAssembly.Module) this.#changed.add(module);
-    if (instance instanceof WebAssembly.Instance) this.#memory ??= Object.values(instance.exports).find(isSharedMemory) ?? null;
+    if (instance instanceof WebAssembly.Instance) this.#memory ??= memoryOf(module, instance, imports);
     return result;
   }
 
@@ -167,9 +179,17 @@ export class Sharing {
   }
 }
 
-/** @param {unknown} value @returns {value is WebAssembly.Memory} */
-export function isSharedMemory(value) {
-  return value instanceof WebAssembly.Memory && isShared(value.buffer);
+/**
+ * The memory of an instance: imported or exported.
+ * @param {WebAssembly.Module} module @param {WebAssembly.Instance} instance @param {any} imports
+ * @returns {WebAssembly.Memory | null}
+ */
+function memoryOf(module, instance, imports) {
+  const isMemory = (/** @type {{ kind: string }} */ { kind }) => kind === "memory";
+  const imported = WebAssembly.Module.imports(module).find(isMemory);
+  if (imported) return imports[imported.module][imported.name];
+  const exported = WebAssembly.Module.exports(module).find(isMemory);
+  return exported ? /** @type {WebAssembly.Memory} */ (instance.exports[exported.name]) : null;
 }
 
 /** The largest maximum of a shared memory, in pages, that this device can reserve. @returns {number} */

@@ -79,10 +79,37 @@ test("share changes a module for another worker", () => {
 });
 
 test("an imported memory that is plain is reported", async () => {
-  sharing = shareMemory();
   const env = { memory: new WebAssembly.Memory({ initial: 1 }) };
+  sharing = shareMemory();
   await assert.rejects(WebAssembly.instantiate(IMPORTED, { env }), WebAssembly.LinkError);
   await assert.rejects(sharing.failure, /cannot be loaded with a shared memory: LinkError/);
+});
+
+test("a memory that JavaScript makes is shared, and modules import it", async () => {
+  for (const load of [
+    async (imports) => WebAssembly.instantiate(IMPORTED, imports),
+    async (imports) => WebAssembly.instantiate(await WebAssembly.compile(IMPORTED), imports),
+    async (imports) => new WebAssembly.Instance(new WebAssembly.Module(IMPORTED), imports),
+    async (imports) => WebAssembly.instantiateStreaming(response(IMPORTED), imports),
+  ]) {
+    sharing = shareMemory();
+    const memory = new WebAssembly.Memory({ initial: 1 });
+    assert.ok(memory instanceof WebAssembly.Memory);
+    assert.ok(memory.buffer instanceof SharedArrayBuffer);
+    assert.equal(sharing.memory, null);
+    await load({ env: { memory } });
+    assert.equal(sharing.memory, memory);
+    sharing.undo();
+  }
+});
+
+test("a memory that JavaScript makes keeps its maximum", () => {
+  sharing = shareMemory();
+  for (const shared of [true, false]) {
+    const memory = new WebAssembly.Memory({ initial: 1, maximum: 2, shared });
+    memory.grow(1);
+    assert.throws(() => memory.grow(1), RangeError);
+  }
 });
 
 test("a module that is refused is reported, and loads as it is", async () => {
@@ -111,6 +138,9 @@ test("errors are the engine's", async () => {
     () => WebAssembly.compileStreaming(Promise.reject(new RangeError("no network"))),
     async () => new WebAssembly.Module("text"),
     async () => new WebAssembly.Instance(7),
+    async () => new WebAssembly.Memory(),
+    async () => new WebAssembly.Memory({ initial: 3, maximum: 2 }),
+    async () => WebAssembly.Memory({ initial: 1 }),
   ];
   for (const load of wrong) {
     const expected = await load().catch((error) => error);

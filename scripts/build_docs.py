@@ -41,6 +41,7 @@ GUIDES = (
     ("Guides", "Embeddings", "docs/embeddings.md"),
     ("Guides", "Speech", "docs/speech.md"),
     ("Guides", "In the browser", "docs/browser.md"),
+    ("Guides", "Shared memory in the tab", "docs/threads.md"),
     ("Guides", "Several processes", "docs/distributed.md"),
     ("Inside", "Architecture", "docs/architecture.md"),
     ("Inside", "Write a kernel", "docs/kernels.md"),

@@ -7,7 +7,10 @@ import { unshared } from "./shared-views.js";
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Start, Started } from "./protocol.js" */
 /** @import { Sink } from "./source.js" */
-/** @typedef {{ pyodide: string, lock: string, libraries: Record<string, string> }} SiteConfig  URLs, relative to the site */
+/**
+ * URLs, relative to the site. `shared` is a copy of Pyodide's main module with a shared memory.
+ * @typedef {{ pyodide: string, shared: string | null, lock: string, libraries: Record<string, string> }} SiteConfig
+ */
 
 /**
  * Boot Python and import the demo.
@@ -38,9 +41,11 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
     // Packages given here download while Python starts.
     return loadPyodide({ indexURL, lockFileURL, packageBaseUrl, packages: ["tallow"] });
   };
+  /** @type {Record<string, string>} */
+  const copies = config.shared ? { [`${indexURL}pyodide.asm.wasm`]: new URL(config.shared, site).href } : {};
   let booted;
   try {
-    booted = await bootShared(load, memoryCheck);
+    booted = await bootShared(load, memoryCheck, copies);
   } catch (error) {
     throw new Problem(
       "RuntimeUnavailable",

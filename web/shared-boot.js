@@ -14,13 +14,14 @@ const BYTES = Uint8Array.from({ length: 256 }, (_, i) => i);
  * Boot Pyodide, twice if the shared memory fails.
  * @param {() => Promise<PyodideAPI>} load  imports and starts Pyodide with NumPy
  * @param {string} checkSource  the text of memory_check.py
+ * @param {Record<string, string>} copies  as for `shareMemory`
  * @returns {Promise<Booted>}
  */
-export async function bootShared(load, checkSource) {
+export async function bootShared(load, checkSource, copies) {
   /** @type {Sharing | undefined} */
   let sharing;
   try {
-    sharing = shareMemory();
+    sharing = shareMemory(copies);
     const pyodide = await Promise.race([load(), sharing.failure]);
     check(pyodide, sharing, checkSource);
     return { pyodide, sharing, unshared: null };

@@ -26,16 +26,20 @@ export class SharingError extends Error {
 
 /**
  * Make the memories of the modules that load from now on shared ones.
+ * @param {Record<string, string>} [copies]  the URLs of modules, with those of copies whose memory is shared already. Browsers
+ *   keep the machine code of modules that come unchanged from a URL.
  * @returns {Sharing}
  * @throws {SharingError} this thread cannot have shared memory; nothing has changed
  */
-export function shareMemory() {
-  return new Sharing(largestMaximum());
+export function shareMemory(copies = {}) {
+  const maximum = largestMaximum();
+  return new Sharing(maximum, maximum === MAX_PAGES ? copies : {}); // the copies have the largest maximum
 }
 
 /** Made by `shareMemory`. */
 export class Sharing {
   #maximum;
+  #copies;
   /** @type {WeakSet<WebAssembly.Module>} */
   #changed = new WeakSet();
   /** @type {WebAssembly.Memory | null} */
@@ -51,9 +55,10 @@ export class Sharing {
    */
   failure;
 
-  /** @param {number} maximum */
-  constructor(maximum) {
+  /** @param {number} maximum @param {Record<string, string>} copies */
+  constructor(maximum, copies) {
     this.#maximum = maximum;
+    this.#copies = new Map(Object.entries(copies));
     this.failure = new Promise((_, reject) => (this.#fail = reject));
     this.failure.catch(() => {}); // no unhandled rejection where nobody waits for it
     this.#restore = [...acceptSharedViews(), ...this.#loadShared()];
@@ -94,7 +99,16 @@ export class Sharing {
       compileStreaming: this.#loading(compileStreaming, shareResponse),
       instantiateStreaming: this.#loading(instantiateStreaming, shareResponse),
     };
-    return Object.entries(replacements).map(([name, value]) => replace(WebAssembly, name, value));
+    const restore = Object.entries(replacements).map(([name, value]) => replace(WebAssembly, name, value));
+    return this.#copies.size ? [...restore, this.#fetchCopies()] : restore;
+  }
+
+  /** Replace `fetch`, which Pyodide calls with a URL. @returns {() => void}  undoes it */
+  #fetchCopies() {
+    const { fetch } = globalThis;
+    return replace(globalThis, "fetch", (/** @type {any} */ resource, /** @type {RequestInit} */ options) =>
+      fetch(this.#copies.get(String(resource)) ?? resource, options),
+    );
   }
 
   /** @param {Function} original @param {(source: any) => Loading} share */
@@ -137,7 +151,8 @@ export class Sharing {
   async #shareResponse(source) {
     const response = await source;
     /** @type {Loading} */
-    const loading = { source: response, isChanged: false };
+    const loading = { source: response, isChanged: [...this.#copies.values()].includes(response.url) };
+    if (loading.isChanged) return loading;
     if (!(response instanceof Response) || !response.ok || !response.body || response.bodyUsed) return loading; // the engine says more
     const stream = sharingStream(this.#maximum, ({ changed, refusal }) => {
       loading.isChanged = changed;

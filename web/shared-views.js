@@ -79,9 +79,12 @@ export function isShared(buffer) {
   return typeof SharedArrayBuffer !== "undefined" && buffer instanceof SharedArrayBuffer;
 }
 
-/** Replace a property. @param {object} owner @param {string} name @param {unknown} value @returns {() => void}  undoes it */
+/** Replace a property, perhaps an inherited one. @param {object} owner @param {string} name @param {unknown} value @returns {() => void}  undoes it */
 export function replace(owner, name, value) {
-  const original = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(owner, name));
-  Object.defineProperty(owner, name, { ...original, value });
-  return () => Object.defineProperty(owner, name, original);
+  const original = Object.getOwnPropertyDescriptor(owner, name);
+  Object.defineProperty(owner, name, { configurable: true, writable: true, ...original, value });
+  return () => {
+    if (original) Object.defineProperty(owner, name, original);
+    else Reflect.deleteProperty(owner, name);
+  };
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import socketserver
 import threading
 import time
@@ -270,8 +271,36 @@ def starts(page: Page, site: str) -> Any:
     return page.evaluate(START)
 
 
+def modules_of_python(page: Page) -> list[str]:
+    """Return a list to which the names of the main modules are added that the page requests."""
+    names: list[str] = []
+
+    def note(route: Route) -> None:
+        names.append(route.request.url.rpartition("/")[2])
+        route.continue_()
+
+    page.route("**/pyodide*.asm.wasm", note)
+    return names
+
+
+def without_copy(page: Page, site_dir: Path) -> None:
+    """Take the module with a shared memory from the site, as on a site that was built without Node."""
+    site = json.loads((site_dir / "site.json").read_text(encoding="utf-8"))
+    assert site["shared"]
+    page.route("**/site.json", lambda route: route.fulfill(json=site | {"shared": None}))
+
+
 def test_isolated_page_runs_on_shared_memory(page: Page, site: str) -> None:
+    names = modules_of_python(page)
     assert starts(page, site) == [None, SOFTMAX, "SharedArrayBuffer"]
+    assert names == ["pyodide-shared.asm.wasm"]
+
+
+def test_module_is_changed_as_it_loads_if_the_site_has_no_copy(page: Page, site: str, site_dir: Path) -> None:
+    without_copy(page, site_dir)
+    names = modules_of_python(page)
+    assert starts(page, site) == [None, SOFTMAX, "SharedArrayBuffer"]
+    assert names == ["pyodide.asm.wasm"]
 
 
 def test_page_that_is_not_isolated_runs_on_plain_memory(page: Page, site: str) -> None:
@@ -281,7 +310,9 @@ def test_page_that_is_not_isolated_runs_on_plain_memory(page: Page, site: str) -
         route.fulfill(response=response, headers=headers)
 
     page.route(f"{site}standin/", without_isolation)
+    names = modules_of_python(page)
     assert starts(page, site) == ["the page is not cross-origin isolated", SOFTMAX, "ArrayBuffer"]
+    assert names == ["pyodide.asm.wasm"]
 
 
 def replace_once(page: Page, pattern: str, change: Callable[[bytes], bytes]) -> list[str]:
@@ -315,14 +346,17 @@ def cut_off(module: bytes) -> bytes:
     [
         ("**/pyodide.asm.wasm", second_memory, "the module has 2 memories", 2),
         ("**/pyodide.asm.wasm", cut_off, "a module cannot be loaded with a shared memory: CompileError", 2),
+        ("**/pyodide-shared.asm.wasm", cut_off, "a module cannot be loaded with a shared memory: CompileError", 1),
         ("**/memory_check.py", lambda source: source + b"\nround_trip = lambda *values: values * 2", "text, arrays", 1),
         ("**/memory_check.py", lambda source: b"1 / 0", "Python failed on a shared memory", 1),
     ],
-    ids=["second memory", "cut off", "wrong values", "exception"],
+    ids=["second memory", "cut off", "cut off copy", "wrong values", "exception"],
 )
 def test_failure_of_the_shared_memory_boots_on_plain_memory(
-    page: Page, site: str, pattern: str, change: Callable[[bytes], bytes], reason: str, requests: int
+    page: Page, site: str, site_dir: Path, pattern: str, change: Callable[[bytes], bytes], reason: str, requests: int
 ) -> None:
+    if "shared" not in pattern:
+        without_copy(page, site_dir)
     seen = replace_once(page, pattern, change)
     unshared, result, memory = starts(page, site)
     assert reason in unshared

@@ -5,7 +5,7 @@ web/, wasm_examples/                  as in the checkout
 site.json                             the paths of the runtime, and additional models to offer
 runtime/pyodide-lock.json             NumPy and tallow, with their hashes
 runtime/<hash>/tallow-*.whl           the hash in the path prevents stale copies
-runtime/pyodide-<version>-<hash>/     only if Pyodide is not loaded from its CDN
+runtime/pyodide-<version>-<hash>/     only if Pyodide is not loaded from its CDN; with a second main module
 runtime/huggingface-tokenizers-<version>/    likewise, for the pages that need it
 """
 
@@ -21,12 +21,14 @@ from typing import Any
 import tallow
 from tallow.cli.browser_wheel import SiteError, pack_wheel, top_level_packages
 from tallow.cli.bytecode import add_bytecode
+from tallow.cli.shared_module import write_shared_module
 
 PYODIDE_VERSION = "314.0.3"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
 STDLIB = "python_stdlib.zip"
 STDLIB_PLACE, SITE_PACKAGES = "/lib/python314.zip", "/lib/python3.14/site-packages"  # where Pyodide puts them
-PYODIDE_CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", STDLIB)
+MODULE = "pyodide.asm.wasm"
+PYODIDE_CORE = ("pyodide.mjs", "pyodide.asm.mjs", MODULE, STDLIB)
 
 # From the lock file of that release, without its 350 other packages: a smaller file loads faster.
 LOCK_INFO = {
@@ -104,6 +106,7 @@ def build_site(
     runtime = out / "runtime"
     runtime.mkdir()
     base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
+    shared = _share_module(runtime / base, pages) if pyodide else None
     page_wheel = pack_wheel(runtime, wheel)
     bytecode = pyodide is not None and add_bytecode(page_wheel, SITE_PACKAGES, pyodide)
     digest = _sha256(page_wheel)
@@ -122,6 +125,7 @@ def build_site(
     _write_json(runtime / "pyodide-lock.json", lock)
     site = {
         "pyodide": CDN if pyodide is None else f"runtime/{base}",
+        "shared": f"runtime/{base}{shared}" if shared else None,
         "lock": "runtime/pyodide-lock.json",
         "libraries": {TOKENIZERS: _copy_tokenizers(tokenizers, runtime) if tokenizers else TOKENIZERS_CDN},
         "models": list(models),
@@ -168,6 +172,12 @@ def _copy_pyodide(source: Path, runtime: Path) -> str:
     folder = f"pyodide-{version}-{_sha256(copy / STDLIB)[:8]}"
     copy.rename(runtime / folder)
     return f"{folder}/"
+
+
+def _share_module(folder: Path, pages: Path) -> str | None:
+    """Add a copy of Pyodide's main module with a shared memory, if possible. Return its name."""
+    target = folder / "pyodide-shared.asm.wasm"
+    return target.name if write_shared_module(folder / MODULE, target, pages / "web" / "memory-type.js") else None
 
 
 def _sha256(path: Path) -> str:

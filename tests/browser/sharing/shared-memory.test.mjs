@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 
+import { shareModule } from "../../../web/memory-type.js";
 import { shareMemory, SharingError } from "../../../web/shared-memory.js";
 
 // One memory of a page, exported as "memory"; the same imported from "env"; a body without a function.
@@ -123,6 +124,28 @@ test("once there is a shared memory, nothing is reported", async () => {
   await WebAssembly.instantiate(DEFINED);
   await assert.rejects(WebAssembly.compile(BROKEN), WebAssembly.CompileError);
   assert.equal(await Promise.race([sharing.failure, Promise.resolve("nothing")]), "nothing");
+});
+
+test("a copy whose memory is shared is fetched in place of a module", async () => {
+  const { fetch } = globalThis;
+  const requests = [];
+  const answer = async (url) => {
+    requests.push(String(url));
+    return Object.defineProperty(response(shareModule(DEFINED).bytes), "url", { value: String(url) });
+  };
+  Object.defineProperty(globalThis, "fetch", { value: answer, configurable: true, writable: true });
+  try {
+    sharing = shareMemory({ "https://host/plain.wasm": "https://host/shared.wasm" });
+    const { instance } = await WebAssembly.instantiateStreaming(globalThis.fetch(new URL("https://host/plain.wasm"), {}));
+    assert.equal(sharing.memory, instance.exports.memory);
+    assert.ok(sharing.memory.buffer instanceof SharedArrayBuffer);
+    await globalThis.fetch("https://host/other.wasm");
+    sharing.undo();
+    await globalThis.fetch("https://host/plain.wasm");
+    assert.deepEqual(requests, ["https://host/shared.wasm", "https://host/other.wasm", "https://host/plain.wasm"]);
+  } finally {
+    Object.defineProperty(globalThis, "fetch", { value: fetch, configurable: true, writable: true });
+  }
 });
 
 test("errors are the engine's", async () => {

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Error, Page, Route, Worker
 from support import paths
+from support.guides import blocks
 from tests.browser.conftest import START_MS, wait_until
 
 HERE = Path(__file__).parent
@@ -80,7 +81,11 @@ def host(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path) -> Iterato
     for file in HERE.glob("sharing/*"):
         (folder / file.name).symlink_to(file)
     (folder / "web").symlink_to(paths.ROOT / "web")
-    (folder / "pyodide").symlink_to(pyodide_dir)
+    (folder / "pyodide").mkdir()
+    for file in (*pyodide_dir.iterdir(), *(paths.ROOT / "web").glob("*.js")):
+        (folder / "pyodide" / file.name).symlink_to(file)
+    (module,) = blocks(paths.ROOT / "docs" / "threads.md", "mjs")
+    (folder / "pyodide" / "pyodide-shared.mjs").write_text(module, encoding="utf-8")
     with running(ThreadingHTTPServer(("127.0.0.1", 0), partial(Isolated, directory=folder))) as port:
         yield f"http://127.0.0.1:{port}/"
 
@@ -269,6 +274,22 @@ def starts(page: Page, site: str) -> Any:
     page.goto(f"{site}standin/")
     wait_until(page, "document.title === 'loaded'")
     return page.evaluate(START)
+
+
+@pytest.mark.parametrize("shared_memory", [True, False])
+def test_module_of_the_guide_for_other_pages(page: Page, host: str, shared_memory: bool) -> None:
+    page.goto(f"{host}empty.html")
+    assert page.evaluate(
+        """async (shared) => {
+          if (!shared) delete globalThis.SharedArrayBuffer;
+          const { loadPyodide, version } = await import("./pyodide/pyodide-shared.mjs");
+          const packageBaseUrl = new URL("pyodide/", location.href).href;
+          const pyodide = await loadPyodide({ packages: ["numpy"], packageBaseUrl });
+          const sum = pyodide.runPython("import numpy; float(numpy.ones(5).sum())");
+          return [pyodide._module.HEAPU8.buffer.constructor.name, sum, version === pyodide.version];
+        }""",
+        shared_memory,
+    ) == ["SharedArrayBuffer" if shared_memory else "ArrayBuffer", 5, True]
 
 
 def modules_of_python(page: Page) -> list[str]:

@@ -62,12 +62,12 @@ class Receiver(socketserver.StreamRequestHandler):
 
 
 @contextmanager
-def running(server: socketserver.BaseServer) -> Iterator[int]:
+def running(server: socketserver.TCPServer) -> Iterator[int]:
     """Run a server and yield its port."""
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield server.server_address[1]
+        yield int(server.server_address[1])
     finally:
         server.shutdown()
         thread.join()

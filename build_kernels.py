@@ -59,7 +59,7 @@ def _native(name: str, architecture: str, cpu: str, sources: tuple[str, ...] = (
 def variants(target: str) -> list[Variant]:
     """Return the libraries to build for `target`, "wasm" or "native" (none for an unknown architecture)."""
     if target == "wasm":
-        simd = "generic+simd128+bulk_memory"
+        simd = "generic+simd128+bulk_memory+atomics"
         return [_wasm("wasm-simd128", simd), _wasm("wasm-relaxed-simd", f"{simd}+relaxed_simd")]
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):

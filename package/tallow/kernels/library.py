@@ -57,6 +57,7 @@ class _Loaded(NamedTuple):
 
 NOTHING = _Loaded((), "none")
 _loaded = NOTHING
+_names: dict[str, None] = {}
 
 
 def info() -> KernelInfo:
@@ -94,7 +95,18 @@ def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
             hint="run `python build_kernels.py`",
         ) from None
     c_function.restype, c_function.argtypes = result, arguments
+    _names.setdefault(name)
     return c_function
+
+
+def function_names() -> list[str]:
+    """Return the names of the functions that `function` has returned, in the order in which they were first asked for."""
+    return list(_names)
+
+
+def path() -> str:
+    """Return the path of the first loaded library."""
+    return str(_loaded.handles[0]._name)
 
 
 def _load_wasm() -> _Loaded:

@@ -30,4 +30,4 @@ def adam_step(
     sign = -1.0 if maximize else 1.0
     options = (sign, decay, shrink, 1 - beta1, beta2, 1 - beta2, step_size, scale, eps)
     arrays = (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq)
-    by_rows(lambda *args: _adam_step(*args, *options), arrays, param.size, 20.0 * param.size)
+    by_rows(_adam_step, arrays, param.size, 20.0 * param.size, *options)

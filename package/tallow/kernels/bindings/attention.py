@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, optional_address
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.threads import Scratch, in_parts
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -101,16 +102,15 @@ class _Call:
             self.bias = of_all  # its memory must outlive the call
             self.by_bias = (OFFSET * 4)(*(stride // ITEM for stride in of_all.strides))
 
-    @property
-    def addresses(self) -> list[int]:
-        return [address(x) for x in self.operands]
-
-    @property
-    def bias_and_strides(self) -> tuple[object, object]:
-        return optional_address(self.bias), self.by_bias
-
-    def scratch(self) -> Array:
-        return np.empty(self.scratch_length, FLOAT32)
+    def run(self, function: Callable[..., None], before: list[Array], after: list[Array], scale: float, causal: bool,
+            work: float) -> None:  # fmt: skip
+        """Call a C function for parts of the key/value heads; `before` and `after` surround the operands."""
+        arrays = [address(x) for x in (*before, *self.operands, *after)]
+        by_bias = None if self.by_bias is None else ctypes.addressof(self.by_bias)
+        sizes = ctypes.addressof(self.shape), ctypes.addressof(self.strides)
+        starts = (*arrays, optional_address(self.bias), by_bias)
+        scratch = Scratch(self.scratch_length)
+        in_parts(self.count, work, function, lambda *part: (*starts, *part, *sizes, scale, causal, scratch()))
 
 
 @kernel("attention", BACKEND, accepts=float32_attention)
@@ -126,14 +126,7 @@ def attention(
     call = _Call(q, k, v, bias)
     y, stats = np.empty((*q.shape[:3], v.shape[3]), FLOAT32), np.empty((*q.shape[:3], 2), FLOAT32)
 
-    def part(first: int, last: int) -> None:
-        scratch = call.scratch()
-        _attention(
-            address(y), address(stats), *call.addresses, *call.bias_and_strides, first, last, call.shape, call.strides,
-            scale, is_causal, address(scratch),
-        )  # fmt: skip
-
-    in_parts(call.count, call.work, part)
+    call.run(_attention, [y, stats], [], scale, is_causal, call.work)
     return y, stats
 
 
@@ -148,15 +141,7 @@ def attention_backward(
     call = _Call(q, k, v, bias, g)
     stats = contiguous(stats)
     gradients = [np.empty(x.shape, FLOAT32) for x in (q, k, v)]
-
-    def part(first: int, last: int) -> None:
-        scratch = call.scratch()
-        _attention_backward(
-            *map(address, gradients), *call.addresses, address(stats), *call.bias_and_strides, first, last, call.shape,
-            call.strides, scale, is_causal, address(scratch),
-        )  # fmt: skip
-
-    in_parts(call.count, 2.5 * call.work, part)
+    call.run(_attention_backward, gradients, [stats], scale, is_causal, 2.5 * call.work)
     return gradients[0], gradients[1], gradients[2]
 
 

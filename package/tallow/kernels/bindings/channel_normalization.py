@@ -61,7 +61,7 @@ class _Rows:
         Each array has `n` elements per row, or one element per row; or fewer elements, which rows share.
         """
         by_row = [contiguous(a if a.size >= self.rows else np.broadcast_to(a, self.channels)) for a in arrays]
-        by_rows(lambda *args: function(*args, self.n), by_row, self.rows, 4.0 * self.rows * self.n)
+        by_rows(function, by_row, self.rows, 4.0 * self.rows * self.n, self.n)
 
     def numbers(self) -> Array:
         return np.empty(self.channels, FLOAT32)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, optional_address
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous, optional_address
+from tallow.kernels.bindings.threads import Scratch, in_parts
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -75,8 +76,11 @@ class _Call:
         by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
         self.shape = _Shape(x[0], groups, w[1], w[0] // groups, *(n for pair in by_dim for n in pair))
 
-    def scratch(self) -> Array:
-        return np.empty(self.functions.scratch(ctypes.addressof(self.shape)), FLOAT32)
+    def run(self, count: int, function: Callable[..., None], *arrays: Array | None) -> None:
+        """Call a C function of this kind for parts of range(count)."""
+        starts, shape = [optional_address(array) for array in arrays], ctypes.addressof(self.shape)
+        scratch = Scratch(self.functions.scratch(shape))
+        in_parts(count, self.work, function, lambda *part: (*starts, *part, shape, scratch()))
 
 
 @kernel("convolution", BACKEND, accepts=float32_images)
@@ -95,14 +99,7 @@ def convolution(
         y[...] = 0 if bias is None else bias.reshape(-1, *[1] * len(out))
         return y
     x, w, bias = contiguous(x), contiguous(w), None if bias is None else contiguous(bias)
-
-    def part(first: int, last: int) -> None:
-        scratch = call.scratch()
-        call.functions.value(
-            address(y), address(x), address(w), optional_address(bias), first, last, call.shape, address(scratch)
-        )
-
-    in_parts(call.parts, call.work, part)
+    call.run(call.parts, call.functions.value, y, x, w, bias)
     return y
 
 
@@ -121,12 +118,7 @@ def convolution_dx(
         dx[...] = 0
         return dx
     g, w = contiguous(g), contiguous(w)
-
-    def part(first: int, last: int) -> None:
-        scratch = call.scratch()
-        call.functions.dx(address(dx), address(g), address(w), first, last, call.shape, address(scratch))
-
-    in_parts(call.parts, call.work, part)
+    call.run(call.parts, call.functions.dx, dx, g, w)
     return dx
 
 
@@ -141,10 +133,5 @@ def convolution_dw(
         dw[...] = 0
         return dw
     x, g = contiguous(x), contiguous(g)
-
-    def part(first: int, last: int) -> None:
-        scratch = call.scratch()
-        call.functions.dw(address(dw), address(x), address(g), first, last, call.shape, address(scratch))
-
-    in_parts(call.parts_of_dw, call.work, part)
+    call.run(call.parts_of_dw, call.functions.dw, dw, x, g)
     return dw

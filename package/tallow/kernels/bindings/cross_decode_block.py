@@ -12,7 +12,7 @@ from tallow.errors import KernelUnavailable
 from tallow.fused.cross_decode_block import PARTS, CrossDecodeBlock, check_call
 from tallow.kernels.bindings.arrays import FLOAT32, address
 from tallow.kernels.bindings.matrices import Part, can_be_packed, is_plain
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.threads import Arguments, in_parts
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -97,7 +97,9 @@ def cross_decode_block(
     own = [(address(array), array.nbytes // len(x)) for array in (y, keys, values)]
     cross = [(address(array), array.nbytes // sounds) for array in (cross_keys, cross_values)]
 
-    def part(first: int, last: int) -> None:
+    calls, floats = list[_Call](), list[Array]()
+
+    def arguments(first: int, last: int) -> Arguments:
         first_sound, part_sounds = (0, 1) if sounds == 1 else (first, last - first)
         call = _Call(
             *(start + first * unit_rows * step for start, step in own),
@@ -105,8 +107,9 @@ def cross_decode_block(
             (last - first) * unit_rows, part_sounds, keys.shape[2], heard, position,
         )  # fmt: skip
         pointer = ctypes.addressof(call)
-        scratch = np.empty(_scratch(packed.pointer, pointer), FLOAT32)
-        _cross_decode_block(packed.pointer, pointer, address(scratch))
+        calls.append(call)
+        floats.append(np.empty(_scratch(packed.pointer, pointer), FLOAT32))
+        return packed.pointer, pointer, address(floats[-1])
 
-    in_parts(units, len(x) * (packed.work + 2.0 * heard * block.width), part)
+    in_parts(units, len(x) * (packed.work + 2.0 * heard * block.width), _cross_decode_block, arguments)
     return y

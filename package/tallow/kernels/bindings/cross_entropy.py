@@ -26,7 +26,7 @@ def sum_exp(x: Array) -> tuple[Array, Array]:
     x = contiguous(x)
     n = x.shape[-1]
     highest, total = np.empty(x.shape[:-1], FLOAT32), np.empty(x.shape[:-1], FLOAT32)
-    by_rows(lambda *args: _sum_exp(*args, n), (highest, total, x), x.size // n, EXPONENTIAL * x.size)
+    by_rows(_sum_exp, (highest, total, x), x.size // n, EXPONENTIAL * x.size, n)
     return highest, total
 
 
@@ -47,5 +47,5 @@ def scaled_exp(x: Array, shift: Array, factor: Array) -> Array:
     x, shift, factor = contiguous(x), contiguous(shift), contiguous(factor)
     n = x.shape[-1]
     y = np.empty(x.shape, FLOAT32)
-    by_rows(lambda *args: _scaled_exp(*args, n), (y, x, shift, factor), x.size // n, EXPONENTIAL * x.size)
+    by_rows(_scaled_exp, (y, x, shift, factor), x.size // n, EXPONENTIAL * x.size, n)
     return y

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import ctypes
-from functools import partial
+import sys
 
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.errors import KernelUnavailable
+from tallow.errors import KernelUnavailable, WorkerError
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack, check_rows
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, is_quantized, memory, work
-from tallow.kernels.bindings.threads import WORTH_A_THREAD, in_parts, thread_count
+from tallow.kernels.bindings.threads import WORTH_A_THREAD, Arguments, in_parts, may_wait
 from tallow.kernels.int8_rows import INT8, Int8Rows
-from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, IN_BROWSER, POINTER, SIZE, function
 from tallow.kernels.table import kernel
+from tallow.kernels.threads import thread_count
 
 _decode_blocks = function("tl_decode_blocks_f32", None, POINTER, POINTER, POINTER)
-_decode_stage = function("tl_decode_stage_f32", None, POINTER, POINTER, SIZE, INT, SIZE, SIZE, SIZE, POINTER)
-_decode_norm = function("tl_decode_norm_f32", None, POINTER, POINTER)
 _shared = function("tl_decode_shared", SIZE, POINTER, SIZE)
 _private = function("tl_decode_private", SIZE, POINTER, SIZE)
-# Stages of decode_blocks_f32.c that are divided into parts.
-_PROJECT, _ATTEND, _MIX, _EXPAND, _CONTRACT = _DIVIDED = range(1, 10, 2)
+STAGES = 10  # of a block
+_CHUNKS = 4  # of a divided stage for each thread, so that one that is interrupted holds up the others less
+_MOST_CHUNKS = 255
 _CACHE_FORMATS = DTYPES | {INT8: -1}
 
-PARTS = 64  # of a divided stage: its columns or heads are distributed to threads in this many portions
+
+def _address_of_yield() -> int | None:
+    """Return the address of the function by which a thread lets others run; None in WASM."""
+    if IN_BROWSER:
+        return None
+    of_system = ctypes.CDLL("kernel32").SwitchToThread if sys.platform == "win32" else ctypes.CDLL(None).sched_yield
+    return ctypes.cast(of_system, POINTER).value
+
+
+_YIELD = _address_of_yield()
 
 
 class _Block(ctypes.Structure):
@@ -51,7 +60,11 @@ class _Stack(ctypes.Structure):
 class _Call(ctypes.Structure):
     """`decode_call` of decode_blocks_f32.c."""
 
-    _fields_ = [("x", POINTER), ("places", POINTER), ("scratch", POINTER), ("rows", SIZE)]
+    _fields_ = [
+        ("x", POINTER), ("places", POINTER), ("scratch", POINTER), ("rows", SIZE), ("chunks", SIZE),
+        ("yields", POINTER), ("claim", ctypes.c_uint32), ("done", ctypes.c_uint32), ("sleepers", ctypes.c_uint32),
+        ("may_wait", ctypes.c_uint32),
+    ]  # fmt: skip
 
 
 class PackedStack:
@@ -70,8 +83,9 @@ class PackedStack:
         self.place_address = address(self.place)
         self.call = _Call()
         self.call_pointer = ctypes.addressof(self.call)
-        self.works = [_works(block) for block in stack.blocks]
-        self.most_work = max(max(works.values()) for works in self.works)
+        self.call.yields = _YIELD
+        self.work = sum(work(matrix) for block in stack.blocks for matrix in block.matrices)
+        self.end = len(stack.blocks) * STAGES + 1
         # One row times a matrix of floats takes as long as reading the matrix: one thread is as fast as several.
         self.least_rows = 1 if all(is_quantized(m) for b in stack.blocks for m in b.matrices) else 2
         self.reserve(1)
@@ -82,32 +96,27 @@ class PackedStack:
         self.scratch = np.empty(_shared(self.pointer, rows), FLOAT32)
         self.call.scratch = address(self.scratch)
         self.private_size = _private(self.pointer, rows)
-        self.private = np.empty(self.private_size, FLOAT32)
-        self.private_address = address(self.private)
+        self.privates = [np.empty(self.private_size, FLOAT32)]
 
     def run(self, y: Array, places: Array | None, rows: int) -> None:
         """Compute in place the rows of y, at `places`; one row at `self.place` if None."""
         if rows > self.rows:
             self.reserve(rows)
-        call = self.call
+        call, threads = self.call, thread_count()
         call.x, call.places, call.rows = address(y), self.place_address if places is None else address(places), rows
-        if rows >= self.least_rows and rows * self.most_work >= WORTH_A_THREAD and thread_count() > 1:
-            self._run_on_threads(rows)
-        else:
-            _decode_blocks(self.pointer, self.call_pointer, self.private_address)
+        if rows < self.least_rows or rows * self.work < WORTH_A_THREAD:
+            threads = 1
+        while len(self.privates) < threads:
+            self.privates.append(np.empty(self.private_size, FLOAT32))
+        call.chunks = 1 if threads == 1 else min(_CHUNKS * threads, _MOST_CHUNKS)
+        call.claim = call.done = call.sleepers = 0
+        call.may_wait = may_wait()
+        in_parts(threads, rows * self.work, _decode_blocks, self._arguments)
+        if call.claim >> 8 != self.end:
+            raise WorkerError("decode_blocks: a thread has not finished its part", hint="start Python again")
 
-    def _run_on_threads(self, rows: int) -> None:
-        for block, works in enumerate(self.works):
-            for stage in range(10):
-                if stage in _DIVIDED:
-                    in_parts(PARTS, rows * works.get(stage, 0), partial(self._part, block, stage))
-                else:
-                    _decode_stage(self.pointer, self.call_pointer, block, stage, 0, 1, 1, self.private_address)
-        _decode_norm(self.pointer, self.call_pointer)
-
-    def _part(self, block: int, stage: int, first: int, last: int) -> None:
-        scratch = np.empty(self.private_size, FLOAT32)
-        _decode_stage(self.pointer, self.call_pointer, block, stage, first, last, PARTS, address(scratch))
+    def _arguments(self, first: int, last: int) -> Arguments:
+        return self.pointer, self.call_pointer, address(self.privates[first])
 
 
 def _packed_block(block: DecodeBlock) -> _Block:
@@ -121,18 +130,6 @@ def _packed_block(block: DecodeBlock) -> _Block:
 
 def _codes_and_scales(cache: Array | Int8Rows) -> tuple[Array, Array | None]:
     return (cache.codes, cache.scales) if isinstance(cache, Int8Rows) else (cache, None)
-
-
-def _works(block: DecodeBlock) -> dict[int, float]:
-    """Return the multiplications of a row in each divided stage, for the choice of threads."""
-    query, key, value, output, gate, up, down = map(work, block.matrices)
-    return {
-        _PROJECT: query + key + value,
-        _ATTEND: 2.0 * block.heads * block.head_width * block.positions,
-        _MIX: output,
-        _EXPAND: gate + up,
-        _CONTRACT: down,
-    }
 
 
 def float32_rows(x: Array, stack: DecodeStack, places: int | Array) -> bool:

@@ -12,7 +12,7 @@ from tallow.errors import KernelUnavailable
 from tallow.fused.encoder_block import ACTIVATIONS, PARTS, EncoderBlock, check_call
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, optional_address
 from tallow.kernels.bindings.matrices import Part, can_be_packed
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.threads import Scratch, in_parts
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -73,31 +73,22 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
     memory = np.empty(4 * size, FLOAT32)
     state, query, key, value = (address(memory) + i * size * FLOAT32.itemsize for i in range(4))
 
+    starts, mask = address(offsets), optional_address(seen)
     _to_panels(state, address(x), rows, width)
     for block in blocks:
         if block.packed is None:
             block.packed = _Packed(block)
         packed: _Packed = block.packed  # type: ignore[assignment]
         pointer, pairs, square = packed.pointer, len(lengths) * block.heads, float(rows * width * width)
-        floats = _scratch(pointer, longest)
-
-        def project(first: int, last: int, pointer: int = pointer, floats: int = floats) -> None:
-            scratch = np.empty(floats, FLOAT32)
-            _project(pointer, query, key, value, state, rows, first, last, address(scratch))
-
-        def attend(first: int, last: int, pointer: int = pointer, floats: int = floats) -> None:
-            scratch = np.empty(floats, FLOAT32)
-            _attend(
-                pointer, query, key, value, address(offsets), longest, optional_address(seen), first, last,
-                address(scratch),
-            )  # fmt: skip
-
-        def finish(first: int, last: int, pointer: int = pointer, floats: int = floats) -> None:
-            scratch = np.empty(floats, FLOAT32)
-            _finish(pointer, state, query, rows, first, last, address(scratch))
-
-        in_parts(panels, 3 * square, project)
-        in_parts(pairs, 2.0 * width * float(lengths @ lengths), attend)
-        in_parts(panels, square + 2.0 * rows * width * block.hidden, finish)
+        scratch = Scratch(_scratch(pointer, longest))
+        project = (pointer, query, key, value, state, rows)
+        attend = (pointer, query, key, value, starts, longest, mask)
+        finish = (pointer, state, query, rows)
+        for count, work, function, before in (
+            (panels, 3 * square, _project, project),
+            (pairs, 2.0 * width * float(lengths @ lengths), _attend, attend),
+            (panels, square + 2.0 * rows * width * block.hidden, _finish, finish),
+        ):
+            in_parts(count, work, function, lambda *part, b=before, s=scratch: (*b, *part, s()))  # type: ignore[misc]
     _from_panels(address(y), state, rows, width)
     return y

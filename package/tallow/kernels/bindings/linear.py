@@ -12,7 +12,7 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings import matmul
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.matrices import DTYPES
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
 from tallow.kernels.library import BACKEND, INT, OFFSET, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -86,27 +86,19 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
             y += bias
         return y
     w_row = weight.strides[0]
+    starts = (address(y), address(x), address(weight), None if bias is None else address(bias))
 
-    def part(first: int, last: int) -> None:
-        arguments = (
-            address(y) + first * ITEM,
-            address(x),
-            address(weight) + first * w_row,
-            None if bias is None else address(bias) + first * ITEM,
-            rows,
-            k,
-            last - first,
-            w_row // item,
-            n,
-        )
-        if rows > UNPACKED_ROWS:
-            number = DTYPES[weight.dtype]
-            scratch = np.empty(_panels_scratch(rows, k, number), FLOAT32)
-            _linear_panels(*arguments, number, address(scratch))
-        else:
-            _linear[weight.dtype](*arguments)
+    def arguments(first: int, last: int) -> Arguments:
+        to, rows_of_x, matrix, offset = starts
+        own = (to + first * ITEM, rows_of_x, matrix + first * w_row, None if offset is None else offset + first * ITEM)
+        return *own, rows, k, last - first, w_row // item, n
 
-    in_parts(n, rows * weight.size, part)
+    if rows <= UNPACKED_ROWS:
+        in_parts(n, rows * weight.size, _linear[weight.dtype], arguments)
+        return y
+    number = DTYPES[weight.dtype]
+    scratch = Scratch(_panels_scratch(rows, k, number))
+    in_parts(n, rows * weight.size, _linear_panels, lambda *part: (*arguments(*part), number, scratch()))
     return y
 
 

@@ -34,8 +34,7 @@ def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -
     y = np.empty(x.shape, FLOAT32)
     if x.size:
         n = x.shape[-1]
-        of_all_rows = (optional_address(weight), optional_address(bias))
-        by_rows(lambda y, x, rows: _layer_norm(y, x, *of_all_rows, rows, n, eps), (y, x), x.size // n, 8.0 * x.size)
+        by_rows(_layer_norm, (y, x, weight, bias), x.size // n, 8.0 * x.size, n, eps, shared=2)
     return y
 
 
@@ -68,5 +67,5 @@ def rms_norm(x: Array, weight: Array | None, eps: float) -> Array:
     y = np.empty(x.shape, FLOAT32)
     if x.size:
         n = x.shape[-1]
-        _rms_norm(address(y), address(x), optional_address(weight), x.size // n, n, eps)
+        by_rows(_rms_norm, (y, x, weight), x.size // n, 4.0 * x.size, n, eps, shared=1)
     return y

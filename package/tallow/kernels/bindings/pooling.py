@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import numpy as np
@@ -61,10 +62,8 @@ def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Si
     x = contiguous(x)
     y, places = np.empty((*call.lead, *out), FLOAT32), np.empty((*call.lead, *out), np.int32)
 
-    def part(first: int, last: int) -> None:
-        _max_pool(address(y), address(places), address(x), first, last, call.shape)
-
-    in_parts(call.planes, call.work, part)
+    starts = (address(y), address(places), address(x))
+    in_parts(call.planes, call.work, _max_pool, lambda *part: (*starts, *part, ctypes.addressof(call.shape)))
     return y, places
 
 
@@ -83,8 +82,6 @@ def max_pool_backward(
     dx = np.empty(x.shape, FLOAT32)
     planes, plane, windows = (math.prod(s) for s in (x.shape[:-dims], x.shape[-dims:], g.shape[-dims:]))
 
-    def part(first: int, last: int) -> None:
-        _max_pool_backward(address(dx), address(g), address(places), first, last, plane, windows)
-
-    in_parts(planes, dx.size, part)
+    starts = (address(dx), address(g), address(places))
+    in_parts(planes, dx.size, _max_pool_backward, lambda *part: (*starts, *part, plane, windows))
     return dx

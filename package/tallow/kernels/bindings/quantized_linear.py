@@ -9,7 +9,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.threads import Arguments, in_parts
 from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel, run
@@ -49,11 +49,11 @@ def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -
     rounded_start = address(rounded)
     _round_rows(rounded_start, address(x), rows, k)
     y = np.empty((*x.shape[:-1], n), FLOAT32)
-    multiply, start, first_block = _linear[format], address(y), address(blocks)
+    start, first_block = address(y), address(blocks)
     first_bias = None if bias is None else address(bias := contiguous(bias))
 
-    def part(first: int, last: int) -> None:
-        multiply(
+    def arguments(first: int, last: int) -> Arguments:
+        return (
             start + first * ITEM,
             rounded_start,
             first_block + first * blocks.shape[1],
@@ -64,5 +64,5 @@ def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -
             n,
         )
 
-    in_parts(n, rows * n * k / INTEGER_PRODUCTS, part)
+    in_parts(n, rows * n * k / INTEGER_PRODUCTS, _linear[format], arguments)
     return y

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.threads import Scratch, in_parts
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -55,12 +57,15 @@ class _Call:
         self.weight = contiguous(weight_hh)
         self.steps, self.work = len(steps), 4.0 * self.rows * self.n * self.n
 
-    def arguments(self, first: int, last: int) -> tuple[int, ...]:
-        """Return the last arguments of both functions, except for the scratch."""
-        return address(self.weight), address(self.starts), address(self.counts), self.steps, first, last, self.n
-
-    def scratch(self, first: int, last: int) -> Array:
-        return np.empty(_scratch(last - first, self.n), FLOAT32)
+    def run(self, function: Callable[..., None], *arrays: Array) -> None:
+        """Call a C function for parts of the sequences."""
+        if not self.n:
+            return
+        starts = [address(array) for array in (*arrays, self.weight, self.starts, self.counts)]
+        scratch = Scratch(_scratch(self.sequences, self.n))
+        in_parts(
+            self.sequences, self.work, function, lambda *part: (*starts, self.steps, *part, self.n, scratch())
+        )  # fmt: skip
 
 
 @kernel("lstm", BACKEND, accepts=float32_lstm)
@@ -72,14 +77,7 @@ def lstm(
     gates = np.array(gates, FLOAT32, order="C").reshape(call.rows, 4, call.n)
     h, c = np.array(h0, FLOAT32, order="C"), np.array(c0, FLOAT32, order="C")
     y, last_h, last_c, tanh_c = (np.empty((call.rows, call.n), FLOAT32) for _ in range(4))
-    arrays = (gates, y, last_h, last_c, tanh_c, h, c)
-
-    def part(first: int, last: int) -> None:
-        scratch = call.scratch(first, last)
-        _lstm(*map(address, arrays), *call.arguments(first, last), address(scratch))
-
-    if call.n:
-        in_parts(call.sequences, call.work, part)
+    call.run(_lstm, gates, y, last_h, last_c, tanh_c, h, c)
     return y, h, c, gates, last_h, last_c, tanh_c
 
 
@@ -93,12 +91,5 @@ def lstm_backward(
     d_gates = np.empty((call.rows, 4 * call.n), FLOAT32)
     d_h, d_c = np.array(g_h, FLOAT32, order="C"), np.array(g_c, FLOAT32, order="C")
     read = [contiguous(x) for x in (g_y, gates, last_c, tanh_c)]
-
-    def part(first: int, last: int) -> None:
-        scratch = call.scratch(first, last)
-        written = (d_gates, d_h, d_c)
-        _lstm_backward(*map(address, (*written, *read)), *call.arguments(first, last), address(scratch))
-
-    if call.n:
-        in_parts(call.sequences, call.work, part)
+    call.run(_lstm_backward, d_gates, d_h, d_c, *read)
     return d_gates, d_h, d_c, None

@@ -29,4 +29,4 @@ def sgd_step(
     if not writable_alike(grad, param, buffer):
         raise KernelUnavailable("sgd_step: the arrays do not meet the kernel's requirements; see kernels.explain")
     options = (-1.0 if maximize else 1.0, weight_decay, momentum, 1 - dampening, lr, nesterov)
-    by_rows(lambda *args: _sgd_step(*args, *options), (param, grad, buffer), param.size, 8.0 * param.size)
+    by_rows(_sgd_step, (param, grad, buffer), param.size, 8.0 * param.size, *options)

@@ -32,7 +32,7 @@ def softmax(x: Array) -> Array:
     y = np.empty(x.shape, FLOAT32)
     if x.size:
         n = x.shape[-1]
-        by_rows(lambda *args: _softmax(*args, n), (y, x), x.size // n, EXPONENTIAL * x.size)
+        by_rows(_softmax, (y, x), x.size // n, EXPONENTIAL * x.size, n)
     return y
 
 
@@ -60,7 +60,7 @@ def _rows_backward(call: Callable[..., None], name: str, g: Array, y: Array, wor
     dx = np.empty(y.shape, FLOAT32)
     if y.size:
         n = y.shape[-1]
-        by_rows(lambda *args: call(*args, n), (dx, g, y), y.size // n, work * y.size)
+        by_rows(call, (dx, g, y), y.size // n, work * y.size, n)
     return dx
 
 
@@ -70,5 +70,6 @@ def log_softmax(x: Array) -> Array:
     x = contiguous(x)
     highest, total = sum_exp(x)
     y, n, one = np.empty(x.shape, FLOAT32), x.shape[-1], np.ones(total.shape, FLOAT32)
-    by_rows(lambda *args: _affine(*args, n), (y, x, highest, one, -np.log(total)), total.size, 2.0 * x.size)
+    shift = -np.log(total)
+    by_rows(_affine, (y, x, highest, one, shift), total.size, 2.0 * x.size, n)
     return y

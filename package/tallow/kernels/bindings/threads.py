@@ -1,6 +1,8 @@
-"""Run a kernel on several threads: ctypes releases the GIL while C computes.
+"""Run a kernel on several threads: natively a pool of Python's, since ctypes releases the GIL while C computes; in the
+tab workers that run the same library on the same memory (tab_threads.py).
 
-The result of a part does not depend on the number of parts, so results are the same for any number of threads.
+A part is a C function and its arguments. The result of a part does not depend on the number of parts, so results are
+the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -9,63 +11,92 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from typing import Any
+
+import numpy as np
 
 from tallow.dtypes import Array
-from tallow.kernels.bindings.arrays import address
+from tallow.kernels.bindings import tab_threads
+from tallow.kernels.bindings.arrays import FLOAT32, address
 from tallow.kernels.library import IN_BROWSER
+from tallow.kernels.threads import thread_count
 
 WORTH_A_THREAD = 2_000_000  # multiplications: with fewer, about 0.1 ms, starting a thread costs more than it saves
 
-
-@cache
-def thread_count() -> int:
-    """Return OMP_NUM_THREADS, which NumPy's BLAS obeys too, or the number of processors available to this process."""
-    if IN_BROWSER:
-        return 1
-    setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    if setting.isdigit() and int(setting):
-        return int(setting)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+Function = Callable[..., Any]
+Arguments = tuple[float | None, ...]
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="tallow")
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="tallow")
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child inherits the pool without its threads
 
 
-def in_parts(count: int, work: float, call: Callable[[int, int], None]) -> None:
-    """Call `call(first, last)` for parts of range(count), on as many threads as `work` multiplications justify."""
+def in_parts(count: int, work: float, function: Function, arguments: Callable[[int, int], Arguments]) -> None:
+    """Call `function(*arguments(first, last))` for parts of range(count), on as many threads as `work` justifies.
+
+    Args:    work: multiplications; function: of `library.function`; arguments: returns plain numbers, addresses too;
+             what they point to must live until this returns
+    """
     parts = int(min(count, thread_count(), 1 + work // WORTH_A_THREAD))
     if parts <= 1:
-        call(0, count)
+        function(*arguments(0, count))
         return
     bounds = [count * i // parts for i in range(parts + 1)]
-    others = [_pool().submit(call, *bounds[i : i + 2]) for i in range(1, parts)]
+    of_parts = [arguments(*bounds[i : i + 2]) for i in range(parts)]
+    (tab_threads.run if IN_BROWSER else _run)(function, of_parts)
+
+
+def _run(function: Function, of_parts: Sequence[Arguments]) -> None:
+    pool = _pool(thread_count() - 1)
+    others = [pool.submit(function, *arguments) for arguments in of_parts[1:]]
     try:
-        call(*bounds[:2])
+        function(*of_parts[0])
     finally:
         wait(others)  # before returning, as they write into the caller's arrays
     for other in others:
         other.result()
 
 
+class Scratch:
+    """Memory for the parts of one call: one array of floats for each, which live as long as this object."""
+
+    def __init__(self, floats: int) -> None:
+        self.floats, self._arrays = floats, list[Array]()
+
+    def __call__(self) -> int:
+        """Return the address of another array, with irrelevant contents."""
+        self._arrays.append(np.empty(self.floats, FLOAT32))
+        return address(self._arrays[-1])
+
+
+def may_wait() -> bool:
+    """Return whether the calling thread may sleep in C until another one wakes it: in the tab, with several threads."""
+    return IN_BROWSER and tab_threads.may_wait()
+
+
 EXPONENTIAL = 20.0  # multiplications that take as long as one exponential
 
 
-def by_rows(call: Callable[..., None], arrays: Sequence[Array | None], rows: int, work: float) -> None:
-    """Call `call(*addresses, count)` for parts of the rows of contiguous arrays.
+def by_rows(
+    function: Function, arrays: Sequence[Array | None], rows: int, work: float, *others: float, shared: int = 0
+) -> None:
+    """Call `function(*addresses, count, *others)` for parts of the rows of contiguous arrays.
 
     Args:    work: multiplications for all rows, as for `in_parts`
+             shared: how many of the arrays, the last ones, are for all rows
     """
     starts = [None if a is None else address(a) for a in arrays]
     steps = [0 if a is None or not rows else a.nbytes // rows for a in arrays]
+    if shared:
+        steps[-shared:] = [0] * shared
 
-    def part(first: int, last: int) -> None:
-        moved = (None if a is None else a + first * step for a, step in zip(starts, steps, strict=True))
-        call(*moved, last - first)
+    def arguments(first: int, last: int) -> Arguments:
+        moved = [None if a is None else a + first * step for a, step in zip(starts, steps, strict=True)]
+        return *moved, last - first, *others
 
-    in_parts(rows, work, part)
+    in_parts(rows, work, function, arguments)

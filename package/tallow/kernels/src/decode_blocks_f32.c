@@ -15,9 +15,13 @@
 //   error   as its parts: rms_norm, linear, rotary, attention_decode, silu_mul; with blocks, round_rows and
 //           quantized_linear.h; with caches in int8, int8_rows
 //
-// A block is computed in STAGES stages. tl_decode_blocks_f32 runs them all. Threads run the stages with an odd number in
-// parts, of which each computes some columns of a product, or some heads; the others are short and not divided. The result
-// does not depend on the number of parts.
+//   threads a call may run on several at once, each with its private scratch: see below. The result does not depend on
+//           their number, nor on `chunks`
+//
+// A block is computed in STAGES stages; the last norm is one more. Those with an odd number are divided into chunks, of
+// which each computes some columns of a product, or some heads; the others are short. A thread claims a chunk of the
+// present stage, and whoever finishes the last chunk begins the next stage. So threads need not be woken for each stage,
+// and one that comes late, or never, holds up nobody.
 #include "kernels.h"
 
 enum { QUERY, KEY, VALUE, OUTPUT, GATE, UP, DOWN, MATRICES };
@@ -53,7 +57,11 @@ typedef struct {
   float *x;
   const int64_t *places;
   float *scratch;
-  size_t rows;
+  size_t rows, chunks;        // 1 ≤ chunks ≤ 255
+  int (*yield)(void);         // let the operating system run another thread; null in WASM
+  uint32_t claim;             // number of the stage · 2^8 + the next chunk; 0 before the call
+  uint32_t done;              // chunks of the stage; 0 before the call
+  uint32_t sleepers, may_wait; // threads that wait for `claim`, in WASM; 0 before the call, and where they must not
 } decode_call;
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
@@ -242,18 +250,56 @@ static void run_stage(const decode_block *b, const decode_call *c, int stage, pa
   }
 }
 
-EXPORT void tl_decode_stage_f32(const decode_stack *stack, const decode_call *c, size_t block, int stage, size_t first,
-                                size_t last, size_t parts, float *scratch) {
-  run_stage(stack->blocks + block, c, stage, (part){first, last, parts, 0, 0, scratch});
+static void run_chunk(const decode_stack *stack, const decode_call *c, size_t number, size_t chunk, size_t chunks,
+                      float *scratch) {
+  size_t block = number / STAGES;
+  if (block < stack->count)
+    run_stage(stack->blocks + block, c, number % STAGES, (part){chunk, chunk + 1, chunks, 0, 0, scratch});
+  else if (stack->norm)
+    tl_rms_norm_f32(c->x, c->x, stack->norm, c->rows, stack->blocks->width, stack->eps);
 }
 
-EXPORT void tl_decode_norm_f32(const decode_stack *stack, const decode_call *c) {
-  if (stack->norm) tl_rms_norm_f32(c->x, c->x, stack->norm, c->rows, stack->blocks->width, stack->eps);
+enum { SPINS = 2000, LIMIT_S = 60 };
+
+// Wait for another value of `claim`; return the seconds slept. `spins` counts the calls since the last one.
+static int await(decode_call *c, uint32_t seen, int spins) {
+#if defined __wasm__
+  if (spins < 10 * SPINS || !c->may_wait) return 0;
+  __atomic_fetch_add(&c->sleepers, 1, __ATOMIC_SEQ_CST);
+  int slept = __builtin_wasm_memory_atomic_wait32((int *)&c->claim, (int)seen, 1000000000) == 2;
+  __atomic_fetch_sub(&c->sleepers, 1, __ATOMIC_SEQ_CST);
+  return slept;
+#else
+  (void)seen;
+  if (spins >= SPINS && c->yield) c->yield();
+#if defined __x86_64__
+  __builtin_ia32_pause();
+#endif
+  return 0;
+#endif
 }
 
-EXPORT void tl_decode_blocks_f32(const decode_stack *stack, const decode_call *c, float *scratch) {
-  for (size_t i = 0; i < stack->count; i++)
-    for (int stage = 0; stage < STAGES; stage++)
-      run_stage(stack->blocks + i, c, stage, (part){0, 1, 1, 0, 0, scratch});
-  tl_decode_norm_f32(stack, c);
+static void begin_stage(decode_call *c, uint32_t number) {
+  __atomic_store_n(&c->done, 0, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&c->claim, number << 8, __ATOMIC_SEQ_CST);
+#if defined __wasm__
+  if (__atomic_load_n(&c->sleepers, __ATOMIC_SEQ_CST)) __builtin_wasm_memory_atomic_notify((int *)&c->claim, 255);
+#endif
+}
+
+// Returns when all stages are done; or after a minute in which another thread has not finished its chunk (in WASM).
+EXPORT void tl_decode_blocks_f32(const decode_stack *stack, decode_call *c, float *scratch) {
+  uint32_t end = (uint32_t)stack->count * STAGES + 1;
+  for (int spins = 0, slept = 0; slept < LIMIT_S;) {
+    uint32_t seen = __atomic_load_n(&c->claim, __ATOMIC_SEQ_CST), number = seen >> 8, chunk = seen & 255;
+    uint32_t chunks = number + 1 < end && number % STAGES % 2 ? (uint32_t)c->chunks : 1;
+    if (number == end) return;
+    if (chunk == chunks) {
+      slept += await(c, seen, spins++);
+    } else if (__atomic_compare_exchange_n(&c->claim, &seen, seen + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+      run_chunk(stack, c, number, chunk, chunks, scratch);
+      if (__atomic_add_fetch(&c->done, 1, __ATOMIC_SEQ_CST) == chunks) begin_stage(c, number + 1);
+      spins = slept = 0;
+    }
+  }
 }

@@ -1,0 +1,99 @@
+"""The threads of the tab: workers on the same memory, which claim parts of a kernel; see src/parts.c.
+
+The worker side is web/kernel-thread.js, which has the same layout of the control block. Its parts are float64 numbers,
+which hold addresses, sizes and float32 numbers exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tallow.errors import WorkerError
+from tallow.kernels import library
+from tallow.kernels.bindings.arrays import address
+from tallow.kernels.library import INT, POINTER, SIZE
+from tallow.kernels.threads import offer
+
+MOST_PARTS = 16
+RESTART_S = 2.0  # between two requests for threads
+LIMIT_MS = 60_000  # after the calling thread has computed its part, for one of another thread
+_MAY_WAIT = 4  # the word that is 1 if the calling thread may wait
+_ALIVE = 5  # the word with the number of threads that wait for parts
+_PARTS = _PART = 32  # where parts begin, and the length of each, in numbers
+_NONE_LEFT = -1
+_FAILURES = {-2: "a part of a kernel ended in a trap", -3: f"a part of a kernel took more than {LIMIT_MS // 1000} s"}
+
+
+class _Team:
+    """The control block, and the functions of parts.c."""
+
+    def __init__(self) -> None:
+        self.numbers = np.zeros(_PARTS + MOST_PARTS * _PART)
+        self.alive = self.numbers.view(np.int32)[_ALIVE : _ALIVE + 1]
+        self.may_wait = self.numbers.view(np.int32)[_MAY_WAIT : _MAY_WAIT + 1]
+        self.control = address(self.numbers)
+        self.begin = library.function("tl_parts_begin", INT, POINTER, SIZE)
+        self.next = library.function("tl_parts_next", INT, POINTER, SIZE)
+        self.finish = library.function("tl_parts_finish", INT, POINTER, SIZE)
+        self.indices = {name: i for i, name in enumerate(library.function_names())}
+        self.failure = ""
+        self.started = -RESTART_S
+
+    def start(self, threads: int) -> None:
+        """Ask the page for threads, which run later, or not at all."""
+        now = time.monotonic()
+        if now - self.started >= RESTART_S and not offer().reason:
+            self.started = now
+            offer().start(library.path(), self.control, json.dumps([*self.indices]), threads)
+
+    def run(self, function: Callable[..., Any], of_parts: Sequence[tuple[float | None, ...]]) -> None:
+        index, numbers = self.indices[function.__name__], self.numbers
+        for i, arguments in enumerate(of_parts):
+            start = _PARTS + i * _PART
+            row = [index, len(arguments), *[number or 0 for number in arguments]]
+            numbers[start : start + len(row)] = row
+        control = self.control
+        try:
+            self.begin(control, len(of_parts))
+            part = 0
+            while part >= 0:
+                function(*of_parts[part])
+                part = self.next(control, LIMIT_MS)
+        except BaseException:
+            # An interrupt: what the others write must not be freed before they end. No Python runs before this call.
+            self.failure = _FAILURES.get(self.finish(control, LIMIT_MS), "")
+            raise
+        if part != _NONE_LEFT:
+            self.failure = _FAILURES[part]
+            raise WorkerError(self.failure, hint="load the page again; if it happens again, use one thread")
+
+
+@cache
+def _team() -> _Team:
+    return _Team()
+
+
+def may_wait() -> bool:
+    """Return whether threads run, and the calling one may wait for them: not the main thread of a page."""
+    return bool(_team().may_wait[0])
+
+
+def run(function: Callable[..., Any], of_parts: Sequence[tuple[float | None, ...]]) -> None:
+    """Call the function with the arguments of each part, on the threads that run; start those that do not.
+
+    Raises: WorkerError if another thread could not compute its part.
+    """
+    team, others = _team(), len(of_parts) - 1
+    if team.alive[0] < others and not team.failure:
+        team.start(others)
+    if team.failure or not team.alive[0] or others >= MOST_PARTS:
+        for arguments in of_parts:
+            function(*arguments)
+    else:
+        team.run(function, of_parts)

@@ -1,0 +1,66 @@
+"""How many threads a kernel may use: a setting of the process, and in the tab what the page offers."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import cache
+from typing import Any
+
+from tallow.kernels.library import IN_BROWSER
+
+OFFER = "tallow_kernel_threads"  # the JavaScript module of web/kernel-threads.js
+
+
+class _Setting:
+    count: int | None = None
+
+
+def thread_count() -> int:
+    """Return the number of threads for kernels, with the calling one.
+
+    That is what `set_thread_count` has set; or OMP_NUM_THREADS, which NumPy's BLAS obeys too; or the number of
+    processors available to this process. In the tab it is at most what the page offers.
+    """
+    if _Setting.count is None:
+        _Setting.count = _default()
+    return min(_Setting.count, most_threads()) if IN_BROWSER else _Setting.count
+
+
+def set_thread_count(count: int) -> None:
+    """Set the number of threads for kernels, from now on."""
+    _Setting.count = count
+
+
+def most_threads() -> int:
+    """Return the number of threads that the page offers; outside of browsers there is no limit, and this is 0."""
+    offered = offer()
+    return 0 if not IN_BROWSER else 1 if offered is None else int(offered.most)
+
+
+def one_thread_because() -> str:
+    """Return why kernels use one thread in the tab; empty if they may use several, or were told to use one."""
+    offered = offer()
+    if not IN_BROWSER or (offered is not None and offered.most > 1 and not offered.reason):
+        return ""
+    if offered is None:
+        return f"no threads are offered: the JavaScript module {OFFER} is not registered"
+    return str(offered.reason) or "this machine has one processor"
+
+
+@cache
+def offer() -> Any:
+    """Return the JavaScript module that starts threads; None if the page has registered none."""
+    try:
+        return importlib.import_module(OFFER) if IN_BROWSER else None
+    except ImportError:
+        return None
+
+
+def _default() -> int:
+    setting = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    if setting.isdigit() and int(setting):
+        return int(setting)
+    if IN_BROWSER:
+        return most_threads()
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

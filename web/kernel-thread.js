@@ -1,0 +1,128 @@
+/**
+ * One thread of the kernels: an instance of their library on Python's heap, which computes parts that it claims.
+ *
+ * The other side is package/tallow/kernels/src/parts.c; the page side is kernel-threads.js.
+ */
+
+/**
+ * @typedef {{ module: WebAssembly.Module, memory: WebAssembly.Memory, control: number, slot: number, stack: number,
+ *   data: number, functions: string[] }} Work
+ *   `control` is the address of the words and parts, `slot` the thread's number, `stack` the end of its stack and `data`
+ *   the start of its static data, both addresses; `functions` are the exports that parts name by their index
+ */
+
+// Words of the control block, of 4 bytes; those before ALIVE are `parts` of parts.c.
+export const CLAIM = 0;
+export const DONE = 1;
+export const FAILED = 2;
+export const MAY_WAIT = 4;
+export const ALIVE = 5; // the number of threads that wait for parts
+export const SLOTS = 16; // the first of one word for each thread: its state
+// Where the parts begin, and how long each is, in float64 numbers: a function, the number of its arguments, and those.
+export const PARTS = 32;
+export const PART = 32;
+
+export const FREE = 0;
+export const STARTING = 1;
+export const RUNNING = 2;
+
+const SPINS = 2000; // about 20 µs: the time between two products of one layer
+const IDLE_MS = 60_000; // then the thread ends, so that a hidden page keeps none
+
+/**
+ * Compute parts until there have been none for a minute.
+ * @param {Work} work
+ */
+export function compute(work) {
+  const { memory, control, slot } = work;
+  const words = new Int32Array(memory.buffer, control, SLOTS + 16);
+  const numbers = new Float64Array(memory.buffer, control);
+  const exports = instantiate(work);
+  const functions = work.functions.map((name) => /** @type {(...values: number[]) => void} */ (exports[name]));
+  Atomics.add(words, ALIVE, 1);
+  Atomics.store(words, SLOTS + slot, RUNNING);
+  for (let spins = 0; ; spins++) {
+    const claim = Atomics.load(words, CLAIM);
+    if ((claim & 255) < ((claim >> 8) & 255)) {
+      if (Atomics.compareExchange(words, CLAIM, claim, claim + 1) === claim) run(claim & 255);
+      spins = 0;
+    } else if (spins > SPINS && Atomics.wait(words, CLAIM, claim, IDLE_MS) === "timed-out") break;
+  }
+  Atomics.sub(words, ALIVE, 1);
+  Atomics.store(words, SLOTS + slot, FREE);
+
+  /** @param {number} part */
+  function run(part) {
+    const start = PARTS + part * PART;
+    try {
+      functions[numbers[start]](...numbers.subarray(start + 2, start + 2 + numbers[start + 1]));
+    } catch {
+      Atomics.add(words, FAILED, 1); // a trap; the thread that waits raises an error
+    }
+    Atomics.add(words, DONE, 1);
+    Atomics.notify(words, DONE);
+  }
+}
+
+/**
+ * Link the library as Emscripten's dynamic linker does: with a stack, static data and a table of its own.
+ * @param {Work} work
+ * @returns {WebAssembly.Exports}
+ */
+function instantiate({ module, memory, stack, data }) {
+  const { tableSize } = needs(module);
+  const table = new WebAssembly.Table({ initial: tableSize, element: "anyfunc" });
+  /** @type {Map<string, WebAssembly.Global>} */
+  const addresses = new Map();
+  for (const { module: from, name } of WebAssembly.Module.imports(module))
+    if (from === "GOT.func") addresses.set(name, new WebAssembly.Global({ value: "i32", mutable: true }, 0));
+  const instance = new WebAssembly.Instance(module, {
+    env: {
+      memory,
+      __indirect_function_table: table,
+      __stack_pointer: new WebAssembly.Global({ value: "i32", mutable: true }, stack),
+      __memory_base: new WebAssembly.Global({ value: "i32" }, data),
+      __table_base: new WebAssembly.Global({ value: "i32" }, 0),
+    },
+    "GOT.func": Object.fromEntries(addresses),
+  });
+  for (const [name, address] of addresses) {
+    address.value = table.grow(1);
+    table.set(address.value, instance.exports[name]);
+  }
+  /** @type {() => void} */ (instance.exports.__wasm_apply_data_relocs)();
+  return instance.exports;
+}
+
+/**
+ * The sizes that a module needs of what it imports, from its section "dylink.0".
+ * @param {WebAssembly.Module} module
+ * @returns {{ dataSize: number, tableSize: number }}
+ * @throws {Error} the module has no such section, or a broken one
+ */
+export function needs(module) {
+  const MEM_INFO = 1;
+  const [section] = WebAssembly.Module.customSections(module, "dylink.0");
+  const bytes = new Uint8Array(section ?? new ArrayBuffer(0));
+  let at = 0;
+  const number = () => {
+    let value = 0;
+    for (let factor = 1; at < bytes.length && factor <= 2 ** 28; factor *= 128) {
+      const byte = bytes[at++];
+      value += (byte & 127) * factor;
+      if (byte < 128) return value;
+    }
+    throw new Error("the library has no readable section dylink.0");
+  };
+  for (;;) {
+    const kind = number();
+    const size = number();
+    if (kind !== MEM_INFO) {
+      at += size;
+      continue;
+    }
+    const dataSize = number();
+    number(); // the alignment of data, at most that of areas
+    return { dataSize, tableSize: number() };
+  }
+}

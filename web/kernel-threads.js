@@ -1,0 +1,112 @@
+/**
+ * Threads of the kernels: workers that compute parts of them on Python's heap, which is shared memory.
+ *
+ * Python (package/tallow/kernels/bindings/tab_threads.py) calls `start` when the first large kernel wants threads, and goes
+ * on with one until they run. Nothing waits for a worker to start, or for one that ends.
+ */
+
+import { FREE, MAY_WAIT, needs, SLOTS, STARTING } from "./kernel-thread.js";
+
+/** @import { PyodideAPI } from "pyodide" */
+/** @import { Work } from "./kernel-thread.js" */
+/** @typedef {{ postMessage(message: Work): void, onerror: ((event: any) => void) | null }} Thread */
+
+const MOST = 15;
+const STACK = 1 << 18;
+const MODULE = "tallow_kernel_threads"; // the name in Python
+
+/**
+ * Offer threads to tallow in a Pyodide whose heap is shared memory.
+ * @param {PyodideAPI} pyodide
+ * @param {WebAssembly.Memory} memory  its heap
+ * @param {(bytes: Uint8Array) => Uint8Array} share  rewrites a module for shared memory
+ * @param {{ threads?: number, create?: () => Thread }} [options]
+ *   `threads` is their number with Python's own, otherwise the number of processors; `create` makes a worker
+ */
+export function offerThreads(pyodide, memory, share, { threads = navigator.hardwareConcurrency, create = createWorker } = {}) {
+  const pool = new Pool(pyodide, memory, share, Math.min(threads - 1, MOST), create);
+  const offer = { most: pool.most + 1, reason: "", start: pool.start.bind(pool) };
+  pyodide.registerJsModule(MODULE, offer);
+  return offer;
+}
+
+/** Say to tallow why there is one thread. @param {PyodideAPI} pyodide @param {string} reason */
+export function refuseThreads(pyodide, reason) {
+  pyodide.registerJsModule(MODULE, { most: 1, reason, start: () => {} });
+}
+
+class Pool {
+  #pyodide;
+  #memory;
+  #share;
+  #create;
+  /** @type {Promise<WebAssembly.Module> | undefined} */
+  #module;
+  /** @type {number[]} */
+  #areas = [];
+  most;
+
+  /** @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {(bytes: Uint8Array) => Uint8Array} share @param {number} most @param {() => Thread} create */
+  constructor(pyodide, memory, share, most, create) {
+    this.#pyodide = pyodide;
+    this.#memory = memory;
+    this.#share = share;
+    this.#create = create;
+    this.most = most;
+  }
+
+  /**
+   * Start the threads that do not run, in the background.
+   * @param {string} library  the path of the kernels' library in Python's file system
+   * @param {number} control  the address of the control block
+   * @param {string} functions  JSON: the exports that parts name by their index
+   * @param {number} threads  how many are wanted
+   * @returns {Promise<string>}  why they do not start; empty if they do
+   */
+  async start(library, control, functions, threads) {
+    try {
+      this.#module ??= WebAssembly.compile(/** @type {BufferSource} */ (this.#share(this.#pyodide.FS.readFile(library))));
+      const module = await this.#module;
+      const { dataSize } = needs(module);
+      const words = new Int32Array(this.#memory.buffer, control, SLOTS + MOST);
+      words[MAY_WAIT] = Number(mayWait());
+      for (let slot = 0; slot < Math.min(threads, this.most); slot++) {
+        if (Atomics.compareExchange(words, SLOTS + slot, FREE, STARTING) !== FREE) continue;
+        const area = (this.#areas[slot] ??= this.#allocate(STACK + dataSize + 16));
+        const stack = (area + STACK) & ~15;
+        const thread = this.#create();
+        thread.onerror = () => {};
+        thread.postMessage({ module, memory: this.#memory, control, slot, stack, data: stack, functions: JSON.parse(functions) });
+      }
+      return "";
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  /** @param {number} bytes @returns {number} */
+  #allocate(bytes) {
+    const address = /** @type {any} */ (this.#pyodide)._module._malloc(bytes);
+    if (!address) throw new Error("no memory is left for threads");
+    return address;
+  }
+}
+
+/** Whether this thread may wait in Atomics.wait: not the main thread of a page. */
+function mayWait() {
+  try {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @returns {Thread} */
+function createWorker() {
+  // A worker from a blob inherits the Content-Security-Policy; a worker from a file has that of its response.
+  const url = new URL("./kernel-thread.js", import.meta.url).href;
+  const script = `import { compute } from ${JSON.stringify(url)}; onmessage = ({ data }) => { compute(data); close(); };`;
+  const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  return new Worker(blob, { type: "module" });
+}

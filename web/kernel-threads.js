@@ -19,12 +19,11 @@ const MODULE = "tallow_kernel_threads"; // the name in Python
  * Offer threads to tallow in a Pyodide whose heap is shared memory.
  * @param {PyodideAPI} pyodide
  * @param {WebAssembly.Memory} memory  its heap
- * @param {(bytes: Uint8Array) => Uint8Array} share  rewrites a module for shared memory
  * @param {{ threads?: number, create?: () => Thread }} [options]
  *   `threads` is their number with Python's own, otherwise the number of processors; `create` makes a worker
  */
-export function offerThreads(pyodide, memory, share, { threads = navigator.hardwareConcurrency, create = createWorker } = {}) {
-  const pool = new Pool(pyodide, memory, share, Math.min(threads - 1, MOST), create);
+export function offerThreads(pyodide, memory, { threads = navigator.hardwareConcurrency, create = createWorker } = {}) {
+  const pool = new Pool(pyodide, memory, Math.min(threads - 1, MOST), create);
   const offer = { most: pool.most + 1, reason: "", start: pool.start.bind(pool) };
   pyodide.registerJsModule(MODULE, offer);
   return offer;
@@ -38,7 +37,6 @@ export function refuseThreads(pyodide, reason) {
 class Pool {
   #pyodide;
   #memory;
-  #share;
   #create;
   /** @type {Promise<WebAssembly.Module> | undefined} */
   #module;
@@ -46,11 +44,10 @@ class Pool {
   #areas = [];
   most;
 
-  /** @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {(bytes: Uint8Array) => Uint8Array} share @param {number} most @param {() => Thread} create */
-  constructor(pyodide, memory, share, most, create) {
+  /** @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {number} most @param {() => Thread} create */
+  constructor(pyodide, memory, most, create) {
     this.#pyodide = pyodide;
     this.#memory = memory;
-    this.#share = share;
     this.#create = create;
     this.most = most;
   }
@@ -65,7 +62,7 @@ class Pool {
    */
   async start(library, control, functions, threads) {
     try {
-      this.#module ??= WebAssembly.compile(/** @type {BufferSource} */ (this.#share(this.#pyodide.FS.readFile(library))));
+      this.#module ??= WebAssembly.compile(this.#pyodide.FS.readFile(library)); // changed by shared-memory.js as all modules
       const module = await this.#module;
       const { dataSize } = needs(module);
       const words = new Int32Array(this.#memory.buffer, control, SLOTS + MOST);

@@ -6,9 +6,10 @@
 
 /**
  * @typedef {{ module: WebAssembly.Module, memory: WebAssembly.Memory, control: number, slot: number, stack: number,
- *   data: number, functions: string[] }} Work
+ *   data: number, functions: string[], idleMs: number }} Work
  *   `control` is the address of the words and parts, `slot` the thread's number, `stack` the end of its stack and `data`
- *   the start of its static data, both addresses; `functions` are the exports that parts name by their index
+ *   the start of its static data, both addresses; `functions` are the exports that parts name by their index; the thread
+ *   ends after `idleMs` without parts
  */
 
 // Words of the control block, of 4 bytes; those before ALIVE are `parts` of parts.c.
@@ -27,17 +28,17 @@ export const STARTING = 1;
 export const RUNNING = 2;
 
 const SPINS = 2000; // about 20 µs: the time between two products of one layer
-const IDLE_MS = 60_000; // then the thread ends, so that a hidden page keeps none
 
 /**
- * Compute parts until there have been none for a minute.
+ * Compute parts until there have been none for some time.
  * @param {Work} work
  */
 export function compute(work) {
-  const { memory, control, slot } = work;
+  const { memory, control, slot, idleMs } = work;
   const words = new Int32Array(memory.buffer, control, SLOTS + 16);
   const numbers = new Float64Array(memory.buffer, control);
-  const exports = instantiate(work);
+  const stackPointer = new WebAssembly.Global({ value: "i32", mutable: true }, work.stack);
+  const exports = instantiate(work, stackPointer);
   const functions = work.functions.map((name) => /** @type {(...values: number[]) => void} */ (exports[name]));
   Atomics.add(words, ALIVE, 1);
   Atomics.store(words, SLOTS + slot, RUNNING);
@@ -46,7 +47,7 @@ export function compute(work) {
     if ((claim & 255) < ((claim >> 8) & 255)) {
       if (Atomics.compareExchange(words, CLAIM, claim, claim + 1) === claim) run(claim & 255);
       spins = 0;
-    } else if (spins > SPINS && Atomics.wait(words, CLAIM, claim, IDLE_MS) === "timed-out") break;
+    } else if (spins > SPINS && Atomics.wait(words, CLAIM, claim, idleMs) === "timed-out") break;
   }
   Atomics.sub(words, ALIVE, 1);
   Atomics.store(words, SLOTS + slot, FREE);
@@ -57,6 +58,7 @@ export function compute(work) {
     try {
       functions[numbers[start]](...numbers.subarray(start + 2, start + 2 + numbers[start + 1]));
     } catch {
+      stackPointer.value = work.stack;
       Atomics.add(words, FAILED, 1); // a trap; the thread that waits raises an error
     }
     Atomics.add(words, DONE, 1);
@@ -66,10 +68,10 @@ export function compute(work) {
 
 /**
  * Link the library as Emscripten's dynamic linker does: with a stack, static data and a table of its own.
- * @param {Work} work
+ * @param {Work} work @param {WebAssembly.Global} stackPointer
  * @returns {WebAssembly.Exports}
  */
-function instantiate({ module, memory, stack, data }) {
+function instantiate({ module, memory, data }, stackPointer) {
   const { tableSize } = needs(module);
   const table = new WebAssembly.Table({ initial: tableSize, element: "anyfunc" });
   /** @type {Map<string, WebAssembly.Global>} */
@@ -80,7 +82,7 @@ function instantiate({ module, memory, stack, data }) {
     env: {
       memory,
       __indirect_function_table: table,
-      __stack_pointer: new WebAssembly.Global({ value: "i32", mutable: true }, stack),
+      __stack_pointer: stackPointer,
       __memory_base: new WebAssembly.Global({ value: "i32" }, data),
       __table_base: new WebAssembly.Global({ value: "i32" }, 0),
     },

@@ -11,22 +11,25 @@ import { FREE, MAY_WAIT, needs, SLOTS, STARTING } from "./kernel-thread.js";
 /** @import { Work } from "./kernel-thread.js" */
 /** @typedef {{ postMessage(message: Work): void, onerror: ((event: any) => void) | null }} Thread */
 
-const MOST = 15;
+const MOST = 16; // with Python's own
 const STACK = 1 << 18;
+const IDLE_MS = 60_000; // then a thread ends, so that a page that is hidden for long keeps none
 const MODULE = "tallow_kernel_threads"; // the name in Python
 
 /**
  * Offer threads to tallow in a Pyodide whose heap is shared memory.
  * @param {PyodideAPI} pyodide
  * @param {WebAssembly.Memory} memory  its heap
- * @param {{ threads?: number, create?: () => Thread }} [options]
- *   `threads` is their number with Python's own, otherwise the number of processors; `create` makes a worker
+ * @param {{ threads?: number, idleMs?: number, create?: () => Thread }} [options]
+ *   `threads` is their number with Python's own, otherwise the number of processors; a thread ends after `idleMs` without
+ *   work; `create` makes a worker
  */
-export function offerThreads(pyodide, memory, { threads = navigator.hardwareConcurrency, create = createWorker } = {}) {
-  const pool = new Pool(pyodide, memory, Math.min(threads - 1, MOST), create);
-  const offer = { most: pool.most + 1, reason: "", start: pool.start.bind(pool) };
+export function offerThreads(pyodide, memory, { threads = navigator.hardwareConcurrency, idleMs = IDLE_MS, create = createWorker } = {}) {
+  const most = Math.max(1, Math.min(threads, MOST));
+  const offer = { most, reason: "", start: () => Promise.resolve() };
+  const pool = new Pool(pyodide, memory, idleMs, create, (reason) => (offer.reason ||= reason));
+  offer.start = pool.start.bind(pool);
   pyodide.registerJsModule(MODULE, offer);
-  return offer;
 }
 
 /** Say to tallow why there is one thread. @param {PyodideAPI} pyodide @param {string} reason */
@@ -37,48 +40,55 @@ export function refuseThreads(pyodide, reason) {
 class Pool {
   #pyodide;
   #memory;
+  #idleMs;
   #create;
+  #refuse;
   /** @type {Promise<WebAssembly.Module> | undefined} */
   #module;
   /** @type {number[]} */
-  #areas = [];
-  most;
+  #areas = []; // one for each thread, for its stack and then its data
 
-  /** @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {number} most @param {() => Thread} create */
-  constructor(pyodide, memory, most, create) {
+  /**
+   * @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {number} idleMs @param {() => Thread} create
+   * @param {(reason: string) => void} refuse  receives why a thread did not start
+   */
+  constructor(pyodide, memory, idleMs, create, refuse) {
     this.#pyodide = pyodide;
     this.#memory = memory;
+    this.#idleMs = idleMs;
     this.#create = create;
-    this.most = most;
+    this.#refuse = refuse;
   }
 
   /**
-   * Start the threads that do not run, in the background.
+   * Start threads that do not run, in the background.
    * @param {string} library  the path of the kernels' library in Python's file system
    * @param {number} control  the address of the control block
    * @param {string} functions  JSON: the exports that parts name by their index
-   * @param {number} threads  how many are wanted
-   * @returns {Promise<string>}  why they do not start; empty if they do
+   * @param {number} threads  how many are wanted besides Python's own
    */
   async start(library, control, functions, threads) {
     try {
       this.#module ??= WebAssembly.compile(this.#pyodide.FS.readFile(library)); // changed by shared-memory.js as all modules
       const module = await this.#module;
-      const { dataSize } = needs(module);
       const words = new Int32Array(this.#memory.buffer, control, SLOTS + MOST);
       words[MAY_WAIT] = Number(mayWait());
-      for (let slot = 0; slot < Math.min(threads, this.most); slot++) {
+      for (let slot = 0; slot < Math.min(threads, MOST - 1); slot++) {
         if (Atomics.compareExchange(words, SLOTS + slot, FREE, STARTING) !== FREE) continue;
-        const area = (this.#areas[slot] ??= this.#allocate(STACK + dataSize + 16));
-        const stack = (area + STACK) & ~15;
+        const end = (this.#area(slot, needs(module).dataSize) + STACK) & ~15;
         const thread = this.#create();
-        thread.onerror = () => {};
-        thread.postMessage({ module, memory: this.#memory, control, slot, stack, data: stack, functions: JSON.parse(functions) });
+        thread.onerror = (event) => this.#refuse(`a worker did not start: ${event.message ?? "its script is blocked"}`);
+        const work = { module, memory: this.#memory, control, slot, stack: end, data: end, functions: JSON.parse(functions) };
+        thread.postMessage({ ...work, idleMs: this.#idleMs });
       }
-      return "";
     } catch (error) {
-      return String(error);
+      this.#refuse(`threads did not start: ${error}`);
     }
+  }
+
+  /** Return the address of a thread's memory. @param {number} slot @param {number} dataSize */
+  #area(slot, dataSize) {
+    return (this.#areas[slot] ??= this.#allocate(STACK + dataSize + 16));
   }
 
   /** @param {number} bytes @returns {number} */

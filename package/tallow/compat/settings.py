@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 import warnings
 from typing import Any
 
 from tallow import backends, dtypes
 from tallow.errors import ArgumentError
+from tallow.kernels import library, threads
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -23,7 +22,6 @@ __all__ = [
     "use_deterministic_algorithms",
 ]
 
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 PRECISIONS = ("highest", "high", "medium")
 
 
@@ -35,34 +33,37 @@ class _Process:
 
 
 def set_num_threads(num: int) -> None:
-    """Set the number of threads for matrix products by NumPy's BLAS on the CPU.
+    """Set the number of threads for kernels, and natively for matrix products by NumPy's BLAS on the CPU.
 
-    This needs the package threadpoolctl; without it, it warns and has no effect. In a browser there is one thread.
+    The latter needs the package threadpoolctl; without it, this warns that they keep their number. In a browser the
+    number is at most what the page offers: one thread if the page is not cross-origin isolated. Results are the same
+    for any number.
 
     Raises: ArgumentError unless the number is positive.
     """
     if not isinstance(num, int) or num < 1:
         raise ArgumentError(f"set_num_threads: expected a positive number of threads, got {num!r}")
+    before = get_num_threads()
+    threads.set_thread_count(num)
     pools = _thread_pools()
     if pools is not None:
         pools.limit(limits=num, user_api="blas")
-    elif num != get_num_threads():
+    elif library.IN_BROWSER:
+        if get_num_threads() < num:
+            because = threads.one_thread_because()
+            most = f"{threads.most_threads()} is the most here" + f": {because}" * bool(because)
+            warnings.warn(f"set_num_threads({num}): {most}", stacklevel=2)
+    elif num != before:
         warnings.warn(
-            f"set_num_threads({num}) has no effect without threadpoolctl: install it, or set "
+            f"set_num_threads({num}) has no effect on NumPy's products without threadpoolctl: install it, or set "
             f"OMP_NUM_THREADS={num} before Python starts",
             stacklevel=2,
         )
 
 
 def get_num_threads() -> int:
-    """Return the number of threads that NumPy's BLAS may use."""
-    pools = _thread_pools()
-    if pools is not None:
-        return max((pool["num_threads"] for pool in pools.info() if pool["user_api"] == "blas"), default=1)
-    if sys.platform == "emscripten":
-        return 1
-    numbers = [os.environ[name] for name in THREAD_VARIABLES if os.environ.get(name, "").isdigit()]
-    return int(numbers[0]) if numbers else os.cpu_count() or 1
+    """Return the number of threads that kernels may use."""
+    return threads.thread_count()
 
 
 def _thread_pools() -> Any:

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tallow.errors import KernelUnavailable
-from tallow.kernels import table
+from tallow.kernels import table, threads
 
 FOLDER = os.path.join(os.path.dirname(__file__), "lib")  # not pathlib, which takes 2 ms to import
-IN_BROWSER = sys.platform == "emscripten"
+IN_BROWSER = threads.IN_BROWSER
 BACKEND = "wasm" if IN_BROWSER else "native"
 SOURCES = os.path.join(os.path.dirname(__file__), "src")  # only in a checkout; a wheel has the compiled libraries
 NOT_BUILT = "the compiled kernels are not built; run `python build_kernels.py`, or install a wheel that has them"
@@ -34,16 +34,26 @@ class KernelInfo(NamedTuple):
 
     `library` is "wasm simd128", "wasm relaxed-simd", "native x86-64-v4" or similar, or "none". x86-64-v4 is the library
     of x86-64-v3 with other products of quantised weights. `kernels` are the names of all kernels; `reason` says why
-    there is no library, or is empty; `enabled` is False under TALLOW_KERNELS=off.
+    there is no library, or is empty; `enabled` is False under TALLOW_KERNELS=off. `threads` is the number that kernels
+    may use; `one_thread` says why it is 1 in a browser, or is empty.
     """
 
     library: str
     kernels: tuple[str, ...]
     reason: str
     enabled: bool
+    threads: int = 1
+    one_thread: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The library and the threads, such as "wasm relaxed-simd, 8 threads"."""
+        if self.one_thread:
+            return f"{self.library}, 1 thread: {self.one_thread}"
+        return f"{self.library}, {self.threads} thread{'s' * (self.threads != 1)}"
 
     def __str__(self) -> str:
-        what = f"{self.library} ({self.reason or ', '.join(self.kernels)})"
+        what = f"{self.summary if self.kernels else self.library} ({self.reason or ', '.join(self.kernels)})"
         return what if self.enabled else f"{what}, switched off"
 
 
@@ -64,7 +74,8 @@ def info() -> KernelInfo:
     """Return the loaded library of compiled kernels and their names; load it if necessary."""
     table.provide("cpu")
     kernels = () if not _loaded.handles else tuple(table.names(BACKEND))
-    return KernelInfo(_loaded.name, kernels, _loaded.reason, table.enabled())
+    count, one = threads.thread_count(), threads.one_thread_because()
+    return KernelInfo(_loaded.name, kernels, _loaded.reason, table.enabled(), count, one)
 
 
 def provide() -> dict[str, str]:
@@ -100,7 +111,7 @@ def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
 
 
 def function_names() -> list[str]:
-    """Return the names of the functions that `function` has returned, in the order in which they were first asked for."""
+    """Return the names of the functions that `function` has returned, in the order of the first calls."""
     return list(_names)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from functools import cache
 from typing import Any
 
-from tallow.kernels.library import IN_BROWSER
+IN_BROWSER = sys.platform == "emscripten"
 
 OFFER = "tallow_kernel_threads"  # the JavaScript module of web/kernel-threads.js
 

@@ -89,6 +89,6 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
             (pairs, 2.0 * width * float(lengths @ lengths), _attend, attend),
             (panels, square + 2.0 * rows * width * block.hidden, _finish, finish),
         ):
-            in_parts(count, work, function, lambda *part, b=before, s=scratch: (*b, *part, s()))  # type: ignore[misc]
+            in_parts(count, work, function, lambda *part, b=before, s=scratch: (*b, *part, s()))
     _from_panels(address(y), state, rows, width)
     return y

@@ -26,8 +26,7 @@ LIMIT_MS = 60_000  # after the calling thread has computed its part, for one of 
 _MAY_WAIT = 4  # the word that is 1 if the calling thread may wait
 _ALIVE = 5  # the word with the number of threads that wait for parts
 _PARTS = _PART = 32  # where parts begin, and the length of each, in numbers
-_NONE_LEFT = -1
-_FAILURES = {-2: "a part of a kernel ended in a trap", -3: f"a part of a kernel took more than {LIMIT_MS // 1000} s"}
+_NONE_LEFT, _LOST = -1, -3  # of parts.c
 
 
 class _Team:
@@ -42,7 +41,7 @@ class _Team:
         self.next = library.function("tl_parts_next", INT, POINTER, SIZE)
         self.finish = library.function("tl_parts_finish", INT, POINTER, SIZE)
         self.indices = {name: i for i, name in enumerate(library.function_names())}
-        self.failure = ""
+        self.is_lost = False
         self.started = -RESTART_S
 
     def start(self, threads: int) -> None:
@@ -67,11 +66,12 @@ class _Team:
                 part = self.next(control, LIMIT_MS)
         except BaseException:
             # An interrupt: what the others write must not be freed before they end. No Python runs before this call.
-            self.failure = _FAILURES.get(self.finish(control, LIMIT_MS), "")
+            self.is_lost = self.finish(control, LIMIT_MS) == _LOST
             raise
+        self.is_lost = part == _LOST  # that thread may still write to the control block
         if part != _NONE_LEFT:
-            self.failure = _FAILURES[part]
-            raise WorkerError(self.failure, hint="load the page again; if it happens again, use one thread")
+            what = f"took more than {LIMIT_MS // 1000} s" if self.is_lost else "ended in a trap"
+            raise WorkerError(f"a part of {function.__name__} {what} in another thread", hint="start Python again")
 
 
 @cache
@@ -90,9 +90,9 @@ def run(function: Callable[..., Any], of_parts: Sequence[tuple[float | None, ...
     Raises: WorkerError if another thread could not compute its part.
     """
     team, others = _team(), len(of_parts) - 1
-    if team.alive[0] < others and not team.failure:
+    if team.alive[0] < others and not team.is_lost:
         team.start(others)
-    if team.failure or not team.alive[0] or others >= MOST_PARTS:
+    if team.is_lost or not team.alive[0] or others >= MOST_PARTS:
         for arguments in of_parts:
             function(*arguments)
     else:

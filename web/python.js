@@ -1,5 +1,6 @@
 /** Python in the worker: boot Pyodide with tallow, and call the demo through bridge.py. */
 
+import { offerThreads, refuseThreads } from "./kernel-threads.js";
 import { Problem } from "./protocol.js";
 import { bootShared } from "./shared-boot.js";
 import { unshared } from "./shared-views.js";
@@ -53,7 +54,9 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
       navigator.onLine ? "Check that the address can be reached, then try again." : "You are offline; connect, then try again.",
     );
   }
-  const { pyodide } = booted;
+  const { pyodide, sharing } = booted;
+  if (sharing?.memory) offerThreads(pyodide, sharing.memory);
+  else refuseThreads(pyodide, booted.unshared ?? "its memory is not shared");
   for (const name of libraries) pyodide.registerJsModule(name, await importModule(new URL(config.libraries[name], site)));
   clock.lap("python");
   onStep("Importing tallow");

@@ -47,6 +47,24 @@ class Demo:
 
         return str(_module.HEAPU8.buffer.constructor.name)
 
+    async def multiply(self, *, size: int, attempts: int = 2000) -> dict[str, Any]:
+        """Multiply until another thread takes part, and compare the products with one thread's."""
+        a, b = np.random.default_rng(0).standard_normal((2, size, size), np.float32)
+        tl.set_num_threads(1)
+        expected = kernels.run("matmul", a, b)
+        tl.set_num_threads(2)
+        # Not at the top: the first kernel that is wanted loads the library, which the bindings need.
+        from tallow.kernels.bindings import tab_threads
+
+        others, same = 0, True
+        for _ in range(attempts):
+            same = same and bool((kernels.run("matmul", a, b) == expected).all())
+            others = tab_threads.parts_of_others()
+            if others:
+                break
+            await asyncio.sleep(0.05)
+        return {"same": same, "others": others, "threads": tl.get_num_threads(), "summary": kernels.info().summary}
+
     def fail(self) -> None:
         raise CheckpointError("failed on purpose", hint="ask for less")
 

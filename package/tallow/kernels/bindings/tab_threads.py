@@ -23,6 +23,7 @@ from tallow.kernels.threads import offer
 MOST_PARTS = 16
 RESTART_S = 2.0  # between two requests for threads
 LIMIT_MS = 60_000  # after the calling thread has computed its part, for one of another thread
+_DONE = 1  # the word with the number of parts that other threads have computed
 _MAY_WAIT = 4  # the word that is 1 if the calling thread may wait
 _ALIVE = 5  # the word with the number of threads that wait for parts
 _PARTS = _PART = 32  # where parts begin, and the length of each, in numbers
@@ -34,8 +35,9 @@ class _Team:
 
     def __init__(self) -> None:
         self.numbers = np.zeros(_PARTS + MOST_PARTS * _PART)
-        self.alive = self.numbers.view(np.int32)[_ALIVE : _ALIVE + 1]
-        self.may_wait = self.numbers.view(np.int32)[_MAY_WAIT : _MAY_WAIT + 1]
+        words = self.numbers.view(np.int32)
+        self.alive = words[_ALIVE : _ALIVE + 1]
+        self.may_wait, self.done = words[_MAY_WAIT : _MAY_WAIT + 1], words[_DONE : _DONE + 1]
         self.control = address(self.numbers)
         self.begin = library.function("tl_parts_begin", INT, POINTER, SIZE)
         self.next = library.function("tl_parts_next", INT, POINTER, SIZE)
@@ -82,6 +84,11 @@ def _team() -> _Team:
 def may_wait() -> bool:
     """Return whether threads run, and the calling one may wait for them: not the main thread of a page."""
     return bool(_team().may_wait[0])
+
+
+def parts_of_others() -> int:
+    """Return how many parts of the last call other threads have computed."""
+    return int(_team().done[0])
 
 
 def run(function: Callable[..., Any], of_parts: Sequence[tuple[float | None, ...]]) -> None:

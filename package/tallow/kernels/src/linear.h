@@ -106,7 +106,8 @@ static __attribute__((noinline)) void many_rows(float *y, const float *x, const 
 
 static inline void linear(float *y, const float *x, const WEIGHT *w, const float *bias, size_t m, size_t k, size_t n,
                           ptrdiff_t w_row, size_t y_row) {
-  int cached = n * k * sizeof(WEIGHT) <= CACHED_BYTES;
+  // By all columns of y, not by those of this call: parts of a product are computed as the whole.
+  int cached = y_row * k * sizeof(WEIGHT) <= CACHED_BYTES;
   if (m > 4) {
     many_rows(y, x, w, bias, m, k, n, w_row, y_row);
     return;

@@ -49,8 +49,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         sample(config, items, every)
     if IN_PYODIDE:
         for item in items:
-            if item.get_closest_marker("native"):
+            needs_threads = item.get_closest_marker("threads") and not has_threads()
+            if item.get_closest_marker("native") or needs_threads:
                 item.add_marker(pytest.mark.skip(reason="needs processes, threads or the checkout"))
+
+
+def has_threads() -> bool:
+    """Return whether kernels may use several threads."""
+    from tallow.kernels import threads
+
+    return threads.most_threads() > 1
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -93,6 +93,7 @@ class InPyodide:
         flags: Sequence[str] = (),
         mounts: Mapping[str, Path] | None = None,
         shared_memory: bool = False,
+        threads: int = 1,
     ) -> subsuite.Outcome:
         """Run `tests`.
 
@@ -100,11 +101,12 @@ class InPyodide:
             flags: Node's options.
             mounts: maps paths inside Pyodide to folders.
             shared_memory: whether Python's memory is shared, as on pages that are cross-origin isolated.
+            threads: number of threads for kernels, which then divide the smallest work; several share the memory.
         """
         data = paths.data_dir()
         config = {
             "pyodide": str(self.pyodide),
-            "shared": shared_memory,
+            "shared": shared_memory or threads > 1,
             "stdlib": str(self.stdlib),
             "wheels": [str(wheel) for wheel in self.wheels],
             "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},
@@ -116,6 +118,7 @@ class InPyodide:
             "files": {"/checkout/pyproject.toml": (paths.ROOT / "pyproject.toml").read_text()},
             "env": {"TALLOW_TEST_DATA": "/data", "PYTHONPATH": PACKAGES},
             "cwd": "/checkout",
+            "threads": threads,
             "args": [*tests, "-v", "-p", "no:cacheprovider", "--junitxml=/report/junit.xml"],
         }
         config_file = self.folder / "config.json"

@@ -10,7 +10,8 @@
 //   files:   { path inside: text },
 //   env:     { name: value },
 //   cwd:     path inside,
-//   args:    pytest's arguments
+//   args:    pytest's arguments,
+//   threads: number of threads for kernels; several need a shared memory
 // }
 // The exit status is pytest's.
 
@@ -38,6 +39,7 @@ await pyodide.loadPackage(wheels, { messageCallback: () => {} });
 for (const [name, path] of Object.entries(config.modules)) pyodide.registerJsModule(name, await import(pathToFileURL(path).href));
 for (const [inside, outside] of Object.entries(config.mounts)) pyodide.mountNodeFS(inside, outside);
 for (const [inside, text] of Object.entries(config.files)) pyodide.FS.writeFile(inside, text);
+if (config.threads > 1) await (await import("./threads.mjs")).beginThreads(pyodide, sharing.memory, config.threads);
 
 const main = pyodide.runPython(`
 def main(cwd, args):

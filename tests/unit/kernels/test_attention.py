@@ -175,7 +175,7 @@ def in_mode(on: bool, call: Any) -> Any:
         return call()
 
 
-@pytest.mark.native
+@pytest.mark.threads
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import threads
 

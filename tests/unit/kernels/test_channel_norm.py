@@ -124,7 +124,7 @@ def test_mismatched_shapes_are_refused() -> None:
             compiled(name, *args)
 
 
-@pytest.mark.native
+@pytest.mark.threads
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import threads
 

@@ -235,9 +235,9 @@ def test_threads_split_rows_and_sounds(batch: int, count: int, monkeypatch: pyte
     all_caches, parts = caches(batch), caches(batch)
     expected = run(library.BACKEND, x, block, *all_caches, *sounds(count), 0)
 
-    def each(units: int, work: float, call: Callable[[int, int], None]) -> None:
+    def each(units: int, work: float, function: Callable[..., None], arguments: Callable[..., Any]) -> None:
         for unit in reversed(range(units)):
-            call(unit, unit + 1)
+            function(*arguments(unit, unit + 1))
 
     monkeypatch.setattr(binding, "in_parts", each)
     got = run(library.BACKEND, x, block, *parts, *sounds(count), 0)

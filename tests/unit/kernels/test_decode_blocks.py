@@ -85,7 +85,7 @@ def test_positions_of_one_text_see_those_before_them(backend: str, dtype: str) -
 
 
 @NEEDS_LIBRARY
-@pytest.mark.native
+@pytest.mark.threads
 @pytest.mark.parametrize("rows", [1, 2, 5, 16])
 @pytest.mark.parametrize("formats", [("float32",), COMPILED, ("Q4_K", "float32", "Q8_0")], ids=str)
 def test_parts_compute_the_same(

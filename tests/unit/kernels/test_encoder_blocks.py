@@ -238,9 +238,9 @@ def test_threads_split_rows_and_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     call = _call("odd", [40, 3, 90])
     expected = run(library.BACKEND, *call)
 
-    def each(units: int, work: float, part: Callable[[int, int], None]) -> None:
+    def each(units: int, work: float, function: Callable[..., None], arguments: Callable[..., Any]) -> None:
         for unit in reversed(range(units)):
-            part(unit, unit + 1)
+            function(*arguments(unit, unit + 1))
 
     monkeypatch.setattr(binding, "in_parts", each)
     np.testing.assert_array_equal(run(library.BACKEND, *call), expected)

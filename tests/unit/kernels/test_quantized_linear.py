@@ -181,10 +181,9 @@ def test_rows_do_not_depend_on_each_other(name: str) -> None:
 
 
 @compiled
+@pytest.mark.threads
 @pytest.mark.parametrize("name", COMPILED)
 def test_any_number_of_threads_gives_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if library.IN_BROWSER:
-        pytest.skip("needs processes, threads or the checkout: a browser has one thread")
     matrix, x, bias = random_matrix(name, 37, 256, rng), normal(6, 256), normal(37)
     expected = call(x, matrix, bias)
     monkeypatch.setattr("tallow.kernels.bindings.threads.thread_count", lambda: 3)

@@ -148,7 +148,7 @@ def test_mismatched_shapes_are_refused() -> None:
             compiled("lstm", *args, None, bad_steps)
 
 
-@pytest.mark.native
+@pytest.mark.threads
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import threads
 

@@ -1,0 +1,220 @@
+"""Kernels on several threads: natively Python's, in the tab workers. Any number of them gives the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.quantized_blocks import random_matrix
+
+import tallow as tl
+from tallow import kernels
+from tallow.errors import WorkerError
+from tallow.fused.affine import Affine
+from tallow.fused.encoder_block import NORMS, PARTS, EncoderBlock
+from tallow.kernels import library
+from tallow.kernels import threads as setting
+
+Array = np.ndarray[Any, Any]
+
+LIBRARY = kernels.info()
+pytestmark = [
+    pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled kernels: {LIBRARY.reason}"),
+    pytest.mark.threads,
+]
+in_the_tab = pytest.mark.skipif(not library.IN_BROWSER, reason="workers are for WASM")
+OPTIONS = (0.9, 0.999, 1e-3, 0.5, 1e-8, 0.1, 1.0, False)
+
+
+def normal(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def run(name: str, *args: Any) -> Any:
+    """Run the compiled kernel, whatever the table would choose."""
+    return kernels.KERNELS[name, library.BACKEND].fn(*args)
+
+
+def adam(n: int) -> list[Array]:
+    arrays = [abs(normal(n, seed=seed)) for seed in range(5)]
+    run("adam_step", *arrays, *OPTIONS)
+    return arrays
+
+
+def sgd(n: int) -> list[Array]:
+    arrays = [normal(n, seed=seed) for seed in range(3)]
+    run("sgd_step", *arrays, 0.1, 0.9, 0.1, 0.01, True, False)
+    return arrays
+
+
+def matmul(a: Array, b: Array) -> Array:
+    from tallow.kernels.bindings.matmul import matmul as compiled  # natively it is in no table
+
+    product: Array = compiled(a, b)
+    return product
+
+
+def encoder(quantized: str | None) -> Array:
+    width, hidden = 64, 96
+    shapes = dict.fromkeys(PARTS, (width, width)) | dict.fromkeys(NORMS, (width,))
+    shapes |= {"up": (hidden, width), "down": (width, hidden)}
+    rng = np.random.default_rng(4)
+    parts = {
+        name: Affine(
+            random_matrix(quantized, *shape, rng, 0.01) if quantized and name not in NORMS else normal(*shape),
+            normal(shape[0]),
+        )
+        for name, shape in shapes.items()
+    }
+    block = EncoderBlock(**parts, heads=4, eps=1e-5, activation="gelu")
+    return run("encoder_blocks", normal(150, width), [block], np.array([0, 70, 150]), None)
+
+
+CALLS: dict[str, Callable[[], Any]] = {
+    "softmax": lambda: run("softmax", normal(7, 33)),
+    "softmax backward": lambda: run("softmax_backward", normal(7, 33), normal(7, 33, seed=1)),
+    "log_softmax": lambda: run("log_softmax", normal(7, 33)),
+    "log_softmax backward": lambda: run("log_softmax_backward", normal(7, 33), normal(7, 33, seed=1)),
+    "sum_exp": lambda: run("sum_exp", normal(7, 33)),
+    "scaled_exp": lambda: run("scaled_exp", normal(7, 33), normal(7) + 5, normal(7)),
+    "layer_norm": lambda: run("layer_norm", normal(7, 33), normal(33), normal(33), 1e-5),
+    "rms_norm": lambda: run("rms_norm", normal(7, 33), normal(33), 1e-5),
+    "gelu": lambda: run("gelu", normal(101), "none"),
+    "gelu backward": lambda: run("gelu_backward", normal(101), normal(101, seed=1), "tanh"),
+    "silu": lambda: run("silu", normal(101)),
+    "silu_mul": lambda: run("silu_mul", normal(101), normal(101, seed=1)),
+    "adam": lambda: adam(101),
+    "sgd": lambda: sgd(20_001),
+    "encoder": lambda: encoder(None),
+    "quantised encoder": lambda: encoder("Q8_0"),
+    "matmul": lambda: matmul(normal(37, 50), normal(50, 41)),
+    "matmul, transposed": lambda: matmul(normal(50, 64).T, normal(41, 50).T),
+    "matmul, batch": lambda: matmul(normal(5, 6, 9), normal(5, 9, 7)),
+    "matmul, broadcast": lambda: matmul(normal(3, 1, 6, 9), normal(4, 9, 7)),
+    "matmul, one column": lambda: matmul(normal(37, 50), normal(50, 1)),
+}
+for rows in (1, 2, 3, 4, 9, 40):
+    for dtype in (np.float32, np.float16):
+        CALLS[f"linear, {rows} rows, {np.dtype(dtype)}"] = lambda rows=rows, dtype=dtype: run(  # type: ignore[misc]
+            "linear", normal(rows, 300), normal(290, 300).astype(dtype), normal(290)
+        )
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return a function that sets the number of threads, for the smallest work too."""
+    from tallow.kernels.bindings import threads
+
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
+    return lambda count: monkeypatch.setattr(threads, "thread_count", lambda: count)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_any_number_of_threads_gives_the_same(name: str, use: Callable[[int], None]) -> None:
+    use(1)
+    alone = CALLS[name]()
+    for count in (2, 3, 7):
+        use(count)
+        for a, b in zip(np.atleast_1d(CALLS[name]()), np.atleast_1d(alone), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_an_error_in_a_part_comes_after_all_have_ended(use: Callable[[int], None]) -> None:
+    if library.IN_BROWSER:
+        pytest.skip("natively NumPy's BLAS multiplies")
+    from tallow.kernels.bindings import threads
+
+    use(3)
+    ended = []
+
+    def call(part: int) -> None:
+        if part == 1:
+            raise KeyboardInterrupt
+        ended.append(part)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.in_parts(3, 1e9, call, lambda first, _: (first,))
+    assert sorted(ended) == [0, 2]
+
+
+@in_the_tab
+def test_other_threads_take_part() -> None:
+    from tallow.kernels.bindings import tab_threads
+
+    assert until(lambda: matmul(normal(400, 400), normal(400, 400)) is not None and tab_threads.parts_of_others() > 0)
+
+
+@in_the_tab
+def test_an_interrupt_waits_for_the_other_threads() -> None:
+    team, function, row = team_and_norm()
+    x = normal(20_000, 64)
+
+    class Interrupted:
+        __name__ = function.__name__
+
+        def __call__(self, *arguments: float) -> None:
+            raise KeyboardInterrupt
+
+    def interrupted() -> bool:
+        y = np.zeros_like(x)
+        with pytest.raises(KeyboardInterrupt):
+            team.run(Interrupted(), [(), row(y, x)])
+        taken = bool(y.any())
+        assert not taken or y[-1].any(), "the other thread still writes"
+        return taken
+
+    assert until(interrupted)
+
+
+@in_the_tab
+def test_a_trap_in_another_thread_is_an_error() -> None:
+    team, function, row = team_and_norm()
+    x = normal(20_000, 64)
+    y = np.empty_like(x)
+
+    class Slow:
+        """Computes for so long that the other thread claims the part that the first would not survive."""
+
+        __name__ = function.__name__
+
+        def __call__(self, *arguments: float) -> None:
+            if arguments[0] != beyond[0]:
+                assert until(lambda: team.done[0] > 0)
+
+    beyond = (0xFFFF0000, 0xFFFF0000, None, 1, 64, 1e-5)
+    with pytest.raises(WorkerError, match="tl_rms_norm_f32 ended in a trap"):
+        team.run(Slow(), [row(y, x), beyond])
+    expected = run("rms_norm", x, None, 1e-5)
+    np.testing.assert_array_equal(expected, x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5).astype(np.float32))
+
+
+def team_and_norm() -> tuple[Any, Any, Callable[[Array, Array], tuple[float | None, ...]]]:
+    """Return the workers, a C function, and its arguments for arrays."""
+    from tallow.kernels.bindings import normalization, tab_threads
+    from tallow.kernels.bindings.arrays import address
+
+    def row(y: Array, x: Array) -> tuple[float | None, ...]:
+        return address(y), address(x), None, len(x), x.shape[1], 1e-5
+
+    return tab_threads._team(), normalization._rms_norm, row
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Return whether a condition holds at last: a busy machine may leave another thread without a processor."""
+    return any(condition() for _ in range(100_000))
+
+
+@pytest.fixture
+def same_number() -> Any:
+    yield (before := tl.get_num_threads())
+    setting.set_thread_count(before)
+
+
+def test_the_number_of_threads_is_set(same_number: int) -> None:
+    tl.set_num_threads(1)
+    assert tl.get_num_threads() == kernels.info().threads == 1
+    assert kernels.info().summary.endswith(", 1 thread")
+    tl.set_num_threads(same_number)
+    assert tl.get_num_threads() == same_number

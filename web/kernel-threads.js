@@ -25,10 +25,8 @@ const MODULE = "tallow_kernel_threads"; // the name in Python
  *   work; `create` makes a worker
  */
 export function offerThreads(pyodide, memory, { threads = navigator.hardwareConcurrency, idleMs = IDLE_MS, create = createWorker } = {}) {
-  const most = Math.max(1, Math.min(threads, MOST));
-  const offer = { most, reason: "", start: () => Promise.resolve() };
   const pool = new Pool(pyodide, memory, idleMs, create, (reason) => (offer.reason ||= reason));
-  offer.start = pool.start.bind(pool);
+  const offer = { most: Math.max(1, Math.min(threads, MOST)), reason: "", start: pool.start.bind(pool) };
   pyodide.registerJsModule(MODULE, offer);
 }
 
@@ -77,7 +75,10 @@ class Pool {
         if (Atomics.compareExchange(words, SLOTS + slot, FREE, STARTING) !== FREE) continue;
         const end = (this.#area(slot, needs(module).dataSize) + STACK) & ~15;
         const thread = this.#create();
-        thread.onerror = (event) => this.#refuse(`a worker did not start: ${event.message ?? "its script is blocked"}`);
+        thread.onerror = (event) => {
+          event.preventDefault?.(); // or it is an error of Python's worker, and of the page
+          this.#refuse(`a worker did not start: ${event.message ?? "its script is blocked"}`);
+        };
         const work = { module, memory: this.#memory, control, slot, stack: end, data: end, functions: JSON.parse(functions) };
         thread.postMessage({ ...work, idleMs: this.#idleMs });
       }
@@ -93,7 +94,7 @@ class Pool {
 
   /** @param {number} bytes @returns {number} */
   #allocate(bytes) {
-    const address = /** @type {any} */ (this.#pyodide)._module._malloc(bytes);
+    const address = /** @type {any} */ (this.#pyodide)._module._malloc(bytes) >>> 0;
     if (!address) throw new Error("no memory is left for threads");
     return address;
   }

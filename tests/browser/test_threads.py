@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page
-from tests.browser.conftest import wait_until
+from playwright.sync_api import Page, Route
+from tests.browser.conftest import serving, wait_until
 
 START = "async () => { window.runtime = Runtime.create(); window.started = await runtime.start(app); }"
-TWO_PROCESSORS = "Object.defineProperty(WorkerNavigator.prototype, 'hardwareConcurrency', { get: () => 2 });"
+MULTIPLY = "async (keywords) => await runtime.call('multiply', keywords)"
+INTERRUPT = """
+async () => {
+  const onEvent = () => setTimeout(() => runtime.interrupt(), 200);
+  return await runtime.call("multiply_forever", {}, { onEvent });
+}
+"""
 
 
 def open_standin(page: Page, site: str) -> None:
@@ -18,15 +27,57 @@ def open_standin(page: Page, site: str) -> None:
 
 
 def multiply(page: Page, **keywords: Any) -> dict[str, Any]:
-    result: dict[str, Any] = page.evaluate(
-        "async (keywords) => await runtime.call('multiply', keywords)", {"size": 320, **keywords}
-    )
+    result: dict[str, Any] = page.evaluate(MULTIPLY, {"size": 320, **keywords})
+    assert result["same"]
     return result
 
 
 def test_another_thread_computes_the_same(page: Page, site: str) -> None:
     open_standin(page, site)
     result = multiply(page)
-    assert result["same"]
     assert result["others"] == 1
-    assert result["summary"].startswith("wasm relaxed-simd, 2 threads")
+    assert result["summary"] == "wasm relaxed-simd, 2 threads"
+
+
+def test_an_interrupted_product_leaves_the_threads_usable(page: Page, site: str) -> None:
+    open_standin(page, site)
+    multiply(page)
+    for _ in range(3):
+        assert page.evaluate(INTERRUPT) == "interrupted"
+        assert multiply(page)["others"] == 1
+
+
+def test_threads_end_with_the_runtime(page: Page, site: str) -> None:
+    open_standin(page, site)
+    for _ in range(3):
+        assert multiply(page)["others"] == 1
+        page.evaluate("runtime.close()")
+        page.evaluate(START)
+
+
+def test_page_that_is_not_isolated_computes_on_one_thread(page: Page, site: str) -> None:
+    def without_isolation(route: Route) -> None:
+        response = route.fetch()
+        headers = {k: v for k, v in response.headers.items() if not k.lower().startswith("cross-origin-")}
+        route.fulfill(response=response, headers=headers)
+
+    page.route(f"{site}standin/", without_isolation)
+    open_standin(page, site)
+    result = multiply(page, attempts=3)
+    assert (result["others"], result["threads"]) == (0, 1)
+    assert result["summary"] == "wasm relaxed-simd, 1 thread: the page is not cross-origin isolated"
+
+
+def test_threads_that_do_not_start_are_not_missed(page: Page, site_dir: Path, tmp_path: Path) -> None:
+    shutil.copytree(site_dir, tmp_path / "site", copy_function=os.link)
+    script = tmp_path / "site" / "web" / "kernel-thread.js"
+    text = script.read_text(encoding="utf-8")
+    script.unlink()
+    broken = text.replace("export function compute(work) {", "export function compute(work) { throw new Error('no');")
+    assert broken != text
+    script.write_text(broken, encoding="utf-8")
+    with serving(tmp_path / "site") as server:
+        open_standin(page, server.url)
+        result = multiply(page, attempts=20)
+        assert result["others"] == 0
+        assert "1 thread: a worker did not start" in result["summary"]

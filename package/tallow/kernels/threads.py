@@ -36,7 +36,9 @@ def set_thread_count(count: int) -> None:
 def most_threads() -> int:
     """Return the number of threads that the page offers; outside of browsers there is no limit, and this is 0."""
     offered = offer()
-    return 0 if not IN_BROWSER else 1 if offered is None else int(offered.most)
+    if not IN_BROWSER:
+        return 0
+    return 1 if offered is None or offered.reason else int(offered.most)
 
 
 def one_thread_because() -> str:

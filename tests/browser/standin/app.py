@@ -65,6 +65,15 @@ class Demo:
             await asyncio.sleep(0.05)
         return {"same": same, "others": others, "threads": tl.get_num_threads(), "summary": kernels.info().summary}
 
+    def multiply_forever(self, *, emit: Callable[[Any], None]) -> str:
+        a = np.ones((320, 320), np.float32)
+        emit("begun")
+        try:
+            while True:
+                kernels.run("matmul", a, a)
+        except KeyboardInterrupt:
+            return "interrupted"
+
     def fail(self) -> None:
         raise CheckpointError("failed on purpose", hint="ask for less")
 

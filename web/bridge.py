@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 import tallow
 from tallow.errors import TallowError
+from tallow.kernels import threads
 
 
 class Demo(Protocol):
@@ -129,8 +130,16 @@ def interrupt(demo: Demo) -> None:
 
 
 def versions() -> str:
-    """Return the versions of tallow and Python as JSON."""
-    return json.dumps({"tallow": tallow.__version__, "python": platform.python_version()})
+    """Return the versions of tallow and Python, and the threads that kernels may use, as JSON."""
+    found = {"tallow": tallow.__version__, "python": platform.python_version()}
+    most, one_thread = threads.most_threads(), threads.one_thread_because()
+    return json.dumps({**found, "threads": tallow.get_num_threads(), "mostThreads": most, "oneThread": one_thread})
+
+
+def set_threads(count: int) -> int:
+    """Set the number of threads for kernels, and return it: at most what the page offers."""
+    threads.set_thread_count(count)
+    return tallow.get_num_threads()
 
 
 def describe_last_error() -> str:

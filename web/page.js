@@ -199,6 +199,18 @@ export class Figures {
     dd.textContent = value;
   }
 
+  /**
+   * Show a number that the user can change.
+   * @param {string} name @param {number} value @param {number} most @param {(value: number) => void} onChange
+   */
+  choose(name, value, most, onChange) {
+    const select = document.createElement("select");
+    select.setAttribute("aria-label", name);
+    for (let i = 1; i <= most; i++) select.append(new Option(`${i} of ${most}`, String(i), i === value, i === value));
+    select.onchange = () => onChange(Number(select.value));
+    (this.#values.get(name) ?? this.#add(name)).replaceChildren(select);
+  }
+
   /** @param {string} name */
   #add(name) {
     const group = document.createElement("div");

@@ -15,9 +15,10 @@
  * @typedef {{ type: "generate", id: number, options: Record<string, unknown> }} Generate
  * @typedef {{ type: "call",     id: number, method: string, keywords: Record<string, unknown>, emits: boolean }} Call
  *   call a method of the demo; with `emits`, the method gets a function `emit`, which sends an `event` at once
+ * @typedef {{ type: "threads",  id: number, count: number }} Threads  set the number of threads for kernels
  * @typedef {{ type: "abort",    id: number }} Abort  has no effect on a "call"
  * @typedef {{ type: "interrupt" }} Interrupt  follows a write to `interrupts`: stop code that waits
- * @typedef {Start | Load | Generate | Call} Request
+ * @typedef {Start | Load | Generate | Call | Threads} Request
  *
  * Worker to page
  *
@@ -34,8 +35,10 @@
  * @typedef {{ name: string, message: string, hint: string | null, details: string | null }} Fault
  *
  * The `result` of `start` and of `load`. The `result` of `call` is the return value of the method. `unshared` says why other
- * workers cannot use Python's memory; null if they can.
- * @typedef {{ tallow: string, python: string, seconds: Record<string, number>, unshared: string | null }} Started
+ * workers cannot use Python's memory; null if they can. `threads` is the number for kernels, at most `mostThreads`; `oneThread`
+ * says why there is one, or is empty. The `result` of `threads` is the number.
+ * @typedef {{ tallow: string, python: string, seconds: Record<string, number>, unshared: string | null, threads: number,
+ *   mostThreads: number, oneThread: string }} Started
  * @typedef {{ info: Record<string, any>, seconds: number, bytes: number, notice: string | null }} Loaded
  */
 

@@ -107,6 +107,11 @@ export class Python {
     this.started = started;
   }
 
+  /** Set the number of threads for kernels. @param {number} count @returns {number}  at most what the browser offers */
+  setThreads(count) {
+    return this.call(() => this.#bridge.set_threads(count));
+  }
+
   /** The buffers for the files of one `load`. */
   newFiles() {
     const files = this.call(() => this.#bridge.Files(this.#demo));

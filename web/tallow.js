@@ -101,6 +101,15 @@ export class Runtime {
   }
 
   /**
+   * Set the number of threads for kernels, from the next one on.
+   * @param {number} count
+   * @returns {Promise<number>}  at most `mostThreads` of what `start` returned
+   */
+  setThreads(count) {
+    return this.#result({ type: "threads", id: ++this.#lastId, count }, {});
+  }
+
+  /**
    * Raise KeyboardInterrupt in the running Python code, or call the demo's `interrupt` if Python waits. On a page that is
    * not isolated, code that computes goes on; `close` ends it.
    */

@@ -68,6 +68,7 @@ class Server {
     const python = await this.#python;
     if (request.type === "load") return this.#load(python, request, reply, signal);
     if (request.type === "generate") return this.#generate(python, request, reply, signal);
+    if (request.type === "threads") return python.setThreads(request.count);
     return this.#call(python, request, reply);
   }
 

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, Route
-from tests.browser.conftest import serving, wait_until
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import START_MS, serving, wait_until
 
 START = "async () => { window.runtime = Runtime.create(); window.started = await runtime.start(app); }"
 MULTIPLY = "async (keywords) => await runtime.call('multiply', keywords)"
@@ -81,3 +81,26 @@ def test_threads_that_do_not_start_are_not_missed(page: Page, site_dir: Path, tm
         result = multiply(page, attempts=20)
         assert result["others"] == 0
         assert "1 thread: a worker did not start" in result["summary"]
+
+
+def test_the_number_of_threads_is_chosen_on_the_page(page: Page, site: str, model: Path, tokenizer: Path) -> None:
+    page.goto(f"{site}wasm_examples/llama2c/")
+    page.get_by_test_id("model-file").set_input_files(model)
+    page.get_by_test_id("tokenizer-file").set_input_files(tokenizer)
+    status, stats = page.get_by_test_id("status"), page.get_by_test_id("stats")
+    expect(status).to_have_text("Ready.", timeout=START_MS)
+    processors = min(page.evaluate("navigator.hardwareConcurrency"), 16)
+    if processors == 1:
+        expect(stats).to_contain_text("1: this machine has one processor")
+        return
+    choice = page.get_by_label("Threads")
+    expect(choice.locator("option:checked")).to_have_text(f"{processors} of {processors}")
+    stories = []
+    for threads in (processors, 1):
+        choice.select_option(str(threads))
+        page.get_by_test_id("temperature").fill("0")
+        page.get_by_test_id("generate").click()
+        expect(status).to_contain_text("Done.", timeout=START_MS)
+        stories.append(page.get_by_test_id("output").text_content())
+    assert stories[0]
+    assert stories[0] == stories[1]

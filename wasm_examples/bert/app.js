@@ -45,7 +45,7 @@ const view = {
   ...pageView(),
   modelName: page.modelName,
   noModel: "No model yet. Choose one.",
-  figures: new Figures(element("stats", HTMLElement), ["Speed", "Each text", "Query", "Texts", "Kernels"]),
+  figures: new Figures(element("stats", HTMLElement), ["Speed", "Each text", "Query", "Texts", "Kernels", "Threads"]),
   downloads: new StoredDownloads(element("downloads", HTMLElement)),
 };
 const { status, problems } = view;

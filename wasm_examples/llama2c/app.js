@@ -42,7 +42,7 @@ const view = {
   ...pageView(),
   modelName: page.modelName,
   noModel: "No model. Choose one.",
-  figures: new Figures(element("stats", HTMLElement), ["Speed", "Tokens", "Prompt", "Kernels", "Page to first word"]),
+  figures: new Figures(element("stats", HTMLElement), ["Speed", "Tokens", "Prompt", "Kernels", "Threads", "Page to first word"]),
   downloads: new StoredDownloads(element("downloads", HTMLElement), markStored),
 };
 const { status, problems } = view;

@@ -57,7 +57,7 @@ const view = {
   ...pageView(),
   modelName: page.modelName,
   noModel: "No model. Choose one.",
-  figures: new Figures(element("stats", HTMLElement), ["Speed", "Heard", "Language", "Encoder", "Decoder", "Kernels"]),
+  figures: new Figures(element("stats", HTMLElement), ["Speed", "Heard", "Language", "Encoder", "Decoder", "Kernels", "Threads"]),
   downloads: new StoredDownloads(element("downloads", HTMLElement)),
 };
 const { status, problems } = view;

@@ -12,7 +12,7 @@ from tallow.errors import KernelUnavailable, WorkerError
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack, check_rows
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
-from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, is_quantized, memory, work
+from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, memory, work
 from tallow.kernels.bindings.threads import WORTH_A_THREAD, Arguments, in_parts, may_wait
 from tallow.kernels.int8_rows import INT8, Int8Rows
 from tallow.kernels.library import BACKEND, IN_BROWSER, POINTER, SIZE, function
@@ -86,8 +86,6 @@ class PackedStack:
         self.call.yields = _YIELD
         self.work = sum(work(matrix) for block in stack.blocks for matrix in block.matrices)
         self.end = len(stack.blocks) * STAGES + 1
-        # One row times a matrix of floats takes as long as reading the matrix: one thread is as fast as several.
-        self.least_rows = 1 if all(is_quantized(m) for b in stack.blocks for m in b.matrices) else 2
         self.reserve(1)
 
     def reserve(self, rows: int) -> None:
@@ -104,7 +102,7 @@ class PackedStack:
             self.reserve(rows)
         call, threads = self.call, thread_count()
         call.x, call.places, call.rows = address(y), self.place_address if places is None else address(places), rows
-        if rows < self.least_rows or rows * self.work < WORTH_A_THREAD:
+        if rows * self.work < WORTH_A_THREAD:
             threads = 1
         while len(self.privates) < threads:
             self.privates.append(np.empty(self.private_size, FLOAT32))

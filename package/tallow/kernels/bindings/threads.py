@@ -52,14 +52,19 @@ def in_parts(count: int, work: float, function: Function, arguments: Callable[[i
 
 
 def _run(function: Function, of_parts: Sequence[Arguments]) -> None:
-    pool = _pool(thread_count() - 1)
-    others = [pool.submit(function, *arguments) for arguments in of_parts[1:]]
+    pool, (own, *others) = _pool(thread_count() - 1), of_parts
+    begun = [pool.submit(function, *arguments) for arguments in others]
     try:
-        function(*of_parts[0])
+        function(*own)
+        for i in reversed(range(len(others))):
+            if begun[i].cancel():  # no thread has begun it: rather than wait for one to wake
+                begun.pop(i)
+                function(*others[i])
     finally:
-        wait(others)  # before returning, as they write into the caller's arrays
-    for other in others:
-        other.result()
+        begun = [part for part in begun if not part.cancel()]
+        wait(begun)  # before returning, as they write into the caller's arrays
+    for part in begun:
+        part.result()
 
 
 class Scratch:

@@ -84,11 +84,11 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
         project = (pointer, query, key, value, state, rows)
         attend = (pointer, query, key, value, starts, longest, mask)
         finish = (pointer, state, query, rows)
-        for count, work, function, before in (
+        for count, work, kernel_of_part, before in (
             (panels, 3 * square, _project, project),
             (pairs, 2.0 * width * float(lengths @ lengths), _attend, attend),
             (panels, square + 2.0 * rows * width * block.hidden, _finish, finish),
         ):
-            in_parts(count, work, function, lambda *part, b=before, s=scratch: (*b, *part, s()))
+            in_parts(count, work, kernel_of_part, lambda *part, b=before, s=scratch: (*b, *part, s()))
     _from_panels(address(y), state, rows, width)
     return y

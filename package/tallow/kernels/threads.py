@@ -1,4 +1,4 @@
-"""How many threads a kernel may use: a setting of the process, and in the tab what the page offers."""
+"""The number of threads that a kernel may use: a setting of the process, and in the tab what the page offers."""
 
 from __future__ import annotations
 

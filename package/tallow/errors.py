@@ -20,7 +20,7 @@ clauses of ported code keep working:
     ├── MissingPackageError ImportError       a package of an extra that is not installed
     ├── KernelUnavailable   RuntimeError      no kernel accepts these arguments
     ├── KernelCompileError  RuntimeError      kernel source that does not compile
-    ├── WorkerError         RuntimeError      a worker process that died or timed out
+    ├── WorkerError         RuntimeError      a worker, or a thread of a kernel, that died or timed out
     ├── DistributedError    RuntimeError      a rank that died, does not answer, or runs another collective
     ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
     ├── AudioError          RuntimeError      audio that is damaged or in an unknown format; a ValueError as well
@@ -122,7 +122,7 @@ class KernelCompileError(TallowError, RuntimeError):
 
 
 class WorkerError(TallowError, RuntimeError):
-    """A worker process that died or timed out."""
+    """A worker process, or a thread of a kernel, that died or timed out."""
 
 
 class DistributedError(TallowError, RuntimeError):

@@ -230,6 +230,7 @@ def same_number() -> Any:
     setting.set_thread_count(before)
 
 
+@pytest.mark.filterwarnings("ignore:set_num_threads")  # without threadpoolctl
 def test_the_number_of_threads_is_set(same_number: int) -> None:
     tl.set_num_threads(1)
     assert tl.get_num_threads() == kernels.info().threads == 1

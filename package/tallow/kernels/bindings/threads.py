@@ -2,7 +2,8 @@
 tab workers that run the same library on the same memory (tab_threads.py).
 
 A part is a C function and its arguments. The result of a part does not depend on the number of parts, so results are
-the same for any number of threads.
+the same for any number of threads. (An exception: rows of cross_decode_block.py with matrices of floats, of which the
+number in a call decides the order of sums.)
 """
 
 from __future__ import annotations

@@ -108,7 +108,6 @@ def _widened_by_slices(x: Array, weight: Array, y: Array) -> None:
     step = max(WIDENED_BYTES // max(ITEM * k, 1), 1)
     widened = np.empty((min(step, n), k), FLOAT32)
     for first in range(0, n, step):
-        part = weight[first : first + step]
-        for row, narrow in zip(widened, part, strict=False):
-            widen(address(row), address(narrow), k)
+        part = np.ascontiguousarray(weight[first : first + step])
+        widen(address(widened), address(part), part.size)
         np.matmul(x, widened[: len(part)].T, out=y[:, first : first + step])

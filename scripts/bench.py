@@ -44,6 +44,7 @@ MODULES = {
     "ops": "ops",
     "perplexity": "perplexity",
     "quantised": "quantised",
+    "threads": "threads",
     "training": "training",
     "whisper": "whisper",
 }

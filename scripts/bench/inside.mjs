@@ -22,7 +22,10 @@ os.chdir("/bench")
 sys.path.insert(0, "/bench")
 job = json.loads(job)
 rival = {"run_c": run_c} if job["runC"] else {"onnx": onnx} if onnx else {}
-result = importlib.import_module(f"bench.{job['name']}").measure(job["options"], **rival)
+module = importlib.import_module(f"bench.{job['name']}")
+if hasattr(module, "prepare"):
+    await module.prepare()
+result = module.measure(job["options"], **rival)
 if "tallow" in sys.modules:
     from tallow import kernels
     result["library"] = str(kernels.info().library)

@@ -67,8 +67,10 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
 
     pyodide = _prepare(job, folder)
-    for name in ("page.html", "inside.mjs", "onnx.mjs"):
+    for name in ("page.html", "inside.mjs", "onnx.mjs", "threads.mjs"):
         shutil.copy(HERE / name, folder)
+    for path in (ROOT / "web").glob("*.js"):
+        shutil.copy(path, folder)
     if job.onnx:
         for path in job.onnx.iterdir():
             (folder / path.name).symlink_to(path.resolve())

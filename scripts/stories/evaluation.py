@@ -51,8 +51,8 @@ class Score:
 def model_score(model: Llama, corpus: Corpus, stories: Sequence[str]) -> Score:
     """Score each story separately, after BOS."""
     texts = corpus.encode(stories)
-    nats = sum(nats(model, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
-    return _score(nats, texts, stories)
+    total = sum(nats(model, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH))
+    return _score(total, texts, stories)
 
 
 def trigram_score(corpus: Corpus, stories: Sequence[str]) -> Score:

@@ -118,7 +118,8 @@ import sys, tallow
 def brought(module):
     with open(module.__cached__, "rb") as file:
         return file.read(8)[4] == 1
-used = [m for name, m in list(sys.modules.items()) if name.startswith(("numpy", "tallow")) and m.__file__[-3:] == ".py"]
+packages = [m for name, m in list(sys.modules.items()) if name.partition(".")[0] in ("numpy", "tallow")]
+used = [m for m in packages if m.__file__[-3:] == ".py"]
 print(len(used) > 100, [m for m in used if not brought(m)], sys.modules["json.decoder"].__file__)
 """
     assert console.run(code) == "True [] /lib/python314.zip/json/decoder.pyc\n"

@@ -28,5 +28,6 @@ def test_unit_suite_without_kernels(tmp_path: Path, account_for: subsuite.Accoun
     outcome = subsuite.run(command, junit, env=env, cwd=ROOT, timeout_s=1200)
     # tests about things no kernel computes; tests of the C functions themselves run
     skips = {"kernels are switched off": 0.01, "natively NumPy's BLAS multiplies": 0.001, "no real data": 0.1}
+    skips["workers are for WASM"] = 0.001
     account_for("with kernels off", outcome, skips)
     assert outcome.kernels == "off"

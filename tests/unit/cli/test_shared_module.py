@@ -17,6 +17,7 @@ SHARED = HEADER + bytes.fromhex("05 04 01 03 01 02")
 REWRITER = ROOT / "web" / "memory-type.js"
 
 
+@pytest.mark.native
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
 @pytest.mark.parametrize(("module", "expected"), [(PLAIN, SHARED), (SHARED, None), (b"no module", None)])
 def test_copy_has_a_shared_memory(module: bytes, expected: bytes | None, tmp_path: Path) -> None:

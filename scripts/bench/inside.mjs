@@ -42,7 +42,7 @@ async function runC(read, checkpoints) {
   const relaxed = await read("run_c-relaxed-simd.wasm");
   const module = await WebAssembly.compile(WebAssembly.validate(relaxed) ? relaxed : await read("run_c-simd128.wasm"));
   const generate = {};
-  for (const name of checkpoints) {
+  for (const name of checkpoints.filter((name) => !name.endsWith(".gguf"))) {
     // What run.c imports is for files and the terminal; nothing of it is called while tokens are made.
     const imports = {};
     for (const { module: space, name: fn } of WebAssembly.Module.imports(module)) (imports[space] ??= {})[fn] = () => 0;

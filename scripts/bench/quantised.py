@@ -92,10 +92,12 @@ def llama_cpp(path: str) -> Work:
     """Call the C interface: the Python class decodes one text at a time."""
     import llama_cpp as library
 
+    silent = library.llama_log_callback(lambda *_: None)
+    library.llama_log_set(silent, None)
     library.llama_backend_init()
     model = library.llama_model_load_from_file(path.encode(), library.llama_model_default_params())
     parameters = library.llama_context_default_params()
-    parameters.n_ctx, parameters.n_seq_max = CONTEXT, 16
+    parameters.n_ctx, parameters.n_seq_max, parameters.kv_unified = CONTEXT, 16, True
     parameters.n_batch = parameters.n_ubatch = 512
     parameters.n_threads = parameters.n_threads_batch = 1
     context = library.llama_init_from_model(model, parameters)
@@ -112,7 +114,7 @@ def llama_cpp(path: str) -> Work:
         logits = (library.llama_get_logits_ith(context, i) for i in wanted)
         return [int(np.ctypeslib.as_array(each, (VOCABULARY,)).argmax()) for each in logits]
 
-    def work(texts: int, prompt: int, tokens: int) -> Any:
+    def work(texts: int, prompt: int, tokens: int, kept: Any = silent) -> Any:  # ctypes does not keep the callback
         library.llama_memory_clear(library.llama_get_memory(context), False)
         rows = [(1, position, text) for text in range(texts) for position in range(prompt)]
         chosen = read(rows, [prompt * (text + 1) - 1 for text in range(texts)])

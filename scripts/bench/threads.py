@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
-from bench.generate import SHAPES, VOCABULARY
+from bench.generate import CONTEXT, SHAPES, VOCABULARY
 from bench.report import Row
 from bench.timing import in_turn
 from bench.whisper import TINY
@@ -63,7 +63,8 @@ def _cases() -> Iterator[tuple[str, Work]]:
         encoder, mel = Whisper(TINY).eval().encoder, tl.randn(1, 80, 3000)
         yield "Whisper tiny, encoder", lambda: encoder(mel)
     for shape, quant in (("stories15M", None), ("stories15M", "q8_0"), ("stories110M", None), ("stories110M", "q8_0")):
-        model = Llama(LlamaConfig(vocab_size=VOCABULARY, tie_word_embeddings=True, **SHAPES[shape])).eval()
+        sizes = SHAPES[shape] | {"num_key_value_heads": SHAPES[shape]["num_attention_heads"], "vocab_size": VOCABULARY}
+        model = Llama(LlamaConfig(**sizes, max_position_embeddings=CONTEXT, tie_word_embeddings=True)).eval()
         if quant is not None:
             model = model.quantize(quant)
         yield f"{shape}, {TOKENS} tokens, {quant or 'float32'}", lambda model=model: _decode(model)

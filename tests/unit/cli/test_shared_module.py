@@ -18,9 +18,10 @@ REWRITER = ROOT / "web" / "memory-type.js"
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
 @pytest.mark.parametrize(("module", "expected"), [(PLAIN, SHARED), (SHARED, None), (b"no module", None)])
 def test_copy_has_a_shared_memory(module: bytes, expected: bytes | None, tmp_path: Path) -> None:
+    if not shutil.which("node"):
+        pytest.skip("needs Node")
     source, target = tmp_path / "source.wasm", tmp_path / "target.wasm"
     source.write_bytes(module)
     assert write_shared_module(source, target, REWRITER) == (expected is not None)

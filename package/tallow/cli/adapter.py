@@ -9,8 +9,8 @@ from tallow.cli.language_model import number
 from tallow.errors import ArgumentError
 from tallow.models.causal_lm import CausalLM
 from tallow.models.pretrained import PretrainedModel
+from tallow.nn.quantization import QUANTIZED
 from tallow.peft.config import LoraConfig
-from tallow.peft.layers import QUANTIZED
 from tallow.peft.peft_model import PeftModel, get_peft_model
 from tallow.peft.targets import ALL_LINEAR
 from tallow.random import manual_seed

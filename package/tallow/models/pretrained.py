@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -24,7 +23,7 @@ from tallow.nn.block_layers import BlockEmbedding, BlockLinear, block_notes, put
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.nn.quantization import quantize_
+from tallow.nn.quantization import count_weights, quantize_
 from tallow.nn.transposed_linear import Conv1D
 
 LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
@@ -194,9 +193,8 @@ class PretrainedModel(Module):
         return self.to(dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).eval()
 
     def num_parameters(self) -> int:
-        """Return the number of weights, those in quantised blocks included."""
-        blocks = [module.matrix for module in self.modules() if isinstance(module, BlockLinear | BlockEmbedding)]
-        return sum(parameter.numel() for parameter in self.parameters()) + sum(math.prod(each.shape) for each in blocks)
+        """Return the number of weights, quantised ones included."""
+        return count_weights(self)
 
     @property
     def head_table(self) -> Embedding | None:

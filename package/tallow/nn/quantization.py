@@ -14,6 +14,7 @@ Source:  names as in torchao.quantization
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.gguf_quantize import QUANTIZERS
 from tallow.kernels.quantized import QuantizedMatrix, quantize_int4, quantize_int8
-from tallow.nn.block_layers import BlockLinear
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.parameter import Buffer, Parameter
@@ -165,6 +166,15 @@ class WeightOnlyLinear(Module):
 
 def _is_inner_linear(module: Module, name: str) -> bool:
     return type(module) is Linear and name.split(".")[-1] != "lm_head"
+
+
+QUANTIZED = (BlockLinear, BlockEmbedding, WeightOnlyLinear)
+
+
+def count_weights(model: Module) -> int:
+    """Return the number of weights of a model, in parameters and in quantised matrices."""
+    quantised = [module.matrix.shape for module in model.modules() if isinstance(module, QUANTIZED)]
+    return sum(parameter.numel() for parameter in model.parameters()) + sum(map(math.prod, quantised))
 
 
 def quantize_(

@@ -15,7 +15,7 @@ from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor
 from tallow.errors import MissingNameError, NumericError
 from tallow.nn import init
-from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLinear
+from tallow.nn.block_layers import BlockConv1D, BlockLinear
 from tallow.nn.container import ModuleDict
 from tallow.nn.dropout import Dropout
 from tallow.nn.linear import Identity, Linear
@@ -26,7 +26,6 @@ from tallow.nn.transposed_linear import Conv1D
 from tallow.peft.config import LoraConfig
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
-QUANTIZED = (BlockLinear, BlockEmbedding, WeightOnlyLinear)
 
 
 class Adaptable(Module):

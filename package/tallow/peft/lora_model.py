@@ -14,9 +14,10 @@ from tallow.nn.container import ModuleDict
 from tallow.nn.embedding import Embedding
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
+from tallow.nn.quantization import QUANTIZED
 from tallow.nn.transposed_linear import Conv1D
 from tallow.peft.config import LoraConfig
-from tallow.peft.layers import LORA_LAYERS, QUANTIZED, Adaptable, LoraLayer, ModulesToSaveWrapper
+from tallow.peft.layers import LORA_LAYERS, Adaptable, LoraLayer, ModulesToSaveWrapper
 from tallow.peft.targets import is_saved, is_target, value_for, with_targets
 
 NAME = re.compile(r"[\w-]+")

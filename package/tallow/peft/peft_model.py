@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +15,9 @@ from tallow.hub import local_folder
 from tallow.io import safetensors
 from tallow.io.model_folder import load_weights
 from tallow.nn.module import Module
+from tallow.nn.quantization import count_weights
 from tallow.peft.config import LoraConfig
-from tallow.peft.layers import QUANTIZED, Adaptable
+from tallow.peft.layers import Adaptable
 from tallow.peft.lora_model import LoraModel
 from tallow.peft.state import get_peft_model_state_dict, set_peft_model_state_dict
 
@@ -198,10 +198,7 @@ class PeftModel(Module):
 
     def get_nb_trainable_parameters(self) -> tuple[int, int]:
         """Return the numbers of trained and of all parameters. Quantised weights count as parameters."""
-        parameters = list(self.parameters())
-        quantised = [module.matrix.shape for module in self.modules() if isinstance(module, QUANTIZED)]
-        total = sum(each.numel() for each in parameters) + sum(map(math.prod, quantised))
-        return sum(each.numel() for each in parameters if each.requires_grad), total
+        return sum(each.numel() for each in self.parameters() if each.requires_grad), count_weights(self)
 
     def print_trainable_parameters(self) -> None:
         """Print the numbers of trained and of all parameters."""

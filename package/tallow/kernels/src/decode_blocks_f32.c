@@ -111,14 +111,12 @@ static void times(float *y, const float *x, const void *matrix, int32_t format, 
   size_t first = n * p->first / p->parts, columns = n * p->last / p->parts - first, m = p->rows;
   const unsigned char *w = (const unsigned char *)matrix + first * bytes_of(format, k);
   y += first;
-  if (format <= BFLOAT16 && m > UNPACKED_ROWS) {
+  if (format > BFLOAT16)
+    product_of(format)(y, p->rounded, w, 0, m, k, columns, n);
+  else if (m > UNPACKED_ROWS)
     tl_linear_panels(y, x, w, 0, m, k, columns, (ptrdiff_t)k, n, format, p->scratch);
-    return;
-  }
-  if (format == FLOAT32) tl_linear_f32(y, x, (const float *)(const void *)w, 0, m, k, columns, (ptrdiff_t)k, n);
-  if (format == FLOAT16) tl_linear_f16(y, x, (const uint16_t *)(const void *)w, 0, m, k, columns, (ptrdiff_t)k, n);
-  if (format == BFLOAT16) tl_linear_bf16(y, x, (const uint16_t *)(const void *)w, 0, m, k, columns, (ptrdiff_t)k, n);
-  if (format > BFLOAT16) product_of(format)(y, p->rounded, w, 0, m, k, columns, n);
+  else
+    linear_of_floats(y, x, w, 0, format, m, k, columns, n);
 }
 
 // Add the same columns of y to x.

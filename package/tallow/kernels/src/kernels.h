@@ -51,6 +51,9 @@ products product_of; // in products.c
 // tl_rounded_bytes(k) bytes, less than k floats each, contents irrelevant.
 void linear_of_any(float *y, const float *x, const void *w, const float *bias, int32_t format, void *rounded, size_t m,
                    size_t k, size_t n);
+// The same for floats, and rows of y that are y_row apart.
+void linear_of_floats(float *y, const float *x, const void *w, const float *bias, int32_t format, size_t m, size_t k,
+                      size_t n, size_t y_row);
 // The same for rows that are rounded already, and blocks.
 void linear_of_blocks(float *y, const void *rounded, const void *w, const float *bias, int32_t format, size_t m, size_t k,
                       size_t n);

@@ -7,12 +7,19 @@ void linear_of_blocks(float *y, const void *rounded, const void *w, const float 
   product_of(format)(y, rounded, w, bias, m, k, n, n);
 }
 
+void linear_of_floats(float *y, const float *x, const void *w, const float *bias, int32_t format, size_t m, size_t k,
+                      size_t n, size_t y_row) {
+  if (format == FLOAT32) tl_linear_f32(y, x, w, bias, m, k, n, (ptrdiff_t)k, y_row);
+  if (format == FLOAT16) tl_linear_f16(y, x, w, bias, m, k, n, (ptrdiff_t)k, y_row);
+  if (format == BFLOAT16) tl_linear_bf16(y, x, w, bias, m, k, n, (ptrdiff_t)k, y_row);
+}
+
 void linear_of_any(float *y, const float *x, const void *w, const float *bias, int32_t format, void *rounded, size_t m,
                    size_t k, size_t n) {
-  if (format == FLOAT32) tl_linear_f32(y, x, w, bias, m, k, n, (ptrdiff_t)k, n);
-  if (format == FLOAT16) tl_linear_f16(y, x, w, bias, m, k, n, (ptrdiff_t)k, n);
-  if (format == BFLOAT16) tl_linear_bf16(y, x, w, bias, m, k, n, (ptrdiff_t)k, n);
-  if (format <= BFLOAT16) return;
+  if (format <= BFLOAT16) {
+    linear_of_floats(y, x, w, bias, format, m, k, n, n);
+    return;
+  }
   tl_round_rows_f32(rounded, x, m, k);
   linear_of_blocks(y, rounded, w, bias, format, m, k, n);
 }

@@ -39,7 +39,8 @@ from tallow.nn.activation import ReLU, Tanh
 from tallow.nn.linear import Identity, Linear
 from tallow.nn.module import Module
 from tallow.ops.joining import cat
-from tallow.text.tokenizer import Batch, Encoded, Tokenizer
+from tallow.text.tokenizer import Batch, Tokenizer
+from tallow.text.tokenizer_engines import Encoded
 
 SENTENCE = "sentence_embedding"  # the pooled vector's name in sentence-transformers
 ACTIVATIONS: dict[str, type[Module]] = {"Identity": Identity, "ReLU": ReLU, "Tanh": Tanh}

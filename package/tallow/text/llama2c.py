@@ -93,6 +93,10 @@ class Llama2cTokenizer:
         piece = self._raw[token]
         return piece[1:] if previous == BOS and piece[:1] == b" " else piece
 
+    def token_bytes(self) -> list[bytes | None]:
+        """Return the bytes that each id adds to a text; None for the ids of unknown text, BOS and EOS."""
+        return [None, None, None, *self._raw[3:]]
+
     def hugging_face_form(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the entries of a `tokenizer.json` and a `tokenizer_config.json` that give the same ids.
 

@@ -2,23 +2,21 @@
 
 Hugging Face's own libraries do the work: natively the package `tokenizers`, in Pyodide its JavaScript counterpart
 `@huggingface/tokenizers`, which a page registers as the module `huggingface_tokenizers`. Both give the same ids, except
-in rare cases listed in `_JavaScript`.
+in rare cases listed in `tokenizer_engines`.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tallow.errors import ArgumentError, MissingPackageError, TokenizerError
+from tallow.errors import ArgumentError, TokenizerError
 from tallow.io.atomic import atomic_write
 from tallow.io.gguf import GGUF
 from tallow.io.json_object import parse_object
@@ -26,6 +24,8 @@ from tallow.io.source import Source
 from tallow.text import patterns
 from tallow.text.chat import ChatTemplate, Message, choose_template
 from tallow.text.gguf_tokenizer import tokenizer_entries
+from tallow.text.token_bytes import token_bytes
+from tallow.text.tokenizer_engines import Encoded, Engine, engine_of
 
 FILE = "tokenizer.json"
 CONFIG = "tokenizer_config.json"
@@ -33,31 +33,9 @@ TEMPLATE = "chat_template.jinja"
 TEMPLATES = "additional_chat_templates/*.jinja"
 MAX_BYTES = 256 << 20  # the largest known take about 40 MB
 MAX_DEPTH = 32
-HINT = "use the model's own tokenizer.json, or save it again with transformers"
 UNFINISHED = "\N{REPLACEMENT CHARACTER}"  # decoded from an incomplete character
 CONTEXT = 8  # ids of a prompt that determine whether a space precedes the next token
 UNLIMITED = 1 << 40  # configs without a limit have 10^30
-IN_PYODIDE = sys.platform == "emscripten"
-
-
-class Encoded(NamedTuple):
-    """The ids of a text, and the segment of each, 0 or 1."""
-
-    ids: list[int]
-    segments: list[int]
-
-
-class Engine(Protocol):
-    """The interface to Hugging Face's library, in Rust or JavaScript."""
-
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        """Encode a text or a pair, with special tokens if `special`."""
-
-    def decode(self, ids: Sequence[int], special: bool) -> str:
-        """Return the text of ids, with special tokens if `special`."""
-
-    def token_to_id(self, token: str) -> int | None:
-        """Return the id of a token, or None."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +90,7 @@ class Tokenizer:
         if Path(folder).is_file() and Path(folder).suffix != Path(FILE).suffix:
             return cls.from_gguf(folder)
         path, text, config = read_files(folder)
-        engine = _engine(text, str(path))
+        engine = engine_of(text, str(path))
         _check_patterns(text, str(path))
         return cls(engine, config)
 
@@ -124,7 +102,7 @@ class Tokenizer:
         """
         file = source if isinstance(source, GGUF) else GGUF(source)
         entries, config = tokenizer_entries(file.metadata, file.name)
-        return cls(_engine(json.dumps(entries), f"the converted tokenizer of {file.name}"), config)
+        return cls(engine_of(json.dumps(entries), f"the converted tokenizer of {file.name}"), config)
 
     def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
         """Return the ids of a text, or of a pair of texts with separators.
@@ -245,6 +223,13 @@ class Tokenizer:
         """Return the id of a token or special token; None if it does not exist."""
         return self._engine.token_to_id(token)
 
+    def token_bytes(self) -> list[bytes | None]:
+        """Return the bytes that each id adds to a text; None for special tokens and unused ids.
+
+        Raises:  TokenizerError for a vocabulary whose tokens are no parts of the text, such as WordPiece
+        """
+        return token_bytes(self._engine.definition())
+
     def _encode(self, text: str, pair: str | None, special: bool) -> Encoded:
         for part in (text, pair or ""):
             try:
@@ -333,112 +318,3 @@ def _check_patterns(text: str, name: str) -> None:
             patterns.check(pattern)
         parts = entry.values() if type(entry) is dict else entry
         pending += (part for part in parts if type(part) in (dict, list))
-
-
-def _engine(text: str, name: str) -> Engine:
-    return _JavaScript(text, name) if IN_PYODIDE else _Native(text, name)
-
-
-@contextmanager
-def _converted_errors(message: str) -> Iterator[None]:
-    """Convert exceptions of the package `tokenizers` to TokenizerError: it raises Exception itself and, when it panics,
-    a class of Rust that is not an Exception."""
-    try:
-        yield
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise TokenizerError(f"{message}: {error}", hint=HINT) from error
-
-
-class _Native:
-    """Engine on the package `tokenizers`, written in Rust."""
-
-    def __init__(self, text: str, name: str) -> None:
-        try:
-            import tokenizers  # optional: the extra `text`
-        except ImportError as error:
-            raise MissingPackageError("tokenizers", name, "text") from error
-        self._name = name
-        with _converted_errors(f"{name} is not a tokenizer.json"):
-            self._tokenizer = tokenizers.Tokenizer.from_str(text)
-            self._tokenizer.no_truncation()  # a file may enable both; `encode_batch` does them itself
-            self._tokenizer.no_padding()
-
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        with _converted_errors(f"{self._name} cannot encode the text"):
-            encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
-            return Encoded(encoding.ids, encoding.type_ids)
-
-    def decode(self, ids: Sequence[int], special: bool) -> str:
-        with _converted_errors(f"{self._name} cannot decode the ids"):
-            return self._tokenizer.decode(ids, skip_special_tokens=not special)
-
-    def token_to_id(self, token: str) -> int | None:
-        return self._tokenizer.token_to_id(token)
-
-
-class _JavaScript:
-    """Engine on the npm package `@huggingface/tokenizers` 0.2.0.
-
-    It gives the same ids as the package `tokenizers`, with these exceptions:
-
-    - lower case of a Greek word that ends in a capital sigma: "ΑΣ" is "ας" here, "ασ" there;
-    - BertNormalizer does not separate ideographs beyond U+FFFF: "𠀀𠀁" is one word, not two;
-    - U+0085 is not white space but U+FEFF is, unless a normalizer removes them: "a\\x85b";
-    - characters newer than Unicode 8 may have another category;
-    - the pre-tokenizer Whitespace splits at letters beyond ASCII ("aж"), Punctuation keeps runs together ("!!"), Digits
-      knows only ASCII digits ("٣٤"), and Split at a string keeps the string instead of removing or merging it;
-    - if two splits of a word are equally probable up to rounding ("I", "II" and "II", "I"), Unigram may choose the
-      other one;
-    - added tokens match within words even if they are `single_word`;
-    - an empty second text counts as none.
-
-    It raises an error for what it does not support: the normalizers Nmt and ByteLevel, the pre-tokenizers
-    UnicodeScripts and CharDelimiterSplit.
-    """
-
-    def __init__(self, text: str, name: str) -> None:
-        try:
-            import huggingface_tokenizers  # registered by the page
-        except ImportError as error:
-            raise TokenizerError(
-                f"{name} needs the JavaScript module @huggingface/tokenizers",
-                hint='import it in the page, then pyodide.registerJsModule("huggingface_tokenizers", module)',
-            ) from error
-        import js  # a module of Pyodide
-
-        try:
-            entries = js.JSON.parse(text)
-            # No config: its entries would change decoding, unlike in the native library.
-            self._tokenizer = huggingface_tokenizers.Tokenizer.new(entries, js.Object.new())
-        except Exception as error:  # any JavaScript exception
-            raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
-        processor = getattr(entries, "post_processor", None)
-        self._one_segment = getattr(processor, "type", None) == "RobertaProcessing"
-
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        encoding = self._tokenizer.encode(text, text_pair=pair, add_special_tokens=special, return_token_type_ids=True)
-        ids = encoding.ids.to_py()
-        segments = getattr(encoding, "token_type_ids", None)
-        if segments is not None:
-            return Encoded(ids, [0] * len(ids) if self._one_segment else segments.to_py())
-        if pair is None:
-            return Encoded(ids, [0] * len(ids))
-        # Without separators, some post-processors would drop the second text.
-        first, second = self.encode(text, None, special), self.encode(pair, None, special)
-        return Encoded(first.ids + second.ids, first.segments + [1] * len(second.ids))
-
-    def decode(self, ids: Sequence[int], special: bool) -> str:
-        from pyodide.ffi import to_js  # a module of Pyodide
-
-        known_ids = [i for i in ids if self._tokenizer.id_to_token(i) is not None]
-        if not known_ids:
-            return ""
-        return self._tokenizer.decode(
-            to_js(known_ids), skip_special_tokens=not special, clean_up_tokenization_spaces=False
-        )
-
-    def token_to_id(self, token: str) -> int | None:
-        token_id = self._tokenizer.token_to_id(token)
-        return None if token_id is None else int(token_id)

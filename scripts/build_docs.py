@@ -65,7 +65,8 @@ CORE = (
 )
 ABOVE = (
     *("tallow.models", "tallow.models.parallel", "tallow.models.spoken", "tallow.models.stories"),
-    *("tallow.models.whisper", "tallow.generation", "tallow.peft", "tallow.training", "tallow.text", "tallow.audio"),
+    *("tallow.models.whisper", "tallow.generation", "tallow.generation.constrain", "tallow.peft", "tallow.training"),
+    *("tallow.text", "tallow.audio"),
     *("tallow.hub", "tallow.io", "tallow.kernels", "tallow.compat", "tallow.errors"),
 )
 KERAS = (

@@ -8,6 +8,7 @@ clauses of ported code keep working:
     ├── DtypeError          RuntimeError      a dtype that the op does not accept, or two that do not mix
     ├── DeviceError         RuntimeError      tensors on two devices, or a device that is not available
     ├── GraphError          RuntimeError      misuse of autograd: freed graph, stale saved value, ...
+    ├── GrammarError        ValueError        a grammar, pattern or JSON schema that cannot constrain a text
     ├── NumericError        RuntimeError      NaN or infinity where a number is needed
     ├── LinAlgError         RuntimeError      a matrix without an inverse, a factorisation or eigenvalues
     ├── OutOfMemoryError    RuntimeError      not enough memory for an array; a MemoryError as well
@@ -61,6 +62,10 @@ class DeviceError(TallowError, RuntimeError):
 
 class GraphError(TallowError, RuntimeError):
     """Misuse of autograd (a freed graph, an overwritten saved value, a missing gradient) or of a CUDA graph."""
+
+
+class GrammarError(TallowError, ValueError):
+    """A grammar, a regular expression or a JSON schema that is invalid or cannot constrain a text."""
 
 
 class NumericError(TallowError, RuntimeError):

@@ -1,0 +1,106 @@
+"""Two JSON schemas as one, where that is possible, and the proof that no value is valid by both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tallow.errors import GrammarError
+
+ANNOTATIONS = frozenset(
+    {
+        *("title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "nullable"),
+        *("$comment", "$schema", "$id", "$anchor", "$defs", "definitions", "discriminator"),
+        *("contentEncoding", "contentMediaType"),
+    }
+)
+_LARGER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_SMALLER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_OPEN_ENDED = ("additionalProperties", "patternProperties")
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of the values that are valid by both.
+
+    Raises:  GrammarError where a keyword of both cannot be one
+    """
+    both = dict(first)
+    for key, value in second.items():
+        if key in ANNOTATIONS or key not in both or same(both[key], value):
+            both[key] = value
+        elif key in _LARGER:
+            both[key] = max(both[key], value)
+        elif key in _SMALLER:
+            both[key] = min(both[key], value)
+        elif key == "type":
+            both[key] = _common_types(types_of(first), types_of(second))
+        elif key == "required":
+            both[key] = [*dict.fromkeys([*both[key], *value])]
+        elif key == "properties" and all(
+            same(value[name], both[key][name]) for name in value.keys() & both[key].keys()
+        ):
+            both[key] = {**both[key], **value}
+        else:
+            raise _conflict(key)
+    names = first.get("properties", {}), second.get("properties", {})
+    if names[0].keys() != names[1].keys():
+        for key in _OPEN_ENDED:
+            if first.get(key, True) not in (True, {}) or second.get(key, True) not in (True, {}):
+                raise _conflict(key)
+    return both
+
+
+def same(first: Any, second: Any) -> bool:
+    """Return whether two JSON values are equal; true is not 1."""
+    return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
+
+
+def types_of(schema: Mapping[str, Any]) -> list[Any]:
+    """Return the types that a schema names; none if it has no `type`."""
+    types = schema.get("type", [])
+    return types if isinstance(types, list) else [types]
+
+
+def _common_types(first: list[Any], second: list[Any]) -> list[Any]:
+    """Return the types of both lists; an integer is a number."""
+    common = [kind for kind in first if kind in second]
+    for some, others in ((first, second), (second, first)):
+        if "integer" in some and "number" in others and "integer" not in common:
+            common.append("integer")
+    return common
+
+
+def are_disjoint(first: Any, second: Any) -> bool:
+    """Return whether it is certain, from types, constants and required properties, that no value is valid by both."""
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return first is False or second is False
+    types = [{("number" if t == "integer" else t) for t in types_of(schema)} for schema in (first, second)]
+    if types[0] and types[1] and not types[0] & types[1]:
+        return True
+    constants = [_constants(schema) for schema in (first, second)]
+    if constants[0] is not None and constants[1] is not None:
+        return not any(_equal(a, b) for a in constants[0] for b in constants[1])
+    if types != [{"object"}, {"object"}]:
+        return False
+    required = set(first.get("required", [])) & set(second.get("required", []))
+    properties = [schema.get("properties", {}) for schema in (first, second)]
+    return any(are_disjoint(properties[0].get(name, True), properties[1].get(name, True)) for name in required)
+
+
+def _constants(schema: Mapping[str, Any]) -> list[Any] | None:
+    if "const" in schema:
+        return [schema["const"]]
+    values = schema.get("enum")
+    return values if isinstance(values, list) else None
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Return whether two JSON values may be equal. 1 and 1.0 are; containers count as equal if in doubt."""
+    if isinstance(first, dict | list) and type(first) is type(second):
+        return first == second
+    return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
+
+
+def _conflict(key: str) -> GrammarError:
+    return GrammarError(f"a schema combines two different values of {key!r}", hint="write the combined schema")

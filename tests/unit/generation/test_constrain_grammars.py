@@ -1,0 +1,289 @@
+"""Grammars: which texts they contain, judged by Python's re and json, and which ones are refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tallow.errors import ArgumentError, GrammarError
+from tallow.generation.constrain import Grammar, Vocabulary, choices, grammar, json_object, json_schema, regex
+from tallow.generation.constrain.json_texts import integer_between, number_between
+from tallow.generation.constrain.utf8 import byte_ranges
+
+EDGES = [0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x3FFFF, 0x40000, 0x10FFFF]
+
+PATTERNS = [
+    r"[a-c]*b", r"(a|bc)+d?", r"a{2,3}b{0,1}", r"(?:a*)*", r"", r"a?b??c*?", r"\d+\.\d", r"\w\s\S", r"[^ab]c|.",
+    r"(a(b(c)?)?)?", r"\D\W", r"[\d_-]+", r"(?s).b", r"x|", r"[]a]", r"^ab$", r"\Aab\Z", r"[é-ü]+€?", r"(){3}a",
+    r"a{0}b", r"^a|b$",
+]  # fmt: skip
+LETTERS = "abcd 1._-]\né€"
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_matches_what_re_matches(pattern: str) -> None:
+    texts = ["".join(letters) for n in range(4) for letters in itertools.product(LETTERS, repeat=n)]
+    constrained = regex(pattern)
+    # Without its ends, a pattern may not end before a final newline, as $ does.
+    full = re.compile(pattern.replace("$", r"\Z"), re.ASCII)
+    assert [text for text in texts if constrained.matches(text)] == [text for text in texts if full.fullmatch(text)]
+
+
+@given(st.text(alphabet="ab{}()[]|*+?.^$\\d,1-", max_size=12), st.text(alphabet="ab1{}-", max_size=6))
+def test_any_pattern_agrees_with_re_or_is_refused(pattern: str, text: str) -> None:
+    try:
+        constrained = regex(pattern)
+    except GrammarError:
+        return
+    assert constrained.matches(text) == bool(re.fullmatch(pattern, text, re.ASCII))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(a, b) for a, b in itertools.combinations(EDGES, 2) if b - a < 5000 and not a < 0xD800 <= b],  # no surrogates
+)
+def test_byte_ranges_are_the_characters(low: int, high: int) -> None:
+    found = [
+        bytes(text)
+        for part in byte_ranges(low, high)
+        for text in itertools.product(*(range(a, b + 1) for a, b in part))
+    ]
+    expected = [chr(code).encode() for code in range(low, high + 1)]
+    assert sorted(found) == sorted(expected)
+
+
+def test_all_characters_but_no_other_bytes() -> None:
+    any_character = regex(r"(?s).")
+    for code in [*EDGES, 0xFFFD, 0x1F600]:
+        assert any_character.matches(chr(code))
+    for wrong in (b"\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xff", b"\xc3"):
+        assert not any_character.matches(wrong)
+
+
+BALANCED = 'root ::= item ("," item)*  # a list\nitem ::= "[" root? "]" | [a-c]{1,2}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_whole", "begins"),
+    [("a", True, True), ("[]", True, True), ("[[a],b,[]],cc", True, True), ("[a", False, True), ("a,", False, True),
+     ("ccc", False, False), ("[a]]", False, False), ("", False, True), ("[" * 300 + "]" * 300, True, True)],
+)  # fmt: skip
+def test_a_recursive_grammar(text: str, is_whole: bool, begins: bool) -> None:
+    nested = grammar(BALANCED)
+    assert nested.matches(text) == is_whole
+    assert nested.begins(text) == begins
+
+
+def test_escapes_and_sets_of_ebnf() -> None:
+    text = r'root ::= "\"\\\n\x41\u00e9\U0001F600" [^\]\n-]+ . | [\[a-]'
+    assert grammar(text).matches('"\\\nAé😀xy]')
+    assert grammar(text).matches("-")
+    assert not grammar(text).matches('"\\\nAé😀-]')
+
+
+def test_choices_are_the_texts() -> None:
+    either = choices(["yes", "no", "not at all"])
+    assert [text for text in ("yes", "no", "not", "not at all", "") if either.matches(text)] == [
+        "yes",
+        "no",
+        "not at all",
+    ]
+
+
+def test_json_objects_are_those_that_json_reads() -> None:
+    texts = ['{"a": [1, -2.5, {"b": null}], "c": "\\n\\"é😀", "d": [true,\n  false]}', "{}", "{ }", '{"a":{"a":{}}}']
+    for text in texts:
+        assert json_object().matches(text)
+        json.loads(text)
+    for wrong in (
+        '{"a": 01}',
+        "[1]",
+        '{"a": 1,}',
+        "{'a': 1}",
+        '{"a": "\n"}',
+        '{"a" 1}',
+        '{"a": .5}',
+        '{"a": "\\x"}',
+        "{",
+    ):
+        assert not json_object().matches(wrong)
+        with pytest.raises(ValueError):
+            assert isinstance(json.loads(wrong), dict) or json.loads("")
+
+
+@given(st.integers(-2000, 2000), st.integers(0, 1500))
+def test_integers_between_bounds(low: int, size: int) -> None:
+    between = Grammar({"n": integer_between(low, low + size)}, "n")
+    edges = [low - 1, low, low + size // 2, low + size, low + size + 1, 0, 10 * low, -low]
+    assert [between.matches(str(n)) for n in edges] == [low <= n <= low + size for n in edges]
+    assert not between.matches("-0")
+    assert not between.matches(f"0{low}")
+
+
+@given(st.integers(-200, 200), st.integers(1, 300), st.booleans(), st.booleans(), st.integers(-400, 600))
+def test_numbers_between_bounds(low: int, size: int, open_low: bool, open_high: bool, n: int) -> None:
+    bounds = Fraction(low, 100), Fraction(low + size, 100)
+    between = Grammar({"n": number_between(*bounds, open_low=open_low, open_high=open_high)}, "n")
+    if n:  # -0.00 is not written
+        inside = (low < n if open_low else low <= n) and (n < low + size if open_high else n <= low + size)
+        text = f"{'-' if n < 0 else ''}{abs(n) // 100}.{abs(n) % 100:02d}"
+        assert between.matches(text) == between.matches(text + "0") == inside
+
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1},
+        "age": {"type": "integer", "minimum": 0},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 2},
+        "boss": {"anyOf": [{"$ref": "#"}, {"type": "null"}]},
+    },
+    "required": ["name", "boss"],
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_valid"),
+    [
+        ({"name": "x", "boss": None}, True),
+        ({"name": "x", "age": 3, "tags": ["a", "b"], "boss": {"name": "y", "boss": None}}, True),
+        ({"name": "x"}, False),
+        ({"name": "", "boss": None}, False),
+        ({"name": "x", "age": -1, "boss": None}, False),
+        ({"name": "x", "tags": ["c"], "boss": None}, False),
+        ({"name": "x", "tags": ["a", "a", "a"], "boss": None}, False),
+        ({"name": "x", "boss": {}}, False),
+        ({"name": "x", "boss": None, "other": 1}, False),
+    ],
+)
+def test_an_object_by_its_schema(value: Any, is_valid: bool) -> None:
+    assert json_schema(PERSON).matches(json.dumps(value)) == is_valid
+    assert json_schema(json.dumps(PERSON)).matches(json.dumps(value, indent=2)) == is_valid
+
+
+def test_additional_properties_do_not_repeat_the_named_ones() -> None:
+    schema = {"properties": {"ab": {"type": "null"}}, "required": ["ab"], "additionalProperties": {"type": "integer"}}
+    for text, is_valid in [('{"ab": null, "a": 1, "abc": 2}', True), ('{"ab": null, "ab": 1}', False)]:
+        assert json_schema(schema).matches(text) == is_valid
+
+
+def test_a_pattern_of_a_string_is_searched_and_escaped() -> None:
+    schema = json_schema({"type": "string", "pattern": '"[\\\\/]\n'})
+    assert schema.matches(json.dumps('x"\\\ny'))
+    assert not schema.matches(json.dumps("x"))
+
+
+def test_one_of_needs_options_that_differ() -> None:
+    kinds = [{"type": "object", "properties": {"kind": {"const": name}}, "required": ["kind"]} for name in "ab"]
+    assert json_schema({"oneOf": kinds}).matches('{"kind": "b"}')
+    with pytest.raises(GrammarError, match="may overlap"):
+        json_schema({"oneOf": [{"minLength": 2}, {"maxLength": 3}]})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: regex("(a"), "not a regular expression"),
+        (lambda: regex(r"(a)\1"), "groupref cannot"),
+        (lambda: regex("a(?=b)"), "assert cannot"),
+        (lambda: regex("a^b"), "elsewhere than at the ends"),
+        (lambda: regex("(?i)a"), "flags"),
+        (lambda: regex("((a{1000}){1000}){1000}"), "more than 100,000 nodes"),
+        (lambda: regex("[^\\s\\S]"), "no text matches"),
+        (lambda: regex("(" * 5000 + ")" * 5000), "nested too deeply|not a regular expression"),
+        (lambda: choices([]), "no text matches"),
+        (lambda: choices("yes"), "choices='yes'"),
+        (lambda: choices(["\ud800"]), "surrogate"),
+        (lambda: grammar("start ::= 'a'"), "line 1"),
+        (lambda: grammar('start ::= "a"'), "'root', which does not exist"),
+        (lambda: grammar('root ::= "a" b'), "'b', which does not exist"),
+        (lambda: grammar('root ::= "a"\n  )'), "line 2"),
+        (lambda: grammar("root ::= *"), "nothing to repeat"),
+        (lambda: grammar("root ::= [b-a]"), "wrong order"),
+        (lambda: grammar('root ::= "a"{3,2}'), "smaller"),
+        (lambda: grammar('root ::= "a"\nroot ::= "b"'), "twice"),
+        (lambda: grammar(r'root ::= "\ud800"'), "not a character"),
+        (lambda: grammar('root ::= "a" root'), "no text matches"),
+        (lambda: grammar('root ::= a "x"\na ::= "" | root'), "begins with itself"),
+        (lambda: grammar('root ::= "a"? root "b" | "c"'), "begins with itself"),
+        (lambda: grammar("root ::= " + "(" * 5000), "nested too deeply"),
+        (lambda: json_schema("[" * 100_000), "not JSON"),
+        (lambda: json_schema({"type": "text"}), "#: type 'text'"),
+        (lambda: json_schema({"$ref": "#"}), "begins with itself|no text matches"),
+        (lambda: json_schema({"$ref": "#/$defs/a"}), "nothing is there"),
+        (lambda: json_schema({"$ref": "https://example.com"}), "outside the schema"),
+        (lambda: json_schema({"$ref": "#", "type": "object"}), "lead to each other"),
+        (lambda: json_schema({"items": {"$ref": "#"}, "minItems": 1}), "no text matches"),
+        (lambda: json_schema({"properties": 5}), "expected an object, got 5"),
+        (lambda: json_schema({"enum": 5}), "expected a list, got 5"),
+        (lambda: json_schema({"minLength": -1}), "expected a count"),
+        (lambda: json_schema({"minimum": float("nan")}), "expected a number"),
+        (lambda: json_schema({"minimum": 3, "maximum": 2}), "no text matches"),
+        (lambda: json_schema({"properties": {"a": {"not": {}}}}), "#/properties/a: not cannot be guaranteed"),
+        (lambda: json_schema({"maxLength": 10**9}), "more than 100,000 nodes"),
+        (lambda: json_schema({"allOf": [{"pattern": "a"}, {"pattern": "b"}]}), "two different values of 'pattern'"),
+        (lambda: json_schema({"enum": [float("inf")]}), "not a JSON value"),
+    ],
+)  # fmt: skip
+def test_what_cannot_constrain_a_text_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        make()
+
+
+def test_an_ambiguous_grammar_is_refused_where_it_grows() -> None:
+    ambiguous = grammar('root ::= a\na ::= "x" a b | "x" a c | "x"\nb ::= "b"\nc ::= "b"')
+    with pytest.raises(GrammarError, match="too ambiguous"):
+        ambiguous.matches("x" * 40)
+
+
+TOKENS = [
+    None,
+    b"",
+    b"a",
+    b"ab",
+    b"abc",
+    b"b",
+    b'"',
+    b'{"',
+    b"\xc3",
+    b"\xa9",
+    "é".encode(),
+    b"1",
+    b"12",
+    b"}",
+    b", ",
+    b"ab",
+    b"\xff",
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "{", '{"', '{"a', '{"a": 1', '{"é": [1'])
+def test_the_tokens_that_may_follow(prefix: str) -> None:
+    found = json_object()
+    state = found.automaton.advance(found.automaton.start, prefix.encode())
+    expected = [bool(token) and found.begins(prefix.encode() + token) for token in TOKENS]
+    assert Vocabulary(TOKENS).allowed(found.automaton, state).tolist() == expected
+
+
+def test_a_random_vocabulary_in_a_tree() -> None:
+    rng = np.random.default_rng(0)
+    tokens = [bytes(rng.choice([97, 98, 44, 91, 93], size=rng.integers(1, 9)).tolist()) for _ in range(500)]
+    nested = grammar(BALANCED)
+    for prefix in (b"", b"a", b"[a,[", b"[[]"):
+        state = nested.automaton.advance(nested.automaton.start, prefix)
+        assert Vocabulary(tokens).allowed(nested.automaton, state).tolist() == [
+            nested.begins(prefix + t) for t in tokens
+        ]
+
+
+def test_a_vocabulary_without_texts() -> None:
+    with pytest.raises(ArgumentError, match="none of the tokens"):
+        Vocabulary([None, b""])

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from tallow.cli.adapter import add_adapter_option, use_adapter
+from tallow.cli.constraint import add_constraint_options, constraint
 from tallow.cli.language_model import (
     add_cache_option,
     add_loading_options,
@@ -24,6 +25,7 @@ from tallow.cli.language_model import (
 from tallow.cli.terminal import lines_of_stdin, print_text, report
 from tallow.errors import ArgumentError, TallowError, TokenizerError
 from tallow.generation import PromptCache, Sampler
+from tallow.generation.constrain import Grammar
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 
 PROMPT = "> "
@@ -50,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number(int, "1 or more", lambda n: n >= 1),
         help="maximum number of tokens per answer (default: limited by the model's context)",
     )
+    add_constraint_options(parser)
     add_sampling_options(parser, temperature=0.7, top_p=0.9)
 
 
@@ -63,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--model is missing: the built-in model tells stories and cannot chat",
             hint=f"pass a folder, a GGUF file or a Hub repository: tallow chat --model {EXAMPLE}",
         )
+    form = constraint(arguments)
     model = load_language_model(arguments.model, arguments.dtype, arguments.device, arguments.quant)
     use_adapter(model, arguments.adapter)
     if model.tokenizer.chat_template is None:
@@ -74,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     if sample.temperature > 0:
         report(f"seed {sample.seed}")
     cache = PromptCache(model, cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype))
-    conversation = Conversation(model, arguments.system, arguments.max_tokens, sample, cache)
+    conversation = Conversation(model, arguments.system, arguments.max_tokens, sample, cache, form)
     if sys.stdin.isatty():
         _converse_in_terminal(conversation)
     else:
@@ -86,11 +90,17 @@ class Conversation:
     """The messages of a conversation and the model's cache of them."""
 
     def __init__(
-        self, model: CausalLM, system: str | None, max_tokens: int | None, sample: Sampler, cache: PromptCache
+        self,
+        model: CausalLM,
+        system: str | None,
+        max_tokens: int | None,
+        sample: Sampler,
+        cache: PromptCache,
+        form: Grammar | None,
     ) -> None:
         self._model = model
         self._cache = cache
-        self._options: dict[str, Any] = {"max_tokens": max_tokens, "sample": sample}
+        self._options: dict[str, Any] = {"max_tokens": max_tokens, "sample": sample, "grammar": form}
         self._system = [] if system is None else [{"role": "system", "content": system}]
         self.reset()
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from tallow.cli.adapter import add_adapter_option, use_adapter
+from tallow.cli.constraint import add_constraint_options, constraint
 from tallow.cli.language_model import (
     DTYPES,
     add_cache_option,
@@ -29,6 +30,7 @@ from tallow.cli.language_model import (
 from tallow.cli.terminal import print_text, prompt_from_stdin, report
 from tallow.errors import ArgumentError
 from tallow.generation import decode_stream, generate
+from tallow.generation.constrain import Constraint, Vocabulary
 from tallow.io.gguf import is_gguf
 from tallow.models import stories
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
@@ -69,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=256,
         help="maximum number of tokens, prompt included; limited by the model's context (default: %(default)s)",
     )
+    add_constraint_options(parser)
     add_sampling_options(parser, temperature=1.0, top_p=0.9)
 
 
@@ -78,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:  TallowError, OSError for invalid input; KeyboardInterrupt, after the summary is printed
     """
     started = time.perf_counter()
+    form = constraint(arguments)
     if arguments.adapter is not None and arguments.model is None:
         raise ArgumentError("--adapter without --model", hint="pass the model that the adapter was trained for")
     model, tokenizer = _load(arguments)
@@ -95,6 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_tokens=max(0, steps - len(prompt) + 1),
         sample=sample,
         stop_ids=stop_ids,
+        processors=[] if form is None else [Constraint(form, Vocabulary(tokenizer.token_bytes()), stop_ids)],
         cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
     )
     report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")

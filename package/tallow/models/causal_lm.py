@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.text.chat import Message
 from tallow.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # pages and commands that constrain nothing do not import it
+    from tallow.generation.constrain import Constraint, Grammar, Vocabulary
 
 CACHE_DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.int8)}
 
@@ -316,6 +319,7 @@ class CausalLM(DecoderHead):
         stop: Collection[str] = (),
         sample: Sample | None = None,
         processors: Sequence[LogitsProcessor] = (),
+        grammar: Grammar | None = None,
         cache_dtype: Any = None,
     ) -> Iterator[str]:
         """Continue a prompt; yield pieces of text as they come.
@@ -326,11 +330,13 @@ class CausalLM(DecoderHead):
             sample: as `tallow.generation.generate`; None means as in the model's `generation_config.json`, which by
                 default takes the likeliest token.
             processors, cache_dtype: as `tallow.generation.generate`
+            grammar: the texts that may follow the prompt, from `tallow.generation.constrain`. A text that max_tokens
+                ends is only the beginning of one.
 
         Raises:  as `generate`, at the call; TokenizerError; CheckpointError as `generation_config`
         """
         tokens = self.tokenizer.encode(prompt)
-        options = {"max_tokens": max_tokens, "cache_dtype": cache_dtype, **self._choice(sample, processors)}
+        options = {"max_tokens": max_tokens, "cache_dtype": cache_dtype, **self._choice(sample, processors, grammar)}
         generated = generate(self, tokens, **options)
         return until(self.tokenizer.decode_stream(generated, previous=tokens), stop)
 
@@ -342,6 +348,7 @@ class CausalLM(DecoderHead):
         stop: Collection[str] = (),
         sample: Sample | None = None,
         processors: Sequence[LogitsProcessor] = (),
+        grammar: Grammar | None = None,
         cache: PromptCache | None = None,
         **variables: Any,
     ) -> Iterator[str]:
@@ -349,7 +356,7 @@ class CausalLM(DecoderHead):
 
         Args:
             messages: [{"role": "user", "content": "..."}], in the form that the model's chat template takes.
-            max_tokens, stop, sample, processors: as `generate_text`
+            max_tokens, stop, sample, processors, grammar: as `generate_text`
             cache: a PromptCache of this model, which avoids reading the conversation again.
             variables: other variables of the chat template, such as tools.
 
@@ -357,13 +364,33 @@ class CausalLM(DecoderHead):
                  template rejects the messages
         """
         tokens = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, **variables)
-        options = {"max_tokens": max_tokens, **self._choice(sample, processors)}
+        options = {"max_tokens": max_tokens, **self._choice(sample, processors, grammar)}
         generated = generate(self, tokens, **options) if cache is None else cache.generate(tokens, **options)
         return until(self.tokenizer.decode_stream(generated), stop)
 
-    def _choice(self, sample: Sample | None, processors: Sequence[LogitsProcessor]) -> dict[str, Any]:
+    def constraint(self, grammar: Grammar) -> Constraint:
+        """Return the logits processor that keeps texts within a grammar, for `generate` and its relatives.
+
+        Raises:  TokenizerError as `tokenizer.token_bytes`; ArgumentError for a model without stop ids
+        """
+        from tallow.generation.constrain import Constraint
+
+        return Constraint(grammar, self._vocabulary, self.stop_ids)
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        """The bytes of the tokenizer's tokens, for constraints."""
+        from tallow.generation.constrain import Vocabulary
+
+        return Vocabulary(self.tokenizer.token_bytes())
+
+    def _choice(
+        self, sample: Sample | None, processors: Sequence[LogitsProcessor], grammar: Grammar | None
+    ) -> dict[str, Any]:
         """Return the arguments of `generate` that choose tokens and end the text."""
         sample = sample or Sampler(**self.generation_config.sampling)
+        if grammar is not None:
+            processors = [*processors, self.constraint(grammar)]
         return {"sample": sample, "processors": processors, "stop_ids": self.stop_ids}
 
 

@@ -50,6 +50,18 @@ def test_unknown_ids_are_omitted(folder: Path) -> None:
     assert tokenizer.token_to_id("no such token") is None
 
 
+@pytest.mark.parametrize("folder", cases("kinds"))
+def test_the_bytes_of_tokens_join_to_the_text(folder: Path) -> None:
+    tokenizer = Tokenizer.from_pretrained(folder)
+    if folder.name.startswith(("bytes", "pieces", "unigram")):
+        tokens = tokenizer.token_bytes()
+        joined = b"".join(tokens[i] or b"" for i in tokenizer.encode("The cat", add_special_tokens=False))
+        assert joined.strip() == b"The cat"
+    else:
+        with pytest.raises(TokenizerError, match="no parts of a text"):
+            tokenizer.token_bytes()
+
+
 @pytest.mark.parametrize("folder", cases("differences"))
 def test_known_differences(folder: Path) -> None:
     """If a difference disappears, delete its line in the docstring of `_JavaScript` too."""

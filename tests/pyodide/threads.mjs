@@ -11,8 +11,8 @@ from tallow import kernels
 
 async def begin(others):
     kernels.info()
-    from tallow.kernels.bindings import decode_stack, tab_threads, threads
-    threads.WORTH_A_THREAD = decode_stack.WORTH_A_THREAD = 1  # small arrays are divided too
+    from tallow.kernels.bindings import tab_threads, threads
+    threads.WORTH_A_THREAD = 1  # small arrays are divided too
     team = tab_threads._team()
     team.start(others)
     while team.alive[0] < others:

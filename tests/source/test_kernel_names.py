@@ -18,6 +18,7 @@ BINDINGS = {
 HELPERS = {
     ("cpu", "arrays"): "checks and addresses of arrays, for every binding",
     ("cpu", "matrices"): "the matrices of fused blocks",
+    ("cpu", "stages"): "the stages of fused decoder blocks, which threads share",
     ("cpu", "tab_threads"): "the workers of the tab, behind threads",
     ("cpu", "threads"): "the thread pool, for every binding",
     ("cuda", "casting"): "tallow.dtypes.cast and ops/casting.py call it directly",

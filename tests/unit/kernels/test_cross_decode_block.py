@@ -227,23 +227,30 @@ def test_scratch_is_long_enough(batch: int, count: int, positions: int, poisoned
 
 
 @needs_library
-@pytest.mark.parametrize(("batch", "count"), [(5, 1), (6, 3)], ids=str)
-def test_threads_split_rows_and_sounds(batch: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tallow.kernels.bindings import cross_decode_block as binding
-
-    block, x = block_of(weights(1)), np.random.default_rng(0).standard_normal((batch, D)).astype(np.float32)
-    all_caches, parts = caches(batch), caches(batch)
-    expected = run(library.BACKEND, x, block, *all_caches, *sounds(count), 0)
-
-    def each(units: int, work: float, function: Callable[..., None], arguments: Callable[..., Any]) -> None:
-        for unit in reversed(range(units)):
-            function(*arguments(unit, unit + 1))
-
-    monkeypatch.setattr(binding, "in_parts", each)
-    got = run(library.BACKEND, x, block, *parts, *sounds(count), 0)
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
-    for a, b in zip(all_caches, parts, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+@pytest.mark.threads
+@pytest.mark.parametrize("format", ["float32", "float16", "Q8_0"])
+@pytest.mark.parametrize(("batch", "count"), [(1, 1), (2, 1), (5, 1), (6, 3), (20, 2)], ids=str)
+def test_any_number_of_threads_gives_the_same(
+    batch: int, count: int, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = weights(1, format) if format in NARROW else quantised_parts(format, MATRICES)
+    width = parts["query"].weight.shape[1]
+    block, k = CrossDecodeBlock(**parts, heads=4, eps=EPS), width // 4
+    rng = np.random.default_rng(0)
+    x, cross = rng.standard_normal((batch, width)), rng.standard_normal((2, count, 4, N, k))
+    results = []
+    monkeypatch.setattr("tallow.kernels.bindings.threads.WORTH_A_THREAD", 1)
+    for threads in (1, 2, 3, 7):
+        monkeypatch.setattr("tallow.kernels.bindings.threads.thread_count", lambda threads=threads: threads)
+        cache = np.zeros((2, batch, 4, S, k), np.float32)
+        y = [
+            run(library.BACKEND, x.astype(np.float32), block, *cache, *cross.astype(np.float32), position)
+            for position in range(2)
+        ]
+        results.append([*y, cache])
+    for others in results[1:]:
+        for got, expected in zip(others, results[0], strict=True):
+            np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

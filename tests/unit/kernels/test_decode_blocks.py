@@ -102,9 +102,7 @@ def test_parts_compute_the_same(
     results = []
     for parts, own in zip((1, 3, 7), caches, strict=True):
         monkeypatch.setattr("tallow.kernels.bindings.threads.thread_count", lambda parts=parts: parts)
-        monkeypatch.setattr("tallow.kernels.bindings.decode_stack.thread_count", lambda parts=parts: parts)
-        for module in ("threads", "decode_stack"):
-            monkeypatch.setattr(f"tallow.kernels.bindings.{module}.WORTH_A_THREAD", 1)
+        monkeypatch.setattr("tallow.kernels.bindings.threads.WORTH_A_THREAD", 1)
         results.append(run(library.BACKEND, x, stack_of([a | own, a | own]), places))
     np.testing.assert_array_equal(results[1], results[0])
     np.testing.assert_array_equal(results[2], results[0])

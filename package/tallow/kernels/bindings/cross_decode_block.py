@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ctypes
-import math
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
-from tallow.fused.cross_decode_block import PARTS, CrossDecodeBlock, check_call
+from tallow.fused.cross_decode_block import NORMS, PARTS, CrossDecodeBlock, check_call
+from tallow.kernels.bindings import stages
 from tallow.kernels.bindings.arrays import FLOAT32, address
-from tallow.kernels.bindings.matrices import Part, can_be_packed, is_plain
-from tallow.kernels.bindings.threads import Arguments, in_parts
+from tallow.kernels.bindings.matrices import Part, can_be_packed, is_plain, work
+from tallow.kernels.bindings.threads import Scratch
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
 _cross_decode_block = function("tl_cross_decode_block_f32", None, POINTER, POINTER, POINTER)
-_scratch = function("tl_cross_decode_block_scratch", SIZE, POINTER, POINTER)
+_shared = function("tl_cross_decode_shared", SIZE, POINTER, POINTER)
+_private = function("tl_cross_decode_private", SIZE, POINTER, POINTER)
+STAGES = 16
 
 
 class _Block(ctypes.Structure):
@@ -36,6 +38,7 @@ class _Call(ctypes.Structure):
     _fields_ = [
         ("x", POINTER), ("keys", POINTER), ("values", POINTER), ("cross_keys", POINTER), ("cross_values", POINTER),
         ("rows", SIZE), ("sounds", SIZE), ("positions", SIZE), ("heard", SIZE), ("position", SIZE),
+        ("scratch", POINTER), ("stages", stages.Stages),
     ]  # fmt: skip
 
 
@@ -50,7 +53,7 @@ class _Packed:
         parts = (Part * len(PARTS))(*[Part.of(part) for _, part in block.parts()])
         self.struct = _Block(parts, block.width, block.heads, block.hidden, block.eps)
         self.pointer = ctypes.addressof(self.struct)
-        self.work = sum(math.prod(part.weight.shape) for _, part in block.parts())
+        self.work = sum(work(part.weight) for name, part in block.parts() if name not in NORMS)
 
 
 def contiguous_call(
@@ -90,26 +93,16 @@ def cross_decode_block(
         block.packed = _Packed(block)
     packed: _Packed = block.packed  # type: ignore[assignment]
     y = np.array(x, FLOAT32, order="C")
-    sounds, heard = cross_keys.shape[0], cross_keys.shape[2]
-    shared = len(x) // sounds
-    # Threads divide the rows of one sound, or else whole sounds.
-    units, unit_rows = (len(x), 1) if sounds == 1 else (sounds, shared)
-    own = [(address(array), array.nbytes // len(x)) for array in (y, keys, values)]
-    cross = [(address(array), array.nbytes // sounds) for array in (cross_keys, cross_values)]
-
-    calls, floats = list[_Call](), list[Array]()
-
-    def arguments(first: int, last: int) -> Arguments:
-        first_sound, part_sounds = (0, 1) if sounds == 1 else (first, last - first)
-        call = _Call(
-            *(start + first * unit_rows * step for start, step in own),
-            *(start + first_sound * step for start, step in cross),
-            (last - first) * unit_rows, part_sounds, keys.shape[2], heard, position,
-        )  # fmt: skip
-        pointer = ctypes.addressof(call)
-        calls.append(call)
-        floats.append(np.empty(_scratch(packed.pointer, pointer), FLOAT32))
-        return packed.pointer, pointer, address(floats[-1])
-
-    in_parts(units, len(x) * (packed.work + 2.0 * heard * block.width), _cross_decode_block, arguments)
+    heard = cross_keys.shape[2]
+    call = _Call(
+        *map(address, (y, keys, values, cross_keys, cross_values)),
+        len(x), len(cross_keys), keys.shape[2], heard, position,
+    )  # fmt: skip
+    pointer = ctypes.addressof(call)
+    scratch, private = Scratch(_shared(packed.pointer, pointer)), Scratch(_private(packed.pointer, pointer))
+    call.scratch = scratch()
+    multiplications = len(x) * (packed.work + 2.0 * heard * block.width)
+    stages.run(
+        call.stages, STAGES, multiplications, _cross_decode_block, lambda _: (packed.pointer, pointer, private())
+    )
     return y

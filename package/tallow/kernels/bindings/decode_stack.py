@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.errors import KernelUnavailable, WorkerError
+from tallow.errors import KernelUnavailable
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack, check_rows
+from tallow.kernels.bindings import stages
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, memory, work
-from tallow.kernels.bindings.threads import WORTH_A_THREAD, Arguments, in_parts, may_wait
+from tallow.kernels.bindings.threads import Arguments
 from tallow.kernels.int8_rows import INT8, Int8Rows
-from tallow.kernels.library import BACKEND, IN_BROWSER, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
-from tallow.kernels.threads import thread_count
 
 _decode_blocks = function("tl_decode_blocks_f32", None, POINTER, POINTER, POINTER)
 _shared = function("tl_decode_shared", SIZE, POINTER, SIZE)
 _private = function("tl_decode_private", SIZE, POINTER, SIZE)
 STAGES = 10  # of a block
-_CHUNKS = 4  # of a divided stage for each thread, so that one that is interrupted holds up the others less
-_MOST_CHUNKS = 255
 _CACHE_FORMATS = DTYPES | {INT8: -1}
-
-
-def _address_of_yield() -> int | None:
-    """Return the address of the function by which a thread lets others run; None in WASM."""
-    if IN_BROWSER:
-        return None
-    of_system = ctypes.CDLL("kernel32").SwitchToThread if sys.platform == "win32" else ctypes.CDLL(None).sched_yield
-    return ctypes.cast(of_system, POINTER).value
-
-
-_YIELD = _address_of_yield()
 
 
 class _Block(ctypes.Structure):
@@ -61,9 +47,7 @@ class _Call(ctypes.Structure):
     """`decode_call` of decode_blocks_f32.c."""
 
     _fields_ = [
-        ("x", POINTER), ("places", POINTER), ("scratch", POINTER), ("rows", SIZE), ("chunks", SIZE),
-        ("yields", POINTER), ("claim", ctypes.c_uint32), ("done", ctypes.c_uint32), ("sleepers", ctypes.c_uint32),
-        ("may_wait", ctypes.c_uint32),
+        ("x", POINTER), ("places", POINTER), ("scratch", POINTER), ("rows", SIZE), ("stages", stages.Stages),
     ]  # fmt: skip
 
 
@@ -83,7 +67,6 @@ class PackedStack:
         self.place_address = address(self.place)
         self.call = _Call()
         self.call_pointer = ctypes.addressof(self.call)
-        self.call.yields = _YIELD
         self.work = sum(work(matrix) for block in stack.blocks for matrix in block.matrices)
         self.end = len(stack.blocks) * STAGES + 1
         self.reserve(1)
@@ -100,21 +83,14 @@ class PackedStack:
         """Compute in place the rows of y, at `places`; one row at `self.place` if None."""
         if rows > self.rows:
             self.reserve(rows)
-        call, threads = self.call, thread_count()
+        call = self.call
         call.x, call.places, call.rows = address(y), self.place_address if places is None else address(places), rows
-        if rows * self.work < WORTH_A_THREAD:
-            threads = 1
-        while len(self.privates) < threads:
-            self.privates.append(np.empty(self.private_size, FLOAT32))
-        call.chunks = 1 if threads == 1 else min(_CHUNKS * threads, _MOST_CHUNKS)
-        call.claim = call.done = call.sleepers = 0
-        call.may_wait = may_wait()
-        in_parts(threads, rows * self.work, _decode_blocks, self._arguments)
-        if call.claim >> 8 != self.end:
-            raise WorkerError("decode_blocks: a thread has not finished its part", hint="start Python again")
+        stages.run(call.stages, self.end, rows * self.work, _decode_blocks, self._arguments)
 
-    def _arguments(self, first: int, last: int) -> Arguments:
-        return self.pointer, self.call_pointer, address(self.privates[first])
+    def _arguments(self, thread: int) -> Arguments:
+        while len(self.privates) <= thread:
+            self.privates.append(np.empty(self.private_size, FLOAT32))
+        return self.pointer, self.call_pointer, address(self.privates[thread])
 
 
 def _packed_block(block: DecodeBlock) -> _Block:

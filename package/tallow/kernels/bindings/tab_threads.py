@@ -24,6 +24,7 @@ MOST_PARTS = 16
 RESTART_S = 2.0  # between two requests for threads
 LIMIT_MS = 60_000  # after the calling thread has computed its part, for one of another thread
 _DONE = 1  # the word with the number of parts that other threads have computed
+_FAILED = 2  # the word with the number of those that have ended in a trap
 _MAY_WAIT = 4  # the word that is 1 if the calling thread may wait
 _ALIVE = 5  # the word with the number of threads that wait for parts
 _PARTS = _PART = 32  # where parts begin, and the length of each, in numbers
@@ -84,6 +85,11 @@ def _team() -> _Team:
 def may_wait() -> bool:
     """Return whether threads run, and the calling one may wait for them: not the main thread of a page."""
     return bool(_team().may_wait[0])
+
+
+def address_of_failures() -> int:
+    """Return the address of the number of parts of the present call that have ended in a trap."""
+    return _team().control + _FAILED * 4
 
 
 def parts_of_others() -> int:

@@ -2,8 +2,7 @@
 tab workers that run the same library on the same memory (tab_threads.py).
 
 A part is a C function and its arguments. The result of a part does not depend on the number of parts, so results are
-the same for any number of threads. (An exception: rows of cross_decode_block.py with matrices of floats, of which the
-number in a call decides the order of sums.)
+the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -35,6 +34,11 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child inherits the pool without its threads
+
+
+def threads_for(work: float) -> int:
+    """Return the number of threads for so many multiplications, if each thread takes what is left: one, or all."""
+    return thread_count() if work >= WORTH_A_THREAD else 1
 
 
 def in_parts(count: int, work: float, function: Function, arguments: Callable[[int, int], Arguments]) -> None:
@@ -83,6 +87,11 @@ class Scratch:
 def may_wait() -> bool:
     """Return whether the calling thread may sleep in C until another one wakes it: in the tab, with several threads."""
     return IN_BROWSER and tab_threads.may_wait()
+
+
+def address_of_failures() -> int | None:
+    """Return the address of the number of parts that have failed in other threads; None outside of browsers."""
+    return tab_threads.address_of_failures() if IN_BROWSER else None
 
 
 EXPONENTIAL = 20.0  # multiplications that take as long as one exponential

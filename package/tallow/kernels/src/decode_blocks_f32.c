@@ -15,19 +15,15 @@
 //   error   as its parts: rms_norm, linear, rotary, attention_decode, silu_mul; with blocks, round_rows and
 //           quantized_linear.h; with caches in int8, int8_rows
 //
-//   threads a call may run on several at once, each with its private scratch: see below. The result does not depend on
+//   threads a call may run on several at once, each with its private scratch: see stages.h. The result does not depend on
 //           their number, nor on `chunks`
 //
-// A block is computed in STAGES stages; the last norm is one more. Those with an odd number are divided into chunks, of
-// which each computes some columns of a product, or some heads; the others are short. A thread claims a chunk of the
-// present stage, and whoever finishes the last chunk begins the next stage. So threads need not be woken for each stage,
-// and one that comes late, or never, holds up nobody.
-#include "kernels.h"
+// A block is computed in STAGES stages; the last norm is one more.
+#include "stages.h"
 
 enum { QUERY, KEY, VALUE, OUTPUT, GATE, UP, DOWN, MATRICES };
 enum { NORM, PROJECT, STORE, ATTEND, ROUND_MIXED, MIX, NORM_AGAIN, EXPAND, ROUND_GATED, CONTRACT, STAGES };
-enum { UNPACKED_ROWS = 4 }; // more rows are converted to panels for matrices of floats
-enum { INT8_ROWS = -1 };    // the format of a cache: int8 with a scale for each head and position
+enum { INT8_ROWS = -1 }; // the format of a cache: int8 with a scale for each head and position
 
 typedef struct {
   void *rows;
@@ -57,11 +53,8 @@ typedef struct {
   float *x;
   const int64_t *places;
   float *scratch;
-  size_t rows, chunks;        // 1 ≤ chunks ≤ 255
-  int (*yield)(void);         // let the operating system run another thread; null in WASM
-  uint32_t claim;             // number of the stage · 2^8 + the next chunk; 0 before the call
-  uint32_t done;              // chunks of the stage; 0 before the call
-  uint32_t sleepers, may_wait; // threads that wait for `claim`, in WASM; 0 before the call, and where they must not
+  size_t rows;
+  stages stages;
 } decode_call;
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
@@ -92,38 +85,6 @@ EXPORT size_t tl_decode_private(const decode_stack *stack, size_t rows) {
     for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) most = larger(most, lengths[j]);
   }
   return most;
-}
-
-// One part of a stage: columns first / parts to last / parts of each product.
-typedef struct {
-  size_t first, last, parts, rows;
-  const unsigned char *rounded; // the rows of x, for blocks
-  float *scratch;
-} part;
-
-static size_t bytes_of(int32_t format, size_t k) { // of a row of a matrix
-  static const unsigned char unit[] = {4, 2, 2, 34, 18, 22, 144, 176, 210, 20, 24, 84, 110};
-  // A block of 32 weights has at most 34 bytes, one of 256 at least 84.
-  return format <= BFLOAT16 ? k * unit[format] : k / (unit[format] <= 34 ? 32 : 256) * unit[format];
-}
-
-static void times(float *y, const float *x, const void *matrix, int32_t format, size_t k, size_t n, const part *p) {
-  size_t first = n * p->first / p->parts, columns = n * p->last / p->parts - first, m = p->rows;
-  const unsigned char *w = (const unsigned char *)matrix + first * bytes_of(format, k);
-  y += first;
-  if (format > BFLOAT16)
-    product_of(format)(y, p->rounded, w, 0, m, k, columns, n);
-  else if (m > UNPACKED_ROWS)
-    tl_linear_panels(y, x, w, 0, m, k, columns, (ptrdiff_t)k, n, format, p->scratch);
-  else
-    linear_of_floats(y, x, w, 0, format, m, k, columns, n);
-}
-
-// Add the same columns of y to x.
-static void add(float *x, const float *y, size_t n, const part *p) {
-  size_t first = n * p->first / p->parts, last = n * p->last / p->parts;
-  for (size_t r = 0; r < p->rows; r++)
-    for (size_t i = r * n + first; i < r * n + last; i++) x[i] += y[i];
 }
 
 typedef union {
@@ -181,7 +142,7 @@ static void store_row(const decode_block *b, const int64_t *place, float *query,
 static void attend(const decode_block *b, const int64_t *places, float *mixed, const float *query, const part *p) {
   size_t g = b->kv_heads, k = b->head_width, group = b->heads / g, units = p->rows * g;
   const ptrdiff_t stride[3] = {0, 0, (ptrdiff_t)k};
-  for (size_t u = units * p->first / p->parts; u < units * p->last / p->parts; u++) {
+  for (size_t u = first_of(units, p); u < last_of(units, p); u++) {
     const int64_t *place = places + u / g * 3;
     size_t start = (size_t)place[2], seen = (size_t)place[1] + 1 - start;
     size_t row = ((size_t)place[0] * g + u % g) * b->positions + start;
@@ -193,7 +154,7 @@ static void attend(const decode_block *b, const int64_t *places, float *mixed, c
   }
 }
 
-static void run_stage(const decode_block *b, const decode_call *c, int stage, part p) {
+static void run_stage(const decode_block *b, const decode_call *c, uint32_t stage, part p) {
   size_t d = b->width, hk = b->heads * b->head_width, gk = b->kv_heads * b->head_width, f = b->hidden, rows = c->rows;
   float *normed = c->scratch, *branch = normed + rows * d, *rounded_rows = branch + rows * d;
   float *work = rounded_rows + rows * widest(b);
@@ -211,9 +172,9 @@ static void run_stage(const decode_block *b, const decode_call *c, int stage, pa
       tl_round_rows_f32(rounded, normed, rows, d);
     break;
   case PROJECT:
-    times(query, normed, b->query, formats[QUERY], d, hk, &p);
-    times(key, normed, b->key, formats[KEY], d, gk, &p);
-    times(value, normed, b->value, formats[VALUE], d, gk, &p);
+    times(query, normed, (affine){b->query, 0, formats[QUERY]}, d, hk, &p);
+    times(key, normed, (affine){b->key, 0, formats[KEY]}, d, gk, &p);
+    times(value, normed, (affine){b->value, 0, formats[VALUE]}, d, gk, &p);
     break;
   case STORE:
     for (size_t r = 0; r < rows; r++) store_row(b, c->places + r * 3, query + r * hk, key + r * gk, value + r * gk);
@@ -225,7 +186,7 @@ static void run_stage(const decode_block *b, const decode_call *c, int stage, pa
     if (formats[OUTPUT] > BFLOAT16) tl_round_rows_f32(rounded, mixed, rows, hk);
     break;
   case MIX:
-    times(branch, mixed, b->output, formats[OUTPUT], hk, d, &p);
+    times(branch, mixed, (affine){b->output, 0, formats[OUTPUT]}, hk, d, &p);
     add(c->x, branch, d, &p);
     break;
   case NORM_AGAIN:
@@ -233,9 +194,9 @@ static void run_stage(const decode_block *b, const decode_call *c, int stage, pa
     if (formats[GATE] > BFLOAT16 || formats[UP] > BFLOAT16) tl_round_rows_f32(rounded, normed, rows, d);
     break;
   case EXPAND: {
-    size_t first = f * p.first / p.parts, columns = f * p.last / p.parts - first;
-    times(gate, normed, b->gate, formats[GATE], d, f, &p);
-    times(up, normed, b->up, formats[UP], d, f, &p);
+    size_t first = first_of(f, &p), columns = last_of(f, &p) - first;
+    times(gate, normed, (affine){b->gate, 0, formats[GATE]}, d, f, &p);
+    times(up, normed, (affine){b->up, 0, formats[UP]}, d, f, &p);
     for (size_t i = first; i < rows * f; i += f) tl_silu_mul_f32(gate + i, gate + i, up + i, columns);
     break;
   }
@@ -243,61 +204,21 @@ static void run_stage(const decode_block *b, const decode_call *c, int stage, pa
     if (formats[DOWN] > BFLOAT16) tl_round_rows_f32(rounded, gate, rows, f);
     break;
   case CONTRACT:
-    times(branch, gate, b->down, formats[DOWN], f, d, &p);
+    times(branch, gate, (affine){b->down, 0, formats[DOWN]}, f, d, &p);
     add(c->x, branch, d, &p);
   }
 }
 
-static void run_chunk(const decode_stack *stack, const decode_call *c, size_t number, size_t chunk, size_t chunks,
-                      float *scratch) {
+static void run(const void *blocks, const void *call, uint32_t number, part p) {
+  const decode_stack *stack = blocks;
+  const decode_call *c = call;
   size_t block = number / STAGES;
   if (block < stack->count)
-    run_stage(stack->blocks + block, c, number % STAGES, (part){chunk, chunk + 1, chunks, 0, 0, scratch});
+    run_stage(stack->blocks + block, c, number % STAGES, p);
   else if (stack->norm)
     tl_rms_norm_f32(c->x, c->x, stack->norm, c->rows, stack->blocks->width, stack->eps);
 }
 
-enum { SPINS = 2000, LIMIT_S = 60 };
-
-// Wait for another value of `claim`; return the seconds slept. `spins` counts the calls since the last one.
-static int await(decode_call *c, uint32_t seen, int spins) {
-#if defined __wasm__
-  if (spins < 10 * SPINS || !c->may_wait) return 0;
-  __atomic_fetch_add(&c->sleepers, 1, __ATOMIC_SEQ_CST);
-  int slept = __builtin_wasm_memory_atomic_wait32((int *)&c->claim, (int)seen, 1000000000) == 2;
-  __atomic_fetch_sub(&c->sleepers, 1, __ATOMIC_SEQ_CST);
-  return slept;
-#else
-  (void)seen;
-  if (spins >= SPINS && c->yield) c->yield();
-#if defined __x86_64__
-  __builtin_ia32_pause();
-#endif
-  return 0;
-#endif
-}
-
-static void begin_stage(decode_call *c, uint32_t number) {
-  __atomic_store_n(&c->done, 0, __ATOMIC_SEQ_CST);
-  __atomic_store_n(&c->claim, number << 8, __ATOMIC_SEQ_CST);
-#if defined __wasm__
-  if (__atomic_load_n(&c->sleepers, __ATOMIC_SEQ_CST)) __builtin_wasm_memory_atomic_notify((int *)&c->claim, 255);
-#endif
-}
-
-// Returns when all stages are done; or after a minute in which another thread has not finished its chunk (in WASM).
 EXPORT void tl_decode_blocks_f32(const decode_stack *stack, decode_call *c, float *scratch) {
-  uint32_t end = (uint32_t)stack->count * STAGES + 1;
-  for (int spins = 0, slept = 0; slept < LIMIT_S;) {
-    uint32_t seen = __atomic_load_n(&c->claim, __ATOMIC_SEQ_CST), number = seen >> 8, chunk = seen & 255;
-    uint32_t chunks = number + 1 < end && number % STAGES % 2 ? (uint32_t)c->chunks : 1;
-    if (number == end) return;
-    if (chunk == chunks) {
-      slept += await(c, seen, spins++);
-    } else if (__atomic_compare_exchange_n(&c->claim, &seen, seen + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-      run_chunk(stack, c, number, chunk, chunks, scratch);
-      if (__atomic_add_fetch(&c->done, 1, __ATOMIC_SEQ_CST) == chunks) begin_stage(c, number + 1);
-      spins = slept = 0;
-    }
-  }
+  run_stages(&c->stages, (uint32_t)stack->count * STAGES + 1, run, stack, c, scratch);
 }

@@ -47,14 +47,11 @@ EXPORT linear_quantized tl_linear_q2_k, tl_linear_q3_k, tl_linear_q4_k, tl_linea
 typedef linear_quantized *products(int32_t format);
 products product_of; // in products.c
 
-// y (m, n) = x (m, k) @ wᵀ + bias, all contiguous, w (n, k) in any format; bias may be null. `rounded` has m rows of
-// tl_rounded_bytes(k) bytes, less than k floats each, contents irrelevant.
-void linear_of_any(float *y, const float *x, const void *w, const float *bias, int32_t format, void *rounded, size_t m,
-                   size_t k, size_t n);
-// The same for floats, and rows of y that are y_row apart.
+// y (m, n) = x (m, k) @ wᵀ + bias, w (n, k) of floats, all contiguous but the rows of y, which are y_row apart; bias may be
+// null.
 void linear_of_floats(float *y, const float *x, const void *w, const float *bias, int32_t format, size_t m, size_t k,
                       size_t n, size_t y_row);
-// The same for rows that are rounded already, and blocks.
+// The same for rows of x that are rounded already, and blocks; all contiguous.
 void linear_of_blocks(float *y, const void *rounded, const void *w, const float *bias, int32_t format, size_t m, size_t k,
                       size_t n);
 

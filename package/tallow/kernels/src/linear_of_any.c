@@ -13,13 +13,3 @@ void linear_of_floats(float *y, const float *x, const void *w, const float *bias
   if (format == FLOAT16) tl_linear_f16(y, x, w, bias, m, k, n, (ptrdiff_t)k, y_row);
   if (format == BFLOAT16) tl_linear_bf16(y, x, w, bias, m, k, n, (ptrdiff_t)k, y_row);
 }
-
-void linear_of_any(float *y, const float *x, const void *w, const float *bias, int32_t format, void *rounded, size_t m,
-                   size_t k, size_t n) {
-  if (format <= BFLOAT16) {
-    linear_of_floats(y, x, w, bias, format, m, k, n, n);
-    return;
-  }
-  tl_round_rows_f32(rounded, x, m, k);
-  linear_of_blocks(y, rounded, w, bias, format, m, k, n);
-}

@@ -43,6 +43,7 @@ from tallow.errors import (
     ShapeError,
     TallowError,
 )
+from tallow.ops.arithmetic import LARGE
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
 
@@ -349,7 +350,8 @@ def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None
     conversion or a check goes through `apply`.
 
     Args:
-        plain: computes the op's value alone, for two float arrays or an array and a number; usually a ufunc.
+        plain: computes the op's value alone, for two float arrays or an array and a number, unless they are large;
+            usually a ufunc.
     """
     function = op.function
     value_of = plain or (lambda a, b: function(a, b)[0])
@@ -386,7 +388,7 @@ def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None
                 if backward is not None:
                     _record_two(op, backward, self, None if b is other else other, output)
             else:
-                value = value_of(a, b)
+                value = value_of(a, b) if a.size < LARGE else function(a, b)[0]
                 output.array = value if type(value) is ndarray else np.asarray(value)
                 if mode.inference:
                     output._inference = True

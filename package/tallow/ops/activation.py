@@ -46,8 +46,22 @@ def logsigmoid(input: Array) -> Result:
 def relu(input: Array) -> Result:
     """Return max(x, 0) of each element."""
     refuse_bool("relu", input)
-    value = array_module(input).maximum(input, 0)
-    return value, lambda g: (g * (value > 0),)
+    value = run("relu", input)
+    return value, lambda g: (run("relu_backward", g, value),)
+
+
+@kernel("relu", "array")
+def relu_array(x: Array) -> Array:
+    """Return max(x, 0) of each element."""
+    value: Array = array_module(x).maximum(x, 0)
+    return value
+
+
+@kernel("relu_backward", "array")
+def relu_backward_array(g: Array, y: Array) -> Array:
+    """Return the gradient of the input from that of y = relu(x)."""
+    dx: Array = g * (y > 0)
+    return dx
 
 
 @op("F_")

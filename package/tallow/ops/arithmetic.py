@@ -9,6 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError, DtypeError, NumericError
+from tallow.kernels import kernel, run
 from tallow.ops.checks import kind, no_floats, refuse_bool
 from tallow.ops.filling import factor
 from tallow.ops.quotients import floor_quotient, modulus, truncated_rest
@@ -18,6 +19,53 @@ from tallow.ops.table import Result, op
 def log(x: Any) -> Any:
     """Return ln(x) of an array or a Python number; a number stays a number, and does not widen arrays."""
     return array_module(x).log(x) if hasattr(x, "dtype") else float(np.log(x))
+
+
+LARGE = 1 << 17  # elements, from which kernels may be faster than the array's own operators
+
+
+def _is_large(x: Any) -> bool:
+    return getattr(x, "size", 0) >= LARGE
+
+
+@kernel("add", "array")
+def add_array(a: Array | Scalar, b: Array | Scalar) -> Any:
+    """Return a + b, broadcast."""
+    return a + b
+
+
+@kernel("sub", "array")
+def sub_array(a: Array | Scalar, b: Array | Scalar) -> Any:
+    """Return a - b, broadcast."""
+    return a - b
+
+
+@kernel("mul", "array")
+def mul_array(a: Array | Scalar, b: Array | Scalar) -> Any:
+    """Return a · b, broadcast."""
+    return a * b
+
+
+@kernel("div", "array")
+def div_array(a: Array | Scalar, b: Array | Scalar) -> Any:
+    """Return a / b, broadcast."""
+    return a / b
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return run("add", a, b) if _is_large(a) else a + b
+
+
+def _minus(a: Any, b: Any) -> Any:
+    return run("sub", a, b) if _is_large(a) else a - b
+
+
+def _times(a: Any, b: Any) -> Any:
+    return run("mul", a, b) if _is_large(a) else a * b
+
+
+def _by(a: Any, b: Any) -> Any:
+    return run("div", a, b) if _is_large(a) else a / b
 
 
 def _refuse_zero(name: str, divisor: Any) -> None:
@@ -37,7 +85,7 @@ def _check_factor(name: str, factor: Scalar, *operands: Any) -> None:
 def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return input + alpha · other, broadcast."""
     if alpha == 1 and alpha is not True:
-        return input + other, lambda g: (g, g)
+        return _plus(input, other), lambda g: (g, g)
     _check_factor("add", alpha, input, other)
     return input + other * factor(alpha, other, "add"), lambda g: (g, lambda: g * alpha)
 
@@ -47,7 +95,7 @@ def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
     """Return input - alpha · other, broadcast."""
     try:
         if alpha == 1 and alpha is not True:
-            return input - other, lambda g: (g, lambda: -g)
+            return _minus(input, other), lambda g: (g, lambda: -g)
     except TypeError as error:
         raise DtypeError(f"sub: {error}", hint="use ^ or logical_xor for two booleans, ~ for one") from error
     refuse_bool("sub", input, other)
@@ -65,7 +113,7 @@ def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",))
 def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · other, broadcast."""
-    return input * other, lambda g: (lambda: g * other, lambda: g * input)
+    return _times(input, other), lambda g: (lambda: _times(g, other), lambda: _times(g, input))
 
 
 @op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",))
@@ -84,9 +132,9 @@ def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | No
         return _rounded_quotient(input, other, rounding_mode), lambda g: (lambda: zeros(g), lambda: zeros(g))
     if no_floats(input, other):
         input, other = _as_float(input), _as_float(other)
-    value: Any = input / other
+    value: Any = _by(input, other)
     # From the operands, so that the quotient may be overwritten.
-    return value, lambda g: (lambda: g / other, lambda: -g * (input / other / other))
+    return value, lambda g: (lambda: _by(g, other), lambda: -g * (input / other / other))
 
 
 @op("tl Tensor Tensor_", dtypes="float")

@@ -53,7 +53,14 @@ def embedding(
             table /= uses.clip(1, None)[:, None].astype(g.dtype)
         return (table,)
 
-    return weight[input], backward
+    return run("take_rows", weight, input), backward
+
+
+@kernel("take_rows", "array")
+def take_rows_array(table: Array, index: Index) -> Array:
+    """Return table[index].  Shapes: table (V, D), index (*) -> (*, D)"""
+    rows: Array = table[index]
+    return rows
 
 
 @kernel("add_rows", "array")

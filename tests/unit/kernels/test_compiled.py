@@ -261,8 +261,6 @@ def test_layer_norm_backward(n: int) -> None:
             far = 1 + (np.abs(x.mean(axis=-1, keepdims=True)) / deviation).max()  # the error of rounding the mean
             for got, value, size in zip((dx, dw, db), expected_values, (slope * far, 50 * far, 20), strict=True):
                 assert_close(got.check(), value, 1e-5, 2e-6 * size)
-        run(*(pointer(a) for a in (g, dw.array, db.array, g, x, None)), 7, n, EPS)  # in place
-        np.testing.assert_array_equal(g, dx.array)
 
 
 @pytest.mark.parametrize("name", ["softmax", "silu", "gelu", "gelu_tanh"])

@@ -50,6 +50,14 @@ def sgd(n: int) -> list[Array]:
     return arrays
 
 
+def heads(batch: int) -> tuple[Array, Array, Array]:
+    return normal(batch, 6, 1, 16), normal(batch, 3, 21, 16, seed=1), normal(batch, 3, 21, 16, seed=2)
+
+
+def places(count: int, rows: int) -> Array:
+    return np.random.default_rng(3).integers(0, rows, count)
+
+
 def matmul(a: Array, b: Array) -> Array:
     from tallow.kernels.bindings.matmul import matmul as compiled  # natively it is in no table
 
@@ -81,6 +89,17 @@ CALLS: dict[str, Callable[[], Any]] = {
     "sum_exp": lambda: run("sum_exp", normal(7, 33)),
     "scaled_exp": lambda: run("scaled_exp", normal(7, 33), normal(7) + 5, normal(7)),
     "layer_norm": lambda: run("layer_norm", normal(7, 33), normal(33), normal(33), 1e-5),
+    "layer_norm backward": lambda: run(
+        "layer_norm_backward", normal(19, 61), normal(19, 61, seed=1), normal(61, seed=2), 1e-5
+    ),
+    "attention_decode": lambda: run("attention_decode", *heads(1), 0.3),
+    "attention_decode, sequences": lambda: run("attention_decode", *heads(5), 0.3),
+    "relu": lambda: run("relu", normal(101)),
+    "relu backward": lambda: run("relu_backward", normal(101), normal(101, seed=1)),
+    "add": lambda: run("add", normal(1 << 20), normal(1 << 20, seed=1)),
+    "div": lambda: run("div", normal(1 << 20), 3.5),
+    "embedding": lambda: run("take_rows", normal(9, 40), places(31, 9)),
+    "embedding backward": lambda: run("add_rows", normal(31, 40), places(31, 9), 9, 2),
     "rms_norm": lambda: run("rms_norm", normal(7, 33), normal(33), 1e-5),
     "gelu": lambda: run("gelu", normal(101), "none"),
     "gelu backward": lambda: run("gelu_backward", normal(101), normal(101, seed=1), "tanh"),
@@ -103,6 +122,10 @@ for rows in (1, 2, 3, 4, 9, 40):
         )
 
 
+def arrays(result: Any) -> list[Array]:
+    return [*result] if isinstance(result, tuple | list) else [result]
+
+
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Return a function that sets the number of threads, for the smallest work too."""
@@ -118,7 +141,7 @@ def test_any_number_of_threads_gives_the_same(name: str, use: Callable[[int], No
     alone = CALLS[name]()
     for count in (2, 3, 7):
         use(count)
-        for a, b in zip(np.atleast_1d(CALLS[name]()), np.atleast_1d(alone), strict=True):
+        for a, b in zip(arrays(CALLS[name]()), arrays(alone), strict=True):
             np.testing.assert_array_equal(a, b)
 
 

@@ -8,6 +8,7 @@ dtype and in the order, as the contract in the C file requires.
 from tallow.kernels.bindings import (
     activation,
     adam,
+    arithmetic,
     attention,
     channel_normalization,
     convolution,
@@ -15,6 +16,7 @@ from tallow.kernels.bindings import (
     cross_entropy,
     decode_block,
     decode_stack,
+    embedding,
     encoder_block,
     gates,
     linear,
@@ -31,6 +33,7 @@ from tallow.kernels.bindings import (
 __all__ = [
     "activation",
     "adam",
+    "arithmetic",
     "attention",
     "channel_normalization",
     "convolution",
@@ -38,6 +41,7 @@ __all__ = [
     "cross_entropy",
     "decode_block",
     "decode_stack",
+    "embedding",
     "encoder_block",
     "gates",
     "linear",

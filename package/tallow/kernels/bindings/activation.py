@@ -1,4 +1,4 @@
-"""silu, gelu and the gradient of gelu; see src/{silu,gelu}_f32.c."""
+"""silu, gelu, relu and the gradients of the last two; see src/{silu,gelu,arithmetic}_f32.c."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, float32_array, two_float32_arrays
-from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.bindings.threads import ELEMENT, EXPONENTIAL, by_rows
+from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
 _silu = function("tl_silu_f32", None, POINTER, POINTER, SIZE)
@@ -20,6 +20,9 @@ _gelu_backward = {
     "none": function("tl_gelu_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
     "tanh": function("tl_gelu_tanh_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
 }
+_relu = function("tl_relu_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_relu_backward = function("tl_relu_backward_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+LEAST = 1 << 14  # elements; a call takes longer than NumPy with fewer
 
 
 @kernel("silu", BACKEND, accepts=float32_array)
@@ -52,4 +55,34 @@ def gelu_backward(x: Array, g: Array, approximate: str) -> Array:
     g, x = contiguous(g), contiguous(x)
     dx = np.empty(x.shape, FLOAT32)
     by_rows(_gelu_backward[approximate], (dx, g, x), x.size, EXPONENTIAL * x.size)
+    return dx
+
+
+def float32_elements(x: Array) -> bool:
+    """A contiguous float32 array of at least 2^14 elements."""
+    flags = x.flags
+    return x.dtype == FLOAT32 and x.size >= LEAST and flags.c_contiguous and flags.aligned
+
+
+@kernel("relu", BACKEND, accepts=float32_elements)
+def relu(x: Array) -> Array:
+    """Return max(x, 0) of each element."""
+    x, y = contiguous(x), np.empty(x.shape, FLOAT32)
+    by_rows(_relu, (y, x, None), x.size, ELEMENT * x.size, 0.0)
+    return y
+
+
+def two_of_float32_elements(g: Array, y: Array) -> bool:
+    """Two contiguous float32 arrays of one shape, of at least 2^14 elements."""
+    return two_float32_arrays(g, y) and float32_elements(y)
+
+
+@kernel("relu_backward", BACKEND, accepts=two_of_float32_elements)
+def relu_backward(g: Array, y: Array) -> Array:
+    """Return the gradient of x from that of y = relu(x)."""
+    if g.shape != y.shape:
+        raise ShapeError(f"relu_backward: {g.shape} and {y.shape} differ")
+    g, y = contiguous(g), contiguous(y)
+    dx = np.empty(y.shape, FLOAT32)
+    by_rows(_relu_backward, (dx, g, y), y.size, ELEMENT * y.size, 0.0)
     return dx

@@ -10,7 +10,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, optional_address
-from tallow.kernels.bindings.threads import Scratch, in_parts
+from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -46,11 +46,21 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
     q = contiguous(q)
     k, v = _with_contiguous_heads(k), _with_contiguous_heads(v)
     y = np.empty(q.shape, FLOAT32)
-    scratch = np.empty(heads // kv_heads * s, FLOAT32)
-    _attention_decode(
-        address(y), address(q), address(k), address(v), batch, heads, kv_heads, s, width,
-        _strides(k), _strides(v), scale, address(scratch),
-    )  # fmt: skip
+    group = heads // kv_heads
+    scratch, strides = Scratch(group * s), (_strides(k), _strides(v))
+    # Threads divide sequences, or the heads of one; `units` of either kind have `own` query heads each.
+    by_head = batch == 1
+    units, own, axis = (kv_heads, group, 1) if by_head else (batch, heads, 0)
+    starts, steps = map(address, (y, q, k, v)), (own * width * ITEM,) * 2 + (k.strides[axis], v.strides[axis])
+    bases = list(zip(starts, steps, strict=True))
+
+    def arguments(first: int, last: int) -> Arguments:
+        count = last - first
+        sizes = (1, count * group, count) if by_head else (count, heads, kv_heads)
+        return *(start + first * step for start, step in bases), *sizes, s, width, *pointers, scale, scratch()
+
+    pointers = [ctypes.addressof(each) for each in strides]
+    in_parts(units, 2.0 * batch * heads * s * width, _attention_decode, arguments)
     return y
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, optional_address, row_weight
-from tallow.kernels.bindings.threads import by_rows
+from tallow.kernels.bindings.threads import by_rows, in_parts, threads_for
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
 _layer_norm = function("tl_layer_norm_f32", None, POINTER, POINTER, POINTER, POINTER, SIZE, SIZE, FLOAT)
 _layer_norm_backward = function("tl_layer_norm_backward_f32", None, *[POINTER] * 6, SIZE, SIZE, FLOAT)
+_layer_norm_dx = function("tl_layer_norm_dx_f32", None, *[POINTER] * 5, SIZE, SIZE, FLOAT)
+_layer_norm_dw = function("tl_layer_norm_dw_f32", None, *[POINTER] * 5, *[SIZE] * 4)
+COLUMNS = 16  # floats of a line of the caches: threads divide columns by them
 _rms_norm = function("tl_rms_norm_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE, FLOAT)
 
 
@@ -51,10 +56,21 @@ def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) ->
     weight = row_weight("layer_norm", x, weight)
     g, x = contiguous(g), contiguous(x)
     n = x.shape[-1]
-    dx, dw, db = np.empty(x.shape, FLOAT32), np.empty(n, FLOAT32), np.empty(n, FLOAT32)
-    rows = x.size // n if n else 0
-    _layer_norm_backward(
-        address(dx), address(dw), address(db), address(g), address(x), optional_address(weight), rows, n, eps
+    dx, rows = np.empty(x.shape, FLOAT32), x.size // n if n else 0
+    dw, db = np.zeros((2, n), FLOAT32)
+    work = 12.0 * x.size
+    if threads_for(work) == 1:
+        arrays = address(dx), address(dw), address(db), address(g), address(x), optional_address(weight)
+        _layer_norm_backward(*arrays, rows, n, eps)
+        return dx, dw, db
+    stats = np.empty((rows, 2), FLOAT32)
+    by_rows(_layer_norm_dx, (dx, stats, g, x, weight), rows, work, n, eps, shared=1)
+    starts = [address(array) for array in (dw, db, g, x, stats)]
+    in_parts(
+        math.ceil(n / COLUMNS),
+        work,
+        _layer_norm_dw,
+        lambda first, last: (*starts, first * COLUMNS, min(last * COLUMNS, n), rows, n),
     )
     return dx, dw, db
 

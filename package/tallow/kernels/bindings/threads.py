@@ -94,6 +94,7 @@ def address_of_failures() -> int | None:
     return tab_threads.address_of_failures() if IN_BROWSER else None
 
 
+ELEMENT = 8.0  # multiplications that take as long as a sum or product of two arrays, mostly the memory's time
 EXPONENTIAL = 20.0  # multiplications that take as long as one exponential
 
 

@@ -1,0 +1,33 @@
+// tl_add_f32, tl_sub_f32, tl_mul_f32, tl_div_f32   y[i] = a[i] + b[i], and so on; with b null a number instead of b[i]
+// tl_relu_f32            y[i] = the larger of x[i] and 0
+// tl_relu_backward_f32   dx[i] = g[i] * (y[i] > 0)
+//   layout  all (n,) contiguous      align  none needed       length  any n ≥ 0
+//   alias   the result may be an operand; any other overlap is undefined
+//   special IEEE 754: NaN stays NaN, and NaN or infinity times 0 is NaN
+//   error   each result is rounded once: the same bits as NumPy's, but the sign of a zero from relu
+#include "vec.h"
+
+#define RESULT(NAME, EXPRESSION)                                                                       \
+  EXPORT void NAME(float *y, const float *a, const float *b, size_t n, float number);                  \
+  void NAME(float *y, const float *a, const float *b, size_t n, float number) {                        \
+    size_t i = 0;                                                                                      \
+    vf q = splat(number);                                                                              \
+    (void)q;                                                                                           \
+    for (; i + LANES <= n; i += LANES) {                                                               \
+      vf p = load(a + i);                                                                              \
+      if (b) q = load(b + i);                                                                          \
+      store(y + i, EXPRESSION);                                                                        \
+    }                                                                                                  \
+    if (i < n) {                                                                                       \
+      vf p = load_part(a + i, n - i, 1.0f);                                                            \
+      if (b) q = load_part(b + i, n - i, 1.0f);                                                        \
+      store_part(y + i, n - i, EXPRESSION);                                                            \
+    }                                                                                                  \
+  }
+
+RESULT(tl_add_f32, p + q)
+RESULT(tl_sub_f32, p - q)
+RESULT(tl_mul_f32, p *q)
+RESULT(tl_div_f32, p / q)
+RESULT(tl_relu_f32, select(p < splat(0.0f), splat(0.0f), p))
+RESULT(tl_relu_backward_f32, p *select(q > splat(0.0f), splat(1.0f), splat(0.0f)))

@@ -1,0 +1,142 @@
+"""Elementwise kernels give NumPy's bits, and embeddings those of sums in order."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.guarded_arrays import GuardedArray
+
+import tallow as tl
+from tallow import kernels
+from tallow.errors import DimensionError, ShapeError
+from tallow.kernels import library
+
+Array = np.ndarray[Any, Any]
+
+LIBRARY = kernels.info()
+pytestmark = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled kernels: {LIBRARY.reason}")
+OPERATORS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, 1.5], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small arrays reach the kernels."""
+    from tallow.kernels.bindings import activation, arithmetic, embedding
+
+    monkeypatch.setattr("tallow.ops.arithmetic.LARGE", 1)
+    monkeypatch.setattr("tallow.core.apply.LARGE", 1)
+    monkeypatch.setattr(arithmetic, "thread_count", lambda: 2)
+    for module in (activation, arithmetic, embedding):
+        monkeypatch.setattr(module, "LEAST", 1)
+
+
+def run(name: str, *args: Any) -> Any:
+    """Run the compiled kernel, whatever the table would choose."""
+    return kernels.KERNELS[name, library.BACKEND].fn(*args)
+
+
+def pairs(n: int) -> tuple[Array, Array]:
+    """Return n pairs of numbers, the first ones all pairs of special numbers."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, n)).astype(np.float32)
+    special = np.stack(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)[:, :n]
+    a[: special.shape[1]], b[: special.shape[1]] = special
+    return a, b
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("n", [1, 3, 8, 100, 333])
+def test_the_bits_of_numpy(name: str, n: int, poisoned_empty: list[GuardedArray]) -> None:
+    a, b = pairs(n)
+    for other in (b, 0.1, 3, 0):
+        np.testing.assert_array_equal(run(name, a, other), OPERATORS[name](a, other))
+    for memory in poisoned_empty:
+        memory.check_outside()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("n", [1, 5, 9, 100])
+def test_relu_and_its_gradient(n: int) -> None:
+    x, g = pairs(n)
+    y = run("relu", x)
+    np.testing.assert_array_equal(y, np.maximum(x, 0))
+    np.testing.assert_array_equal(run("relu_backward", g, y), g * (y > 0))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_tensors_compute_with_the_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    entry = kernels.KERNELS[name, library.BACKEND]
+
+    def counted(*args: Any) -> Any:
+        calls.append(name)
+        return entry.fn(*args)
+
+    monkeypatch.setitem(kernels.KERNELS, (name, library.BACKEND), entry._replace(fn=counted))
+    kernels.table._candidates.clear()
+    a, b = (tl.from_numpy(np.abs(x) + 1) for x in np.random.default_rng(0).standard_normal((2, 5, 7), dtype=np.float32))
+    got = OPERATORS[name](a, b)
+    kernels.table._candidates.clear()
+    assert calls == [name]
+    np.testing.assert_array_equal(got.numpy(), OPERATORS[name](a.numpy(), b.numpy()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda a: a.astype(np.float64), lambda a: a[:, ::2], lambda a: a.T, lambda a: a[0], lambda a: np.float32(2)],
+    ids=["float64", "strided", "transposed", "broadcast", "scalar"],
+)
+def test_other_operands_use_the_array_code(change: Callable[[Array], Any]) -> None:
+    a = np.random.default_rng(0).standard_normal((6, 6)).astype(np.float32)
+    other = change(a)
+    for name, compute in OPERATORS.items():
+        if np.ndim(other) and other.shape != a.shape and other.ndim == 2:
+            continue
+        with np.errstate(all="ignore"):
+            expected = compute(a, other)
+        got = kernels.run(name, a, other)
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_an_operand_of_another_shape_is_refused() -> None:
+    a = np.ones((4, 4), np.float32)
+    with pytest.raises(ShapeError, match="add"):
+        run("add", a, a[:2])
+    with pytest.raises(ShapeError, match="relu_backward"):
+        run("relu_backward", a, a[:2])
+
+
+@pytest.mark.parametrize(("count", "rows", "width"), [(1, 1, 1), (7, 5, 3), (50, 9, 37), (0, 4, 8)], ids=str)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+def test_embedding(count: int, rows: int, width: int, dtype: type, poisoned_empty: list[GuardedArray]) -> None:
+    rng = np.random.default_rng(1)
+    table, g = rng.standard_normal((rows, width)), rng.standard_normal((count, width)).astype(np.float32)
+    table, index = table.astype(np.float32), rng.integers(0, rows, count).astype(dtype)
+    np.testing.assert_array_equal(run("take_rows", table, index), table[index])
+    for padding in (None, 0):
+        expected = np.zeros((rows, width), np.float32)
+        for place, row in zip(index, g, strict=True):
+            expected[place] += row
+        if padding is not None:
+            expected[padding] = 0
+        np.testing.assert_array_equal(run("add_rows", g, index, rows, padding), expected)
+    for memory in poisoned_empty:
+        memory.check_outside()
+
+
+@pytest.mark.parametrize("place", [-1, 5, 2**40])
+def test_a_place_outside_of_the_table_is_an_error(place: int) -> None:
+    index = np.array([0, place], np.int64)
+    with pytest.raises(DimensionError, match="lies outside the 5 rows"):
+        run("take_rows", np.ones((5, 2), np.float32), index)
+    with pytest.raises(DimensionError, match="lies outside the 5 rows"):
+        run("add_rows", np.ones((2, 2), np.float32), index, 5, None)
+    with pytest.raises(ShapeError, match="add_rows"):
+        run("add_rows", np.ones((3, 2), np.float32), np.zeros(2, np.int64), 5, None)

@@ -141,17 +141,10 @@ export class ModelPage {
   /** @param {Started} started */
   #showStarted(started) {
     this.#handlers.onStart(started);
-    this.#showThreads(started);
+    this.#view.figures.showThreads(started, this.runtime);
     if (this.isLoading) return;
     this.#view.progress.hide();
     this.#view.status.say("Python is ready. Choose a model.");
-  }
-
-  /** @param {Started} started */
-  #showThreads({ threads, mostThreads, oneThread }) {
-    const { figures } = this.#view;
-    if (mostThreads > 1) figures.choose("Threads", threads, mostThreads, (count) => this.runtime.setThreads(count));
-    else figures.show("Threads", oneThread ? `1: ${oneThread}` : "1");
   }
 
   /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>}  whether the model can be used */

@@ -211,6 +211,15 @@ export class Figures {
     (this.#values.get(name) ?? this.#add(name)).replaceChildren(select);
   }
 
+  /**
+   * Show the number of threads for kernels, which the user can change; or why there is one.
+   * @param {Started} started @param {{ setThreads(count: number): unknown }} runtime
+   */
+  showThreads({ threads, mostThreads, oneThread }, runtime) {
+    if (mostThreads > 1) this.choose("Threads", threads, mostThreads, (count) => runtime.setThreads(count));
+    else this.show("Threads", oneThread ? `1: ${oneThread}` : "1");
+  }
+
   /** @param {string} name */
   #add(name) {
     const group = document.createElement("div");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,48 @@ def test_threads_that_do_not_start_are_not_missed(page: Page, site_dir: Path, tm
         result = multiply(page, attempts=20)
         assert result["others"] == 0
         assert "1 thread: a worker did not start" in result["summary"]
+
+
+def test_two_pages_at_once(page: Page, site: str) -> None:
+    other = page.context.new_page()
+    for each in (page, other):
+        open_standin(each, site)
+    for each in (page, other, page):
+        assert multiply(each)["others"] == 1
+    other.close()
+    assert multiply(page)["others"] == 1
+
+
+def test_restarts_leave_no_worker_behind(page: Page, site: str) -> None:
+    """Python's worker and those of its threads end with the runtime."""
+    open_standin(page, site)
+    for _ in range(5):
+        assert multiply(page)["others"] == 1
+        assert len(page.workers) == 2
+        page.evaluate("runtime.close()")
+        for _ in range(200):
+            if not page.workers:
+                break
+            page.wait_for_timeout(50)
+        assert not page.workers
+        page.evaluate(START)
+
+
+def test_the_console_and_training_pages_have_the_choice(page: Page, site: str) -> None:
+    for name, ready in (("train", "Training|ready|Ready"), ("console", "Ready: tallow")):
+        page.goto(f"{site}wasm_examples/{name}/")
+        expect(page.get_by_test_id("status")).to_contain_text(re.compile(ready), timeout=START_MS)
+        processors = min(page.evaluate("navigator.hardwareConcurrency"), 16)
+        if processors == 1:
+            expect(page.get_by_test_id("stats")).to_contain_text("1: this machine has one processor")
+            continue
+        choice = page.get_by_label("Threads", exact=True)
+        expect(choice.locator("option:checked")).to_have_text(f"{processors} of {processors}")
+        choice.select_option("1")
+    if processors > 1:
+        page.get_by_test_id("prompt").fill("print('threads:', tl.get_num_threads())")
+        page.get_by_test_id("run").click()
+        expect(page.get_by_test_id("output").locator(".written")).to_contain_text("threads: 1")
 
 
 def test_the_number_of_threads_is_chosen_on_the_page(page: Page, site: str, model: Path, tokenizer: Path) -> None:

@@ -1,5 +1,5 @@
 import { isolate } from "../../web/isolation.js";
-import { element, onSubmit, pageView, showStartFailure } from "../../web/page.js";
+import { Figures, element, onSubmit, pageView, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
 import { Prompt } from "./prompt.js";
@@ -28,6 +28,7 @@ const page = {
 };
 const view = pageView();
 const { status, problems, progress } = view;
+const figures = new Figures(element("stats", HTMLElement), ["Threads"]);
 const terminal = new Terminal(element("output", HTMLElement));
 
 /** A Python session, which runs cells one after the other. */
@@ -53,6 +54,7 @@ class Session {
       });
       const kernels = await runtime.call("kernels");
       this.#booted = true;
+      figures.showThreads(started, runtime);
       status.say(`Ready: tallow ${started.tallow}, Python ${started.python}, kernels ${kernels}.`);
       return true;
     } catch (error) {

@@ -56,7 +56,7 @@ const page = {
 };
 const view = pageView();
 const { status, problems, progress } = view;
-const FIGURES = ["Epochs", "Steps", "Loss", "Test: loss", "Test: accuracy", "Training: accuracy", "Speed", "Parameters"];
+const FIGURES = ["Epochs", "Steps", "Loss", "Test: loss", "Test: accuracy", "Training: accuracy", "Speed", "Parameters", "Kernels", "Threads"];
 
 /** Trains one network at a time. Python answers calls one after the other, in the order of the calls. */
 class Workbench {
@@ -81,7 +81,9 @@ class Workbench {
   constructor() {
     const modules = MODULES.map((name) => new URL(name, import.meta.url));
     const onProgress = progress.show.bind(progress);
-    this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { modules, onProgress }).then(() => {});
+    this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { modules, onProgress }).then((started) => {
+      this.#figures.showThreads(started, this.#runtime);
+    });
     this.#started.then(
       async () => {
         progress.hide();

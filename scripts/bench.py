@@ -41,6 +41,7 @@ MODULES = {
     "llama": "llama",
     "loading": "loading",
     "matmul": "matmul",
+    "memory": "memory",
     "ops": "ops",
     "perplexity": "perplexity",
     "quantised": "quantised",

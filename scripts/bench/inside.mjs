@@ -8,19 +8,29 @@
  *  @param {Job} job
  *  @param {object} [onnx] what onnx.mjs returns */
 export async function measure(loadPyodide, base, read, job, onnx) {
+  return (await session(loadPyodide, base, read, job, onnx))();
+}
+
+/** Boot Pyodide, and return a function that measures, once or again: the parameters are those of `measure`.
+ *  @param {(options: object) => Promise<any>} loadPyodide @param {string} base
+ *  @param {(name: string) => Promise<ArrayBuffer>} read @param {Job} job @param {object} [onnx] */
+export async function session(loadPyodide, base, read, job, onnx) {
   const pyodide = await loadPyodide({ packageBaseUrl: base });
   await pyodide.loadPackage("numpy", { messageCallback: () => {} });
   pyodide.FS.mkdirTree("/bench");
   pyodide.unpackArchive(await read("bench.zip"), "zip", { extractDir: "/bench" });
   for (const name of job.checkpoints) pyodide.FS.writeFile(`/bench/${name}`, new Uint8Array(await read(name)));
-  pyodide.globals.set("job", JSON.stringify(job));
+  pyodide.globals.set("job_text", JSON.stringify(job));
   pyodide.globals.set("run_c", job.runC ? await runC(read, job.checkpoints) : undefined);
   pyodide.globals.set("onnx", onnx);
-  const result = await pyodide.runPythonAsync(`
+  return async () => JSON.parse(await pyodide.runPythonAsync(MEASURE));
+}
+
+const MEASURE = `
 import importlib, json, os, sys
 os.chdir("/bench")
 sys.path.insert(0, "/bench")
-job = json.loads(job)
+job = json.loads(job_text)
 rival = {"run_c": run_c} if job["runC"] else {"onnx": onnx} if onnx else {}
 module = importlib.import_module(f"bench.{job['name']}")
 if hasattr(module, "prepare"):
@@ -30,9 +40,7 @@ if "tallow" in sys.modules:
     from tallow import kernels
     result["library"] = str(kernels.info().library)
 json.dumps(result)
-`);
-  return JSON.parse(result);
-}
+`;
 
 /** run.c on each checkpoint: a function that makes tokens from the named one and returns its tokens per second.
  *  @param {(name: string) => Promise<ArrayBuffer>} read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -13,6 +14,7 @@ from support.quantized_blocks import random_matrix
 import tallow as tl
 from tallow import kernels
 from tallow.errors import WorkerError
+from tallow.fused import cross_decode_block as cross
 from tallow.fused.affine import Affine
 from tallow.fused.encoder_block import NORMS, PARTS, EncoderBlock
 from tallow.kernels import library
@@ -229,6 +231,34 @@ def test_a_trap_in_another_thread_is_an_error() -> None:
         team.run(Slow(), [row(y, x), beyond])
     expected = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(run("rms_norm", x, None, 1e-5), expected, rtol=1e-5)
+
+
+@in_the_tab
+def test_a_trap_ends_decoding_soon(use: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others do not wait for the chunk that the thread has claimed."""
+    from tallow.kernels.bindings import cross_decode_block
+
+    use(2)
+    width, seen = 64, 400
+    shapes = dict.fromkeys(cross.PARTS, (width, width)) | dict.fromkeys(cross.NORMS, (width,))
+    block = cross.CrossDecodeBlock(**{name: Affine(normal(*s), None) for name, s in shapes.items()}, heads=4, eps=1e-5)
+    caches = [normal(8, 4, 4, 16) for _ in range(2)] + [normal(1, 4, seen, 16) for _ in range(2)]
+
+    class ScratchOutsideOfMemory(cross_decode_block.Scratch):
+        def __call__(self) -> int:
+            # The first array is for the call, the second for this thread, which computes in the scratch of the call.
+            own = super().__call__()
+            return own if len(self._arrays) == 1 and self.floats else 0xFFFF0000
+
+    monkeypatch.setattr(cross_decode_block, "Scratch", ScratchOutsideOfMemory)
+    start = time.monotonic()
+
+    def decode_until_trapped() -> None:
+        until(lambda: run("cross_decode_block", normal(8, width), block, *caches, 0) is None)
+
+    with pytest.raises(WorkerError, match="tl_cross_decode_block_f32 ended in a trap"):
+        decode_until_trapped()
+    assert time.monotonic() - start < 50, "that is nearly the limit after which a thread counts as lost"
 
 
 def team_and_norm() -> tuple[Any, Any, Callable[[Array, Array], tuple[float | None, ...]]]:

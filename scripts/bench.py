@@ -44,6 +44,7 @@ MODULES = {
     "memory": "memory",
     "ops": "ops",
     "perplexity": "perplexity",
+    "products": "products",
     "quantised": "quantised",
     "threads": "threads",
     "training": "training",
@@ -87,6 +88,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also this file")
     parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c; it is compiled first")
     parser.add_argument("--steps", type=int, default=255, help="llama: tokens to generate (default: %(default)s)")
+    parser.add_argument("--wllama", type=Path, help="llama, in a browser: compare with this folder, see bench/llama.py")
     parser.add_argument("--onnx", type=Path, help="whisper: compare with this folder, see bench/whisper_onnx.py")
     parser.add_argument("--tokens", type=int, default=50, help="whisper: tokens of a text (default: %(default)s)")
     parser.add_argument("--workload", action="append", default=[], help="training: only this one of bench/workloads.py")
@@ -118,7 +120,7 @@ def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
             shutil.copy(path, folder)
             job.checkpoints.append(path.name)
         job.options |= {"checkpoints": job.checkpoints, "steps": arguments.steps}
-        job.run_c = arguments.run_c
+        job.run_c, job.wllama = arguments.run_c, arguments.wllama
     return job
 
 

@@ -6,23 +6,24 @@
  *  @param {string} base URL or path of the Pyodide distribution
  *  @param {(name: string) => Promise<ArrayBuffer>} read a file that the job names
  *  @param {Job} job
- *  @param {object} [onnx] what onnx.mjs returns */
-export async function measure(loadPyodide, base, read, job, onnx) {
-  return (await session(loadPyodide, base, read, job, onnx))();
+ *  @param {Record<string, any>} [rivals] other libraries, which `measure` in Python takes by name */
+export async function measure(loadPyodide, base, read, job, rivals) {
+  return (await session(loadPyodide, base, read, job, rivals))();
 }
 
 /** Boot Pyodide, and return a function that measures, once or again: the parameters are those of `measure`.
  *  @param {(options: object) => Promise<any>} loadPyodide @param {string} base
- *  @param {(name: string) => Promise<ArrayBuffer>} read @param {Job} job @param {object} [onnx] */
-export async function session(loadPyodide, base, read, job, onnx) {
+ *  @param {(name: string) => Promise<ArrayBuffer>} read @param {Job} job
+ *  @param {Record<string, any>} [rivals] */
+export async function session(loadPyodide, base, read, job, rivals = {}) {
   const pyodide = await loadPyodide({ packageBaseUrl: base });
   await pyodide.loadPackage("numpy", { messageCallback: () => {} });
   pyodide.FS.mkdirTree("/bench");
   pyodide.unpackArchive(await read("bench.zip"), "zip", { extractDir: "/bench" });
   for (const name of job.checkpoints) pyodide.FS.writeFile(`/bench/${name}`, new Uint8Array(await read(name)));
   pyodide.globals.set("job_text", JSON.stringify(job));
-  pyodide.globals.set("run_c", job.runC ? await runC(read, job.checkpoints) : undefined);
-  pyodide.globals.set("onnx", onnx);
+  if (job.runC) rivals = { ...rivals, run_c: await runC(read, job.checkpoints) };
+  pyodide.globals.set("rivals", pyodide.toPy(rivals, { depth: 1 }));
   return async () => JSON.parse(await pyodide.runPythonAsync(MEASURE));
 }
 
@@ -31,11 +32,10 @@ import importlib, json, os, sys
 os.chdir("/bench")
 sys.path.insert(0, "/bench")
 job = json.loads(job_text)
-rival = {"run_c": run_c} if job["runC"] else {"onnx": onnx} if onnx else {}
 module = importlib.import_module(f"bench.{job['name']}")
 if hasattr(module, "prepare"):
     await module.prepare()
-result = module.measure(job["options"], **rival)
+result = module.measure(job["options"], **rivals)
 if "tallow" in sys.modules:
     from tallow import kernels
     result["library"] = str(kernels.info().library)

@@ -1,9 +1,12 @@
-"""Tokens per second of a checkpoint, greedy, batch of one: tallow, its array code, and llama2.c's run.c.
+"""Tokens per second of a checkpoint, greedy, batch of one: tallow, its array code, llama2.c's run.c and wllama.
 
-run.c reads llama2.c's format only: its speed with the same shape in float32 is beside those of GGUF files.
+run.c reads llama2.c's format only; wllama reads GGUF only, and runs in a browser only. For its folder:
 
-Claims: a checkpoint of stories15M's shape reaches 0.9 times run.c's speed, in the browser and natively; stories260K
-generates at least 1,000 tokens per second in a browser.
+    npm pack @wllama/wllama && tar xf wllama-wllama-*.tgz
+    cp package/esm/index.min.js package/esm/wasm/wllama.wasm FOLDER
+
+Claims: a checkpoint of stories15M's shape reaches 0.9 times run.c's speed, in the browser and natively, and 1.3 times
+wllama's in Q8_0; stories260K generates at least 1,000 tokens per second in a browser.
 """
 
 from __future__ import annotations
@@ -27,11 +30,15 @@ NAME = "llama"
 BOS = 1
 
 
-def measure(options: dict[str, Any], run_c: Callable[[str, int], float] | None = None) -> dict[str, Any]:
-    """Measure all checkpoints. `run_c` generates tokens from one of llama2.c's and returns its tokens per second.
+def measure(
+    options: dict[str, Any], run_c: Callable[[str, int], float] | None = None, wllama: Any = None
+) -> dict[str, Any]:
+    """Measure all checkpoints. A rival generates tokens from one that it reads and returns its tokens per second.
 
-    The two alternate, so that other load on the machine affects both.
+    Libraries alternate, so that other load on the machine affects all of them. `wllama` returns a promise.
     """
+    if wllama:
+        from pyodide.ffi import run_sync
     rows: list[Row] = []
     for path in options["checkpoints"]:
         start = time.perf_counter()
@@ -39,10 +46,13 @@ def measure(options: dict[str, Any], run_c: Callable[[str, int], float] | None =
         loaded = time.perf_counter() - start
         steps = min(options["steps"], model.config.max_position_embeddings - 1)
         mine, theirs = [], []
+        rival, generated = "run.c", run_c
+        if path.endswith(".gguf"):
+            rival, generated = "wllama", wllama and (lambda name, steps: run_sync(wllama(name, steps)))
         for _ in range(options["repeats"]):
             mine.append(_tokens_per_s(model, steps))
-            if run_c and not path.endswith(".gguf"):
-                theirs.append(run_c(path, steps))
+            if generated:
+                theirs.append(generated(path, steps))
         with kernels.off():
             plain = _tokens_per_s(model, max(steps // 8, 4))
         row: Row = {
@@ -53,7 +63,8 @@ def measure(options: dict[str, Any], run_c: Callable[[str, int], float] | None =
             "array code": plain,
         }
         if theirs:
-            row |= {"run.c": max(theirs), "its median": statistics.median(theirs), "of run.c": max(mine) / max(theirs)}
+            row |= {"rival": rival, "its tokens/s": max(theirs), "its median": statistics.median(theirs)}
+            row["of rival"] = max(mine) / max(theirs)
         rows.append(row)
     note = f"{options['steps']} tokens after the begin-of-text token, greedy, best and median of {options['repeats']}"
     return {"rows": rows, "notes": [note]}

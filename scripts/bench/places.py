@@ -33,6 +33,7 @@ class Job:
     checkpoints: list[str] = field(default_factory=list)
     run_c: Path | None = None
     onnx: Path | None = None
+    wllama: Path | None = None
 
 
 def native(job: Job, folder: Path) -> dict[str, Any]:
@@ -67,13 +68,12 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
 
     pyodide = _prepare(job, folder)
-    for name in ("page.html", "inside.mjs", "onnx.mjs", "threads.mjs"):
+    for name in ("page.html", "inside.mjs", "onnx.mjs", "threads.mjs", "wllama.mjs"):
         shutil.copy(HERE / name, folder)
     for path in (ROOT / "web").glob("*.js"):
         shutil.copy(path, folder)
-    if job.onnx:
-        for path in job.onnx.iterdir():
-            (folder / path.name).symlink_to(path.resolve())
+    for path in (path for rival in (job.onnx, job.wllama) if rival for path in rival.iterdir()):
+        (folder / path.name).symlink_to(path.resolve())
     executable = prerequisites.chromium()
     with _served(folder, pyodide) as origin, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
@@ -139,8 +139,8 @@ def _zig(*arguments: str) -> None:
 
 
 def _as_json(job: Job, pyodide: Path) -> dict[str, Any]:
-    entries = {"run_c": None, "runC": job.run_c is not None, "onnx": job.onnx is not None, "pyodide": str(pyodide)}
-    return asdict(job) | entries
+    entries = {"run_c": None, "runC": job.run_c is not None, "pyodide": str(pyodide)}
+    return asdict(job) | entries | {name: getattr(job, name) is not None for name in ("onnx", "wllama")}
 
 
 def _write_job(job: Job, folder: Path, pyodide: Path) -> None:

@@ -31,6 +31,8 @@ LIBRARIES = {"tallow": "tallow", "llama_cpp": "llama_cpp"}
 TINY_LLAMA = {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32}
 SIZES = {**SHAPES, "TinyLlama 1.1B": TINY_LLAMA | {"num_key_value_heads": 4}}
 CONTEXT, TOKENS, ROWS = 1024, 24, 64
+# The tokens without which wllama refuses a file: the special ones, and one for each byte.
+SPECIAL, BYTES = ["<unk>", "<s>", "</s>"], [f"<0x{byte:02X}>" for byte in range(256)]
 # The shape, the type of the file, and cases of (texts, tokens of a prompt, tokens generated).
 DECODE, TOGETHER = (1, 1, TOKENS), [(texts, 1, TOKENS) for texts in (4, 8, 16)]
 CASES: list[tuple[str, str, list[tuple[int, int, int]]]] = [
@@ -157,9 +159,10 @@ def write_file(
         "llama.embedding_length": hidden_size, "llama.feed_forward_length": intermediate_size,
         "llama.block_count": num_hidden_layers, "llama.attention.head_count": num_attention_heads,
         "llama.attention.head_count_kv": kv_heads, "llama.attention.layer_norm_rms_epsilon": 1e-5,
-        "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": [f"t{i}" for i in range(VOCABULARY)],
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": [*SPECIAL, *(f"t{i}" for i in range(VOCABULARY - 259)), *BYTES],
         "tokenizer.ggml.scores": np.zeros(VOCABULARY, np.float32),
-        "tokenizer.ggml.token_type": np.ones(VOCABULARY, np.int32),
+        "tokenizer.ggml.token_type": np.repeat([2, 3, 1, 6], [1, 2, VOCABULARY - 259, 256]).astype(np.int32),
         "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2,
     })  # fmt: skip
 

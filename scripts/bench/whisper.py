@@ -1,11 +1,11 @@
 """Milliseconds of a Whisper of tiny's shape with random weights, for thirty seconds of sound.
 
 Compares tallow and its array code with openai-whisper on PyTorch natively, and with onnxruntime-web in a browser; and
-with tallow's own int8 weights, `quant="int8"`.
+int8 weights, `quant="int8"`, natively with CTranslate2 in int8.
 
-Claims: natively the encoder reaches 0.9 times openai-whisper's speed, the decoder 3 times, and the spectrogram takes at
-most 60 ms. In Chromium, on one thread, both reach 0.8 times onnxruntime-web's speed, and kernels make the encoder 7
-times as fast.
+Claims: natively the encoder reaches 0.9 times openai-whisper's speed, the decoder 3 times, the spectrogram takes at
+most 60 ms, and with int8 weights both reach CTranslate2's speed. In Chromium, on one thread, both reach 0.8 times
+onnxruntime-web's speed, and kernels make the encoder 7 times as fast.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ TINY = WhisperConfig(
     decoder_attention_heads=6,
     decoder_ffn_dim=1536,
 )
+SIZES = ("vocab_size", "num_mel_bins", "d_model", "encoder_layers", "encoder_attention_heads", "encoder_ffn_dim")
+SIZES += ("decoder_layers", "decoder_attention_heads", "decoder_ffn_dim")
 WORDS = 50257
 INT8 = ", int8"
 # All texts have the same length: suppress the end token.
@@ -52,19 +54,22 @@ def measure(options: dict[str, Any], onnx: Any = None) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     sound = rng.standard_normal(16000 * SECONDS, dtype=np.float32) * np.float32(0.1)
     tokens = options["tokens"]
-    name, theirs = (
-        ("onnxruntime-web", _onnxruntime(onnx, tokens)) if onnx else ("openai-whisper", _openai(sound, tokens))
+    rivals = (
+        {"onnxruntime-web": _onnxruntime(onnx, tokens)}
+        if onnx
+        else {"openai-whisper": _openai(sound, tokens), "CTranslate2": _ctranslate2(tokens)}
     )
     ours = _tallow(sound, tokens)
     divisors = {"token": tokens, f"token{INT8}": tokens}
     rows: list[Row] = []
     for part, run in ours.items():
-        both = [run, theirs[part]] if part in theirs else [run]
-        timings = in_turn(0.0, options["repeats"], *both)
+        rival = next((name for name, parts in rivals.items() if part in parts), None)
+        timings = in_turn(0.0, options["repeats"], run, *([rivals[rival][part]] if rival else []))
         own, *other = (Timing(*(1000 * s / divisors.get(part, 1) for s in each)) for each in timings)
         row: Row = {"part": part, "tallow ms": own.best_s, "median": own.median_s}
         for timing in other:
-            row |= {name: timing.best_s, "its median": timing.median_s, "speed, its = 1": timing.best_s / own.best_s}
+            row |= {"rival": rival, "its ms": timing.best_s, "its median": timing.median_s}
+            row["speed, its = 1"] = timing.best_s / own.best_s
         rows.append(row)
     memory = _memory()
     with kernels.off():
@@ -142,6 +147,17 @@ def _openai(sound: Any, tokens: int) -> Parts:
         "encoder": encode,
         "token": lambda: whisper.decode(model, audio, options),
     }
+
+
+def _ctranslate2(tokens: int) -> Parts:
+    """Return the rows of CTranslate2 in int8; none if it is not installed."""
+    try:
+        from bench.whisper_ct2 import parts
+
+        made = parts({name: getattr(TINY, name) for name in SIZES}, tokens)
+    except ImportError:
+        return {}
+    return {f"{part}{INT8}": run for part, run in made.items()}
 
 
 def _onnxruntime(onnx: Any, tokens: int) -> Parts:

@@ -84,6 +84,25 @@ def test_positions_of_one_text_see_those_before_them(backend: str, dtype: str) -
     assert np.isnan(a[0]["key_cache"][0]).all()  # of the other text
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_cache_of_float16_rounds_once(backend: str) -> None:
+    """Values of any size, and those around the middle between two float16, subnormal ones included."""
+    rng = np.random.default_rng(10)
+    middles = (rng.integers(0, 2048, 200) + 0.5) * 2.0 ** rng.integers(-24, 5, 200)
+    near = [np.nextafter(middles.astype(np.float32), np.float32(end)) for end in (0, 1e9)]
+    wide = rng.standard_normal(200) * 2.0 ** rng.integers(-30, 13, 200)
+    values = np.concatenate([middles, *near, wide, [0.0, 2**-14, 2**-24, 2**-25, 65519.0]]).astype(np.float32)
+    values = np.resize(values, (-(-len(values) // (G * K)), G * K)) * rng.choice(np.float32([-1, 1]))
+    a = arrays(3)
+    a["value"][:] = np.eye(G * K, D)
+    a |= {name: np.zeros((1, G, S, K), np.float16) for name in ("key_cache", "value_cache")}
+    for row in values:
+        a["attention_norm"][: G * K] = row
+        stack = DecodeStack([DecodeBlock(**a, eps=0.0, interleaved=True)], None, EPS)
+        run(backend, np.ones((1, D), np.float32), stack, 0)
+        np.testing.assert_array_equal(a["value_cache"][0, :, 0].ravel(), row.astype(np.float16))
+
+
 @NEEDS_LIBRARY
 @pytest.mark.threads
 @pytest.mark.parametrize("rows", [1, 2, 5, 16])

@@ -92,11 +92,16 @@ typedef union {
   uint32_t bits;
 } word;
 
-// The nearest bfloat16 or float16, ties to even. |x| / 2^112 has the bits of a float16 at its top, see linear_f16.c.
+// The nearest bfloat16 or float16, ties to even. |x| / 2^112 has the bits of a float16 at its top, see linear_f16.c. A
+// subnormal float16 is a multiple of 2^-24, as are floats from 0.5 to 1: a sum with 0.5 rounds to it.
 static uint16_t narrow(float x, int32_t format) {
   word w = {x}, a = {__builtin_fabsf(x)};
   uint32_t sign = w.bits >> 16 & 0x8000, shift = format == FLOAT16 ? 13 : 16, infinity = format == FLOAT16 ? 0x7c00 : 0x7f80;
   if (x != x) return (uint16_t)(sign | 0x7fc0 | infinity);
+  if (format == FLOAT16 && a.value < 0x1p-14f) {
+    a.value += 0.5f;
+    return (uint16_t)(sign | (a.bits - 0x3f000000));
+  }
   if (format == FLOAT16) a.value *= 0x1p-112f;
   uint32_t rounded = (a.bits + (1u << (shift - 1)) - 1 + (a.bits >> shift & 1)) >> shift;
   return (uint16_t)(sign | (rounded < infinity ? rounded : infinity));

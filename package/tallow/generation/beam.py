@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from tallow.generation.processors import (
     require_count,
     require_number,
 )
-from tallow.generation.sequence import check_prompt, checked_ids, log_sum_exp
+from tallow.generation.sequence import check_prompt, checked_ids, dtype_option, log_sum_exp
 
 
 class Beam(NamedTuple):
@@ -49,6 +49,7 @@ def beam_search(
     early_stopping: bool | Literal["never"] = False,
     stop_ids: Collection[int] = (),
     processors: Sequence[LogitsProcessor] = (),
+    cache_dtype: Any = None,
 ) -> list[Beam]:
     """Return the best continuations of `tokens`, best first. Arguments and results are those of transformers.
 
@@ -58,7 +59,7 @@ def beam_search(
         length_penalty: scores are divided by the length, with the stop id, to this power; above 0 favours long texts.
         early_stopping: when to stop once num_beams texts have ended. True: at once. False: when the best unfinished
             text, at its present length, scores below them. "never": when it would at any length.
-        stop_ids: as `generate`
+        stop_ids, cache_dtype: as `generate`
         processors: as `generate`, but of log-probabilities
 
     Raises:  ArgumentError as `generate`, and for arguments out of range; NumericError when the logits hold NaN
@@ -74,7 +75,7 @@ def beam_search(
         raise ArgumentError(f"num_return_sequences={num_return_sequences}", hint=f"pass 1 to {num_beams=}")
     count = check_prompt(model, tokens, max_tokens)
     stops = checked_ids("stop_ids", stop_ids)
-    cache = model.new_cache(length=len(tokens) + count - 1)
+    cache = model.new_cache(length=len(tokens) + count - 1, **dtype_option(cache_dtype))
     running = [Candidate(Text(tokens), 0, 0.0)]
     finished: list[Beam] = []
     pending = [list(tokens)]

@@ -13,7 +13,7 @@ from tallow.errors import ArgumentError
 from tallow.generation.batch import BatchModel
 from tallow.generation.processors import Text, require_count
 from tallow.generation.sampling import Sampler, Weights
-from tallow.generation.sequence import check_prompt, checked_ids
+from tallow.generation.sequence import check_prompt, checked_ids, dtype_option
 
 
 class RewindingModel(BatchModel, Protocol):
@@ -34,6 +34,7 @@ def speculate(
     lookahead: int = 4,
     sample: Sampler | None = None,
     stop_ids: Collection[int] = (),
+    cache_dtype: Any = None,
 ) -> Iterator[int]:
     """Continue `tokens` as `generate` does with `model`, in fewer steps of `model`.
 
@@ -44,6 +45,7 @@ def speculate(
         draft: a smaller model with the same vocabulary.
         sample: a Sampler; None takes the likeliest token.
         tokens, max_tokens, stop_ids: as `generate`
+        cache_dtype: as `generate`, for the caches of both models.
 
     Raises:  ArgumentError as `generate`, when the vocabularies differ, the draft model's context is too short, or
              lookahead is less than 1
@@ -62,7 +64,7 @@ def speculate(
             hint="ask for fewer tokens",
         )
     stops = checked_ids("stop_ids", stop_ids)
-    return _loop(model, draft, Text(tokens), count, lookahead, sample or Sampler(temperature=0), stops)
+    return _loop(model, draft, Text(tokens), count, lookahead, sample or Sampler(temperature=0), stops, cache_dtype)
 
 
 def _loop(
@@ -73,11 +75,13 @@ def _loop(
     lookahead: int,
     sampler: Sampler,
     stop_ids: frozenset[int],
+    cache_dtype: Any,
 ) -> Iterator[int]:
     if not count:
         return
     end = len(text) + count
-    cache, draft_cache = (each.new_cache(length=end - 1, sliding=False) for each in (model, draft))
+    options = dtype_option(cache_dtype)
+    cache, draft_cache = (each.new_cache(length=end - 1, sliding=False, **options) for each in (model, draft))
     while len(text) < end:
         guesses, drafts = _guess(draft, draft_cache, text, min(lookahead, end - len(text) - 1), sampler)
         unread = [*text[cache.length :], *guesses]

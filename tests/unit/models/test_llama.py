@@ -18,7 +18,7 @@ from tallow import kernels
 from tallow.devices import to_host
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, CheckpointError, DimensionError, GraphError, ShapeError
-from tallow.generation import PromptCache, decode_stream, generate, generate_batch
+from tallow.generation import PromptCache, beam_search, decode_stream, generate, generate_batch, speculate
 from tallow.io import safetensors
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.llama_formats import save_hugging_face
@@ -243,6 +243,10 @@ def test_texts_with_a_cache_of_halves() -> None:
     assert tokens == list(PromptCache(model, cache_dtype=tl.float16).generate(TOKENS[:3], max_tokens=6))
     with pytest.raises(ArgumentError, match="a cache of float64"):
         generate(model, TOKENS[:3], max_tokens=6, cache_dtype=tl.float64)
+    with pytest.raises(ArgumentError, match="a cache of float64"):
+        beam_search(model, TOKENS[:3], num_beams=2, max_tokens=6, cache_dtype=tl.float64)
+    with pytest.raises(ArgumentError, match="a cache of float64"):
+        list(speculate(model, model, TOKENS[:3], max_tokens=6, cache_dtype=tl.float64))
     with pytest.raises(ArgumentError, match="both a cache and a cache_dtype"):
         generate(model, TOKENS[:3], max_tokens=6, cache=model.new_cache(), cache_dtype=tl.float16)
 

@@ -13,7 +13,7 @@ import tallow as tl
 from tallow import kernels
 from tallow.devices import to_host
 from tallow.errors import GraphError
-from tallow.generation import PromptCache, generate, generate_batch
+from tallow.generation import PromptCache, beam_search, generate, generate_batch, speculate
 from tallow.models.llama import Llama
 from tallow.nn.cache import KVCache
 
@@ -105,6 +105,9 @@ def test_the_story_is_that_of_a_cache_in_float32(data_dir: Path) -> None:
     expected = list(generate(model, [1], max_tokens=60))
     assert list(generate(model, [1], max_tokens=60, cache_dtype=tl.int8)) == expected
     assert [token for _, token in generate_batch(model, [[1]], max_tokens=60, cache_dtype=tl.int8)] == expected
+    beams = beam_search(model, [1], num_beams=1, max_tokens=60, cache_dtype=tl.int8)
+    assert beams[0].tokens == expected
+    assert list(speculate(model, model, [1], max_tokens=60, cache_dtype=tl.int8)) == expected
     cache = PromptCache(model, cache_dtype=tl.int8)
     assert list(cache.generate([1], max_tokens=30)) == expected[:30]
     assert list(cache.generate([1, *expected[:30]], max_tokens=30)) == expected[30:]

@@ -57,6 +57,8 @@ LLAMA3 = {
     "original_max_position_embeddings": 32,
     "rope_theta": 500000.0,
 }
+YARN = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32, "rope_theta": 10000.0}
+BETAS = {"beta_fast": 4.0, "beta_slow": 0.5}
 LINEAR = {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000}
 TOKENS = [[1, 5, 9, 2, 7, 33, 60, 8]]
 # Of logits with quantised weights and those with floats. Random weights lose more by rounding than trained ones.
@@ -113,8 +115,10 @@ def cosine(a: Any, b: Any) -> float:
         ("Mistral", {"sliding_window": 4}),
         ("Qwen2", {"tie_word_embeddings": True}),
         ("Qwen3", {"head_dim": 32}),
+        ("Qwen3", {"head_dim": 32, "rope_parameters": YARN}),
+        ("Llama", {"rope_parameters": YARN | BETAS}),
     ],
-    ids=["llama 3", "llama, linear", "mistral", "qwen2", "qwen3"],
+    ids=["llama 3", "llama, linear", "mistral", "qwen2", "qwen3", "qwen3, yarn", "llama, yarn"],
 )
 def test_models_compute_the_same(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
     model = reference(name, **changes)
@@ -430,10 +434,15 @@ def test_sources_that_gguf_cannot_hold(tmp_path: Path, capsys: pytest.CaptureFix
     transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=50, **config)).save_pretrained(tmp_path / "bert")
     assert convert(tmp_path / "bert", tmp_path / "x.gguf", "--quant", "q8_0") == 2
     assert "no GGUF files of a BertForMaskedLM" in capsys.readouterr().err
-    yarn = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32, "rope_theta": 10000.0}
-    reference("Qwen3", rope_parameters=yarn).save_pretrained(tmp_path / "yarn")
-    assert convert(tmp_path / "yarn", tmp_path / "x.gguf", "--quant", "q8_0") == 2
-    assert "no rope_scaling of type 'yarn'" in capsys.readouterr().err
+    scalings: dict[str, dict[str, Any]] = {
+        "no rope_scaling of type 'dynamic'": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0},
+        "the attention factor 3.0 of 'yarn'": YARN | {"attention_factor": 3.0},
+        "truncate=False of 'yarn'": YARN | {"truncate": False},
+    }
+    for i, (message, scaling) in enumerate(scalings.items()):
+        reference("Qwen3", rope_parameters=scaling).save_pretrained(tmp_path / f"scaled{i}")
+        assert convert(tmp_path / f"scaled{i}", tmp_path / "x.gguf", "--quant", "q8_0") == 2
+        assert message in capsys.readouterr().err
     reference("Llama", hidden_act="gelu").save_pretrained(tmp_path / "gelu")
     model = AutoModel.from_pretrained(tmp_path / "gelu")
     with pytest.raises(ArgumentError, match="hidden_act='gelu'"):

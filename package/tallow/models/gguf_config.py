@@ -16,7 +16,15 @@ from tallow.errors import CheckpointError
 from tallow.io.gguf import GGUF
 from tallow.models.config import Config
 from tallow.models.distilbert import EPS
-from tallow.models.gguf_names import FREQUENCY_DIVISORS, LONG_FACTORS, NAMES, SHORT_FACTORS, GGUFNames
+from tallow.models.gguf_names import (
+    FREQUENCY_DIVISORS,
+    LONG_FACTORS,
+    NAMES,
+    SHORT_FACTORS,
+    YARN_ASSUMED,
+    YARN_BETAS,
+    GGUFNames,
+)
 from tallow.nn.rope_scaling import ORIGINAL
 from tallow.text.gguf_tokenizer import end_ids
 
@@ -159,7 +167,11 @@ def _scaling(metadata: _Metadata) -> Mapping[str, Any] | None:
     if kind == "linear":
         return {"rope_type": "linear", "factor": metadata.get("rope.scaling.factor")}
     if kind == "yarn":
-        return {"rope_type": "yarn", "factor": metadata.get("rope.scaling.factor"), ORIGINAL: original}
+        for key, default in YARN_ASSUMED.items():
+            metadata.require(f"rope.scaling.{key}", (default,))
+        betas = {name: metadata.get(key) for name, key in YARN_BETAS.items()}
+        given = {name: value for name, value in betas.items() if value is not None}
+        return {"rope_type": "yarn", "factor": metadata.get("rope.scaling.factor"), ORIGINAL: original, **given}
     if kind != "none":
         raise CheckpointError(f"{file.name}: unsupported rotary scaling {kind!r:.80}; tallow reads 'linear' and 'yarn'")
     return None

@@ -19,6 +19,9 @@ import numpy.typing as npt
 
 LAYER = "blk"  # prefix of the names of a layer's tensors, before its number
 FREQUENCY_DIVISORS = "rope_freqs.weight"  # divisors of the rotary frequencies, for Llama 3
+# "yarn": the entries of a config that files have, and those of files that configs do not have, with their defaults.
+YARN_BETAS = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}
+YARN_ASSUMED = {"attn_factor": 1.0, "yarn_attn_factor": 1.0, "yarn_ext_factor": 1.0, "yarn_log_multiplier": 0.0}
 LONG_FACTORS, SHORT_FACTORS = "rope_factors_long.weight", "rope_factors_short.weight"  # the same for Phi-3's "longrope"
 SETTINGS = (FREQUENCY_DIVISORS, LONG_FACTORS, SHORT_FACTORS)  # tensors that are settings of the config, not weights
 # Poolings by number, as `pooling_type` stores them, with their names in tallow.models.sentence.

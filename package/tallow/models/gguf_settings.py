@@ -29,6 +29,7 @@ from tallow.models.gguf_names import (
     LONG_FACTORS,
     NAMES,
     SHORT_FACTORS,
+    YARN_BETAS,
     GGUFNames,
 )
 from tallow.models.gpt2 import GPT2
@@ -181,11 +182,30 @@ def _scaling(model: Any) -> Values:
     kind = _kind(scaling)
     if kind == "linear":
         return {"rope.scaling.type": "linear", "rope.scaling.factor": float(scaling["factor"])}
+    if kind == "yarn":
+        return _yarn(scaling, model.config.max_position_embeddings)
     if kind != "default":
         raise ArgumentError(
             f"GGUF files of the architecture {names_of(model).architecture} have no rope_scaling of type {kind!r}"
         )
     return {}
+
+
+def _yarn(scaling: Mapping[str, Any], context: int) -> Values:
+    """Return the entries of "yarn".  Raises: ArgumentError for a setting that files do not have"""
+    plain = {name: scaling[name] for name in ("rope_type", "type", "factor") if name in scaling}
+    if amplitude(scaling, context) != amplitude(plain, context):
+        raise ArgumentError(
+            f"GGUF files have no entry for the attention factor {amplitude(scaling, context)} of 'yarn'"
+        )
+    if not scaling.get("truncate", True):
+        raise ArgumentError("GGUF files have no entry for truncate=False of 'yarn'")
+    return {
+        "rope.scaling.type": "yarn",
+        "rope.scaling.factor": float(scaling["factor"]),
+        "rope.scaling.original_context_length": scaling.get(ORIGINAL) or context,
+        **{key: float(scaling[name]) for name, key in YARN_BETAS.items() if scaling.get(name) is not None},
+    }
 
 
 # ------------------------------------------------------------------------------------------------------- other decoders

@@ -18,6 +18,7 @@ MIB = 2**20
 
 HUGE = {"llama.embedding_length": 2**31 - 2, "llama.feed_forward_length": 2**31 - 2}
 HUGE |= {"llama.attention.key_length": 4, "llama.attention.value_length": 4}
+YARN = {"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 2.0}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,11 @@ HUGE |= {"llama.attention.key_length": 4, "llama.attention.value_length": 4}
         (_parts_of_gguf_llama(), {"llama.rope.freq_base": float("inf")}, "rope_theta=inf"),
         (_parts_of_gguf_llama(), {"llama.rope.scaling.type": "dynamic"}, "rotary scaling 'dynamic'"),
         (_parts_of_gguf_llama(), {"llama.rope.scaling.type": "yarn"}, "lacks 'factor'"),
+        (
+            _parts_of_gguf_llama(),
+            YARN | {"llama.rope.scaling.attn_factor": 0.5},
+            "attn_factor is 0.5; tallow supports 1.0",
+        ),
         (_parts_of_gguf_llama(), {"llama.context_length": 2**62}, f"max_position_embeddings={2**62}"),
         (_parts_of_gguf_llama(), {"llama.block_count": 2**30}, "block_count is 1073741824, and there are only"),
         (_parts_of_gguf_llama(), {"llama.block_count": None}, "missing num_hidden_layers"),

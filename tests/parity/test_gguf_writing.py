@@ -31,7 +31,7 @@ from tallow.nn import functional as F
 from tallow.nn.block_layers import BlockLinear
 from tallow.text import Tokenizer
 from tallow.text.gguf_tokenizer import tokenizer_entries
-from tallow.text.gguf_vocabulary import gguf_entries
+from tallow.text.gguf_tokenizer_export import gguf_entries
 
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")

@@ -30,7 +30,7 @@ from tallow.models.pretrained import PretrainedModel
 from tallow.models.sentence import Pooling
 from tallow.models.sentence_folder import modules_of
 from tallow.text import tokenizer
-from tallow.text.gguf_vocabulary import gguf_entries
+from tallow.text.gguf_tokenizer_export import gguf_entries
 from tallow.text.llama2c import Llama2cTokenizer
 
 NAME = "general.name"

@@ -57,7 +57,7 @@ def save_gguf(
 
     Args:
         file_type: a name in gguf_recipes.RECIPES, such as "Q4_K_M"; None means the dtype of the weights.
-        tokenizer: metadata of the tokenizer, as from tallow.text.gguf_vocabulary.
+        tokenizer: metadata of the tokenizer, as from tallow.text.gguf_tokenizer_export.
         importance: of the columns of each matrix, by its name in the file.
 
     Raises:  ArgumentError for a model that GGUF files cannot describe, or weights that are infinite or NaN

@@ -1,6 +1,6 @@
 """Convert tokenizers that split words into pieces, WordPiece and Unigram, to the metadata of a GGUF file.
 
-gguf_vocabulary.py converts the tokenizers that merge pieces, and describes all of them.
+gguf_tokenizer_export.py converts the tokenizers that merge pieces, and describes all of them.
 """
 
 from __future__ import annotations

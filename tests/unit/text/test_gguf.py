@@ -11,7 +11,7 @@ from support.memory_limit import limit_peak_memory
 
 from tallow.errors import TokenizerError
 from tallow.text.gguf_tokenizer import tokenizer_entries
-from tallow.text.gguf_vocabulary import gguf_entries
+from tallow.text.gguf_tokenizer_export import gguf_entries
 
 Pairs = list[tuple[str, str]]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 from tallow.cli.cache import cache_folder
+from tallow.cli.node import run_in_node
 
 WRITER = Path(__file__).with_name("bytecode_writer.py")
 SCRIPT = WRITER.with_suffix(".mjs")
@@ -22,7 +22,7 @@ KEPT_S = 30 * 24 * 3600
 
 
 def add_bytecode(archive: Path, prefix: str, pyodide: Path) -> bool:
-    """Add bytecode to the zip file `archive`, in place. Without Node 20 or later the archive is unchanged.
+    """Add bytecode to the zip file `archive`, in place. Without Node 20 or later only the cache has bytecode to add.
 
     Args:
         prefix: where Python finds the files of the archive, as for `bytecode_writer.compile_archive`.
@@ -30,9 +30,6 @@ def add_bytecode(archive: Path, prefix: str, pyodide: Path) -> bool:
 
     Returns:  whether the archive contains bytecode
     """
-    node = shutil.which("node")
-    if node is None:
-        return False
     folder = cache_folder() / "bytecode"
     folder.mkdir(parents=True, exist_ok=True)
     parts = (archive.read_bytes(), prefix.encode(), WRITER.read_bytes(), (pyodide / "package.json").read_bytes())
@@ -41,10 +38,7 @@ def add_bytecode(archive: Path, prefix: str, pyodide: Path) -> bool:
         _forget_old(folder)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             shutil.copyfile(archive, Path(scratch, "source.zip"))
-            command = [node, str(SCRIPT), str(pyodide), str(WRITER), scratch, prefix]
-            try:
-                subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
-            except (OSError, subprocess.SubprocessError):
+            if not run_in_node(SCRIPT, str(pyodide), str(WRITER), scratch, prefix, timeout_s=TIMEOUT_S):
                 return False
             Path(scratch, "target.zip").replace(kept)  # atomic: another process may write the same file
     kept.touch()

@@ -6,9 +6,9 @@ machine code of a module only if it comes unchanged from a URL; compiling it aga
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
+
+from tallow.cli.node import run_in_node
 
 SCRIPT = Path(__file__).with_suffix(".mjs")
 TIMEOUT_S = 60
@@ -22,13 +22,7 @@ def write_shared_module(source: Path, target: Path, rewriter: Path) -> bool:
 
     Returns:  whether `target` was written
     """
-    node = shutil.which("node")
-    if node is None:
-        return False
-    command = [node, str(SCRIPT), rewriter.resolve().as_uri(), str(source), str(target)]
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
-    except (OSError, subprocess.SubprocessError):
-        target.unlink(missing_ok=True)
-        return False
-    return True
+    if run_in_node(SCRIPT, rewriter.resolve().as_uri(), str(source), str(target), timeout_s=TIMEOUT_S):
+        return True
+    target.unlink(missing_ok=True)
+    return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from tallow.models.distilbert import DistilBertConfig, DistilBertModel
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.pretrained import PretrainedModel
+from tallow.models.sentence import SentenceEncoder
 from tallow.models.whisper.steps import Steps
 from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLinear
 from tallow.nn.quantization import BlockConfig, quantize_
@@ -159,6 +162,22 @@ def test_rows_that_are_not_whole_blocks(make: Any) -> None:
     with pytest.raises(ArgumentError, match=r"encoder\.layer\.0\..*rows of .*Q8_0 blocks"):
         model.quantize("int8")
     assert BlockLinear not in kinds(model).values()
+
+
+@pytest.mark.native  # it reads a tokenizer
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite(value: float, tmp_path: Path) -> None:
+    """A scale would hide the weight's place; an encoder makes no token whose logits would show it."""
+    tokenizers = pytest.importorskip("tokenizers")
+    model = bert()
+    model.encoder.layer[1].output.dense.weight.data[3, 5] = value
+    tl.save(model.state_dict(), tmp_path / "model.safetensors")
+    entries = {"model_type": "bert", "architectures": ["BertModel"], **SIZES, "intermediate_size": 96}
+    (tmp_path / "config.json").write_text(json.dumps(entries), encoding="utf-8")
+    tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(tmp_path / "tokenizer.json"))
+    for loader in (BertModel, SentenceEncoder):
+        with pytest.raises(ArgumentError, match=r"encoder\.layer\.1\.output\.dense: .* infinite or NaN"):
+            loader.from_pretrained(tmp_path, quant="int8")
 
 
 def gpt2(width: int = 64) -> GPT2:

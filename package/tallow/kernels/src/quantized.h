@@ -168,7 +168,8 @@ static inline ints dot_signed(ints start, signed_codes a, cells b) {
     ints all;
     four_ints half[2];
   } sum = {start};
-  // The relaxed product of int8 is not used: V8 11 (Node 20) takes the first operand for the unsigned one, later the second.
+  // The relaxed product of int8 is not used. Without AVX-VNNI an engine computes it in as many instructions: in Chromium
+  // 156 it is no faster. And V8 11 (Node 20) takes the first operand for the unsigned one, later versions the second.
   for (int i = 0; i < 4; i++) sum.half[i / 2] += dot_pairs(first.part[i], second.part[i]);
   return sum.all;
 }

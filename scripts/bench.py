@@ -7,6 +7,7 @@
     python scripts/bench.py training --workload mlp
     python scripts/bench.py --gpu
     python scripts/bench.py whisper --native --browser --onnx FOLDER
+    python scripts/bench.py start --browser --wllama FOLDER
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
 Each claim is a module of scripts/bench/. Everything runs on one thread; native training also runs on two. --gpu
@@ -46,6 +47,7 @@ MODULES = {
     "perplexity": "perplexity",
     "products": "products",
     "quantised": "quantised",
+    "start": "start",
     "threads": "threads",
     "training": "training",
     "whisper": "whisper",
@@ -90,6 +92,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=255, help="llama: tokens to generate (default: %(default)s)")
     parser.add_argument("--wllama", type=Path, help="llama, in a browser: compare with this folder, see bench/llama.py")
     parser.add_argument("--onnx", type=Path, help="whisper: compare with this folder, see bench/whisper_onnx.py")
+    parser.add_argument("--wllama", type=Path, help="start: compare with this folder, see bench/start.py")
     parser.add_argument("--tokens", type=int, default=50, help="whisper: tokens of a text (default: %(default)s)")
     parser.add_argument("--workload", action="append", default=[], help="training: only this one of bench/workloads.py")
     parser.add_argument("--repeats", type=int, default=5, help="number of measurements of each (default: %(default)s)")
@@ -106,6 +109,8 @@ def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
     if claim == "whisper":
         job.options["tokens"] = arguments.tokens
         job.onnx = arguments.onnx
+    if claim == "start":
+        job.options["wllama"] = arguments.wllama
     if claim == "llama":
         from bench import quantised
         from bench.llama import write_random_checkpoint

@@ -67,6 +67,8 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
     import prerequisites  # it and Playwright import test dependencies, which only this place needs
     from playwright.sync_api import sync_playwright
 
+    if job.name == "start":
+        return _pages(job, prerequisites.chromium(), sync_playwright)
     pyodide = _prepare(job, folder)
     for name in ("page.html", "inside.mjs", "onnx.mjs", "threads.mjs", "wllama.mjs"):
         shutil.copy(HERE / name, folder)
@@ -84,6 +86,20 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
         result: dict[str, Any] = page.evaluate("job => window.run(job)", _as_json(job, pyodide))
         result["engine"] = f"Chromium {chromium.version}"
         chromium.close()
+    return result
+
+
+def _pages(job: Job, executable: str | None, sync_playwright: Any) -> dict[str, Any]:
+    """Measure tallow's own pages, from outside."""
+    measure = importlib.import_module(f"bench.{job.name}").measure
+    with sync_playwright() as playwright:
+        launch = playwright.chromium.launch_persistent_context
+
+        def open_profile(profile: str) -> Any:
+            return launch(profile, executable_path=executable, args=CHROMIUM_FLAGS)
+
+        result: dict[str, Any] = measure(job.options, open_profile)
+        result["engine"] = "Chromium"
     return result
 
 

@@ -24,7 +24,7 @@ import { Runtime } from "./tallow.js";
  * @typedef {{ name: string, files: (signal: AbortSignal) => Promise<Record<string, Source>> }} ModelChoice
  *
  * The Python of the page, see Runtime.start.
- * @typedef {{ url: URL, modules?: URL[], libraries?: string[] }} App
+ * @typedef {{ url: URL, modules?: URL[], parts?: string[], libraries?: string[] }} App
  *
  * The elements that show the state. `noModel` is shown in place of the model's description while there is no model.
  * @typedef {PageView & { modelName: HTMLElement, noModel: string, figures: Figures, downloads: StoredDownloads }} ModelView
@@ -60,10 +60,10 @@ export class ModelPage {
   #working = new LatestTask();
 
   /** Start Python. @param {ModelView} view @param {App} app @param {Handlers<Choice, Model>} handlers */
-  constructor(view, { url, modules, libraries }, handlers) {
+  constructor(view, { url, ...needs }, handlers) {
     this.#view = view;
     this.#handlers = handlers;
-    this.#started = this.runtime.start(url, { modules, libraries, onProgress: (report) => view.progress.show(report) });
+    this.#started = this.runtime.start(url, { ...needs, onProgress: (report) => view.progress.show(report) });
     this.#started.then(
       (started) => this.#showStarted(started),
       (error) => showStartFailure(view, error),

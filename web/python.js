@@ -1,6 +1,7 @@
 /** Python in the worker: boot Pyodide with tallow, and call the demo through bridge.py. */
 
 import { offerThreads, refuseThreads } from "./kernel-threads.js";
+import { fetchParts, loadLater } from "./parts.js";
 import { Problem } from "./protocol.js";
 import { bootShared } from "./shared-boot.js";
 import { unshared } from "./shared-views.js";
@@ -9,38 +10,45 @@ import { unshared } from "./shared-views.js";
 /** @import { Start, Started } from "./protocol.js" */
 /** @import { Sink } from "./source.js" */
 /**
- * URLs, relative to the site. `shared` is a copy of Pyodide's main module with a shared memory.
- * @typedef {{ pyodide: string, shared: string | null, lock: string, libraries: Record<string, string> }} SiteConfig
+ * URLs, relative to the site. `shared` is a copy of Pyodide's main module with a shared memory. `parts` is a folder, on a site
+ * with its own copy of Pyodide.
+ * @typedef {{ pyodide: string, shared: string | null, lock: string, parts: string | null, libraries: Record<string, string> }} SiteConfig
  */
 
 /**
  * Boot Python and import the demo.
- * @param {Pick<Start, "site" | "app" | "modules" | "libraries" | "interrupts">} request  `site` is the URL of the folder with site.json
+ * @param {Pick<Start, "site" | "app" | "modules" | "parts" | "libraries" | "interrupts">} request  `site` is the URL of the folder with site.json
  * @param {(step: string) => void} onStep
  * @returns {Promise<Python>}
  * @throws {Problem} a file could not be fetched, or the demo could not be imported
  */
-export async function boot({ site, app, modules, libraries, interrupts }, onStep) {
+export async function boot({ site, app, modules, parts, libraries, interrupts }, onStep) {
   const clock = stopwatch();
   onStep("Fetching Python");
-  const bridge = new URL("bridge.py", import.meta.url);
-  const scripts = new Map([...modules.map((url) => new URL(url)), bridge].map((url) => [url.pathname.split("/").pop(), url]));
+  const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
+  const scripts = new Map([...modules.map((url) => new URL(url)), here("bridge.py")].map((url) => [url.pathname.split("/").pop(), url]));
   scripts.set("app.py", new URL(app));
-  const [config, memoryCheck, ...sources] = await Promise.all([
-    fetchText(new URL("site.json", site)).then((text) => /** @type {SiteConfig} */ (JSON.parse(text))),
-    fetchText(new URL("memory_check.py", import.meta.url)),
-    ...[...scripts.values()].map(fetchText),
-  ]);
+  const texts = Promise.all([here("memory_check.py"), here("later.py"), ...scripts.values()].map(fetchText));
+  texts.catch(() => {}); // awaited below
+  const config = /** @type {SiteConfig} */ (JSON.parse(await fetchText(new URL("site.json", site))));
   const indexURL = new URL(config.pyodide, site).href;
   const lockFileURL = new URL(config.lock, site).href;
   const packageBaseUrl = new URL(".", lockFileURL).href;
+  // All downloads start now, and Python starts while they arrive.
+  const partsURL = config.parts && new URL(config.parts, site).href;
+  const { arrived, fsInit } = partsURL ? fetchParts(partsURL, parts) : { arrived: null, fsInit: undefined };
+  arrived?.catch(() => {}); // awaited below
+  const python = partsURL ? { fsInit, stdLibURL: `${partsURL}start/stdlib.zip` } : { packages: ["tallow"] };
+  const imported = libraries.map((name) => importModule(new URL(config.libraries[name], site)));
+  imported.forEach((library) => library.catch(() => {}));
+  const [memoryCheck, later, ...sources] = await texts;
   /** @returns {Promise<PyodideAPI>} */
   const load = async () => {
     const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
     clock.lap("fetch");
     onStep("Starting Python");
-    // Packages given here download while Python starts.
-    return loadPyodide({ indexURL, lockFileURL, packageBaseUrl, packages: ["tallow"] });
+    const [pyodide] = await Promise.all([loadPyodide({ indexURL, lockFileURL, packageBaseUrl, ...python }), arrived]);
+    return pyodide;
   };
   /** @type {Record<string, string>} */
   const copies = config.shared ? { [`${indexURL}pyodide.asm.wasm`]: new URL(config.shared, site).href } : {};
@@ -48,6 +56,7 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
   try {
     booted = await bootShared(load, memoryCheck, copies);
   } catch (error) {
+    if (error instanceof Problem) throw error;
     throw new Problem(
       "RuntimeUnavailable",
       `Python could not be loaded from ${indexURL}: ${error instanceof Error ? error.message : error}`,
@@ -55,9 +64,12 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
     );
   }
   const { pyodide, sharing } = booted;
+  const collector = pyodide.pyimport("gc");
+  collector.disable(); // imports make a million objects that stay
   if (sharing?.memory) offerThreads(pyodide, sharing.memory);
   else refuseThreads(pyodide, booted.unshared ?? "its memory is not shared");
-  for (const name of libraries) pyodide.registerJsModule(name, await importModule(new URL(config.libraries[name], site)));
+  if (partsURL) loadLater(pyodide, partsURL, later);
+  for (const [i, name] of libraries.entries()) pyodide.registerJsModule(name, await imported[i]);
   clock.lap("python");
   onStep("Importing tallow");
   [...scripts.keys()].forEach((name, i) => pyodide.FS.writeFile(`/home/pyodide/${name}`, sources[i]));
@@ -65,6 +77,9 @@ export async function boot({ site, app, modules, libraries, interrupts }, onStep
   try {
     const bridge = pyodide.pyimport("bridge");
     const demo = pyodide.pyimport("app").Demo();
+    collector.freeze();
+    collector.enable();
+    collector.destroy();
     clock.lap("import");
     const started = { ...JSON.parse(bridge.versions()), seconds: clock.laps, unshared: booted.unshared };
     return new Python(pyodide, interrupts, bridge, demo, started);

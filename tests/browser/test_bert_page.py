@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from support import tokenizer_kinds
 from tests.browser.conftest import START_MS
 from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
 from tests.browser.hub import Hub
+from tests.browser.sentence_folder import write_sentence_folder
 from tests.browser.test_demo import running_demo
 
 import tallow as tl
 from tallow.io import safetensors
-from tallow.models import BertConfig, BertModel, SentenceEncoder
+from tallow.models import SentenceEncoder
 
 PAGE = "wasm_examples/bert/"
 TEXTS = [
@@ -112,27 +112,7 @@ def minilm() -> Path:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sentence-transformers folder with an untrained model."""
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    (folder / "1_Pooling").mkdir(parents=True)
-    tokenizer = tokenizer_kinds.KINDS["words-uncased"]()
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    vocabulary = 1 + max(json.loads(tokenizer)["model"]["vocab"].values())
-    entries = {"model_type": "bert", "architectures": ["BertModel"], "vocab_size": vocabulary, **sizes}
-    parts = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
-    modules = [{"path": place, "type": f"sentence_transformers.models.{kind}"} for kind, place in parts]
-    for name, text in {
-        "config.json": json.dumps(entries),
-        "tokenizer.json": tokenizer,
-        "modules.json": json.dumps(modules),
-        "sentence_bert_config.json": json.dumps({"max_seq_length": 12}),
-        "1_Pooling/config.json": json.dumps({"pooling_mode_mean_tokens": True}),
-    }.items():
-        (folder / name).write_text(text)
-    tl.manual_seed(0)
-    model = BertModel(BertConfig.from_entries(entries, "the test"))
-    safetensors.save(model.state_dict(), folder / "model.safetensors")
-    return folder
+    return write_sentence_folder(tmp_path_factory.mktemp("models") / "tiny")
 
 
 def open_page(browser: Browser, site: str) -> Iterator[Reader]:

@@ -6,8 +6,10 @@ import functools
 import hashlib
 import importlib.util
 import json
+import tarfile
 import threading
 import urllib.request
+import zipfile
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -72,6 +74,34 @@ def test_every_file_of_the_lock_exists_with_its_hash(site_dir: Path) -> None:
     assert set(packages) == {"numpy", "tallow"}
     for package in packages.values():
         assert hashlib.sha256((runtime / package["file_name"]).read_bytes()).hexdigest() == package["sha256"]
+
+
+def read_tar(path: Path) -> dict[str, bytes]:
+    with tarfile.open(path) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+
+
+def test_parts_have_every_module_once(site_dir: Path) -> None:
+    runtime = site_dir / "runtime"
+    (parts,) = runtime.glob("python-*")
+    with zipfile.ZipFile(parts / "start" / "stdlib.zip") as archive:
+        found = [f"lib/python3.14/{name}" for name in archive.namelist()]
+    files = {path.name: read_tar(path) for path in parts.rglob("*.tgz")}
+    found += [name for content in files.values() for name in content]
+    modules = [name for name in found if name.endswith((".pyc", ".so", ".safetensors"))]
+    assert len(set(modules)) == len(modules)
+    expected = set()
+    for archive_file in runtime.rglob("*.[wz][hi][lp]"):
+        root = "lib/python3.14/" + ("" if archive_file.suffix == ".zip" else "site-packages/")
+        if "start" not in archive_file.parts:
+            with zipfile.ZipFile(archive_file) as archive:
+                names = [name for name in archive.namelist() if name.endswith((".pyc", ".so", ".safetensors"))]
+            expected |= {root + name.replace("__pycache__/", "").replace(".cpython-314.pyc", ".pyc") for name in names}
+    assert set(modules) == expected
+    later = json.loads(files["packages.tgz"]["lib/python3.14/site-packages/later.json"])
+    samples = {"pydoc": "stdlib", "numpy.f2py": "numpy", "tallow.keras": "tallow", "tallow.models.spoken": "spoken"}
+    assert samples.items() <= later.items()
+    assert "lib/python3.14/site-packages/tallow/core/tensor.py" in files["tallow.tgz"]  # for tracebacks
 
 
 def test_cdn_site_brings_no_copy_of_pyodide(cdn_site: Path) -> None:

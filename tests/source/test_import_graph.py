@@ -51,6 +51,7 @@ LATE = {
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
     ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",
     ("tallow.core.extras", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
+    ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
     ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }

@@ -53,7 +53,7 @@ class Storyteller {
   #choice = PACKAGED;
   #numbers = new Numbers(view.figures);
   /** @type {ModelPage<ModelChoice, Model>} */
-  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), libraries: ["huggingface_tokenizers"] }, {
+  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["stories"], libraries: ["huggingface_tokenizers"] }, {
     onStart: (started) => this.#numbers.start(started),
     onLoad: ({ name }, { info }) => {
       const { layers, width, context, parameters } = info;

@@ -14,7 +14,7 @@ from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.generation import Sampler, decode_stream, generate
 from tallow.io import gguf, llama2c
 from tallow.io.source import Opened
-from tallow.models import gguf_models, stories
+from tallow.models import stories
 from tallow.models.causal_lm import CausalLM
 from tallow.models.llama import Llama
 from tallow.text.llama2c import BOS, Llama2cTokenizer
@@ -185,6 +185,8 @@ def _load_llama2c(files: dict[str, npt.NDArray[np.uint8]]) -> tuple[Llama, TextC
 
 def _load_gguf(data: npt.NDArray[np.uint8]) -> tuple[CausalLM, TextCodec]:
     """Return the model and its tokenizer. Quantised matrices are views of `data`."""
+    from tallow.models import gguf_models  # not at the top: the page starts without it
+
     file = gguf.load(Opened(data, "The GGUF file"))
     model = gguf_models.load(file)
     if not isinstance(model, CausalLM):

@@ -75,7 +75,7 @@ class Transcriber {
   #spectrogram = new Spectrogram(element("mel", HTMLCanvasElement));
   #transcript = new Transcript(page.transcript, page.segments, page.player, (segment) => this.#showSpectrogram(segment));
   /** @type {ModelPage<Choice, Model>} */
-  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), modules: [new URL("progress.py", import.meta.url)] }, {
+  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), modules: [new URL("progress.py", import.meta.url)], parts: ["spoken"] }, {
     onStart: (started) => showStart(view.figures, started),
     onLoad: (choice, { info }) => this.#showModel(choice, info),
     onModel: (model) => model && selectModel(model.id),

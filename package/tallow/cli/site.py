@@ -4,6 +4,7 @@ index.html, service-worker.js         the gallery, and isolation for hosts that 
 web/, wasm_examples/                  as in the checkout
 site.json                             the paths of the runtime, and additional models to offer
 runtime/pyodide-lock.json             NumPy and tallow, with their hashes
+runtime/python-<hash>/                with a copy of Pyodide: Python in parts, see parts.py
 runtime/<hash>/tallow-*.whl           the hash in the path prevents stale copies
 runtime/pyodide-<version>-<hash>/     only if Pyodide is not loaded from its CDN; with a second main module
 runtime/huggingface-tokenizers-<version>/    likewise, for the pages that need it
@@ -21,6 +22,7 @@ from typing import Any
 import tallow
 from tallow.cli.browser_wheel import SiteError, pack_wheel, top_level_packages
 from tallow.cli.bytecode import add_bytecode
+from tallow.cli.parts import write_parts
 from tallow.cli.shared_module import write_shared_module
 
 PYODIDE_VERSION = "314.0.3"
@@ -123,10 +125,12 @@ def build_site(
         },
     }
     _write_json(runtime / "pyodide-lock.json", lock)
+    parts = _write_parts(runtime, page_wheel, runtime / base) if pyodide else None
     site = {
         "pyodide": CDN if pyodide is None else f"runtime/{base}",
         "shared": f"runtime/{base}{shared}" if shared else None,
         "lock": "runtime/pyodide-lock.json",
+        "parts": f"runtime/{parts}/" if parts else None,
         "libraries": {TOKENIZERS: _copy_tokenizers(tokenizers, runtime) if tokenizers else TOKENIZERS_CDN},
         "models": list(models),
         "encoders": list(encoders),
@@ -178,6 +182,17 @@ def _share_module(folder: Path, pages: Path) -> str | None:
     """Add a copy of Pyodide's main module with a shared memory, if possible. Return its name."""
     target = folder / "pyodide-shared.asm.wasm"
     return target.name if write_shared_module(folder / MODULE, target, pages / "web" / "memory-type.js") else None
+
+
+def _write_parts(runtime: Path, wheel: Path, pyodide: Path) -> str:
+    """Write the parts of Python, and return the name of their folder."""
+    folder = runtime / "python"
+    folder.mkdir()
+    write_parts(folder, stdlib=pyodide / STDLIB, numpy=pyodide / NUMPY_WHEEL, tallow=wheel)
+    digests = "".join(_sha256(path) for path in sorted(folder.rglob("*.*")))
+    name = f"python-{hashlib.sha256(digests.encode()).hexdigest()[:8]}"
+    folder.rename(runtime / name)
+    return name
 
 
 def _sha256(path: Path) -> str:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from tallow.errors import HubError
 from tallow.io.json_object import parse_list
@@ -58,7 +57,7 @@ def snapshot(
 
     Raises:  HubError
     """
-    folder = _cache() / f"models--{repository.replace('/', '--')}" / quote(revision or "main", safe="")
+    folder = _cache() / f"models--{repository.replace('/', '--')}" / _quoted(revision or "main")
     for file in files(repository, revision, token):
         if _matches(file.name, patterns) and not _matches(file.name, ignored):
             _fetch(repository, file, folder / file.name, revision, token)
@@ -68,7 +67,7 @@ def snapshot(
 
 def files(repository: str, revision: str | None, token: str | None) -> list[File]:
     """Return the files of a repository.  Raises: HubError"""
-    url = f"{_endpoint()}/api/models/{repository}/tree/{quote(revision or 'main', safe='')}?recursive=true"
+    url = f"{_endpoint()}/api/models/{repository}/tree/{_quoted(revision or 'main')}?recursive=true"
     answer = _request_with_retries(url, None, token)
     if answer.status in (401, 404):
         hint = "check the name and the revision; a private repository needs a token"
@@ -93,10 +92,16 @@ def _entries(entries: list[Any]) -> Iterator[File]:
             yield File(path, size, oid)
 
 
+def _quoted(text: str, safe: str = "") -> str:
+    from urllib.parse import quote  # not at the top: pages start without it
+
+    return quote(text, safe=safe)
+
+
 def _fetch(repository: str, file: File, path: Path, revision: str | None, token: str | None) -> None:
     if path.exists() and path.stat().st_size == file.size:
         return
-    url = f"{_endpoint()}/{repository}/resolve/{quote(revision or 'main', safe='')}/{quote(file.name)}"
+    url = f"{_endpoint()}/{repository}/resolve/{_quoted(revision or 'main')}/{_quoted(file.name, safe='/')}"
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     with partial.open("ab") as out:

@@ -1,0 +1,122 @@
+"""The modules that pages import until their first answer: those of cli/start_modules.txt, which load first."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.browser.conftest import START_MS, serving
+from tests.browser.sentence_folder import write_sentence_folder
+
+from tallow.cli.parts import START_MODULES
+
+# For the test: the page's own code cannot ask Python for this.
+LIST = """
+import js
+from pyodide.ffi import create_proxy
+js.loaded_modules = create_proxy(lambda: " ".join(sys.modules))
+"""
+# Files of the page, modules of JavaScript, and what extension modules make.
+NOT_IN_ARCHIVES = {
+    "__main__", "_cython_3_2_6", "_pyodide_core", "app", "bridge", "cython_runtime", "datasets", "digits", "files",
+    "huggingface_tokenizers", "js", "later", "memory_check", "points", "progress", "pyodide_js", "pyodide_js._api",
+    "script", "settings", "tallow_kernel_threads", "training", "waits",
+}  # fmt: skip
+# Large, and of no use to a page's first answer; the second set not to those two pages'.
+UNWANTED = {
+    "ctypes.util", "email", "http", "importlib.metadata", "multiprocessing", "numpy.ctypeslib", "numpy.f2py",
+    "numpy.ma", "numpy.polynomial", "numpy.testing", "pydoc", "tallow.cli", "tallow.keras", "tallow.training",
+    "tallow_cuda", "tarfile", "unittest", "xml",
+}  # fmt: skip
+UNWANTED_HERE = {"numpy.fft", "tallow.data", "tallow.distributed", "tallow.models.gguf_models", "urllib"}
+LEAN = ("console", "llama2c")
+MODELS = {"tallow.models.spoken", "tallow.models.stories"}
+START = set(START_MODULES.read_text(encoding="utf-8").split())
+LATER = "/runtime/python-"
+
+
+class Visit(NamedTuple):
+    """The modules in Python, and the parts that were loaded later."""
+
+    modules: set[str]
+    parts: set[str]
+
+
+def tell_a_story(page: Page, folder: Path) -> None:
+    page.get_by_test_id("steps").fill("8")
+    page.get_by_test_id("generate").click()
+    expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
+
+
+def run_a_cell(page: Page, folder: Path) -> None:
+    page.get_by_test_id("prompt").fill("(tl.ones(2, 3) @ tl.ones(3, 2)).sum().item()")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("output")).to_contain_text("12.0", timeout=START_MS)
+
+
+def train(page: Page, folder: Path) -> None:
+    page.get_by_test_id("train").click()
+    expect(page.get_by_test_id("stats")).to_contain_text("loss", ignore_case=True, timeout=START_MS)
+
+
+def transcribe(page: Page, folder: Path) -> None:
+    page.get_by_test_id("sample").first.click()
+    expect(page.get_by_test_id("status")).to_contain_text("Done", timeout=START_MS)
+
+
+def compare(page: Page, folder: Path) -> None:
+    write_sentence_folder(folder)
+    page.get_by_test_id("model-file").set_input_files(folder)
+    expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
+    page.get_by_test_id("embed").click()
+    expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
+
+
+ANSWERS = {"bert": compare, "console": run_a_cell, "llama2c": tell_a_story, "train": train, "whisper": transcribe}
+
+
+@pytest.fixture(scope="module")
+def listing_site(site_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The site, whose Python tells its modules."""
+    folder = tmp_path_factory.mktemp("listing") / "site"
+    shutil.copytree(site_dir, folder)
+    bridge = folder / "web" / "bridge.py"
+    bridge.write_text(bridge.read_text(encoding="utf-8") + LIST, encoding="utf-8")
+    with serving(folder) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def visits(browser: Browser, listing_site: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Visit]:
+    """Each page after its first answer."""
+    found = {}
+    for name, answer in ANSWERS.items():
+        context = browser.new_context()
+        page = context.new_page()
+        page.set_default_timeout(START_MS)
+        requested: list[str] = []
+        context.on("request", lambda request, requested=requested: requested.append(request.url))
+        page.goto(f"{listing_site}wasm_examples/{name}/")
+        answer(page, tmp_path_factory.mktemp("model"))
+        modules = set(page.workers[0].evaluate("loaded_modules()").split())
+        found[name] = Visit(
+            modules, {url.rpartition("/")[2] for url in requested if LATER in url and "/start/" not in url}
+        )
+        context.close()
+    return found
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_first_answer_needs_the_start_only(visits: dict[str, Visit], name: str) -> None:
+    modules, parts = visits[name]
+    assert sorted(modules - START - MODELS - NOT_IN_ARCHIVES) == []
+    assert parts == {"llama2c": {"stories.tgz"}, "whisper": {"spoken.tgz"}}.get(name, set())
+    assert sorted(modules & (UNWANTED | UNWANTED_HERE if name in LEAN else UNWANTED)) == []
+
+
+def test_start_has_nothing_that_no_page_imports(visits: dict[str, Visit]) -> None:
+    assert sorted(START - set().union(*(visit.modules for visit in visits.values()))) == []

@@ -9,6 +9,9 @@
  *
  * A page loads one model and does one piece of work at a time. A new load stops the load and the work before it, new work
  * stops the work before it; each waits until what it replaces has ended. `view` shows the state.
+ *
+ * A page that does nothing for ten minutes ends its worker, which frees the memory. The next load or work starts Python again
+ * and loads the last model.
  */
 
 import { LatestTask } from "./latest-task.js";
@@ -18,6 +21,8 @@ import { Runtime } from "./tallow.js";
 /** @import { Figures, PageView, Remedy } from "./page.js" */
 /** @import { Loaded, Source, Started } from "./protocol.js" */
 /** @import { StoredDownloads } from "./stored-downloads.js" */
+
+const IDLE_MS = 10 * 60 * 1000;
 
 /**
  * A model to load. `files` finds its files, once Python has started.
@@ -33,12 +38,14 @@ import { Runtime } from "./tallow.js";
 /**
  * The callbacks that differ from page to page. `onLoad` shows the model that was loaded and returns what the page needs to
  * know about it. `onModel` is called with null when a load starts, and when it ends with the model in memory, if any.
+ * `hasResults` says whether Python has results that the page still needs, besides the model: then Python is not ended.
  * @template {ModelChoice} Choice
  * @template {{ description: string }} Model
  * @typedef {{
  *   onStart(started: Started): void,
  *   onLoad(choice: Choice, loaded: Loaded): Model,
  *   onModel?(model: Model | null): void,
+ *   hasResults?(): boolean,
  * }} Handlers
  */
 
@@ -47,10 +54,14 @@ import { Runtime } from "./tallow.js";
  * @template {{ description: string }} Model
  */
 export class ModelPage {
-  runtime = Runtime.create();
+  /** @type {Runtime} */
+  runtime;
   /** @type {Model | null}  the model in memory; a load that fails or is stopped does not change it */
   model = null;
+  /** @type {Choice | null}  that of `model` */
+  #loaded = null;
   #view;
+  #app;
   #handlers;
   /** @type {Promise<Started>} */
   #started;
@@ -58,15 +69,21 @@ export class ModelPage {
   #loading = new LatestTask();
   /** @type {LatestTask<void>} */
   #working = new LatestTask();
+  #idleTimer = 0;
+  #isEnded = false; // Python, because the page was idle
+  /** @type {number | null}  chosen by the user */
+  #threads = null;
 
   /** Start Python. @param {ModelView} view @param {App} app @param {Handlers<Choice, Model>} handlers */
-  constructor(view, { url, ...needs }, handlers) {
+  constructor(view, app, handlers) {
     this.#view = view;
+    this.#app = app;
     this.#handlers = handlers;
-    this.#started = this.runtime.start(url, { ...needs, onProgress: (report) => view.progress.show(report) });
+    this.runtime = Runtime.create();
+    this.#started = this.#start();
     this.#started.then(
-      (started) => this.#showStarted(started),
-      (error) => showStartFailure(view, error),
+      (started) => handlers.onStart(started),
+      () => {}, // shown by #start
     );
   }
 
@@ -88,6 +105,7 @@ export class ModelPage {
 
   /** Load a model for the work that is running. @param {Choice} choice */
   async loadForWork(choice) {
+    this.#restart();
     const { status, modelName, noModel, progress, downloads } = this.#view;
     status.say(`Loading ${choice.name}`);
     modelName.textContent = `Loading ${choice.name}`;
@@ -98,6 +116,7 @@ export class ModelPage {
     modelName.textContent = this.model?.description ?? noModel;
     this.#handlers.onModel?.(this.model);
     downloads.refresh();
+    this.#awaitIdle();
   }
 
   /**
@@ -108,7 +127,9 @@ export class ModelPage {
    */
   async work(task, texts) {
     this.#view.problems.hide();
+    if (this.#restart() && this.#loaded) this.loadForWork(this.#loaded);
     await this.#working.run((signal) => this.#tryToWork(task, texts, signal));
+    this.#awaitIdle();
   }
 
   /**
@@ -138,13 +159,58 @@ export class ModelPage {
     status.say(isLoading ? "Loading stopped." : stopped);
   }
 
+  /** Start Python in the runtime. @returns {Promise<Started>} */
+  #start() {
+    const { url, ...needs } = this.#app;
+    const started = this.runtime.start(url, { ...needs, onProgress: (report) => this.#view.progress.show(report) });
+    started.then(
+      (result) => this.#showStarted(result),
+      (error) => showStartFailure(this.#view, error),
+    );
+    return started;
+  }
+
+  /** Start Python again, if it was ended. @returns {boolean}  whether it was */
+  #restart() {
+    clearTimeout(this.#idleTimer);
+    if (!this.#isEnded) return false;
+    this.#isEnded = false;
+    this.runtime = Runtime.create();
+    this.#started = this.#start();
+    return true;
+  }
+
+  /** End Python after a while in which nothing runs. */
+  #awaitIdle() {
+    clearTimeout(this.#idleTimer);
+    if (this.isLoading || this.#working.busy) return; // it calls this function at its end
+    this.#idleTimer = window.setTimeout(() => {
+      if (this.#handlers.hasResults?.()) return;
+      this.#isEnded = true;
+      this.runtime.close();
+    }, IDLE_MS);
+  }
+
   /** @param {Started} started */
   #showStarted(started) {
-    this.#handlers.onStart(started);
-    this.#view.figures.showThreads(started, this.runtime);
+    this.#showThreads(started);
     if (this.isLoading) return;
     this.#view.progress.hide();
     this.#view.status.say("Python is ready. Choose a model.");
+    this.#awaitIdle();
+  }
+
+  /** @param {Started} started */
+  #showThreads(started) {
+    const threads = this.#threads ?? started.threads;
+    this.#view.figures.showThreads({ ...started, threads }, (count) => this.#setThreads(count));
+    if (this.#threads !== null) this.runtime.setThreads(this.#threads);
+  }
+
+  /** @param {number} count */
+  #setThreads(count) {
+    this.#threads = count;
+    if (!this.#isEnded) this.runtime.setThreads(count);
   }
 
   /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>}  whether the model can be used */
@@ -159,6 +225,7 @@ export class ModelPage {
       const files = await choice.files(signal);
       const loaded = await this.runtime.load(files, { onProgress: (report) => progress.show(report), signal });
       this.model = this.#handlers.onLoad(choice, loaded);
+      this.#loaded = choice;
       this.#showLoaded(loaded);
       return true;
     } catch (error) {

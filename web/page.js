@@ -213,10 +213,10 @@ export class Figures {
 
   /**
    * Show the number of threads for kernels, which the user can change; or why there is one.
-   * @param {Started} started @param {{ setThreads(count: number): unknown }} runtime
+   * @param {Pick<Started, "threads" | "mostThreads" | "oneThread">} started @param {(count: number) => void} onChoose
    */
-  showThreads({ threads, mostThreads, oneThread }, runtime) {
-    if (mostThreads > 1) this.choose("Threads", threads, mostThreads, (count) => runtime.setThreads(count));
+  showThreads({ threads, mostThreads, oneThread }, onChoose) {
+    if (mostThreads > 1) this.choose("Threads", threads, mostThreads, onChoose);
     else this.show("Threads", oneThread ? `1: ${oneThread}` : "1");
   }
 

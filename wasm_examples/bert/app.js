@@ -69,6 +69,7 @@ class SentenceSearch {
   #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), libraries: ["huggingface_tokenizers"] }, {
     onStart: (started) => showStart(view.figures, started),
     onLoad: ({ name }, { info }) => this.#clear(name, info),
+    hasResults: () => this.#texts.length > 0, // searches use their embeddings
   });
 
   /** Load a model in place of the one that is loading or loaded. @param {NamedModel} model */

@@ -54,7 +54,7 @@ class Session {
       });
       const kernels = await runtime.call("kernels");
       this.#booted = true;
-      figures.showThreads(started, runtime);
+      figures.showThreads(started, (count) => runtime.setThreads(count));
       status.say(`Ready: tallow ${started.tallow}, Python ${started.python}, kernels ${kernels}.`);
       return true;
     } catch (error) {

@@ -82,7 +82,7 @@ class Workbench {
     const modules = MODULES.map((name) => new URL(name, import.meta.url));
     const onProgress = progress.show.bind(progress);
     this.#started = this.#runtime.start(new URL("app.py", import.meta.url), { modules, onProgress }).then((started) => {
-      this.#figures.showThreads(started, this.#runtime);
+      this.#figures.showThreads(started, (count) => this.#runtime.setThreads(count));
     });
     this.#started.then(
       async () => {

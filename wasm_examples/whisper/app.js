@@ -79,6 +79,7 @@ class Transcriber {
     onStart: (started) => showStart(view.figures, started),
     onLoad: (choice, { info }) => this.#showModel(choice, info),
     onModel: (model) => model && selectModel(model.id),
+    hasResults: () => this.#decoded !== null, // the transcript
   });
 
   constructor() {

@@ -90,9 +90,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also this file")
     parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c; it is compiled first")
     parser.add_argument("--steps", type=int, default=255, help="llama: tokens to generate (default: %(default)s)")
-    parser.add_argument("--wllama", type=Path, help="llama, in a browser: compare with this folder, see bench/llama.py")
     parser.add_argument("--onnx", type=Path, help="whisper: compare with this folder, see bench/whisper_onnx.py")
-    parser.add_argument("--wllama", type=Path, help="start: compare with this folder, see bench/start.py")
+    parser.add_argument(
+        "--wllama", type=Path, help="llama, start, in a browser: compare with this folder, see bench/start.py"
+    )
     parser.add_argument("--tokens", type=int, default=50, help="whisper: tokens of a text (default: %(default)s)")
     parser.add_argument("--workload", action="append", default=[], help="training: only this one of bench/workloads.py")
     parser.add_argument("--repeats", type=int, default=5, help="number of measurements of each (default: %(default)s)")

@@ -21,6 +21,7 @@ import build_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
+WLLAMA = ("esm/index.min.js", "esm/wasm/wllama.wasm")  # of its package
 CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
@@ -74,7 +75,9 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
         shutil.copy(HERE / name, folder)
     for path in (ROOT / "web").glob("*.js"):
         shutil.copy(path, folder)
-    for path in (path for rival in (job.onnx, job.wllama) if rival for path in rival.iterdir()):
+    rivals = [*job.onnx.iterdir()] if job.onnx else []
+    rivals += [job.wllama / name for name in WLLAMA] if job.wllama else []
+    for path in rivals:
         (folder / path.name).symlink_to(path.resolve())
     executable = prerequisites.chromium()
     with _served(folder, pyodide) as origin, sync_playwright() as playwright:

@@ -1,6 +1,7 @@
 """Tokens per second of a checkpoint, greedy, batch of one: tallow, its array code, llama2.c's run.c and wllama.
 
-run.c reads llama2.c's format only; wllama reads GGUF only, and runs in a browser only. Its folder is as for bench/start.py.
+run.c reads llama2.c's format only; wllama reads GGUF only, and runs in a browser only. Its folder is
+as for bench/start.py.
 
 Claims: a checkpoint of stories15M's shape reaches 0.9 times run.c's speed, in the browser and natively, and 1.3 times
 wllama's in Q8_0; stories260K generates at least 1,000 tokens per second in a browser.

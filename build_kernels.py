@@ -29,7 +29,7 @@ FLAGS = (
     *("-fno-math-errno", "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror"),
 )
 # The products of quantised weights, for which x86-64-v4 is worth a library of its own: its VNNI multiplies bytes.
-PRODUCTS = ("library.c", "products.c", "quantized_panel.c", "linear_q*.c")
+PRODUCTS = ("library.c", "products.c", "interleave*.c", "linear_q*.c")
 MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64
 
 

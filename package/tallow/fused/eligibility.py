@@ -16,6 +16,7 @@ from tallow.autograd.writes import last_write, writes
 from tallow.core.tensor import Tensor
 from tallow.devices import device_type_of
 from tallow.errors import TallowError
+from tallow.nn.block_buffer import BlockBuffer
 from tallow.nn.module import STRUCTURE, Module
 
 T = TypeVar("T")
@@ -149,14 +150,19 @@ class Snapshot:
         self._pattern = pattern
         self._changes = STRUCTURE.changes
         self._structure = list(_structure(parts(), pattern))
-        self._tensors = [value for value in self._structure if isinstance(value, Tensor)]
+        tensors = [value for value in self._structure if isinstance(value, Tensor)]
+        self._tensors = [tensor for tensor in tensors if not isinstance(tensor, BlockBuffer)]
         self._arrays = list(map(_ARRAY, self._tensors))
+        self._buffers = [tensor for tensor in tensors if isinstance(tensor, BlockBuffer)]
+        self._held = list(map(_HELD, self._buffers))
         self._copied = [array for array in self._arrays if array.ndim == 1 and array.dtype in dtypes.HALVES]
         self._last_write, self._hidden_writes = writes.last, writes.hidden
 
     def holds(self) -> bool:
         """Return whether nothing has changed."""
         if not all(map(is_, map(_ARRAY, self._tensors), self._arrays)):
+            return False
+        if not all(map(is_, map(_HELD, self._buffers), self._held)):
             return False
         if self._copied and self._written():
             return False
@@ -179,7 +185,7 @@ class Snapshot:
         return written
 
 
-_ARRAY = attrgetter("array")
+_ARRAY, _HELD = attrgetter("array"), attrgetter("held")
 
 
 def _structure(parts: Mapping[str, Module], pattern: Pattern) -> Iterator[Any]:

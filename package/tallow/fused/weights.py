@@ -30,7 +30,7 @@ def table(layer: Linear | WeightOnlyLinear | Embedding | BlockLinear | BlockEmbe
 def _blocks(layer: BlockLinear | BlockEmbedding) -> BlockMatrix:
     if layer.blocks.device.type != "cpu":
         raise ArgumentError(f"no fused block computes with quantised blocks on {layer.blocks.device}")
-    return layer.matrix
+    return layer.for_products()
 
 
 def vector(tensor: Tensor | None) -> Array | None:

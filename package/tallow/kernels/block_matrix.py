@@ -1,7 +1,8 @@
 """Matrices as they are in GGUF files: in quantised blocks, or in half precision.
 
-The bytes stay as they are in the file, usually in mapped memory. Products read them directly ("quantized_linear");
-`rows` and `widen` convert some or all of them to float32.
+The bytes stay as they are in the file, usually in mapped memory; or their rows are interleaved, which some compiled
+kernels multiply faster (kernels/interleaved.py). Products read them directly ("quantized_linear"); `rows` and `widen`
+convert some or all of them to float32.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tallow.dtypes import BF16, F16, Array, widen
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels.gguf_blocks import FORMATS, dequantize
 from tallow.kernels.gguf_quantize import quantize
+from tallow.kernels.interleaved import SUFFIX, separated_rows
 
 HALF_FORMATS = {"F16": F16, "BF16": BF16}  # by name: a block is one weight
 
@@ -22,7 +24,8 @@ HALF_FORMATS = {"F16": F16, "BF16": BF16}  # by name: a block is one weight
 class BlockMatrix:
     """A matrix (N, K) of rows of quantised blocks, or of bytes of half-precision floats.
 
-    Args:    format: a name in tallow.kernels.gguf_blocks.FORMATS, such as "Q4_0", or in HALF_FORMATS
+    Args:    format: a name in tallow.kernels.gguf_blocks.FORMATS, such as "Q4_0", or in HALF_FORMATS; with "x16" added,
+                     such as "Q4_0x16", if the rows are interleaved
     Shapes:  blocks (N, bytes of a row), uint8
     Raises:  ArgumentError for an unknown format, ShapeError for rows that are not whole blocks
     """
@@ -31,7 +34,7 @@ class BlockMatrix:
     format: str
 
     def __post_init__(self) -> None:
-        if self.format not in FORMATS and self.format not in HALF_FORMATS:
+        if self.format.removesuffix(SUFFIX) not in FORMATS and self.format not in HALF_FORMATS:
             names = ", ".join((*FORMATS, *HALF_FORMATS))
             raise ArgumentError(f"BlockMatrix: unknown format {self.format!r}", hint=f"use one of {names}")
         size, _ = self._block
@@ -56,7 +59,8 @@ class BlockMatrix:
         """The bytes and the weights of a block."""
         if self.format in HALF_FORMATS:
             return F16.itemsize, 1
-        return FORMATS[self.format].record.itemsize, FORMATS[self.format].weights
+        layout = FORMATS[self.format.removesuffix(SUFFIX)]
+        return layout.record.itemsize, layout.weights
 
     @property
     def is_half(self) -> bool:
@@ -76,12 +80,28 @@ class BlockMatrix:
 
     def rows(self, index: Any) -> Array:
         """Return the rows at `index` in float32: (*, K) for an array of integers (*), or a slice of the matrix."""
-        chosen = to_host(self.blocks[index])
+        chosen = to_host(self._stored(index))
         if self.is_half:
             return array_module(self.blocks).asarray(widen(chosen.view(HALF_FORMATS[self.format])))
-        weights = dequantize(self.format, chosen.reshape(-1)).reshape(*chosen.shape[:-1], self.shape[1])
+        name = self.format.removesuffix(SUFFIX)
+        weights = dequantize(name, chosen.reshape(-1)).reshape(*chosen.shape[:-1], self.shape[1])
         return array_module(self.blocks).asarray(weights)
 
     def widen(self) -> Array:
         """Return the whole matrix in float32: new memory at each call."""
         return self.rows(slice(None))
+
+    def _stored(self, index: Any) -> Array:
+        """Return the bytes of rows as they are in a file."""
+        if not self.is_interleaved:
+            return self.blocks[index]
+        return separated_rows(self.blocks, self.format.removesuffix(SUFFIX), index)
+
+    @property
+    def is_interleaved(self) -> bool:
+        """True if the rows are interleaved."""
+        return self.format.endswith(SUFFIX)
+
+    def separated(self) -> BlockMatrix:
+        """Return the matrix with its rows as in a file: itself, or new memory if they are interleaved."""
+        return BlockMatrix(self._stored(slice(None)), self.format.removesuffix(SUFFIX)) if self.is_interleaved else self

@@ -131,12 +131,14 @@ def _parts(model: PretrainedModel, names: GGUFNames) -> dict[str, Part]:
     """Return the model's tensors by their names in the file, in the order of the state dict."""
     parts = {}
     modules = dict(model.named_modules())
-    for name, tensor in model.state_dict().items():
+    for name, tensor in model.state_dict(keep_vars=True).items():
         path, _, attribute = name.rpartition(".")
         layer = modules[path]
-        value: Tensor | BlockMatrix = tensor
+        value: Tensor | BlockMatrix
         if isinstance(layer, BlockLinear | BlockEmbedding) and attribute == "blocks":
             name, value = f"{path}.weight", layer.matrix
+        else:
+            value = tensor.detach()
         if not (names.architecture == "bert" and name.startswith("pooler.")):
             parts[file_name(name, names)] = _part(name, value, model, names)
     return parts
@@ -171,12 +173,13 @@ def _rows(name: str, count: int, model: PretrainedModel, names: GGUFNames) -> Ar
 
 def _selected(value: Tensor | BlockMatrix, rows: Array) -> Tensor | BlockMatrix:
     if isinstance(value, BlockMatrix):
+        value = value.separated()
         return BlockMatrix(value.blocks[rows], value.format)
     return wrap(value.detach().cpu().array[rows])
 
 
 def _getter(value: Tensor | BlockMatrix) -> Callable[[], Tensor | BlockMatrix]:
-    return lambda: value
+    return lambda: value.separated() if isinstance(value, BlockMatrix) else value
 
 
 def file_name(name: str, names: GGUFNames) -> str:

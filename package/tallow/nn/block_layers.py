@@ -2,8 +2,9 @@
 
     model = AutoModel.from_pretrained("model-Q4_K_M.gguf")
 
-On the CPU compiled kernels multiply by the blocks as they are in the mapped file. They take the memory of the file, and
-generating a token, which reads all weights once, takes less time than with float32. Formats without a compiled kernel
+On the CPU compiled kernels multiply by the blocks as they are in the mapped file, or by a copy of it with interleaved
+rows that the first product makes (block_buffer.py). Either takes the memory of the file, and generating a token, which
+reads all weights once, takes less time than with float32. Formats without a compiled kernel
 are converted to float32 a few rows at a time, for each product: slower, in the same memory. Inputs and results are
 floats.
 """
@@ -20,6 +21,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import cast
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.table import ARRAY
+from tallow.nn.block_buffer import BlockBuffer
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
@@ -42,13 +44,25 @@ class _BlockLayer(Module):
 
     def take(self, matrix: BlockMatrix) -> None:
         """Use another matrix of the same shape."""
-        self.blocks = Buffer(wrap(matrix.blocks))
+        matrix = matrix.separated()
+        self.blocks = BlockBuffer(wrap(matrix.blocks))
         self.format = matrix.format
 
     @property
     def matrix(self) -> BlockMatrix:
-        """The matrix of the layer."""
-        return BlockMatrix(self.blocks.array, self.format)
+        """The matrix of the layer, whose rows may be interleaved."""
+        blocks = self.blocks
+        return blocks.matrix(self.format) if isinstance(blocks, BlockBuffer) else BlockMatrix(blocks.array, self.format)
+
+    def for_products(self) -> BlockMatrix:
+        """Return the matrix as products read it fastest."""
+        return self.blocks.for_products(self.format) if isinstance(self.blocks, BlockBuffer) else self.matrix
+
+    def times(self, input: Tensor, bias: Parameter | None = None) -> Tensor:
+        """Return input · matrixᵀ + bias."""
+        matrix = self.for_products()
+        result: Tensor = apply(quantized_linear, input, wrap(matrix.blocks), matrix.format, bias)
+        return result
 
     @property
     def weight(self) -> Tensor:
@@ -70,8 +84,7 @@ class BlockLinear(_BlockLayer):
         self.bias = bias
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = apply(quantized_linear, input, self.blocks, self.format, self.bias)
-        return result
+        return self.times(input, self.bias)
 
     def extra_repr(self) -> str:
         return (
@@ -114,8 +127,7 @@ class BlockEmbedding(_BlockLayer):
 
         Shapes:  hidden (..., embedding_dim) -> (..., num_embeddings)
         """
-        logits: Tensor = apply(quantized_linear, hidden, self.blocks, self.format)
-        return logits
+        return self.times(hidden)
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}, format={self.format}"

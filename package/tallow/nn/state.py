@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from tallow import devices, dtypes
 from tallow.autograd.graph import note_write
 from tallow.core.tensor import Tensor
@@ -84,5 +86,9 @@ def assign_value(tensor: Tensor, value: Tensor, share_memory: bool) -> None:
         raise DeviceError(
             "load_state_dict: the module is on device 'meta' and has no memory to copy into", hint="pass assign=True"
         )
-    tensor.array[...] = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
+    source = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
+    if isinstance(tensor.array, np.ndarray) and not tensor.array.flags.writeable:
+        tensor.array = source.copy()
+        return
+    tensor.array[...] = source
     note_write(tensor)

@@ -63,3 +63,12 @@ def _panels(matrix: BlockMatrix) -> Iterator[slice]:
     step = max(PANEL // max(k, 1), 1)
     for start in range(0, n, step):
         yield slice(start, start + step)
+
+
+@kernel("interleave_blocks", "array")
+def interleave_blocks_array(blocks: Array, format: str) -> BlockMatrix:
+    """Return the matrix as it is: products of array code read rows.
+
+    Shapes: blocks as BlockMatrix
+    """
+    return BlockMatrix(blocks, format)

@@ -27,8 +27,8 @@ KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or
 ALL = [
     *("adam_step", "attention", "attention_backward", "attention_decode", "channel_norm", "channel_norm_backward"),
     *("convolution", "convolution_dw", "convolution_dx", "cross_decode_block", "decode_block", "decode_blocks"),
-    *("encoder_blocks", "gelu", "gelu_backward", "layer_norm", "layer_norm_backward", "linear", "log_softmax"),
-    "log_softmax_backward",
+    *("encoder_blocks", "gelu", "gelu_backward", "interleave_blocks", "layer_norm", "layer_norm_backward", "linear"),
+    *("log_softmax", "log_softmax_backward"),
     *("lstm", "lstm_backward"),
     *("max_pool", "max_pool_backward", "quantized_linear", "rms_norm", "rotary", "scaled_exp", "sgd_step"),
     *("silu", "silu_mul", "softmax", "softmax_backward", "sum_exp"),
@@ -305,7 +305,7 @@ def test_the_libraries_for_older_processors(files: int, tmp_path: Path) -> None:
         shutil.copy(path, tmp_path)
     names = (
         *("attention", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
-        *("decode_blocks", "encoder_blocks", "pooling", "quantized_linear"),
+        *("decode_blocks", "encoder_blocks", "interleaved", "pooling", "quantized_linear"),
         *("recurrent", "softmax"),
     )
     tests = [str(Path(__file__).with_name(f"test_{name}.py")) for name in names]

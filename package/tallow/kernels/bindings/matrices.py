@@ -12,12 +12,14 @@ from tallow.fused.affine import Affine, Matrix
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.quantized_linear import FORMATS, INTEGER_PRODUCTS
 from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
+from tallow.kernels.interleaved import SUFFIX
 from tallow.kernels.library import POINTER
 from tallow.kernels.quantized import QuantizedMatrix
 
 # The numbers of kernels.h.
 DTYPES = {FLOAT32: 0, F16: 1, BF16: 2}
 _BLOCKS = {name: 3 + i for i, name in enumerate(FORMATS)}
+_BLOCKS |= {name + SUFFIX: number + 16 for name, number in _BLOCKS.items()}
 
 
 def format_number(matrix: Matrix) -> int | None:

@@ -1,4 +1,4 @@
-"""quantized_linear; see src/quantized_linear.h and src/round_rows_f32.c."""
+"""quantized_linear and interleave_blocks; see src/quantized_linear.h, src/round_rows_f32.c and src/interleaved.h."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.threads import Arguments, in_parts
 from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.gguf_blocks import FORMATS as LAYOUTS
+from tallow.kernels.interleaved import COLUMNS, SUFFIX, half_place
+from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
 from tallow.kernels.table import kernel, run
 
 FORMATS = ("Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q5_K", "Q6_K", "Q4_1", "Q5_1", "Q2_K", "Q3_K")
 _linear = {name: function(f"tl_linear_{name.lower()}", None, *[POINTER] * 4, *[SIZE] * 4) for name in FORMATS}
+if function("tl_interleaved_columns", SIZE)():
+    _interleave = function("tl_interleave", None, POINTER, POINTER, SIZE, SIZE, SIZE, INT)
+    for _name in FORMATS:
+        product = function(f"tl_interleaved_{_name.lower()}", None, *[POINTER] * 4, *[SIZE] * 4)
+        _linear[_name + SUFFIX] = product
 _round_rows = function("tl_round_rows_f32", None, POINTER, POINTER, SIZE, SIZE)
 _rounded_bytes = function("tl_rounded_bytes", SIZE, SIZE)
 
+BYTES_PER_PRODUCT = 1  # that are copied while one multiplication of floats is computed, for the choice of threads
 INTEGER_PRODUCTS = 8  # that take as long as one multiplication of floats, for the choice of threads
 
 
@@ -52,7 +60,8 @@ def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -
     start, first_block = address(y), address(blocks)
     first_bias = None if bias is None else address(bias := contiguous(bias))
 
-    def arguments(first: int, last: int) -> Arguments:
+    def arguments(first_group: int, last_group: int) -> Arguments:
+        first, last = first_group * COLUMNS, min(last_group * COLUMNS, n)
         return (
             start + first * ITEM,
             rounded_start,
@@ -64,5 +73,28 @@ def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -
             n,
         )
 
-    in_parts(n, rows * n * k / INTEGER_PRODUCTS, _linear[format], arguments)
+    in_parts(-(-n // COLUMNS), rows * n * k / INTEGER_PRODUCTS, _linear[format], arguments)
     return y
+
+
+@kernel("interleave_blocks", BACKEND)
+def interleave_blocks(blocks: Array, format: str) -> BlockMatrix:
+    """Return a matrix with its rows interleaved, in new memory; as it is where no product would be faster.
+
+    Shapes: blocks as BlockMatrix.
+    """
+    matrix = BlockMatrix(blocks, format)
+    if format + SUFFIX not in _linear or not blocks.flags.c_contiguous or blocks.shape[0] < COLUMNS:
+        return matrix
+    groups, width = blocks.shape[0] // COLUMNS, blocks.shape[1]
+    out = np.empty_like(blocks)
+    out[groups * COLUMNS :] = blocks[groups * COLUMNS :]
+    start, rows = address(out), address(blocks)
+    unit, place = LAYOUTS[format].record.itemsize, half_place(format)
+
+    def arguments(first: int, last: int) -> Arguments:
+        skipped = first * COLUMNS * width
+        return start + skipped, rows + skipped, last - first, width, unit, place
+
+    in_parts(groups, matrix.nbytes / BYTES_PER_PRODUCT, _interleave, arguments)
+    return BlockMatrix(out, format + SUFFIX)

@@ -14,6 +14,10 @@ typedef struct {
 // The formats of matrices: of floats, and quantised blocks of GGUF.
 enum { FLOAT32, FLOAT16, BFLOAT16, Q8_0, Q4_0, Q5_0, Q4_K, Q5_K, Q6_K, Q4_1, Q5_1, Q2_K, Q3_K };
 
+// Added to a format of blocks whose rows are interleaved by COLUMNS (interleaved.h); a product of some columns begins at a
+// multiple of COLUMNS.
+enum { INTERLEAVED = 16, COLUMNS = 16 };
+
 EXPORT void tl_softmax_f32(float *y, const float *x, size_t rows, size_t n);
 EXPORT void tl_rms_norm_f32(float *y, const float *x, const float *w, size_t rows, size_t n, float eps);
 EXPORT void tl_layer_norm_f32(float *y, const float *x, const float *w, const float *b, size_t rows, size_t n, float eps);
@@ -44,6 +48,9 @@ typedef void linear_quantized(float *y, const unsigned char *x, const unsigned c
                               size_t n, size_t y_row);
 EXPORT linear_quantized tl_linear_q8_0, tl_linear_q4_0, tl_linear_q4_1, tl_linear_q5_0, tl_linear_q5_1;
 EXPORT linear_quantized tl_linear_q2_k, tl_linear_q3_k, tl_linear_q4_k, tl_linear_q5_k, tl_linear_q6_k;
+EXPORT linear_quantized tl_interleaved_q8_0, tl_interleaved_q4_0, tl_interleaved_q4_1, tl_interleaved_q5_0;
+EXPORT linear_quantized tl_interleaved_q5_1, tl_interleaved_q2_k, tl_interleaved_q3_k, tl_interleaved_q4_k;
+EXPORT linear_quantized tl_interleaved_q5_k, tl_interleaved_q6_k; // for INTERLEAVED
 typedef linear_quantized *products(int32_t format);
 products product_of; // in products.c
 

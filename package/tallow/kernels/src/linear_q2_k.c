@@ -2,9 +2,29 @@
 //   block   256 weights d s q - dmin m, with s and m for 16 weights each:  16 bytes with s in the low nibble and m in the
 //           high one;  two runs of 32 bytes with 128 q of two bits each, 32 weights in the lowest bits and so on;
 //           float16 d, dmin
-enum { UNIT = 256, UNIT_BYTES = 84, HALVES = 2, OFFSET = 0, HAS_MINIMA = 1 };
+#include "interleaved.h"
+
+enum { UNIT = 256, UNIT_BYTES = 84, HALVES = 2, OFFSET = 0, HAS_MINIMA = 1, HALF_PLACE = NO_HALF };
 #include "quantized_linear.h"
 #include "packed_scales.h"
+
+#if INTERLEAVES
+
+static inline void interleaved_scales(column_scales *s, const unsigned char *w, size_t first) {
+  const column_words *words = (const column_words *)w;
+  column_floats d = low_halves(words[20]), dmin = high_halves(words[20]);
+  for (size_t b = 0; b < UNIT_BLOCKS; b++)
+    for (size_t h = 0; h < 2; h++) {
+      column_words packed = words[b / 2];
+      put(s->scales[h][first + b], d * floats_of_bytes(packed & 0x0f0f0f0f, b % 2 * 2 + h));
+      put(s->minima[h][first + b], dmin * floats_of_bytes(packed >> 4 & 0x0f0f0f0f, b % 2 * 2 + h));
+    }
+}
+static inline column_words interleaved_codes(const column_words *w, size_t block, size_t group) {
+  return w[4 + block / 4 * GROUPS + group] >> (uint32_t)(block % 4 * 2) & 0x03030303;
+}
+
+#else
 
 static inline unit_scales scales_of(const unsigned char *w) {
   half_codes packed = *(const half_codes *)w;
@@ -17,4 +37,6 @@ static inline codes codes_of(const unsigned char *w, size_t block) {
   return shifted(*(const codes *)(w + 16 + block / 4 * BLOCK), block % 4 * 2) & 3;
 }
 
-QUANTIZED_LINEAR(tl_linear_q2_k)
+#endif
+
+QUANTIZED_LINEAR(q2_k)

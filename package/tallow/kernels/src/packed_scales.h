@@ -6,6 +6,28 @@
 //   bytes 8 to 11   low nibble: the low four bits of scales 4 to 7;  high nibble: those of minima 4 to 7
 // The others have 16 scales, of 16 weights each.
 
+#if INTERLEAVES
+
+static inline __attribute__((unused)) void interleaved_scales_of_32(column_scales *s, const unsigned char *w,
+                                                                    size_t first) {
+  const column_words *words = (const column_words *)w;
+  column_floats d = low_halves(words[0]), dmin = high_halves(words[0]);
+  for (size_t i = 0; i < 2; i++) { // four scales and minima in a word
+    column_words scales = words[1], minima = words[2];
+    if (i == 0)
+      scales &= 0x3f3f3f3f, minima &= 0x3f3f3f3f;
+    else
+      scales = (words[3] & 0x0f0f0f0f) | (scales >> 2 & 0x30303030),
+      minima = (words[3] >> 4 & 0x0f0f0f0f) | (minima >> 2 & 0x30303030);
+    for (size_t b = 0; b < 4; b++) {
+      put(s->scales[0][first + 4 * i + b], d * floats_of_bytes(scales, b));
+      put(s->minima[0][first + 4 * i + b], dmin * floats_of_bytes(minima, b));
+    }
+  }
+}
+
+#else
+
 typedef int8_t sixteen_signed __attribute__((vector_size(16), aligned(1)));
 typedef int8_t eight_signed __attribute__((vector_size(WIDE)));
 
@@ -35,3 +57,5 @@ static inline __attribute__((unused)) unit_scales scales_of_16(sixteen_signed s,
   eight_signed second = __builtin_shufflevector(s, s, 1, 3, 5, 7, 9, 11, 13, 15);
   return (unit_scales){.scales = {eight_floats(first) * all(d), eight_floats(second) * all(d)}};
 }
+
+#endif

@@ -4,6 +4,7 @@
 //                    processor has more; both libraries round rows of x to the same layout
 //   product_of       the product to call
 #include "kernels.h"
+#include "quantized.h"
 
 EXPORT products tl_product;
 EXPORT void tl_use_products(products *others);
@@ -11,6 +12,30 @@ EXPORT void tl_use_products(products *others);
 static products *chosen; // null for those of this library
 
 linear_quantized *tl_product(int32_t format) {
+#if INTERLEAVES
+  switch (format) {
+  case INTERLEAVED + Q8_0:
+    return tl_interleaved_q8_0;
+  case INTERLEAVED + Q4_0:
+    return tl_interleaved_q4_0;
+  case INTERLEAVED + Q5_0:
+    return tl_interleaved_q5_0;
+  case INTERLEAVED + Q4_K:
+    return tl_interleaved_q4_k;
+  case INTERLEAVED + Q5_K:
+    return tl_interleaved_q5_k;
+  case INTERLEAVED + Q6_K:
+    return tl_interleaved_q6_k;
+  case INTERLEAVED + Q4_1:
+    return tl_interleaved_q4_1;
+  case INTERLEAVED + Q5_1:
+    return tl_interleaved_q5_1;
+  case INTERLEAVED + Q2_K:
+    return tl_interleaved_q2_k;
+  case INTERLEAVED + Q3_K:
+    return tl_interleaved_q3_k;
+  }
+#endif
   switch (format) {
   case Q8_0:
     return tl_linear_q8_0;

@@ -3,14 +3,13 @@
 // A rounded row is divided into blocks of 32 elements: x ≈ scale · code, with scale = max|x| / 127 and integer codes from
 // -127 to 127. For a row of k elements, a multiple of 32, it is less than 4 k bytes, at an address for float:
 //   cell  codes[k]
-//   int32 lanes[k / 4]       if weights are unsigned: for each block minus the product of its codes with ones, in the
-//                            eight lanes of `dot_unsigned`
+//   int32 minus[3][k / 32]   if weights are unsigned: the sums that follow, negative
 //   float scales[k / 32]
 //   float sums[3][k / 32]    Σ codes of the first 16 elements of each block, of the last 16, and of all
 //
 // A target decides how weights and codes of x are stored for their product (UNSIGNED_WEIGHTS, cell):
 //   AVX2, VNNI     unsigned weights, int8: one instruction multiplies four by four, without extending them. An offset of
-//                  the weights is added by `lanes`
+//                  the weights is added by `minus`
 //   NEON's sdot    signed weights, int8
 //   other targets  signed weights, int16: instructions multiply two by two, or one by one
 //
@@ -30,12 +29,15 @@
 #endif
 
 #if defined __AVX2__
+#define INTERLEAVES 1 // whether the target multiplies interleaved blocks, see interleaved.h
 enum { UNSIGNED_WEIGHTS = 1 };
 typedef int8_t cell;
 #elif defined __ARM_FEATURE_DOTPROD
+#define INTERLEAVES 0
 enum { UNSIGNED_WEIGHTS = 0 };
 typedef int8_t cell;
 #else
+#define INTERLEAVES 0
 enum { UNSIGNED_WEIGHTS = 0 };
 typedef int16_t cell;
 #endif
@@ -61,18 +63,19 @@ typedef uint32_t words __attribute__((vector_size(4 * WIDE)));
 
 typedef struct {
   const cell *codes;
-  const int32_t *lanes;
+  const int32_t *minus[3];
   const float *scales, *sums[3];
 } rounded;
 
-static inline size_t lanes_of(size_t k) { return UNSIGNED_WEIGHTS ? k / 4 : 0; }
+static inline size_t minus_of(size_t k) { return UNSIGNED_WEIGHTS ? 3 * (k / BLOCK) : 0; }
 
-static inline size_t rounded_bytes(size_t k) { return k * sizeof(cell) + (lanes_of(k) + k / 8) * sizeof(float); }
+static inline size_t rounded_bytes(size_t k) { return k * sizeof(cell) + (minus_of(k) + k / 8) * sizeof(float); }
 
 static inline rounded rounded_row(const unsigned char *row, size_t k) {
-  const int32_t *lanes = (const int32_t *)(row + k * sizeof(cell));
-  const float *scales = (const float *)(lanes + lanes_of(k)), *sums = scales + k / BLOCK;
-  return (rounded){(const cell *)row, lanes, scales, {sums, sums + k / BLOCK, sums + 2 * (k / BLOCK)}};
+  const int32_t *minus = (const int32_t *)(row + k * sizeof(cell));
+  const float *scales = (const float *)(minus + minus_of(k)), *sums = scales + k / BLOCK;
+  size_t n = k / BLOCK;
+  return (rounded){(const cell *)row, {minus, minus + n, minus + 2 * n}, scales, {sums, sums + n, sums + 2 * n}};
 }
 
 static inline floats all(float s) { return (floats){s, s, s, s, s, s, s, s}; }
@@ -80,7 +83,6 @@ static inline floats times_plus(floats a, floats b, floats c) { return a * b + c
 static inline floats as_floats(ints v) { return __builtin_convertvector(v, floats); }
 static inline float sum_of(floats v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
 static inline cells x_codes(rounded x, size_t block) { return *(const cells *)(x.codes + BLOCK * block); }
-static inline ints x_lanes(rounded x, size_t block) { return *(const ints *)(x.lanes + WIDE * block); }
 
 // An IEEE 754 float16 at any address, little-endian. The bits are converted as in linear_f16.c.
 static inline float half_at(const unsigned char *p) {

@@ -1,7 +1,7 @@
 // Products of many rounded rows of x with a panel: some rows of w, unpacked and interleaved, so that each lane of a vector
 // belongs to a column of y.
 //
-//                     COLUMNS
+//                     PANEL_COLUMNS
 //                  ┌──────────────┐     One load of four adjacent weights (two of int16) of every column serves several
 //    DEPTH / GROUP │ GROUP weights│     rows of x, whose codes are broadcast from memory; a block of 32 is summed in
 //                  │ of each row  │     integers, then scaled once. No sums across a vector, and y is stored as it is.
@@ -14,39 +14,32 @@
 #include "quantized.h"
 
 enum {
-#if defined __AVX2__
-  COLUMNS = 16,
-#else
-  COLUMNS = 8,
-#endif
-  PARTS = COLUMNS / WIDE,
+  PANEL_COLUMNS = WIDE,
   DEPTH = 512,
   BLOCKS = DEPTH / BLOCK,
   GROUP = 4 / sizeof(cell),
   GROUPS = BLOCK / GROUP // of a block
 };
 
-// The weights of a panel are scale · (code - offset) - minimum; a block has one or two scales and minima.
+// The weights of a panel are scale · code - minimum, code signed; a block has one or two scales and minima.
 typedef struct {
-  ints codes[BLOCKS][GROUPS][PARTS];
-  float scales[2][BLOCKS][COLUMNS], minima[2][BLOCKS][COLUMNS];
+  ints codes[BLOCKS][GROUPS];
+  float scales[2][BLOCKS][PANEL_COLUMNS], minima[2][BLOCKS][PANEL_COLUMNS];
 } panel;
 
 typedef struct {
   size_t first, blocks; // the blocks of x that the panel belongs to
-  size_t columns;       // at most COLUMNS
-  float offset;
+  size_t columns;       // at most PANEL_COLUMNS
   const float *bias; // (columns,), may be null
 } panel_place;
 
 // y (m, columns) = x @ panelᵀ + bias if the place begins the rows, else y += x @ panelᵀ; x is m rounded rows of k elements.
-//   tl_panel_offset   weights without minima
-//   tl_panel_signed   weights without minima whose codes are signed, where UNSIGNED_WEIGHTS
-//   tl_panel_minima   weights without an offset
+//   tl_panel_plain    weights without minima
+//   tl_panel_minima   weights with minima
 //   ..._halves        two scales in a block, of 16 weights each
 typedef void panel_times(float *y, size_t y_row, const unsigned char *x, size_t m, size_t k, const panel *p,
                          panel_place place);
-panel_times tl_panel_offset, tl_panel_signed, tl_panel_minima, tl_panel_offset_halves, tl_panel_minima_halves;
+panel_times tl_panel_plain, tl_panel_minima, tl_panel_plain_halves, tl_panel_minima_halves;
 
 static inline void transpose_8x8(ints *v) {
   ints a[8], b[8];

@@ -47,10 +47,12 @@ EXPORT void tl_round_rows_f32(unsigned char *rounded_rows, const float *x, size_
       }
       scales[b] = !is_finite ? __builtin_nanf("") : vanishes ? 0.0f : most / 127.0f;
       ints lanes = dot_unsigned((ints){0}, (codes){0} + 1, x_codes(row, b));
-      if (UNSIGNED_WEIGHTS) *(ints *)(row.lanes + b * WIDE) = -lanes;
       int32_t halves[2] = {lanes[0] + lanes[1] + lanes[2] + lanes[3], lanes[4] + lanes[5] + lanes[6] + lanes[7]};
       int32_t sums[3] = {halves[0], halves[1], halves[0] + halves[1]};
-      for (int h = 0; h < 3; h++) ((float *)row.sums[h])[b] = (float)sums[h];
+      for (int h = 0; h < 3; h++) {
+        ((float *)row.sums[h])[b] = (float)sums[h];
+        if (UNSIGNED_WEIGHTS) ((int32_t *)row.minus[h])[b] = -sums[h];
+      }
     }
   }
 }

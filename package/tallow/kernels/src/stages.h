@@ -18,7 +18,7 @@ typedef struct {
   uint32_t sleepers, may_wait; // threads that wait for `claim`, in WASM; 0 before the call, and where they must not
 } stages;
 
-// One chunk of a stage: columns first / parts to last / parts of each product.
+// One chunk of a stage: columns first / parts to last / parts of each product, rounded to whole groups of columns.
 typedef struct {
   size_t first, last, parts, rows;
   const unsigned char *rounded; // the rows of x, for blocks
@@ -76,13 +76,18 @@ static inline __attribute__((always_inline)) void run_stages(stages *s, uint32_t
 
 enum { UNPACKED_ROWS = 4 }; // more rows are converted to panels for matrices of floats
 
-static inline size_t first_of(size_t n, const part *p) { return n * p->first / p->parts; }
-static inline size_t last_of(size_t n, const part *p) { return n * p->last / p->parts; }
+// Where a chunk of n columns begins. Interleaved blocks are divided between groups only.
+static inline size_t column_of(size_t n, size_t chunk, const part *p) {
+  return chunk == p->parts ? n : n * chunk / p->parts / COLUMNS * COLUMNS;
+}
+static inline size_t first_of(size_t n, const part *p) { return column_of(n, p->first, p); }
+static inline size_t last_of(size_t n, const part *p) { return column_of(n, p->last, p); }
 
 static inline size_t bytes_of(int32_t format, size_t k) { // of a row of a matrix
   static const unsigned char unit[] = {4, 2, 2, 34, 18, 22, 144, 176, 210, 20, 24, 84, 110};
   // A block of 32 weights has at most 34 bytes, one of 256 at least 84.
-  return format <= BFLOAT16 ? k * unit[format] : k / (unit[format] <= 34 ? 32 : 256) * unit[format];
+  size_t bytes = unit[format % INTERLEAVED];
+  return format <= BFLOAT16 ? k * bytes : k / (bytes <= 34 ? 32 : 256) * bytes;
 }
 
 // Columns of y (rows, n) = x (rows, k) @ wᵀ + bias; for blocks x is p->rounded. The scratch of a thread holds

@@ -1,0 +1,107 @@
+// Products of rounded rows of x with interleaved blocks (interleaved.h), for targets with AVX2: included by
+// quantized_linear.h, which has the contract and says what a format defines.
+//
+// Up to MANY rows of x take the codes from the blocks, whose scales are read as they come: w comes from memory, best in its
+// order. For more rows, codes and scales of DEPTH weights of COLUMNS columns are unpacked once for all of them.
+// Rows of w that are not interleaved are interleaved first, DEPTH weights of COLUMNS rows at a time.
+#include "column_tile.h"
+
+#if defined __AVX512F__
+enum { MANY = 16 };
+#else // unpacks for less, as that takes fewer instructions
+enum { MANY = ROWS };
+#endif
+enum { AHEAD = 4096, BLOCK_BYTES = UNIT_BYTES * COLUMNS / UNIT_BLOCKS }; // AHEAD: bytes of w to prefetch
+
+// Codes that dot_unsigned does not take are signed.
+enum { SIGNED_CODES = !HAS_DPBUSD && OFFSET == 128 };
+
+// Write the scales, and minima, of a block of the format: of 32 weights each, from block `first` on.
+static inline void interleaved_scales(column_scales *s, const unsigned char *w, size_t first);
+// Return the codes [4 group, 4 group + 4) of 32 weights; w are the words of a block of the format.
+static inline column_words interleaved_codes(const column_words *w, size_t block, size_t group);
+
+static inline const unsigned char *unit_at(const place *at, size_t block) {
+  return at->w + block / UNIT_BLOCKS * UNIT_BYTES * COLUMNS;
+}
+
+static inline column_words codes_at(const place *at, size_t block, size_t group) {
+  const unsigned char *words = unit_at(at, block) + (HALF_PLACE == HALF_BEFORE ? 2 * COLUMNS : 0);
+  return interleaved_codes((const column_words *)words, block % UNIT_BLOCKS, group);
+}
+
+static __attribute__((noinline)) void many_scales(column_scales *s, const unsigned char *w, size_t first) {
+  interleaved_scales(s, w, first);
+}
+
+static inline size_t read_scales(const place *at, size_t block, column_scales *own) {
+  const unsigned char *unit = unit_at(at, block);
+  for (size_t line = 0; line < BLOCK_BYTES; line += 64)
+    __builtin_prefetch(unit + AHEAD + block % UNIT_BLOCKS * BLOCK_BYTES + line);
+  if (block % UNIT_BLOCKS == 0) (UNIT_BLOCKS == 1 ? interleaved_scales : many_scales)(own, unit, 0);
+  return block % UNIT_BLOCKS;
+}
+
+#define READER ((reader){codes_at, read_scales, HALVES, OFFSET > 0 && !SIGNED_CODES, SIGNED_CODES, HAS_MINIMA, 1})
+
+static __attribute__((noinline)) void one_row(float *y, const rounded *x, const place *at) {
+  column_tile(y, 0, x, at, 1, READER);
+}
+
+static __attribute__((noinline)) void some_rows(float *y, size_t y_row, const rounded *x, const place *at) {
+  column_tile(y, y_row, x, at, ROWS, READER);
+}
+
+static __attribute__((noinline)) void unpack(column_words *codes, column_scales *s, const place *at) {
+#pragma clang loop unroll(disable)
+  for (size_t b = 0; b < at->blocks; b++) {
+    if (b % UNIT_BLOCKS == 0) (UNIT_BLOCKS == 1 ? interleaved_scales : many_scales)(s, unit_at(at, b), b);
+    for (size_t g = 0; g < GROUPS; g++) codes[b * GROUPS + g] = codes_at(at, b, g);
+  }
+}
+
+static void times_columns(float *y, size_t y_row, const unsigned char *x, size_t m, size_t k, const place *at) {
+  panel_rows *of_panel = HAS_MINIMA     ? HALVES == 1 ? tl_panel_minima : tl_panel_minima_halves
+                         : HALVES == 2  ? tl_panel_plain_halves
+                         : SIGNED_CODES ? tl_panel_signed
+                                        : tl_panel_plain;
+  column_words codes[BLOCKS * GROUPS];
+  column_scales s;
+  place panel = *at;
+  if (m >= MANY) {
+    unpack(codes, &s, at);
+    panel.w = (const unsigned char *)codes;
+    panel.scales = &s;
+  }
+  rounded rows[ROWS];
+  for (size_t i = 0; i < m;) {
+    size_t count = m - i < ROWS ? 1 : ROWS;
+    for (size_t r = 0; r < count; r++) rows[r] = rounded_row(x + (i + r) * rounded_bytes(k), k);
+    if (count == 1)
+      one_row(y + i * y_row, rows, at);
+    else if (MANY > ROWS && m < MANY)
+      some_rows(y + i * y_row, y_row, rows, at);
+    else
+      of_panel(y + i * y_row, y_row, rows, &panel);
+    i += count;
+  }
+}
+
+static __attribute__((noinline)) void quantized_linear(float *y, const unsigned char *x, const unsigned char *w,
+                                                       const float *bias, size_t m, size_t k, size_t n, size_t y_row,
+                                                       int is_interleaved) {
+  unsigned char buffer[DEPTH / UNIT * UNIT_BYTES * COLUMNS];
+  size_t row_bytes = k / UNIT * UNIT_BYTES;
+  for (size_t j = 0; j < n; j += COLUMNS) {
+    place at = {.columns = smaller(COLUMNS, n - j), .offset = OFFSET, .bias = bias ? bias + j : 0};
+    const unsigned char *rows = w + j * row_bytes;
+    int ready = is_interleaved && at.columns == COLUMNS;
+    do { // also once for k = 0
+      at.blocks = smaller(BLOCKS, k / BLOCK - at.first);
+      size_t units = at.blocks / UNIT_BLOCKS, start = at.first / UNIT_BLOCKS * UNIT_BYTES;
+      at.w = ready ? rows + start * COLUMNS : buffer;
+      if (!ready) interleave_units(buffer, rows + start, row_bytes, units, UNIT_BYTES, HALF_PLACE, at.columns);
+      times_columns(y + j, y_row, x, m, k, &at);
+    } while ((at.first += BLOCKS) < k / BLOCK);
+  }
+}

@@ -1,0 +1,29 @@
+// Products of ROWS rows of x with unpacked codes; contract in column_tile.h.
+#include "quantized.h"
+
+#if INTERLEAVES
+#include "column_tile.h"
+
+static inline column_words unpacked_codes(const place *at, size_t block, size_t group) {
+  return ((const column_words *)at->w)[block * GROUPS + group];
+}
+
+static inline size_t same_block(const place *at, size_t block, column_scales *own) {
+  (void)at, (void)own;
+  return block;
+}
+
+#define PANEL_ROWS(NAME, halves, has_offset, is_signed, has_minima)                                                      \
+  void NAME(float *y, size_t y_row, const rounded *x, const place *at) {                                                 \
+    column_tile(y, y_row, x, at, ROWS,                                                                                   \
+                (reader){unpacked_codes, same_block, halves, has_offset, is_signed, has_minima, 0});                     \
+  }
+
+PANEL_ROWS(tl_panel_plain, 1, 1, 0, 0)
+PANEL_ROWS(tl_panel_plain_halves, 2, 1, 0, 0)
+PANEL_ROWS(tl_panel_minima, 1, 0, 0, 1)
+PANEL_ROWS(tl_panel_minima_halves, 2, 0, 0, 1)
+#if !HAS_DPBUSD
+PANEL_ROWS(tl_panel_signed, 1, 0, 1, 0)
+#endif
+#endif

@@ -146,7 +146,7 @@ static void run(const void *blocks, const void *call, uint32_t stage, part p) {
     round_for(b->up, rounded, normed, rows, d);
     break;
   case EXPAND: {
-    size_t first = first_of(f, &p), columns = last_of(f, &p) - first;
+    size_t first = first_column(f, &p), columns = last_column(f, &p) - first;
     times(work, normed, b->up, d, f, &p);
     for (size_t i = first; i < rows * f; i += f) tl_gelu_f32(work + i, work + i, columns);
     break;

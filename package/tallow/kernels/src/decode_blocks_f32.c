@@ -199,7 +199,7 @@ static void run_stage(const decode_block *b, const decode_call *c, uint32_t stag
     if (formats[GATE] > BFLOAT16 || formats[UP] > BFLOAT16) tl_round_rows_f32(rounded, normed, rows, d);
     break;
   case EXPAND: {
-    size_t first = first_of(f, &p), columns = last_of(f, &p) - first;
+    size_t first = first_column(f, &p), columns = last_column(f, &p) - first;
     times(gate, normed, (affine){b->gate, 0, formats[GATE]}, d, f, &p);
     times(up, normed, (affine){b->up, 0, formats[UP]}, d, f, &p);
     for (size_t i = first; i < rows * f; i += f) tl_silu_mul_f32(gate + i, gate + i, up + i, columns);

@@ -76,12 +76,15 @@ static inline __attribute__((always_inline)) void run_stages(stages *s, uint32_t
 
 enum { UNPACKED_ROWS = 4 }; // more rows are converted to panels for matrices of floats
 
-// Where a chunk of n columns begins. Interleaved blocks are divided between groups only.
+static inline size_t first_of(size_t n, const part *p) { return n * p->first / p->parts; }
+static inline size_t last_of(size_t n, const part *p) { return n * p->last / p->parts; }
+
+// The columns of a chunk. Interleaved blocks are divided between groups only.
 static inline size_t column_of(size_t n, size_t chunk, const part *p) {
   return chunk == p->parts ? n : n * chunk / p->parts / COLUMNS * COLUMNS;
 }
-static inline size_t first_of(size_t n, const part *p) { return column_of(n, p->first, p); }
-static inline size_t last_of(size_t n, const part *p) { return column_of(n, p->last, p); }
+static inline size_t first_column(size_t n, const part *p) { return column_of(n, p->first, p); }
+static inline size_t last_column(size_t n, const part *p) { return column_of(n, p->last, p); }
 
 static inline size_t bytes_of(int32_t format, size_t k) { // of a row of a matrix
   static const unsigned char unit[] = {4, 2, 2, 34, 18, 22, 144, 176, 210, 20, 24, 84, 110};
@@ -93,7 +96,7 @@ static inline size_t bytes_of(int32_t format, size_t k) { // of a row of a matri
 // Columns of y (rows, n) = x (rows, k) @ wᵀ + bias; for blocks x is p->rounded. The scratch of a thread holds
 // tl_linear_panels_scratch(rows, k, FLOAT16) floats.
 static inline void times(float *y, const float *x, affine w, size_t k, size_t n, const part *p) {
-  size_t first = first_of(n, p), columns = last_of(n, p) - first, m = p->rows;
+  size_t first = first_column(n, p), columns = last_column(n, p) - first, m = p->rows;
   const unsigned char *weight = (const unsigned char *)w.weight + first * bytes_of(w.format, k);
   const float *bias = w.bias ? w.bias + first : 0;
   y += first;
@@ -107,7 +110,7 @@ static inline void times(float *y, const float *x, affine w, size_t k, size_t n,
 
 // Add the same columns of y to x.
 static inline void add(float *x, const float *y, size_t n, const part *p) {
-  size_t first = first_of(n, p), last = last_of(n, p);
+  size_t first = first_column(n, p), last = last_column(n, p);
   for (size_t r = 0; r < p->rows; r++)
     for (size_t i = r * n + first; i < r * n + last; i++) x[i] += y[i];
 }

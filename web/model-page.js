@@ -194,6 +194,7 @@ export class ModelPage {
   /** @param {Started} started */
   #showStarted(started) {
     this.#showThreads(started);
+    this.#view.figures.show("Snapshot", started.snapshot === true ? "used" : `not used: ${started.snapshot}`);
     if (this.isLoading) return;
     this.#view.progress.hide();
     this.#view.status.say("Python is ready. Choose a model.");

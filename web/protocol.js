@@ -35,9 +35,9 @@
  * @typedef {{ name: string, message: string, hint: string | null, details: string | null }} Fault
  *
  * The `result` of `start` and of `load`. The `result` of `call` is the return value of the method. `unshared` says why other
- * workers cannot use Python's memory; null if they can. `threads` is the number for kernels, at most `mostThreads`; `oneThread`
+ * workers cannot use Python's memory; null if they can. `snapshot` is true if Python started from a snapshot of its memory, or says why not. `threads` is the number for kernels, at most `mostThreads`; `oneThread`
  * says why there is one, or is empty. The `result` of `threads` is the number.
- * @typedef {{ tallow: string, python: string, seconds: Record<string, number>, unshared: string | null, threads: number,
+ * @typedef {{ tallow: string, python: string, seconds: Record<string, number>, unshared: string | null, snapshot: true | string, threads: number,
  *   mostThreads: number, oneThread: string }} Started
  * @typedef {{ info: Record<string, any>, seconds: number, bytes: number, notice: string | null }} Loaded
  */

@@ -3,16 +3,18 @@
 import { offerThreads, refuseThreads } from "./kernel-threads.js";
 import { fetchParts, loadLater } from "./parts.js";
 import { Problem } from "./protocol.js";
-import { bootShared } from "./shared-boot.js";
 import { unshared } from "./shared-views.js";
+import { fetchForNextVisit, ofEarlierVisit } from "./snapshot-visits.js";
+import { start } from "./start.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Start, Started } from "./protocol.js" */
 /** @import { Sink } from "./source.js" */
 /**
- * URLs, relative to the site. `shared` is a copy of Pyodide's main module with a shared memory. `parts` is a folder, on a site
- * with its own copy of Pyodide.
- * @typedef {{ pyodide: string, shared: string | null, lock: string, parts: string | null, libraries: Record<string, string> }} SiteConfig
+ * URLs, relative to the site. `shared` is a copy of Pyodide's main module with a shared memory. A site with its own copy of
+ * Pyodide has `parts`, a folder, and a `snapshot`, if its build could make one.
+ * @typedef {{ pyodide: string, shared: string | null, lock: string, parts: string | null,
+ *   snapshot: { url: string, sha256: string } | null, libraries: Record<string, string> }} SiteConfig
  */
 
 /**
@@ -34,27 +36,28 @@ export async function boot({ site, app, modules, parts, libraries, interrupts },
   const indexURL = new URL(config.pyodide, site).href;
   const lockFileURL = new URL(config.lock, site).href;
   const packageBaseUrl = new URL(".", lockFileURL).href;
-  // All downloads start now, and Python starts while they arrive.
-  const partsURL = config.parts && new URL(config.parts, site).href;
-  const { arrived, fsInit } = partsURL ? fetchParts(partsURL, parts) : { arrived: null, fsInit: undefined };
-  arrived?.catch(() => {}); // awaited below
-  const python = partsURL ? { fsInit, stdLibURL: `${partsURL}start/stdlib.zip` } : { packages: ["tallow"] };
   const imported = libraries.map((name) => importModule(new URL(config.libraries[name], site)));
   imported.forEach((library) => library.catch(() => {}));
-  const [memoryCheck, later, ...sources] = await texts;
-  /** @returns {Promise<PyodideAPI>} */
-  const load = async () => {
-    const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
-    clock.lap("fetch");
-    onStep("Starting Python");
-    const [pyodide] = await Promise.all([loadPyodide({ indexURL, lockFileURL, packageBaseUrl, ...python }), arrived]);
-    return pyodide;
+  const partsURL = config.parts && new URL(config.parts, site).href;
+  const snapshot = config.snapshot && { ...config.snapshot, url: new URL(config.snapshot.url, site).href };
+  const plain = () => {
+    // Packages given here download while Python starts.
+    if (!partsURL) return { packages: ["tallow"] };
+    const { arrived, fsInit } = fetchParts(partsURL, parts);
+    arrived.catch(() => {}); // awaited by start
+    return { arrived, fsInit, stdLibURL: `${partsURL}start/stdlib.zip` };
   };
   /** @type {Record<string, string>} */
   const copies = config.shared ? { [`${indexURL}pyodide.asm.wasm`]: new URL(config.shared, site).href } : {};
+  const onStart = () => {
+    clock.lap("fetch");
+    onStep("Starting Python");
+  };
+  const options = { indexURL, lockFileURL, packageBaseUrl, plain, copies, onStart };
+  const [memoryCheck, later, ...sources] = await texts;
   let booted;
   try {
-    booted = await bootShared(load, memoryCheck, copies);
+    booted = await start({ ...options, snapshot: await ofEarlierVisit(snapshot), checkSource: memoryCheck });
   } catch (error) {
     if (error instanceof Problem) throw error;
     throw new Problem(
@@ -68,7 +71,7 @@ export async function boot({ site, app, modules, parts, libraries, interrupts },
   collector.disable(); // imports make a million objects that stay
   if (sharing?.memory) offerThreads(pyodide, sharing.memory);
   else refuseThreads(pyodide, booted.unshared ?? "its memory is not shared");
-  if (partsURL) loadLater(pyodide, partsURL, later);
+  if (partsURL && booted.snapshot !== true) loadLater(pyodide, partsURL, later);
   for (const [i, name] of libraries.entries()) pyodide.registerJsModule(name, await imported[i]);
   clock.lap("python");
   onStep("Importing tallow");
@@ -81,7 +84,8 @@ export async function boot({ site, app, modules, parts, libraries, interrupts },
     collector.enable();
     collector.destroy();
     clock.lap("import");
-    const started = { ...JSON.parse(bridge.versions()), seconds: clock.laps, unshared: booted.unshared };
+    const started = { ...JSON.parse(bridge.versions()), seconds: clock.laps, unshared: booted.unshared, snapshot: booted.snapshot };
+    if (snapshot) fetchForNextVisit(snapshot, sharing !== null);
     return new Python(pyodide, interrupts, bridge, demo, started);
   } catch (error) {
     // The last line of a traceback is the exception.

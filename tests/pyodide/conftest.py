@@ -70,10 +70,17 @@ def mounted_packages() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, pure_wheel: Path) -> list[Path]:
-    """Build Python's library and the wheels of NumPy and tallow with bytecode, as pages get them."""
+def site_folder(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, pure_wheel: Path) -> Path:
+    """Build the site."""
     folder = tmp_path_factory.mktemp("compiled")
     assert site.build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def compiled(site_folder: Path) -> list[Path]:
+    """Return Python's library and the wheels of NumPy and tallow with bytecode, as pages get them."""
+    folder = site_folder
     names = (site.STDLIB, site.NUMPY_WHEEL, "tallow-*.whl")
     return [path for name in names for path in (folder / "runtime").glob(f"*/{name}")]
 
@@ -82,9 +89,12 @@ class InPyodide:
     """Runs unit tests inside Pyodide with the wheels."""
 
     def __init__(
-        self, node: str, pyodide: Path, stdlib: Path, wheels: list[Path], tokenizers: Path, folder: Path
+        self, node: str, pyodide: Path, site: Path, compiled: list[Path], tokenizers: Path, folder: Path
     ) -> None:
-        self.node, self.pyodide, self.stdlib, self.wheels = node, pyodide, stdlib, wheels
+        self.node, self.pyodide = node, pyodide
+        self.stdlib, *self.installed = compiled
+        self.wheels = [*self.installed, *wheels_of_pytest()]
+        self.snapshot = (site / json.loads((site / "site.json").read_text())["snapshot"]["url"]).as_uri()
         self.tokenizers, self.folder = tokenizers, folder
 
     def __call__(
@@ -94,6 +104,7 @@ class InPyodide:
         mounts: Mapping[str, Path] | None = None,
         shared_memory: bool = False,
         threads: int = 1,
+        snapshot: bool = False,
     ) -> subsuite.Outcome:
         """Run `tests`.
 
@@ -102,13 +113,15 @@ class InPyodide:
             mounts: maps paths inside Pyodide to folders.
             shared_memory: whether Python's memory is shared, as on pages that are cross-origin isolated.
             threads: number of threads for kernels, which then divide the smallest work; several share the memory.
+            snapshot: whether Python starts from the site's snapshot, as pages do.
         """
         data = paths.data_dir()
         config = {
             "pyodide": str(self.pyodide),
             "shared": shared_memory or threads > 1,
             "stdlib": str(self.stdlib),
-            "wheels": [str(wheel) for wheel in self.wheels],
+            "snapshot": self.snapshot if snapshot else None,
+            "wheels": [str(wheel) for wheel in self.wheels if not snapshot or wheel not in self.installed],
             "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},
             "mounts": {f"/checkout/{name}": str(paths.ROOT / name) for name in ("tests", "examples")}
             | {"/report": str(self.folder)}
@@ -133,6 +146,7 @@ class InPyodide:
 
 
 @pytest.fixture
-def in_pyodide(node: str, pyodide_dir: Path, compiled: list[Path], tokenizers_dir: Path, tmp_path: Path) -> InPyodide:
-    stdlib, *wheels = compiled
-    return InPyodide(node, pyodide_dir, stdlib, [*wheels, *wheels_of_pytest()], tokenizers_dir, tmp_path)
+def in_pyodide(
+    node: str, pyodide_dir: Path, site_folder: Path, compiled: list[Path], tokenizers_dir: Path, tmp_path: Path
+) -> InPyodide:
+    return InPyodide(node, pyodide_dir, site_folder, compiled, tokenizers_dir, tmp_path)

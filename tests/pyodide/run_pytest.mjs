@@ -2,9 +2,10 @@
 //
 // CONFIG.json: {
 //   pyodide: folder of the Pyodide distribution,
+//   snapshot: URL of a snapshot of Python's memory to start from, or null: then a plain start,
 //   shared:  whether Python's memory is a shared one, as on pages that are cross-origin isolated,
 //   stdlib:  path of the archive with Python's own library,
-//   wheels:  paths of wheels to install, NumPy's first,
+//   wheels:  paths of wheels to install, NumPy's first if there is no snapshot,
 //   modules: { name in Python: path of a JavaScript module },
 //   mounts:  { path inside: path outside },
 //   files:   { path inside: text },
@@ -19,19 +20,16 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 import { shareMemory } from "../../web/shared-memory.js";
+import { start } from "../../web/start.js";
 
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const base = pathToFileURL(`${config.pyodide}/`).href;
-const sharing = config.shared ? shareMemory() : null;
-const { loadPyodide } = await import(`${base}pyodide.mjs`);
-
-const loading = loadPyodide({
+const options = {
   packageBaseUrl: base,
-  stdLibURL: config.stdlib,
   packageCacheDir: config.pyodide, // else Node keeps a second copy of each wheel in ./node_modules
   env: { HOME: "/home/pyodide", PYTHONDONTWRITEBYTECODE: "1", ...config.env },
-});
-const pyodide = await (sharing ? Promise.race([loading, sharing.failure]) : loading);
+};
+const { pyodide, sharing } = await (config.snapshot ? startFromSnapshot() : startPlain());
 if (pyodide._module.HEAPU8.buffer instanceof SharedArrayBuffer !== config.shared) throw new Error("Python's memory is of the other type");
 const wheels = config.wheels.map((path) => pathToFileURL(path).href);
 await pyodide.loadPackage(wheels, { messageCallback: () => {} });
@@ -52,3 +50,19 @@ def main(cwd, args):
 main
 `);
 process.exit(main(config.cwd, config.args));
+
+async function startPlain() {
+  const sharing = config.shared ? shareMemory() : null;
+  const { loadPyodide } = await import(`${base}pyodide.mjs`);
+  const loading = loadPyodide({ ...options, stdLibURL: config.stdlib });
+  return { sharing, pyodide: await (sharing ? Promise.race([loading, sharing.failure]) : loading) };
+}
+
+async function startFromSnapshot() {
+  if (!config.shared) globalThis.crossOriginIsolated = false;
+  const checkSource = readFileSync(new URL("../../web/memory_check.py", import.meta.url), "utf8");
+  const indexURL = `${config.pyodide}/`;
+  const started = await start({ ...options, indexURL, checkSource, snapshot: { url: config.snapshot, sha256: null } });
+  if (started.snapshot !== true) throw new Error(`no start from the snapshot: ${started.snapshot}`);
+  return started;
+}

@@ -7,6 +7,7 @@ runtime/pyodide-lock.json             NumPy and tallow, with their hashes
 runtime/python-<hash>/                with a copy of Pyodide: Python in parts, see parts.py
 runtime/<hash>/tallow-*.whl           the hash in the path prevents stale copies
 runtime/pyodide-<version>-<hash>/     only if Pyodide is not loaded from its CDN; with a second main module
+runtime/snapshot-<hash>/              likewise: Python's memory after the imports of the pages
 runtime/huggingface-tokenizers-<version>/    likewise, for the pages that need it
 """
 
@@ -24,6 +25,7 @@ from tallow.cli.browser_wheel import SiteError, pack_wheel, top_level_packages
 from tallow.cli.bytecode import add_bytecode
 from tallow.cli.parts import write_parts
 from tallow.cli.shared_module import write_shared_module
+from tallow.cli.snapshot import Runtime, write_snapshot
 
 PYODIDE_VERSION = "314.0.3"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
@@ -126,9 +128,15 @@ def build_site(
     }
     _write_json(runtime / "pyodide-lock.json", lock)
     parts = _write_parts(runtime, page_wheel, runtime / base) if pyodide else None
+    snapshot = None
+    if bytecode and pyodide:  # without it, Python would look for newer files at every import
+        installed = (runtime / base / NUMPY_WHEEL, page_wheel)
+        whole = Runtime(pyodide, runtime / base / STDLIB, STDLIB_PLACE, installed, SITE_PACKAGES)
+        snapshot = write_snapshot(whole, pages, runtime)
     site = {
         "pyodide": CDN if pyodide is None else f"runtime/{base}",
         "shared": f"runtime/{base}{shared}" if shared else None,
+        "snapshot": snapshot and snapshot | {"url": f"runtime/{snapshot['url']}"},
         "lock": "runtime/pyodide-lock.json",
         "parts": f"runtime/{parts}/" if parts else None,
         "libraries": {TOKENIZERS: _copy_tokenizers(tokenizers, runtime) if tokenizers else TOKENIZERS_CDN},

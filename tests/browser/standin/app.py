@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import hashlib
+import os
+import random
+import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,6 +51,39 @@ class Demo:
         from pyodide_js import _module  # a module of Pyodide
 
         return str(_module.HEAPU8.buffer.constructor.name)
+
+    def python(self) -> dict[str, Any]:
+        """Return what differs from one start of Python to the next, and what Python finds in its files."""
+        import colorsys
+        import ctypes
+        import importlib.resources
+        import inspect
+
+        import numpy.fft
+
+        increment = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda value: value + 1)
+        texts = importlib.resources.files("numpy")
+        return {
+            "random": {
+                "random": random.random(),
+                "numpy": np.random.rand(),
+                "generator": np.random.default_rng().random(),
+                "tallow": tl.rand(1).item(),
+                "uuid": str(uuid.uuid1()),
+                "folder": tempfile.mkdtemp(),
+            },
+            "time_zone": [time.timezone, True],
+            "time": datetime.datetime.now().astimezone().isoformat(),
+            "language": os.environ["LANG"],
+            "folder": os.getcwd(),
+            "later": [
+                colorsys.__name__,
+                numpy.fft.fft(np.ones(4)).real.tolist(),
+                inspect.getsource(tl.nn.Linear).splitlines()[0],
+                next(name for name in ("numpy",) if texts.joinpath("py.typed").read_bytes() == b""),
+                increment(41),
+            ],
+        }
 
     async def multiply(self, *, size: int, attempts: int = 2000) -> dict[str, Any]:
         """Multiply until another thread takes part, and compare the products with one thread's."""

@@ -1,0 +1,158 @@
+"""Give sites a snapshot of Python's memory, from which their pages start (web/start.js).
+
+Pyodide writes it, in Node: Python with its standard library, NumPy and tallow, after the imports of all pages. It works
+with one version of each only.
+"""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import hashlib
+import json
+import shutil
+import struct
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FORMAT = 1
+SCRIPT = Path(__file__).with_name("snapshot_writer.mjs")
+STATE, REWRITER = "snapshot_state.py", "memory-type.js"  # in web/
+TIMEOUT_S = 300  # it takes a minute on a slow machine
+DESCRIPTION, MEMORY, LINKING = "snapshot.json.gz", "memory.bin.gz", "linking.json"
+# Modules that are not Python's, NumPy's or tallow's, or that are another one on each page.
+NOT_IMPORTED = {"__future__", "__main__", "app", "js", "pyodide_js"}
+KERNELS = ".wasm"  # needed at once, so these get files of their own
+NAME_LENGTHS = 26  # where a zip file's local header has the lengths of name and extra field, which end it
+
+Tree = dict[str, Any]
+
+
+class Runtime(NamedTuple):
+    """What a snapshot is made of.
+
+    Attributes:
+        pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py.
+        stdlib: Python's own library with bytecode, in the site.
+        stdlib_place: where Python finds it.
+        wheels: the wheels to install, with bytecode, in the site.
+        site_packages: where they are installed.
+    """
+
+    pyodide: Path
+    stdlib: Path
+    stdlib_place: str
+    wheels: tuple[Path, ...]
+    site_packages: str
+
+
+def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] | None:
+    """Write a snapshot to a new folder in the folder `out`. Without Node 20.16 or later nothing is written.
+
+    Args:
+        pages: the folder with web/ and wasm_examples/.
+
+    Returns:  its place in `out` and its SHA-256; None if it could not be made
+    """
+    node = shutil.which("node")
+    if node is None:
+        return None
+    with tempfile.TemporaryDirectory(dir=out) as scratch:
+        folder = Path(scratch, "snapshot")
+        folder.mkdir()
+        config = {
+            "pyodide": str(runtime.pyodide),
+            "stdlib": str(runtime.stdlib),
+            "wheels": [str(wheel) for wheel in runtime.wheels],
+            "state": str(pages / "web" / STATE),
+            "imports": "\n".join(page_imports(pages)),
+            "rewriter": (pages / "web" / REWRITER).resolve().as_uri(),
+            "out": str(folder),
+        }
+        Path(scratch, "config.json").write_text(json.dumps(config))
+        try:
+            command = [node, str(SCRIPT), str(Path(scratch, "config.json"))]
+            subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        linking = json.loads((folder / LINKING).read_text())
+        (folder / LINKING).unlink()
+        description = _describe(runtime, linking, folder)
+        packed = gzip.compress(json.dumps(description, separators=(",", ":")).encode(), mtime=0)
+        (folder / DESCRIPTION).write_bytes(packed)
+        digest = hashlib.sha256(packed).hexdigest()
+        name = f"snapshot-{digest[:8]}"
+        folder.rename(out / name)
+    return {"url": f"{name}/{DESCRIPTION}", "sha256": digest}
+
+
+def page_imports(pages: Path) -> list[str]:
+    """Return the import statements at the top of the pages' Python files, without those of each other."""
+    files = [*sorted((pages / "wasm_examples").glob("*/*.py")), pages / "web" / "bridge.py"]
+    own = NOT_IMPORTED | {file.stem for file in files}
+    statements = {"import numpy.random"}  # NumPy imports it at the first random number
+    for file in files:
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import | ast.ImportFrom) and own.isdisjoint(_modules(node)):
+                statements.add(ast.unparse(node))
+    return sorted(statements)
+
+
+def _modules(node: ast.Import | ast.ImportFrom) -> set[str]:
+    return {str(node.module)} if isinstance(node, ast.ImportFrom) else {alias.name for alias in node.names}
+
+
+def _describe(runtime: Runtime, linking: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what web/snapshot.js reads: see the type Description there. Write the files of their own to `folder`."""
+    packed = (folder / MEMORY).read_bytes()
+    tree: Tree = {}
+    _put(tree, runtime.stdlib_place, _file(f"../{_in_site(runtime.stdlib)}", runtime.stdlib))
+    own = set()  # files that come on their own, not from their archive
+    for library in linking["libraries"]:
+        _put(tree, library["path"], _file(library["file"], folder / library["file"]))
+        own.add(library["path"])
+    for number, wheel in enumerate(runtime.wheels):
+        with zipfile.ZipFile(wheel) as archive:
+            for info in archive.infolist():
+                path = f"{runtime.site_packages}/{info.filename}"
+                if path.endswith(KERNELS):
+                    copy = folder / Path(path).name
+                    copy.write_bytes(archive.read(info))
+                    _put(tree, path, _file(copy.name, copy))
+                elif path not in own:
+                    _put(tree, path, [number, *_entry(archive, info)])
+    return {
+        **linking,
+        "format": FORMAT,
+        "memory": {"url": MEMORY, "size": linking["memory"], "sha256": hashlib.sha256(packed).hexdigest()},
+        "layout": {"archives": [_file(f"../{_in_site(wheel)}", wheel) for wheel in runtime.wheels], "tree": tree},
+    }
+
+
+def _put(tree: Tree, path: str, file: list[Any]) -> None:
+    """Add a file to nested dictionaries, one for each folder."""
+    *folders, name = path.strip("/").split("/")
+    for folder in folders:
+        tree = tree.setdefault(folder, {})
+    tree[name] = file
+
+
+def _in_site(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def _file(url: str, path: Path) -> list[Any]:
+    return [url, path.stat().st_size]
+
+
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[Any]:
+    """Return the position of a file's data, both sizes, its CRC-32, and whether it is deflated."""
+    assert archive.fp
+    archive.fp.seek(info.header_offset + NAME_LENGTHS)
+    name, extra = struct.unpack("<HH", archive.fp.read(4))
+    start = info.header_offset + NAME_LENGTHS + 4 + name + extra
+    return [start, info.compress_size, info.file_size, info.CRC, info.compress_type == zipfile.ZIP_DEFLATED]

@@ -1,0 +1,161 @@
+"""web/start.js: Python in a page from the site's snapshot, and a plain start where the snapshot cannot be used."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route
+from tests.browser.conftest import wait_until
+
+START = """async () => {
+  const runtime = Runtime.create();
+  try {
+    const { snapshot, unshared } = await runtime.start(app);
+    const { result } = await runtime.call("softmax", { row: [0.5, 1.5] });
+    return { snapshot, unshared, result, python: await runtime.call("python") };
+  } finally {
+    runtime.close();
+  }
+}"""
+# As after a visit that has fetched the snapshot.
+VISITED = """async () => {
+  const { snapshot } = await (await fetch("/site.json")).json();
+  if (snapshot) await (await caches.open("tallow-snapshots")).put(`/${snapshot.url}`, new Response());
+}"""
+FETCHED = "caches.open('tallow-snapshots').then(async (visits) => (await visits.keys()).length > 0)"
+SOFTMAX = [pytest.approx(0.26894143), pytest.approx(0.73105857)]
+MEMORY, DESCRIPTION = "**/memory.bin.gz", "**/snapshot.json.gz"
+
+
+def starts(page: Page, site: str) -> dict[str, Any]:
+    """Start a runtime on the page of the stand-in. Return how, and what Python computes."""
+    page.goto(f"{site}standin/")
+    wait_until(page, "document.title === 'loaded'")
+    page.evaluate(VISITED)
+    started: dict[str, Any] = page.evaluate(START)
+    assert started["result"] == SOFTMAX
+    return started
+
+
+def requests_of(page: Page, site: str) -> list[str]:
+    """Start a runtime, and return the names of the files that were requested."""
+    names: list[str] = []
+    page.on("request", lambda request: names.append(request.url.rpartition("/")[2]))
+    starts(page, site)
+    return names
+
+
+def answer_with(page: Page, pattern: str, change: Callable[[bytes], bytes]) -> None:
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=change(response.body()))
+
+    page.route(pattern, answer)
+
+
+def described(page: Page, site_dir: Path, **changes: Any) -> None:
+    """Change the snapshot's description, and take its hash from site.json."""
+    answer_with(
+        page, DESCRIPTION, lambda body: gzip.compress(json.dumps(json.loads(gzip.decompress(body)) | changes).encode())
+    )
+    site = json.loads((site_dir / "site.json").read_text(encoding="utf-8"))
+    changed = site | {"snapshot": site["snapshot"] | {"sha256": None}}
+    page.route("**/site.json", lambda route: route.fulfill(json=changed))
+
+
+def test_page_starts_from_the_snapshot_on_shared_memory(page: Page, site: str) -> None:
+    started = starts(page, site)
+    assert (started["snapshot"], started["unshared"]) == (True, None)
+
+
+def test_page_starts_from_the_snapshot_on_plain_memory(page: Page, site: str) -> None:
+    answer_with(page, "**/web/shared-boot.js", lambda body: b"delete globalThis.SharedArrayBuffer;" + body)
+    started = starts(page, site)
+    assert (started["snapshot"], started["unshared"]) == (True, "this browser has no shared memory")
+
+
+def test_a_first_visit_fetches_the_snapshot_for_the_next(page: Page, site: str) -> None:
+    for expected in ("not used: it is fetched during a first visit, for the next", "used"):
+        page.goto(f"{site}wasm_examples/llama2c/")
+        wait_until(page, "document.body.innerText.includes('Snapshot')")
+        assert f"Snapshot\n{expected}" in page.inner_text("body").replace("\n\n", "\n")
+        wait_until(page, FETCHED)
+
+
+def test_start_from_the_snapshot_loads_no_package(page: Page, site: str) -> None:
+    names = requests_of(page, site)
+    assert "memory.bin.gz" in names
+    assert not [name for name in names if name.endswith((".whl", "stdlib.zip"))]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "change", "reason"),
+    [
+        (MEMORY, lambda body: body[:-1] + bytes([body[-1] ^ 1]), "the snapshot's memory has another SHA-256"),
+        (MEMORY, lambda body: body[: len(body) // 2], "the snapshot's memory has another SHA-256"),
+        (DESCRIPTION, lambda body: body + b"\0", "the snapshot's description has another SHA-256"),
+        ("**/0-shared.wasm", lambda body: body[: len(body) // 2], "CompileError"),
+    ],
+    ids=["other memory", "cut off memory", "other description", "cut off library"],
+)
+def test_damaged_snapshot_is_not_used(
+    page: Page, site: str, pattern: str, change: Callable[[bytes], bytes], reason: str
+) -> None:
+    answer_with(page, pattern, change)
+    started = starts(page, site)
+    assert reason in started["snapshot"]
+    assert started["unshared"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"format": 0}, "the snapshot has format 0, not 1"),
+        ({"build": "0" * 64}, "the snapshot is of another build of Pyodide"),
+        ({"table": {"before": 1, "after": 2, "free": []}}, "functions, not 1"),
+    ],
+    ids=["format", "build", "table"],
+)
+def test_snapshot_of_another_version_is_not_used(
+    page: Page, site: str, site_dir: Path, changes: dict[str, Any], reason: str
+) -> None:
+    described(page, site_dir, **changes)
+    started = starts(page, site)
+    assert reason in started["snapshot"]
+    assert started["unshared"] is None
+
+
+def test_missing_snapshot_is_not_used(page: Page, site: str) -> None:
+    page.route(MEMORY, lambda route: route.fulfill(status=404))
+    assert "memory.bin.gz: the server answers 404" in starts(page, site)["snapshot"]
+
+
+def test_site_without_a_snapshot(page: Page, site: str, site_dir: Path) -> None:
+    config = json.loads((site_dir / "site.json").read_text(encoding="utf-8"))
+    page.route("**/site.json", lambda route: route.fulfill(json=config | {"snapshot": None}))
+    assert starts(page, site)["snapshot"] == "the site has no snapshot"
+
+
+def test_two_starts_draw_different_numbers(page: Page, site: str) -> None:
+    first, second = (starts(page, site)["python"] for _ in range(2))
+    assert len(first["random"]) == 6
+    assert not [name for name in first["random"] if first["random"][name] == second["random"][name]]
+
+
+def test_python_is_that_of_this_tab(page: Page, site: str) -> None:
+    """The time zone and the language are the browser's, and what was not imported before can be."""
+    browser = page.context.browser
+    assert browser
+    context = browser.new_context(timezone_id="Asia/Kolkata", locale="fr-FR")
+    tab = context.new_page()
+    python = starts(tab, site)["python"]
+    context.close()
+    assert python["time_zone"] == [-19800, "+05:30" in python["time"]] == [-19800, True]
+    assert python["language"] == "fr_FR.UTF-8"
+    assert python["folder"] == "/home/pyodide"
+    assert python["later"] == ["colorsys", [4, 0, 0, 0], "class Linear(Module):", "numpy", 42]

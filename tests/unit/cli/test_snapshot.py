@@ -1,0 +1,62 @@
+"""What a snapshot of Python's memory is made of; tests/browser/test_snapshot.py opens pages that start from one."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+
+from tallow.cli import snapshot
+from tallow.cli.snapshot import Runtime, page_imports, write_snapshot
+
+pytestmark = pytest.mark.native
+
+
+def test_imports_are_those_of_the_pages_without_each_other(tmp_path: Path) -> None:
+    page = tmp_path / "wasm_examples" / "page"
+    page.mkdir(parents=True)
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "bridge.py").write_text("from __future__ import annotations\nimport json\n")
+    (page / "app.py").write_text(
+        "import helper\nimport js\nfrom math import pi as half\n\ndef late():\n    import csv\n"
+    )
+    (page / "helper.py").write_text("import json, math\nfrom app import late\n")
+    expected = ["from math import pi as half", "import json", "import json, math", "import numpy.random"]
+    assert page_imports(tmp_path) == expected
+
+
+def test_imports_of_the_pages_in_this_checkout_can_be_run() -> None:
+    statements = page_imports(ROOT)
+    assert "import tallow" in statements
+    exec("\n".join(line for line in statements if "pyodide" not in line), {})
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_entry_says_where_the_data_is(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        info = zipfile.ZipInfo("first.txt")
+        info.extra = b"\xfe\xca\x02\x00xy"  # only the local header's length counts
+        archive.writestr(info, b"1")
+        archive.writestr("folder/second.txt", b"text " * 100, method)
+    with zipfile.ZipFile(path) as archive:
+        position, packed, size, checksum, is_deflated = snapshot._entry(archive, archive.getinfo("folder/second.txt"))
+    data = path.read_bytes()[position : position + packed]
+    text = zlib.decompress(data, -15) if is_deflated else data
+    assert (text, size, checksum) == (b"text " * 100, 500, zlib.crc32(text))
+
+
+@pytest.mark.parametrize("program", [None, "#!/bin/sh\nexit 1\n"], ids=["no Node", "Node fails"])
+def test_without_node_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str | None) -> None:
+    out = tmp_path / "runtime"
+    out.mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if program:
+        (tmp_path / "node").write_text(program)
+        (tmp_path / "node").chmod(0o755)
+    runtime = Runtime(tmp_path, tmp_path / "stdlib.zip", "/lib/stdlib.zip", (), "/lib/site-packages")
+    assert write_snapshot(runtime, ROOT, out) is None
+    assert not list(out.iterdir())

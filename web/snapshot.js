@@ -1,0 +1,250 @@
+/**
+ * Python's memory as a site's build wrote it, and its place in a new Pyodide.
+ *
+ * The memory contains Python with its modules imported. Not in it are the WebAssembly libraries that Python had opened: their
+ * code, the table of functions that they share, and where symbols are. `restoring` puts each where it was, then the memory
+ * over it. All that this needs of Emscripten's loader are names that Pyodide exports (NEEDED).
+ */
+
+import { addFiles } from "./archive-files.js";
+
+/** @import { PyodideAPI } from "pyodide" */
+/** @import { Layout } from "./archive-files.js" */
+/**
+ * `file` and `shared` are URLs relative to the snapshot's: the library, and its copy for a shared memory.
+ * @typedef {{ path: string, file: string, shared: string, handle: number, global: boolean, memoryBase: number, memorySize: number,
+ *   tableBase: number, tableSize: number }} Library
+ * @typedef {{ format: number, build: string, memory: { url: string, size: number, sha256: string },
+ *   table: { before: number, after: number, free: number[] }, symbols: Record<string, number>, slots: [number, number, string][],
+ *   libraries: Library[], objects: unknown, inline: Record<string, string>, layout: Layout }} Description
+ * @typedef {(settings: any) => Promise<any>} Factory  makes Pyodide's module
+ */
+
+const FORMAT = 1;
+const FUNCTIONS = ["growMemory", "newDSO", "mergeLibSymbols", "relocateExports", "setWasmTableEntry", "updateTableMap", "getEnvStrings", "__tzset_js"];
+const NEEDED = [...FUNCTIONS, "GOT", "LDSO", "wasmTable", "freeTableIndexes", "HEAP32", "HEAPU8", "FS"];
+
+/** The snapshot cannot be used here. */
+export class SnapshotError extends Error {
+  name = "SnapshotError";
+}
+
+export class Snapshot {
+  #url;
+  #description;
+  #memory;
+
+  /** @param {string} url @param {Description} description */
+  constructor(url, description) {
+    this.#url = url;
+    this.#description = description;
+    this.#memory = fetchMemory(new URL(description.memory.url, url).href, description.memory);
+    this.#memory.catch(() => {}); // reported where it is awaited
+  }
+
+  /**
+   * Fetch a snapshot's description, and begin to fetch its memory.
+   * @param {string} url
+   * @param {string | null} digest  the SHA-256 of the description, in hexadecimal
+   * @throws {SnapshotError}
+   */
+  static async open(url, digest) {
+    if (!globalThis.crypto?.subtle) throw new SnapshotError("hashes cannot be checked: the page's address begins with http:");
+    const packed = await fetchBytes(url);
+    if (digest && (await sha256(packed)) !== digest) throw new SnapshotError("the snapshot's description has another SHA-256");
+    return new Snapshot(url, await describedBy(packed));
+  }
+
+  /**
+   * Fetch all files of a snapshot, so that the browser has them in its cache.
+   * @param {string} url @param {boolean} isShared  whether they are for a shared memory
+   */
+  static async fetch(url, isShared) {
+    const { memory, libraries } = await describedBy(await fetchBytes(url));
+    const files = [memory.url, ...libraries.map(({ file, shared }) => (isShared ? shared : file))];
+    for (const file of files) await fetchBytes(new URL(file, url).href);
+  }
+
+  /** The libraries' URLs, with those of their copies for a shared memory: as for `shareMemory`. */
+  get copies() {
+    const absolute = (/** @type {string} */ url) => new URL(url, this.#url).href;
+    return Object.fromEntries(this.#description.libraries.map(({ file, shared }) => [absolute(file), absolute(shared)]));
+  }
+
+  /** Wrap the function that makes Pyodide's module: the module comes with the snapshot's memory. @param {Factory} create @returns {Factory} */
+  restoring(create) {
+    const { build, libraries, objects, memory } = this.#description;
+    const compiling = Promise.all(libraries.map(({ file }) => compiled(new URL(file, this.#url).href)));
+    compiling.catch(() => {});
+    return async (settings) => {
+      if (settings.API.config.BUILD_ID !== build) throw new SnapshotError("the snapshot is of another build of Pyodide");
+      const [module, compiled, bytes] = await Promise.all([create(settings), compiling, this.#memory]);
+      const missing = NEEDED.filter((name) => !(name in module));
+      if (missing.length) throw new SnapshotError(`this Pyodide does not export ${missing.join(", ")}`);
+      if (module.HEAPU8.length < memory.size && !module.growMemory(memory.size)) throw new SnapshotError("the memory cannot grow");
+      link(module, this.#description, compiled);
+      this.#addFiles(module);
+      settings.API.restoreSnapshot = () => {
+        const trampoline = trampolineOf(module);
+        const own = module.HEAP32[trampoline];
+        module.HEAPU8.set(bytes);
+        module.HEAP32[trampoline] = own;
+        return objects;
+      };
+      return module;
+    };
+  }
+
+  /** Give Python this environment, and new random states. @param {PyodideAPI} pyodide */
+  renew(pyodide) {
+    const module = /** @type {any} */ (pyodide)._module;
+    setTimeZone(module);
+    const state = pyodide.pyimport("snapshot_state");
+    const environment = pyodide.toPy(Object.fromEntries(module.getEnvStrings().map(splitOnce)));
+    state.renew(environment);
+    environment.destroy();
+    state.destroy();
+  }
+
+  /** Add the files that Python had: Pyodide looks among them for packages. @param {any} module */
+  #addFiles(module) {
+    const { layout, inline } = this.#description;
+    addFiles(module, layout, this.#url);
+    for (const [path, text] of Object.entries(inline)) module.FS.writeFile(path, text);
+  }
+}
+
+/** @param {Uint8Array<ArrayBuffer>} packed @returns {Promise<Description>} */
+async function describedBy(packed) {
+  const description = JSON.parse(new TextDecoder().decode(await unzipped(packed)));
+  if (description.format !== FORMAT) throw new SnapshotError(`the snapshot has format ${description.format}, not ${FORMAT}`);
+  return description;
+}
+
+/**
+ * Put the libraries where they were.
+ * @param {any} module @param {Description} description @param {WebAssembly.Module[]} compiled
+ */
+function link(module, { table, symbols, slots, libraries }, compiled) {
+  const { wasmTable, GOT, LDSO } = module;
+  const program = LDSO.loadedLibsByName.__main__.exports;
+  const functions = wasmTable.length + (module.HEAP32[trampolineOf(module)] ? 0 : 1);
+  if (functions !== table.before) throw new SnapshotError(`the table has ${functions} functions, not ${table.before}`);
+  wasmTable.grow(table.after - wasmTable.length);
+  for (const [name, value] of Object.entries(symbols)) (GOT[name] ??= new WebAssembly.Global({ value: "i32", mutable: true })).value = value;
+  const exports = libraries.map(({ path, handle, global, memoryBase, tableBase }, i) => {
+    /** @type {{ exports: Record<string, any> }} */
+    const library = { exports: {} };
+    const instance = new WebAssembly.Instance(compiled[i], importsOf(module, memoryBase, tableBase, library));
+    const relocated = (library.exports = module.relocateExports(instance.exports, memoryBase));
+    module.newDSO(path, handle, relocated).global = global;
+    if (global) module.mergeLibSymbols(relocated, path);
+    return relocated;
+  });
+  for (const [i, library, name] of slots) module.setWasmTableEntry(i, (library < 0 ? program : exports[library])[name]);
+  module.updateTableMap(table.before, table.after - table.before);
+  module.freeTableIndexes.push(...table.free);
+}
+
+/**
+ * Where Python has the function of the table that calls C functions of fewer parameters, in words. It is the last one that Pyodide
+ * adds before Python starts, and 0 on engines without garbage-collected objects, where JavaScript does it.
+ * @param {any} module
+ */
+function trampolineOf({ HEAP32, LDSO }) {
+  const { _PyRuntime, _PyEM_EMSCRIPTEN_TRAMPOLINE_OFFSET } = LDSO.loadedLibsByName.__main__.exports;
+  return (_PyRuntime.value + HEAP32[_PyEM_EMSCRIPTEN_TRAMPOLINE_OFFSET.value >>> 2]) >>> 2;
+}
+
+/**
+ * The imports of a library, as Emscripten's loader gives them. A function that the program does not have is one of the library
+ * itself: C++ lets another library replace it.
+ * @param {any} module @param {number} memoryBase @param {number} tableBase @param {{ exports: Record<string, any> }} library
+ */
+function importsOf({ GOT, LDSO }, memoryBase, tableBase, library) {
+  const program = LDSO.loadedLibsByName.__main__.exports;
+  /** @type {Record<string, unknown>} */
+  const own = { __memory_base: memoryBase, __table_base: tableBase };
+  const env = new Proxy(own, {
+    get(_, name) {
+      const key = String(name);
+      if (!(key in own) && key in program && !program[key].stub) return program[key];
+      return (own[key] ??= (/** @type {unknown[]} */ ...values) => library.exports[key](...values));
+    },
+  });
+  const addresses = new Proxy({}, { get: (_, name) => GOT[name] });
+  return { env, wasi_snapshot_preview1: env, "GOT.mem": addresses, "GOT.func": addresses };
+}
+
+/** Set the C library's time zone, which it takes from the browser once. @param {any} module */
+function setTimeZone({ HEAPU32, LDSO, __tzset_js }) {
+  const { timezone, daylight, tzname } = LDSO.loadedLibsByName.__main__.exports;
+  const names = tzname.value >>> 2;
+  __tzset_js(timezone.value, daylight.value, HEAPU32[names], HEAPU32[names + 1]);
+}
+
+/** @param {string} setting */
+function splitOnce(setting) {
+  const at = setting.indexOf("=");
+  return [setting.slice(0, at), setting.slice(at + 1)];
+}
+
+/** @param {string} url @param {{ size: number, sha256: string }} expected */
+async function fetchMemory(url, expected) {
+  const packed = await fetchBytes(url);
+  const [digest, memory] = await Promise.allSettled([sha256(packed), unzipped(packed, expected.size)]);
+  if (digest.status === "rejected") throw digest.reason;
+  if (digest.value !== expected.sha256) throw new SnapshotError("the snapshot's memory has another SHA-256");
+  if (memory.status === "rejected") throw new SnapshotError(`the snapshot's memory cannot be unpacked: ${memory.reason}`);
+  if (memory.value.length !== expected.size) throw new SnapshotError(`the snapshot's memory has ${memory.value.length} bytes, not ${expected.size}`);
+  return memory.value;
+}
+
+/**
+ * Unpack gzip. Without Response, for which Node loads a WebAssembly module of its own.
+ * @param {Uint8Array<ArrayBuffer>} packed @param {number} [size]  of the result, at most, if known
+ */
+async function unzipped(packed, size = 2 ** 20) {
+  let bytes = new Uint8Array(size);
+  let filled = 0;
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  for await (const chunk of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (stream))) {
+    if (filled + chunk.length > bytes.length) {
+      const larger = new Uint8Array(2 * (filled + chunk.length));
+      larger.set(bytes.subarray(0, filled));
+      bytes = larger;
+    }
+    bytes.set(chunk, filled);
+    filled += chunk.length;
+  }
+  return bytes.subarray(0, filled);
+}
+
+/** @param {Uint8Array<ArrayBuffer>} bytes */
+async function sha256(bytes) {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** @param {string} url @returns {Promise<Uint8Array<ArrayBuffer>>} */
+async function fetchBytes(url) {
+  if (url.startsWith("file:")) return new Uint8Array(await nodeFiles().readFile(new URL(url)));
+  return new Uint8Array(await (await fetched(url)).arrayBuffer());
+}
+
+/** @param {string} url */
+async function compiled(url) {
+  if (url.startsWith("file:")) return WebAssembly.compile(await fetchBytes(url));
+  return WebAssembly.compileStreaming(await fetched(url));
+}
+
+/** @param {string} url */
+async function fetched(url) {
+  const response = await fetch(url);
+  if (!response.ok) throw new SnapshotError(`${url}: the server answers ${response.status}`);
+  return response;
+}
+
+function nodeFiles() {
+  return /** @type {any} */ (globalThis).process.getBuiltinModule("node:fs/promises");
+}

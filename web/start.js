@@ -1,0 +1,68 @@
+/**
+ * Start Python in this thread: from a snapshot of its memory if there is one that fits, on a shared memory if that works.
+ *
+ *     import { start } from "./start.js";
+ *     const { pyodide, snapshot, unshared } = await start({ indexURL, snapshot: { url, sha256 }, plain: () => ({ packages: ["tallow"] }) });
+ *
+ * What does not work is left out: `snapshot` and `unshared` of the result say why.
+ */
+
+import { bootShared } from "./shared-boot.js";
+import { Snapshot } from "./snapshot.js";
+
+/** @import { PyodideAPI } from "pyodide" */
+/** @import { Booted } from "./shared-boot.js" */
+/** @import { Factory } from "./snapshot.js" */
+/**
+ * Pyodide's own options may be among these: `lockFileURL`, `packageBaseUrl`, `env` and others. `plain` gives those that are only
+ * for a start without a snapshot, such as `packages`, and `arrived`, which such a start waits for.
+ * @typedef {{ indexURL: string, snapshot?: Place | string, checkSource: string, plain?: () => { arrived?: Promise<unknown>, [option: string]: any },
+ *   copies?: Record<string, string>, onStart?: () => void, [option: string]: any }} Options
+ * @typedef {{ url: string, sha256: string | null }} Place  of a snapshot
+ * @typedef {Booted & { snapshot: true | string }} Started  `snapshot` is true, or says why there is none
+ */
+
+/**
+ * @param {Options} options  `snapshot` may be the reason why there is none; `copies` as for `shareMemory`, `checkSource` as for
+ *   `bootShared`, both URLs absolute; `onStart` is called when Pyodide's loader has arrived
+ * @returns {Promise<Started>}
+ */
+export async function start({ indexURL, snapshot = "the site has no snapshot", checkSource, plain, copies = {}, onStart = () => {}, ...options }) {
+  const load = async (/** @type {object} */ more) => {
+    const { loadPyodide } = await import(/* webpackIgnore: true */ `${indexURL}pyodide.mjs`);
+    onStart();
+    return loadPyodide({ indexURL, ...options, ...more });
+  };
+  let reason = snapshot;
+  if (typeof snapshot !== "string") {
+    try {
+      const [opened, { default: create }] = await Promise.all([
+        Snapshot.open(snapshot.url, snapshot.sha256),
+        import(/* webpackIgnore: true */ `${indexURL}pyodide.asm.mjs`),
+      ]);
+      const booted = await bootShared(() => restored(opened, create, indexURL, load), checkSource, { ...copies, ...opened.copies });
+      return { ...booted, snapshot: true };
+    } catch (error) {
+      reason = error instanceof Error ? error.message : String(error);
+    }
+  }
+  const { arrived, ...more } = plain?.() ?? {};
+  const plainly = async () => (await Promise.all([load(more), arrived]))[0];
+  return { ...(await bootShared(plainly, checkSource, copies)), snapshot: String(reason) };
+}
+
+/**
+ * @param {Snapshot} snapshot
+ * @param {Factory} create
+ * @param {string} indexURL
+ * @param {(options: object) => Promise<PyodideAPI>} load
+ */
+async function restored(snapshot, create, indexURL, load) {
+  const pyodide = await load({
+    createPyodideModule: snapshot.restoring(create),
+    _loadSnapshot: new Uint8Array(), // what makes Pyodide restore a memory
+    stdLibURL: `${indexURL}pyodide.mjs`, // a file that is there already, in the place of one that loads later
+  });
+  snapshot.renew(pyodide);
+  return pyodide;
+}

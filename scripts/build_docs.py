@@ -42,6 +42,7 @@ GUIDES = (
     ("Guides", "Speech", "docs/speech.md"),
     ("Guides", "In the browser", "docs/browser.md"),
     ("Guides", "Shared memory in the tab", "docs/threads.md"),
+    ("Guides", "Start from a snapshot", "docs/snapshot.md"),
     ("Guides", "Several processes", "docs/distributed.md"),
     ("Inside", "Architecture", "docs/architecture.md"),
     ("Inside", "Write a kernel", "docs/kernels.md"),

@@ -4,8 +4,8 @@
 Hugging Face's tokenizers, which some pages load, come from the same place as Pyodide.
 
 scripts/build_site.py OUT                    load Pyodide from its CDN
-scripts/build_site.py OUT --pyodide local    copy Pyodide into the site: it needs no other host, and its pages start a
-                                             third sooner (Node 20 or later must be on the PATH)
+scripts/build_site.py OUT --pyodide local    copy Pyodide into the site: it needs no other host, and its pages start
+                                             twice as fast (Node 20 or later must be on the PATH)
 scripts/build_site.py OUT --docs             add the documentation as OUT/docs, with Run buttons (extra docs)
 """
 
@@ -72,7 +72,7 @@ def main() -> int:
             tokenizers = fetch("fetch_tokenizers.py") if local else None
             compiled = build_site(arguments.out, wheel=wheel, pyodide=pyodide, tokenizers=tokenizers)
             if local and not compiled:
-                print("without Node 20 or later the site has no bytecode: pages start slower", file=sys.stderr)
+                print("without Node 20 or later the site has no bytecode and no snapshot", file=sys.stderr)
         if arguments.docs:
             build_docs(arguments.out)
     except TallowError as error:

@@ -1,6 +1,7 @@
 /** Boot Pyodide on a shared memory, or on a plain one where that does not work. */
 
 import { shareMemory, SharingError } from "./shared-memory.js";
+import { SnapshotError } from "./snapshot.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Sharing } from "./shared-memory.js" */
@@ -16,6 +17,7 @@ const BYTES = Uint8Array.from({ length: 256 }, (_, i) => i);
  * @param {string} checkSource  the text of memory_check.py
  * @param {Record<string, string>} copies  as for `shareMemory`
  * @returns {Promise<Booted>}
+ * @throws {SnapshotError} as `load` does
  */
 export async function bootShared(load, checkSource, copies) {
   /** @type {Sharing | undefined} */
@@ -28,6 +30,7 @@ export async function bootShared(load, checkSource, copies) {
   } catch (error) {
     // Whatever failed may be due to the shared memory. If it is not, it fails again.
     sharing?.undo();
+    if (error instanceof SnapshotError) throw error;
     const pyodide = await load();
     const unshared = error instanceof SharingError ? error.message : `Python failed on a shared memory: ${error}`;
     return { pyodide, sharing: null, unshared };

@@ -16,7 +16,7 @@ import { addFiles } from "./archive-files.js";
  *   tableBase: number, tableSize: number }} Library
  * @typedef {{ format: number, build: string, memory: { url: string, size: number, sha256: string },
  *   table: { before: number, after: number, free: number[] }, symbols: Record<string, number>, slots: [number, number, string][],
- *   libraries: Library[], objects: unknown, inline: Record<string, string>, layout: Layout }} Description
+ *   libraries: Library[], objects: unknown, packages: string[], inline: Record<string, string>, layout: Layout }} Description
  * @typedef {(settings: any) => Promise<any>} Factory  makes Pyodide's module
  */
 
@@ -78,7 +78,9 @@ export class Snapshot {
     compiling.catch(() => {});
     return async (settings) => {
       if (settings.API.config.BUILD_ID !== build) throw new SnapshotError("the snapshot is of another build of Pyodide");
-      const [module, compiled, bytes] = await Promise.all([create(settings), compiling, this.#memory]);
+      const parts = /** @type {const} */ ([create(settings), compiling, this.#memory]);
+      await Promise.allSettled(parts); // or what goes on disturbs the next start
+      const [module, compiled, bytes] = await Promise.all(parts);
       const missing = NEEDED.filter((name) => !(name in module));
       if (missing.length) throw new SnapshotError(`this Pyodide does not export ${missing.join(", ")}`);
       if (module.HEAPU8.length < memory.size && !module.growMemory(memory.size)) throw new SnapshotError("the memory cannot grow");
@@ -98,6 +100,7 @@ export class Snapshot {
   /** Give Python this environment, and new random states. @param {PyodideAPI} pyodide */
   renew(pyodide) {
     const module = /** @type {any} */ (pyodide)._module;
+    for (const name of this.#description.packages) pyodide.loadedPackages[name] = "default channel"; // what loadPackage writes
     setTimeZone(module);
     const state = pyodide.pyimport("snapshot_state");
     const environment = pyodide.toPy(Object.fromEntries(module.getEnvStrings().map(splitOnce)));
@@ -163,7 +166,7 @@ function trampolineOf({ HEAP32, LDSO }) {
  */
 function importsOf({ GOT, LDSO }, memoryBase, tableBase, library) {
   const program = LDSO.loadedLibsByName.__main__.exports;
-  /** @type {Record<string, unknown>} */
+  /** @type {Record<string, any>} */
   const own = { __memory_base: memoryBase, __table_base: tableBase };
   const env = new Proxy(own, {
     get(_, name) {
@@ -172,7 +175,7 @@ function importsOf({ GOT, LDSO }, memoryBase, tableBase, library) {
       return (own[key] ??= (/** @type {unknown[]} */ ...values) => library.exports[key](...values));
     },
   });
-  const addresses = new Proxy({}, { get: (_, name) => GOT[name] });
+  const addresses = new Proxy(/** @type {Record<string, any>} */ ({}), { get: (_, name) => GOT[name] });
   return { env, wasi_snapshot_preview1: env, "GOT.mem": addresses, "GOT.func": addresses };
 }
 

@@ -20,7 +20,9 @@ from importlib.machinery import FileFinder
 import numpy as np
 
 import tallow
+from tallow.kernels import library, table, threads
 
+KERNELS = "wasm relaxed-simd"  # those of most browsers
 INSTALLED_FROM = {
     "INSTALLER": "pyodide.loadPackage",
     "PYODIDE_SOURCE": "pyodide",
@@ -33,8 +35,12 @@ YEAR, WINTER, SUMMER = 365.2425 * DAY, 10 * DAY, 191 * DAY  # the last two: from
 def prepare() -> dict[str, str]:
     """Forget what only this machine has. Return the texts of small files that Python reads at every start, by path.
 
-    Raises:  RuntimeError if there is a random generator that `renew` does not know
+    Raises:  RuntimeError if there is a random generator that `renew` does not know, or if the kernels are not KERNELS
     """
+    table.provide("cpu")  # load the kernels
+    if library.name() != KERNELS:
+        raise RuntimeError(f"the kernels here are {library.name()}, not {KERNELS}")
+    threads.offer.cache_clear()  # the page offers threads later
     sys.path.remove("")  # Pyodide inserts it at every start
     linecache.clearcache()
     tempfile._name_sequence = None  # type: ignore[attr-defined]  # made anew when needed, with new names

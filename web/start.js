@@ -8,7 +8,7 @@
  */
 
 import { bootShared } from "./shared-boot.js";
-import { Snapshot } from "./snapshot.js";
+import { Snapshot, SnapshotError } from "./snapshot.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Booted } from "./shared-boot.js" */
@@ -43,7 +43,7 @@ export async function start({ indexURL, snapshot = "the site has no snapshot", c
       const booted = await bootShared(() => restored(opened, create, indexURL, load), checkSource, { ...copies, ...opened.copies });
       return { ...booted, snapshot: true };
     } catch (error) {
-      reason = error instanceof Error ? error.message : String(error);
+      reason = error instanceof SnapshotError ? error.message : String(error);
     }
   }
   const { arrived, ...more } = plain?.() ?? {};

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from support import paths, subsuite
 
-from tallow.cli import site
+from tallow.cli import site, snapshot
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 1200
@@ -104,7 +104,7 @@ class InPyodide:
         mounts: Mapping[str, Path] | None = None,
         shared_memory: bool = False,
         threads: int = 1,
-        snapshot: bool = False,
+        from_snapshot: bool = False,
     ) -> subsuite.Outcome:
         """Run `tests`.
 
@@ -113,15 +113,15 @@ class InPyodide:
             mounts: maps paths inside Pyodide to folders.
             shared_memory: whether Python's memory is shared, as on pages that are cross-origin isolated.
             threads: number of threads for kernels, which then divide the smallest work; several share the memory.
-            snapshot: whether Python starts from the site's snapshot, as pages do.
+            from_snapshot: whether Python starts from the site's snapshot, as pages do.
         """
         data = paths.data_dir()
         config = {
             "pyodide": str(self.pyodide),
             "shared": shared_memory or threads > 1,
             "stdlib": str(self.stdlib),
-            "snapshot": self.snapshot if snapshot else None,
-            "wheels": [str(wheel) for wheel in self.wheels if not snapshot or wheel not in self.installed],
+            "snapshot": self.snapshot if from_snapshot else None,
+            "wheels": [str(wheel) for wheel in self.wheels if not from_snapshot or wheel not in self.installed],
             "modules": {"huggingface_tokenizers": str(self.tokenizers / "tokenizers.min.mjs")},
             "mounts": {f"/checkout/{name}": str(paths.ROOT / name) for name in ("tests", "examples")}
             | {"/report": str(self.folder)}
@@ -137,7 +137,12 @@ class InPyodide:
         config_file = self.folder / "config.json"
         config_file.write_text(json.dumps(config))
         return subsuite.run(
-            [self.node, *flags, str(HERE / "run_pytest.mjs"), str(config_file)],
+            [
+                self.node,
+                *(snapshot.flags(self.node) if from_snapshot else flags),
+                str(HERE / "run_pytest.mjs"),
+                str(config_file),
+            ],
             self.folder / "junit.xml",
             env=os.environ,
             cwd=self.folder,

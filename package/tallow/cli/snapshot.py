@@ -10,6 +10,7 @@ import ast
 import gzip
 import hashlib
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -26,7 +27,9 @@ TIMEOUT_S = 300  # it takes a minute on a slow machine
 DESCRIPTION, MEMORY, LINKING = "snapshot.json.gz", "memory.bin.gz", "linking.json"
 # Modules that are not Python's, NumPy's or tallow's, or that are another one on each page.
 NOT_IMPORTED = {"__future__", "__main__", "app", "js", "pyodide_js"}
-KERNELS = ".wasm"  # needed at once, so these get files of their own
+RELAXED_SIMD = "--experimental-wasm-relaxed-simd"  # of Node 20; newer versions need none
+KERNELS = ".wasm"  # needed soon, if not in the memory: so these get files of their own
+TALLOW_NAME = r"\b(?:tl|tallow)\.([a-z]\w*)\("  # a function that a page calls
 NAME_LENGTHS = 26  # where a zip file's local header has the lengths of name and extra field, which end it
 
 Tree = dict[str, Any]
@@ -51,7 +54,7 @@ class Runtime(NamedTuple):
 
 
 def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] | None:
-    """Write a snapshot to a new folder in the folder `out`. Without Node 20.16 or later nothing is written.
+    """Write a snapshot to a new folder in the folder `out`. Without Node 20 or later nothing is written.
 
     Args:
         pages: the folder with web/ and wasm_examples/.
@@ -75,7 +78,7 @@ def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] |
         }
         Path(scratch, "config.json").write_text(json.dumps(config))
         try:
-            command = [node, str(SCRIPT), str(Path(scratch, "config.json"))]
+            command = [node, *flags(node), str(SCRIPT), str(Path(scratch, "config.json"))]
             subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
         except (OSError, subprocess.SubprocessError):
             return None
@@ -90,15 +93,26 @@ def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] |
     return {"url": f"{name}/{DESCRIPTION}", "sha256": digest}
 
 
+def flags(node: str) -> list[str]:
+    """Return the options for Node to load the kernels that browsers load."""
+    known = subprocess.run([node, "--v8-options"], check=True, capture_output=True, text=True, timeout=TIMEOUT_S).stdout
+    return [RELAXED_SIMD] if RELAXED_SIMD in known else []
+
+
 def page_imports(pages: Path) -> list[str]:
-    """Return the import statements at the top of the pages' Python files, without those of each other."""
+    """Return the import statements at the top of the pages' Python files, without those of each other.
+
+    With them comes each name of tallow's that a page uses: many are imported at their first use.
+    """
     files = [*sorted((pages / "wasm_examples").glob("*/*.py")), pages / "web" / "bridge.py"]
     own = NOT_IMPORTED | {file.stem for file in files}
     statements = {"import numpy.random"}  # NumPy imports it at the first random number
     for file in files:
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        source = file.read_text(encoding="utf-8")
+        for node in ast.parse(source).body:
             if isinstance(node, ast.Import | ast.ImportFrom) and own.isdisjoint(_modules(node)):
                 statements.add(ast.unparse(node))
+        statements |= {f"tallow.{name}" for name in re.findall(TALLOW_NAME, source)}
     return sorted(statements)
 
 
@@ -111,7 +125,7 @@ def _describe(runtime: Runtime, linking: Mapping[str, Any], folder: Path) -> dic
     packed = (folder / MEMORY).read_bytes()
     tree: Tree = {}
     _put(tree, runtime.stdlib_place, _file(f"../{_in_site(runtime.stdlib)}", runtime.stdlib))
-    own = set()  # files that come on their own, not from their archive
+    own = set(linking["inline"])  # files that do not come from their archive
     for library in linking["libraries"]:
         _put(tree, library["path"], _file(library["file"], folder / library["file"]))
         own.add(library["path"])
@@ -128,6 +142,7 @@ def _describe(runtime: Runtime, linking: Mapping[str, Any], folder: Path) -> dic
     return {
         **linking,
         "format": FORMAT,
+        "packages": [wheel.name.split("-")[0] for wheel in runtime.wheels],
         "memory": {"url": MEMORY, "size": linking["memory"], "sha256": hashlib.sha256(packed).hexdigest()},
         "layout": {"archives": [_file(f"../{_in_site(wheel)}", wheel) for wheel in runtime.wheels], "tree": tree},
     }

@@ -115,6 +115,11 @@ def function_names() -> list[str]:
     return list(_names)
 
 
+def name() -> str:
+    """Return the loaded library's name, as in `info`, without loading one."""
+    return _loaded.name
+
+
 def path() -> str:
     """Return the path of the first loaded library."""
     return str(_loaded.handles[0]._name)

@@ -21,10 +21,10 @@ def test_imports_are_those_of_the_pages_without_each_other(tmp_path: Path) -> No
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "bridge.py").write_text("from __future__ import annotations\nimport json\n")
     (page / "app.py").write_text(
-        "import helper\nimport js\nfrom math import pi as half\n\ndef late():\n    import csv\n"
+        "import helper\nimport js\nfrom math import pi as half\n\ndef late():\n    tl.ones(2)\n"
     )
     (page / "helper.py").write_text("import json, math\nfrom app import late\n")
-    expected = ["from math import pi as half", "import json", "import json, math", "import numpy.random"]
+    expected = ["from math import pi as half", "import json", "import json, math", "import numpy.random", "tallow.ones"]
     assert page_imports(tmp_path) == expected
 
 

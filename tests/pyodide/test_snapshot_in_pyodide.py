@@ -6,7 +6,7 @@ import pytest
 from support import subsuite
 from tests.pyodide.conftest import SKIPS, InPyodide
 
-FILES = ("core", "fused", "io", "kernels", "nn", "ops", "text")
+FILES = ("core", "fused", "io", "kernels", "optim")
 
 
 @pytest.mark.parametrize("memory", ["plain", "shared"])

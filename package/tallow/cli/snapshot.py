@@ -36,7 +36,7 @@ Tree = dict[str, Any]
 
 
 class Runtime(NamedTuple):
-    """What a snapshot is made of.
+    """The parts of a snapshot.
 
     Attributes:
         pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py.

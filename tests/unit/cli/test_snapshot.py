@@ -1,4 +1,4 @@
-"""What a snapshot of Python's memory is made of; tests/browser/test_snapshot.py opens pages that start from one."""
+"""The parts of a snapshot of Python's memory; tests/browser/test_snapshot.py opens pages that start from one."""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ LATE = {
     ("tallow.core.extras", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
     ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
+    ("tallow.models.causal_lm", "tallow.generation.constrain"): "pages start without it",
     ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }
 

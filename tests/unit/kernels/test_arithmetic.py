@@ -71,6 +71,8 @@ def test_relu_and_its_gradient(n: int) -> None:
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_tensors_compute_with_the_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not kernels.info().enabled:
+        pytest.skip("kernels are switched off")
     calls: list[str] = []
     entry = kernels.KERNELS[name, library.BACKEND]
 

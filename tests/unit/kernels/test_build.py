@@ -25,13 +25,13 @@ from tallow.kernels.gguf_blocks import FORMATS
 
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
-    *("adam_step", "attention", "attention_backward", "attention_decode", "channel_norm", "channel_norm_backward"),
-    *("convolution", "convolution_dw", "convolution_dx", "cross_decode_block", "decode_block", "decode_blocks"),
-    *("encoder_blocks", "gelu", "gelu_backward", "interleave_blocks", "layer_norm", "layer_norm_backward", "linear"),
-    *("log_softmax", "log_softmax_backward"),
-    *("lstm", "lstm_backward"),
-    *("max_pool", "max_pool_backward", "quantized_linear", "rms_norm", "rotary", "scaled_exp", "sgd_step"),
-    *("silu", "silu_mul", "softmax", "softmax_backward", "sum_exp"),
+    *("adam_step", "add", "add_rows", "attention", "attention_backward", "attention_decode"),
+    *("channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
+    *("cross_decode_block", "decode_block", "decode_blocks", "div", "encoder_blocks", "gelu", "gelu_backward"),
+    *("interleave_blocks", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
+    *("lstm", "lstm_backward", "max_pool", "max_pool_backward", "mul", "quantized_linear", "relu", "relu_backward"),
+    *("rms_norm", "rotary", "scaled_exp", "sgd_step", "silu", "silu_mul", "softmax", "softmax_backward", "sub"),
+    *("sum_exp", "take_rows"),
 ]
 
 # Run every elementwise kernel on arrays whose last byte is the last of its memory page, before a protected page: a

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gguf
 import numpy as np
 import pytest
 from support.quantized_blocks import COMPILED, magnitudes, random_matrix, rounded
@@ -13,12 +12,14 @@ from support.quantized_blocks import COMPILED, magnitudes, random_matrix, rounde
 from tallow import kernels
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
+from tallow.ops.quantized_linear import interleave_blocks_array
 
 Array = np.ndarray[Any, Any]
 
 rng = np.random.default_rng(21)
-LIBRARY = kernels.info().library
-INTERLEAVES = LIBRARY in ("native x86-64-v3", "native x86-64-v4")  # the others read rows as they are
+LIBRARY = kernels.info()
+# Other libraries read rows as they are.
+INTERLEAVES = LIBRARY.enabled and LIBRARY.library in ("native x86-64-v3", "native x86-64-v4")
 ULP = 2.0**-23
 
 
@@ -55,9 +56,9 @@ def test_rows_are_those_of_the_file(name: str, rows: int) -> None:
     assert moved.nbytes == matrix.nbytes
     np.testing.assert_array_equal(moved.separated().blocks, matrix.blocks)
     assert moved.separated().format == name
-    theirs = gguf.quants.dequantize(matrix.blocks, gguf.GGMLQuantizationType[name])
+    values = matrix.rows(slice(None))
     for index in (slice(None), slice(3, 30, 2), np.array([[4, 0], [rows - 1, 4]]), 2, np.array([], np.int64)):
-        np.testing.assert_array_equal(moved.rows(index), theirs[index])
+        np.testing.assert_array_equal(moved.rows(index), values[index])
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -75,18 +76,26 @@ def test_the_library_moves_the_same_bytes(name: str) -> None:
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("m", [1, 3, 4, 7, 16, 21])
 def test_product_of_the_rounded_rows(name: str, m: int) -> None:
-    """The oracle is the product in float64 of the rows that NumPy rounds and the weights that gguf dequantises."""
+    """The oracle is the product in float64 of the rows that NumPy rounds and the dequantised weights."""
     for k in (256, 2304):
         matrix = random_matrix(name, 37, k, rng)
         x, bias = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal(37).astype(np.float32)
         codes, scales = rounded(x)
         x_rounded = (codes.astype(np.float64) * scales).reshape(x.shape)
-        weights = gguf.quants.dequantize(matrix.blocks, gguf.GGMLQuantizationType[name]).astype(np.float64)
+        weights = matrix.rows(slice(None)).astype(np.float64)
         y = product(x, kernels.run("interleave_blocks", matrix.blocks, name), bias)
         if kernels.pick("quantized_linear", "cpu", x, matrix.blocks, name, bias).backend != "array":
             bound = (k / 32 + 16) * ULP * (abs(x_rounded) @ magnitudes(matrix).T + abs(bias))
             assert (abs(y - (x_rounded @ weights.T + bias)) <= bound).all()
         np.testing.assert_allclose(y, product(x, matrix, bias), rtol=1e-6, atol=1e-6 * abs(y).max())
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_array_code_leaves_blocks_as_they_are(name: str) -> None:
+    matrix = random_matrix(name, 16, 256, rng)
+    same = interleave_blocks_array(matrix.blocks, name)
+    assert same.format == name
+    assert same.blocks is matrix.blocks
 
 
 @pytest.mark.parametrize("name", COMPILED)

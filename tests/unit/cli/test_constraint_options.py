@@ -36,7 +36,7 @@ def test_a_pattern_and_a_grammar(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("option", "content", "message"),
     [
-        ("--json-schema", b"{", "not JSON"),
+        ("--json-schema", b"{", "not valid JSON"),
         ("--json-schema", b"\xff", "not UTF-8"),
         ("--json-schema", b" " * (1 << 20) + b"{}", "larger than 1 MiB"),
         ("--grammar", b"root = 5", "line 1 of the grammar"),

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from tallow.errors import GrammarError
 from tallow.generation.constrain.expressions import (
     ANY_CHARACTER,
+    MAX_DEPTH,
     Characters,
     Expression,
     Literal,
@@ -55,11 +56,7 @@ class _Token(NamedTuple):
 
 def parse(text: str) -> dict[str, Expression]:
     """Return the rules of a grammar.  Raises: GrammarError, with the line, for what is not in the form above"""
-    parser = _Parser(text)
-    try:
-        return parser.rules()
-    except RecursionError:
-        raise GrammarError("the grammar is nested too deeply", hint="divide it into rules") from None
+    return _Parser(text).rules()
 
 
 class _Parser:
@@ -67,6 +64,7 @@ class _Parser:
         self._text = text
         self._tokens = [*self._read(), _Token("end", "", len(text))]
         self._next = 0
+        self._depth = 0
 
     def _read(self) -> Iterator[_Token]:
         place = 0
@@ -135,7 +133,11 @@ class _Parser:
             return self._set(token)
         if token.text == ".":
             return ANY_CHARACTER
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._error(token.place, f"more than {MAX_DEPTH} groups within groups")
         group = self._options()
+        self._depth -= 1
         if self._take().text != ")":
             raise self._error(token.place, "( without )")
         return group

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 MAX_CODE_POINT = 0x10FFFF
+MAX_DEPTH = 50  # of groups within groups: Pyodide's stack is small, and running out of it ends the tab's Python
 SURROGATES = (0xD800, 0xDFFF)  # no characters: UTF-8 has no bytes for them
 
 

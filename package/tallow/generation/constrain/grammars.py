@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
@@ -12,8 +11,9 @@ from tallow.generation.constrain import ebnf
 from tallow.generation.constrain.expressions import Expression, Literal, alternatives
 from tallow.generation.constrain.patterns import expression_of
 from tallow.generation.constrain.program import Program
-from tallow.generation.constrain.schema import rules_of
+from tallow.generation.constrain.schema import MAX_CONTAINERS, rules_of
 from tallow.generation.constrain.states import DEAD, Automaton
+from tallow.io.json_object import parse_object
 
 
 class Grammar:
@@ -94,9 +94,9 @@ def json_schema(schema: Mapping[str, Any] | bool | str) -> Grammar:
     """
     if isinstance(schema, str):
         try:
-            schema = json.loads(schema)
-        except (ValueError, RecursionError) as error:
-            raise GrammarError(f"the schema is not JSON: {error}", hint="see https://json-schema.org") from None
+            schema = parse_object(schema.encode(), "the schema", MAX_CONTAINERS)
+        except ValueError as error:  # a CheckpointError, or half of a surrogate pair
+            raise GrammarError(str(error), hint="see https://json-schema.org") from None
     return Grammar(rules_of(schema), "#")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 from tallow.errors import GrammarError
 from tallow.generation.constrain.expressions import (
     ANY_CHARACTER,
+    MAX_DEPTH,
     Characters,
     Expression,
     Repeat,
@@ -29,6 +31,7 @@ _CLASSES = {
 }
 _NOT_NEWLINE = Characters.among("\n").complement()
 _HINT = "use characters, classes, groups, | and repetitions"
+_NOT_GROUPS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]", re.DOTALL)  # escapes and sets
 _FLAGS = re.DOTALL | re.ASCII | re.UNICODE
 
 
@@ -46,6 +49,11 @@ def expression_of(
     Raises:  GrammarError for an invalid pattern, and for what no finite automaton matches: back-references,
              look-around, and ^ or $ elsewhere than at the ends
     """
+    depths = itertools.accumulate((letter == "(") - (letter == ")") for letter in _NOT_GROUPS.sub("", pattern))
+    if max(depths, default=0) > MAX_DEPTH:
+        raise GrammarError(
+            f"{pattern!r:.80} is nested too deeply", hint=f"use at most {MAX_DEPTH} groups within groups"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # possible set operations of later versions

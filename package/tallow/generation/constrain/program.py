@@ -55,11 +55,8 @@ class Program:
         self.start = start
         self.starts = {name: self._node() for name in rules}
         self.ends: dict[str, int] = {}
-        try:
-            for name, expression in rules.items():
-                self.ends[name] = self._add(expression, self.starts[name])
-        except RecursionError:
-            raise GrammarError("the grammar is nested too deeply", hint="divide it into rules") from None
+        for name, expression in rules.items():
+            self.ends[name] = self._add(expression, self.starts[name])
         self._require_rule(start, "the start")
         self._remove_dead_ends()
         self._refuse_left_recursion()

@@ -24,6 +24,7 @@ from tallow.errors import GrammarError
 from tallow.generation.constrain import json_texts
 from tallow.generation.constrain.expressions import (
     EMPTY,
+    MAX_DEPTH,
     NOTHING,
     Expression,
     Literal,
@@ -52,6 +53,7 @@ _REFUSED = {
     "any": ("not", "if", "$dynamicRef", "$recursiveRef"),
 }
 _MAX_REFERENCES = 64  # in a row
+MAX_CONTAINERS = 4 * MAX_DEPTH  # within one another; a level of a schema has up to four
 
 _DATE = (  # of the years from 1000; without 29 February
     r"[1-9]\d{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
@@ -73,11 +75,14 @@ def rules_of(schema: Any) -> dict[str, Expression]:
 
     Raises:  GrammarError for an invalid schema, one that no value matches, and one with keywords that are refused
     """
-    converter = _Converter(schema)
-    try:
-        return converter.convert()
-    except RecursionError:
-        raise GrammarError("the schema is nested too deeply", hint="divide it with $defs and $ref") from None
+    pending = [(schema, 0)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > MAX_CONTAINERS:
+            raise _too_deep()
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        pending += ((part, depth + 1) for part in parts)
+    return _Converter(schema).convert()
 
 
 class _Converter:
@@ -138,6 +143,10 @@ class _Converter:
 
     def _value(self, schema: Any, place: str) -> Expression:
         """Return the values that are valid by a schema; `place` is its JSON Pointer."""
+        if (
+            place.count("/") > 2 * MAX_DEPTH
+        ):  # two for each level of an object; references with keywords beside them add some
+            raise _too_deep()
         if schema is True:
             return self._anything()
         if schema is False:
@@ -405,6 +414,10 @@ def _bound(schema: Mapping[str, Any], key: str, place: str) -> Fraction | None:
         return Fraction(value)  # of a float its exact value, which readers of the number get too
     except (ValueError, OverflowError):
         raise GrammarError(f"{place}/{key}: expected a number, got {value!r:.40}", hint="use a finite number") from None
+
+
+def _too_deep() -> GrammarError:
+    return GrammarError("the schema is nested too deeply", hint="divide it with $defs and $ref")
 
 
 def _refused(what: str, place: str) -> GrammarError:

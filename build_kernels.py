@@ -48,12 +48,16 @@ def _wasm(name: str, cpu: str) -> Variant:
     return Variant(f"tallow-{name}.wasm", ("-target", "wasm32-emscripten", f"-mcpu={cpu}"), tuple(link.split()))
 
 
-def _native(name: str, architecture: str, cpu: str, sources: tuple[str, ...] = ("*.c",)) -> Variant:
+def _native(
+    name: str, architecture: str, cpu: str, sources: tuple[str, ...] = ("*.c",), optimize: tuple[str, ...] = ()
+) -> Variant:
     system = platform.system()
     suffix = {"Darwin": "dylib", "Windows": "dll"}.get(system, "so")
     target = ("-target", f"{architecture}-macos.{MACOS}") if system == "Darwin" else ()
     flags = (*target, f"-mcpu={cpu}")
-    return Variant(f"tallow-{name}.{suffix}", flags, ("cc", "-shared", "-s", "-nostdlib", *flags), sources)
+    return Variant(
+        f"tallow-{name}.{suffix}", (*flags, *optimize), ("cc", "-shared", "-s", "-nostdlib", *flags), sources
+    )
 
 
 def variants(target: str) -> list[Variant]:
@@ -64,7 +68,7 @@ def variants(target: str) -> list[Variant]:
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
         return [
-            _native("x86-64", "x86_64", "x86_64"),
+            _native("x86-64", "x86_64", "x86_64", optimize=("-Os",)),  # for processors before 2013: small first
             _native("x86-64-v3", "x86_64", "x86_64_v3"),
             _native("x86-64-v4", "x86_64", "x86_64_v4+avx512vnni", PRODUCTS),
         ]

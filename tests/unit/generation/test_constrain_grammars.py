@@ -237,6 +237,7 @@ def test_schemas_and_groups_may_be_nested() -> None:
         (lambda: json_schema(nested(300)), "nested too deeply"),
         (lambda: json_schema(nested(60)), "nested too deeply"),
         (lambda: json_schema({"$ref": "#", "properties": {"a": {"$ref": "#"}}}), "lead to each other"),
+        (lambda: json_schema({"allOf": [{"$ref": "#"}]}), "nested too deeply"),
         (lambda: json_schema(ENDLESS), "nested too deeply"),
         (lambda: json_schema({"type": "text"}), "#: type 'text'"),
         (lambda: json_schema({"$ref": "#"}), "begins with itself|no text matches"),

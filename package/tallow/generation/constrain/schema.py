@@ -177,12 +177,14 @@ class _Converter:
                 return self._anything()
         return alternatives(self._of_type(kind, schema, place) for kind in types)
 
-    def _all_of(self, schema: Mapping[str, Any], place: str) -> Any:
+    def _all_of(self, schema: Mapping[str, Any], place: str, depth: int = 0) -> Any:
+        if depth > MAX_DEPTH:  # a reference to itself
+            raise _too_deep()
         combined: Any = {key: value for key, value in schema.items() if key != "allOf"}
         for part in _list(schema, "allOf", place):
             part = self._dereferenced(part)
             if isinstance(part, dict) and "allOf" in part:
-                part = self._all_of(part, place)
+                part = self._all_of(part, place, depth + 1)
             combined = self._both(combined, part)
         return combined
 

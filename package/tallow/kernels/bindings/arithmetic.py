@@ -22,9 +22,11 @@ _functions = {
 
 def large_float32(a: Array | Scalar, b: Array | Scalar) -> bool:
     """A contiguous float32 array of 2^17 elements (natively 2^19, and two threads), and one alike or a number."""
+    return (BACKEND == "wasm" or thread_count() > 1) and _is_large(a, b)
+
+
+def _is_large(a: Array | Scalar, b: Array | Scalar) -> bool:
     if not (isinstance(a, np.ndarray) and a.size >= LEAST and _is_plain(a)):
-        return False
-    if not (BACKEND == "wasm" or thread_count() > 1):
         return False
     return type(b) in (float, int) or (isinstance(b, np.ndarray) and b.shape == a.shape and _is_plain(b))
 
@@ -34,7 +36,7 @@ def _is_plain(a: Array) -> bool:
 
 
 def _compute(name: str, a: Array, b: Array | Scalar) -> Array:
-    if not large_float32(a, b):
+    if not _is_large(a, b):
         raise ShapeError(
             f"{name}: the arrays are not float32 of one shape", hint="call kernels.run, which checks first"
         )

@@ -1,7 +1,7 @@
 """Give sites a snapshot of Python's memory, from which their pages start (web/start.js).
 
 Pyodide writes it, in Node: Python with its standard library, NumPy and tallow, after the imports of all pages. It works
-with one version of each only.
+with one version of each only. The results are stored in tallow's cache.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import gzip
 import hashlib
 import json
+import os
 import re
 import shutil
 import struct
@@ -17,13 +18,17 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tallow.cli.cache import cache_folder
 
 FORMAT = 1
 SCRIPT = Path(__file__).with_name("snapshot_writer.mjs")
 STATE, REWRITER = "snapshot_state.py", "memory-type.js"  # in web/
 TIMEOUT_S = 300  # it takes a minute on a slow machine
+KEPT = 4  # snapshots in tallow's cache, of 20 MB each
 DESCRIPTION, MEMORY, LINKING = "snapshot.json.gz", "memory.bin.gz", "linking.json"
 # Modules that are not Python's, NumPy's or tallow's, or that are another one on each page.
 NOT_IMPORTED = {"__future__", "__main__", "app", "js", "pyodide_js"}
@@ -61,27 +66,11 @@ def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] |
 
     Returns:  its place in `out` and its SHA-256; None if it could not be made
     """
-    node = shutil.which("node")
-    if node is None:
+    made = _made(runtime, pages)
+    if made is None:
         return None
     with tempfile.TemporaryDirectory(dir=out) as scratch:
-        folder = Path(scratch, "snapshot")
-        folder.mkdir()
-        config = {
-            "pyodide": str(runtime.pyodide),
-            "stdlib": str(runtime.stdlib),
-            "wheels": [str(wheel) for wheel in runtime.wheels],
-            "state": str(pages / "web" / STATE),
-            "imports": "\n".join(page_imports(pages)),
-            "rewriter": (pages / "web" / REWRITER).resolve().as_uri(),
-            "out": str(folder),
-        }
-        Path(scratch, "config.json").write_text(json.dumps(config))
-        try:
-            command = [node, *flags(node), str(SCRIPT), str(Path(scratch, "config.json"))]
-            subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
-        except (OSError, subprocess.SubprocessError):
-            return None
+        folder = shutil.copytree(made, Path(scratch, "snapshot"))
         linking = json.loads((folder / LINKING).read_text())
         (folder / LINKING).unlink()
         description = _describe(runtime, linking, folder)
@@ -97,6 +86,46 @@ def flags(node: str) -> list[str]:
     """Return the options for Node to load the kernels that browsers load."""
     known = subprocess.run([node, "--v8-options"], check=True, capture_output=True, text=True, timeout=TIMEOUT_S).stdout
     return [RELAXED_SIMD] if RELAXED_SIMD in known else []
+
+
+def _made(runtime: Runtime, pages: Path) -> Path | None:
+    """Return the folder in tallow's cache with what the script writes for these files, or None if it fails."""
+    node = shutil.which("node")
+    if node is None:
+        return None
+    state, rewriter, imports = pages / "web" / STATE, pages / "web" / REWRITER, "\n".join(page_imports(pages))
+    files = (SCRIPT, state, rewriter, runtime.pyodide / "package.json", runtime.stdlib, *runtime.wheels)
+    parts = (imports.encode(), *(path.read_bytes() for path in files))
+    cache = cache_folder() / "snapshots"
+    cache.mkdir(parents=True, exist_ok=True)
+    kept = cache / hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    if kept.is_dir():
+        os.utime(kept)
+        return kept
+    with tempfile.TemporaryDirectory(dir=cache, prefix=".") as scratch:
+        folder = Path(scratch, "snapshot")
+        folder.mkdir()
+        config = {
+            "pyodide": str(runtime.pyodide),
+            "stdlib": str(runtime.stdlib),
+            "wheels": [str(wheel) for wheel in runtime.wheels],
+            "state": str(state),
+            "imports": imports,
+            "rewriter": rewriter.resolve().as_uri(),
+            "out": str(folder),
+        }
+        Path(scratch, "config.json").write_text(json.dumps(config))
+        try:
+            command = [node, *flags(node), str(SCRIPT), str(Path(scratch, "config.json"))]
+            subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        with suppress(OSError):  # another process was first
+            folder.rename(kept)
+    by_use = sorted((path for path in cache.iterdir() if path.name[0] != "."), key=lambda path: path.stat().st_mtime)
+    for old in by_use[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return kept
 
 
 def page_imports(pages: Path) -> list[str]:

@@ -57,6 +57,8 @@ def test_without_node_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mon
     if program:
         (tmp_path / "node").write_text(program)
         (tmp_path / "node").chmod(0o755)
+    for name in ("package.json", "stdlib.zip"):
+        (tmp_path / name).write_bytes(b"")
     runtime = Runtime(tmp_path, tmp_path / "stdlib.zip", "/lib/stdlib.zip", (), "/lib/site-packages")
     assert write_snapshot(runtime, ROOT, out) is None
     assert not list(out.iterdir())

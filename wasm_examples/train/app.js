@@ -154,7 +154,7 @@ class Workbench {
         this.#run = null;
         document.body.classList.remove("burning");
       }
-      if (this.#description) await this.#view();
+      if (this.#description) await this.#showPresent();
     }
   }
 
@@ -281,6 +281,15 @@ class Workbench {
     this.#curve.draw();
     const pause = VIEW_MS[this.#description?.images ? "images" : "points"];
     if (!this.#run || performance.now() - this.#viewedAt > pause) await this.#view();
+  }
+
+  /** Show the figures and the predictions of the current weights: those shown may be of some steps before. */
+  async #showPresent() {
+    /** @type {Evaluation} */
+    const evaluation = await this.#runtime.call("evaluate");
+    if (evaluation) this.#showEvaluation(evaluation);
+    this.#curve.draw();
+    await this.#view();
   }
 
   /** Draw the current predictions. */

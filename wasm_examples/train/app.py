@@ -148,6 +148,10 @@ class Demo:
             report["evaluation"] = self._evaluate()
         return report
 
+    def evaluate(self) -> dict[str, float] | None:
+        """Evaluate the network, if it has been trained since the last evaluation."""
+        return self._evaluate() if self._trained_s else None
+
     def _evaluate(self) -> dict[str, float] | None:
         if not len(self._trainer.data.test):
             return None

@@ -9,6 +9,8 @@ shape 1.5 in float32 and 1.6 in Q8_0, a training step of an MLP 1.4, of LeNet 1.
 from __future__ import annotations
 
 import asyncio
+import statistics
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +18,7 @@ import tallow as tl
 from bench import workloads
 from bench.generate import CONTEXT, SHAPES, VOCABULARY
 from bench.report import Row
-from bench.timing import in_turn
+from bench.timing import Timing
 from bench.whisper import TINY
 from tallow.generation import Sampler, generate
 from tallow.models import Llama, Whisper
@@ -24,6 +26,7 @@ from tallow.models.llama import LlamaConfig
 
 NAME = "threads"
 TOKENS = 16
+WARM_UP_S, TURN_S = 0.2, 0.5
 Work = Callable[[], Any]
 
 
@@ -38,7 +41,7 @@ async def prepare() -> None:
 def measure(options: dict[str, Any]) -> dict[str, Any]:
     rows: list[Row] = []
     for name, work in _cases():
-        one, two = in_turn(1.0, options["repeats"], _on(1, work), _on(2, work))
+        one, two = _in_turns(work, options["repeats"])
         rows.append(
             {
                 "work": name,
@@ -52,12 +55,30 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     return {"rows": rows, "notes": [note]}
 
 
-def _on(threads: int, work: Work) -> Work:
-    def run() -> None:
-        tl.set_num_threads(threads)
-        work()
+def _in_turns(work: Work, repeats: int) -> tuple[Timing, Timing]:
+    """Measure the work on one thread and on two, in turns.
 
-    return run
+    A turn has many calls: setting the number of threads costs more than a small product, and NumPy's library keeps the
+    second core busy for some time after it.
+    """
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeats):
+        for threads, own in enumerate(times, start=1):
+            tl.set_num_threads(threads)
+            _call_for(WARM_UP_S, work)
+            own += _call_for(TURN_S, work)
+    one, two = (Timing(min(own), statistics.median(own)) for own in times)
+    return one, two
+
+
+def _call_for(seconds: float, work: Work) -> list[float]:
+    """Call the work until the time is over, at least twice, and return the duration of each call."""
+    durations: list[float] = []
+    while len(durations) < 2 or sum(durations) < seconds:
+        start = time.perf_counter()
+        work()
+        durations.append(time.perf_counter() - start)
+    return durations
 
 
 def _cases() -> Iterator[tuple[str, Work]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -169,17 +173,86 @@ def test_an_error_in_a_part_comes_after_all_have_ended(use: Callable[[int], None
 def test_a_thread_that_does_not_wake_is_not_waited_for(
     use: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tallow.kernels.bindings import threads
-
-    class Asleep:
-        def submit(self, function: Callable[..., None], *arguments: float) -> Future[None]:
-            return Future()
+    from tallow.kernels.bindings import native_threads, threads
 
     use(4)
-    monkeypatch.setattr(threads, "_pool", lambda count: Asleep())
+    team = native_threads._Team()
+    monkeypatch.setattr(team, "_start", lambda: team.threads.append(threading.current_thread()))
+    monkeypatch.setattr(native_threads, "_team", lambda: team)
     ended: list[int] = []
     threads.in_parts(9, 1e9, lambda first, last: ended.extend(range(first, last)), lambda *part: part)
     assert sorted(ended) == [*range(9)]
+
+
+@pytest.mark.native
+def test_threads_that_sleep_wake_up(use: Callable[[int], None]) -> None:
+    from tallow.kernels.bindings import native_threads, threads
+
+    use(3)
+    seen: set[int] = set()
+
+    def call(first: int, last: int) -> None:
+        seen.add(threading.get_ident())
+        time.sleep(0.02)
+
+    threads.in_parts(3, 1e9, call, lambda *part: part)
+    assert until(lambda: time.sleep(0.001) or len(native_threads._team().asleep) >= 2)
+    seen.clear()
+    threads.in_parts(3, 1e9, call, lambda *part: part)
+    assert len(seen) == 3
+
+
+@pytest.mark.native
+def test_an_error_of_another_thread_is_raised_and_the_next_call_works(use: Callable[[int], None]) -> None:
+    from tallow.kernels.bindings import threads
+
+    use(2)
+    caller = threading.get_ident()
+
+    def call(part: int) -> None:
+        if threading.get_ident() != caller:
+            raise ZeroDivisionError
+        time.sleep(0.05)
+
+    with pytest.raises(ZeroDivisionError):
+        threads.in_parts(2, 1e9, call, lambda first, _: (first,))
+    np.testing.assert_array_equal(run("relu", normal(101)), np.maximum(normal(101), 0))
+
+
+@pytest.mark.native
+def test_kernels_of_several_callers_and_within_a_part(use: Callable[[int], None]) -> None:
+    from tallow.kernels.bindings import threads
+
+    use(3)
+    x = normal(400, 33)
+    expected = np.maximum(x, 0)
+
+    def many(count: int) -> bool:
+        return all(np.array_equal(run("relu", x), expected) for _ in range(count))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(many, [100] * 4))
+    results: list[bool] = []
+    threads.in_parts(3, 1e9, lambda part: results.append(many(3)), lambda first, _: (first,))
+    assert results == [True] * 3
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the operating system has no fork")
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    code = """
+import os, warnings
+import tallow as tl
+warnings.simplefilter("ignore")
+tl.set_num_threads(2)
+x = tl.ones(3000, 1000)
+assert (x @ x.T)[0, 0] == 1000 and x.relu().sum() == 3e6
+child = os.fork()
+assert (x @ x.T)[-1, -1] == 1000 and x.relu().sum() == 3e6
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @in_the_tab

@@ -1,5 +1,5 @@
-"""Run a kernel on several threads: natively a pool of Python's, since ctypes releases the GIL while C computes; in the
-tab workers that run the same library on the same memory (tab_threads.py).
+"""Run a kernel on several threads: natively Python's, since ctypes releases the GIL while C computes
+(native_threads.py); in the tab workers that run the same library on the same memory (tab_threads.py).
 
 A part is a C function and its arguments. The result of a part does not depend on the number of parts, so results are
 the same for any number of threads.
@@ -7,16 +7,13 @@ the same for any number of threads.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.kernels.bindings import tab_threads
+from tallow.kernels.bindings import native_threads, tab_threads
 from tallow.kernels.bindings.arrays import FLOAT32, address
 from tallow.kernels.library import IN_BROWSER
 from tallow.kernels.threads import thread_count
@@ -25,15 +22,6 @@ WORTH_A_THREAD = 2_000_000  # multiplications: with fewer, about 0.1 ms, startin
 
 Function = Callable[..., Any]
 Arguments = tuple[float | None, ...]
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="tallow")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child inherits the pool without its threads
 
 
 def threads_for(work: float) -> int:
@@ -53,23 +41,7 @@ def in_parts(count: int, work: float, function: Function, arguments: Callable[[i
         return
     bounds = [count * i // parts for i in range(parts + 1)]
     of_parts = [arguments(*bounds[i : i + 2]) for i in range(parts)]
-    (tab_threads.run if IN_BROWSER else _run)(function, of_parts)
-
-
-def _run(function: Function, of_parts: Sequence[Arguments]) -> None:
-    pool, (own, *others) = _pool(thread_count() - 1), of_parts
-    begun = [pool.submit(function, *arguments) for arguments in others]
-    try:
-        function(*own)
-        for i in reversed(range(len(others))):
-            if begun[i].cancel():  # no thread has begun it: rather than wait for one to wake
-                begun.pop(i)
-                function(*others[i])
-    finally:
-        begun = [part for part in begun if not part.cancel()]
-        wait(begun)  # before returning, as they write into the caller's arrays
-    for part in begun:
-        part.result()
+    (tab_threads if IN_BROWSER else native_threads).run(function, of_parts)
 
 
 class Scratch:

@@ -17,10 +17,12 @@ BINDINGS = {
 # Binding files that register no kernel -> why they are there.
 HELPERS = {
     ("cpu", "arrays"): "checks and addresses of arrays, for every binding",
+    ("cpu", "blas"): "products by NumPy's BLAS, for matmul and linear",
     ("cpu", "matrices"): "the matrices of fused blocks",
     ("cpu", "stages"): "the stages of fused decoder blocks, which threads share",
     ("cpu", "tab_threads"): "the workers of the tab, behind threads",
-    ("cpu", "threads"): "the thread pool, for every binding",
+    ("cpu", "native_threads"): "Python's threads, behind threads",
+    ("cpu", "threads"): "divides the work of every binding",
     ("cuda", "casting"): "tallow.dtypes.cast and ops/casting.py call it directly",
 }
 

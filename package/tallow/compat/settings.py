@@ -33,11 +33,11 @@ class _Process:
 
 
 def set_num_threads(num: int) -> None:
-    """Set the number of threads for kernels, and natively for matrix products by NumPy's BLAS on the CPU.
+    """Set the number of threads for kernels and matrix products, natively also for NumPy itself.
 
-    The latter needs the package threadpoolctl; without it, this warns that they keep their number. In a browser the
-    number is at most what the page offers: one thread if the page is not cross-origin isolated. Results are the same
-    for any number.
+    The threads of NumPy's BLAS need the package threadpoolctl; without it, this warns that they keep their number. In a
+    browser the number is at most what the page offers: one thread if the page is not cross-origin isolated. Results are
+    the same for any number.
 
     Raises: ArgumentError unless the number is positive.
     """

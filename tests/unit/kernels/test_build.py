@@ -29,7 +29,17 @@ ALL = [
     *("channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
     *("cross_decode_block", "decode_block", "decode_blocks", "div", "encoder_blocks", "gelu", "gelu_backward"),
     *("interleave_blocks", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
-    *("lstm", "lstm_backward", "max_pool", "max_pool_backward", "mul", "quantized_linear", "relu", "relu_backward"),
+    *(
+        "lstm",
+        "lstm_backward",
+        "matmul",
+        "max_pool",
+        "max_pool_backward",
+        "mul",
+        "quantized_linear",
+        "relu",
+        "relu_backward",
+    ),
     *("rms_norm", "rotary", "scaled_exp", "sgd_step", "silu", "silu_mul", "softmax", "softmax_backward", "sub"),
     *("sum_exp", "take_rows"),
 ]
@@ -129,10 +139,9 @@ print(json.dumps("survived"))
 def test_the_library_is_built_and_loads() -> None:
     info = kernels.info()
     assert info.reason == ""
-    expected = sorted([*ALL, "matmul"]) if library.IN_BROWSER else ALL  # natively NumPy's BLAS multiplies
-    assert list(info.kernels) == expected
+    assert list(info.kernels) == ALL
     assert info.library.split()[0] == library.BACKEND
-    assert ", ".join(expected) in str(info)
+    assert ", ".join(ALL) in str(info)
 
 
 def test_info_says_that_kernels_are_switched_off() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow.dtypes import BF16, F16, Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings import matmul
+from tallow.kernels.bindings import blas, matmul
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.matrices import DTYPES
 from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
@@ -110,4 +110,4 @@ def _widened_by_slices(x: Array, weight: Array, y: Array) -> None:
     for first in range(0, n, step):
         part = np.ascontiguousarray(weight[first : first + step])
         widen(address(widened), address(part), part.size)
-        np.matmul(x, widened[: len(part)].T, out=y[:, first : first + step])
+        blas.matmul_into(x, widened[: len(part)].T, y[:, first : first + step])

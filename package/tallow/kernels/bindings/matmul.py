@@ -1,4 +1,4 @@
-"""matmul; see src/matmul_f32.c."""
+"""matmul: in WASM src/matmul_f32.c, natively NumPy's BLAS on several threads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
+from tallow.kernels.bindings import blas
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, optional_address
 from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
 from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function
@@ -81,8 +82,10 @@ def _scratch_length(m: int, k: int, n: int) -> int:
     return min(k, KC) * (-(-min(m, MC) // MR) * MR + -(-min(n, NC) // NR) * NR)
 
 
-if BACKEND == "wasm":  # natively NumPy's BLAS is faster
+if BACKEND == "wasm":
     kernel("matmul", BACKEND, accepts=float32_matrices)(matmul)
+else:  # NumPy's BLAS is faster
+    kernel("matmul", BACKEND, accepts=blas.large_products)(blas.matmul)
 
 
 def _broadcast_batch(a: Array, b: Array) -> tuple[int, ...]:

@@ -1,0 +1,137 @@
+"""Products by NumPy's BLAS on the threads of the kernels.
+
+A BLAS has threads of its own, which keep their processors for some time after each product, and so hold up the kernels
+that follow. Here the BLAS computes on one thread, and its calls are divided. Only natively, and if the package
+threadpoolctl can set the number of threads of NumPy's BLAS.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.threads import thread_count
+
+# With fewer multiplications OpenBLAS, which NumPy's wheels have, uses one thread by itself.
+WORTH_DIVIDING = 1 << 18
+# OpenBLAS computes products of up to 10^6 multiplications in another order. So a part has more than that, and counts
+# as half the work: results are the same for any number of threads.
+SHARE = 0.5
+GROUP = 16  # rows or columns that are divided together: a multiple of the tiles of BLAS
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class _Setting(NamedTuple):
+    """The number of threads of one library."""
+
+    get: Callable[[], int]
+    set: Callable[[int], None]
+
+
+@cache
+def _settings() -> tuple[_Setting, ...]:
+    """Return the settings of the loaded BLAS libraries; none without threadpoolctl."""
+    try:
+        found = importlib.import_module("threadpoolctl").ThreadpoolController().select(user_api="blas").lib_controllers
+    except ImportError:
+        return ()
+    return tuple(_Setting(library.get_num_threads, library.set_num_threads) for library in found)
+
+
+class _OneThread:
+    """While any caller is inside, every BLAS computes on one thread."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = threading.Lock(), 0, list[int]()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._before = [setting.get() for setting in _settings()]
+                self._set([1] * len(self._before))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside:
+                    self._set(self._before)
+
+    def _set(self, numbers: list[int]) -> None:
+        for setting, number in zip(_settings(), numbers, strict=True):
+            setting.set(number)
+
+
+_one_thread = _OneThread()
+
+
+def large_products(a: Array, b: Array) -> bool:
+    """float32 or float64 matrices that fit, large enough for several threads, and a BLAS whose threads can be set."""
+    if a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.dtype not in FLOATS:
+        return False
+    is_large = a.size * b.shape[-1] >= WORTH_DIVIDING and a.shape[-1] == b.shape[-2]
+    return is_large and thread_count() > 1 and bool(_settings())
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """Return a @ b.
+
+    Shapes: (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast
+    """
+    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
+        return matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+    c = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype)
+    _divide(a, b, c)
+    return c
+
+
+def matmul_into(a: Array, b: Array, c: Array) -> None:
+    """Write a @ b to c. Shapes: (M, K) @ (K, N) -> (M, N)"""
+    if large_products(a, b):
+        _divide(a, b, c)
+    else:
+        np.matmul(a, b, out=c)
+
+
+def _divide(a: Array, b: Array, c: Array) -> None:
+    axis = _axis_to_divide(c.shape)
+    length, group = c.shape[axis], GROUP if axis >= -2 else 1
+    count = max(length // group, 1)
+
+    def part(first: int, last: int) -> tuple[Any, ...]:
+        start, end = first * group, length if last == count else last * group
+        return _slice(a, axis, start, end, -1), _slice(b, axis, start, end, -2), _slice(c, axis, start, end, None)
+
+    with _one_thread():
+        in_parts(count, SHARE * c.size * a.shape[-1], np.matmul, part)
+
+
+def _axis_to_divide(shape: tuple[int, ...]) -> int:
+    """Return the axis of a product to divide, from its end: a long one of the batch, or one of the matrix.
+
+    Rows if there are enough: threads that write columns of one row write to the same cache line.
+    """
+    batch = max(range(-len(shape), -2), key=lambda axis: shape[axis], default=None)
+    if batch is not None and shape[batch] >= thread_count():
+        return batch
+    return -2 if shape[-2] >= min(shape[-1], 2 * GROUP * thread_count()) else -1
+
+
+def _slice(array: Array, axis: int, first: int, last: int, inner: int | None) -> Array:
+    """Return a part of an axis of the product, or all where the operand is the same for all parts.
+
+    `inner` is the axis that the operand does not share with the product.
+    """
+    if axis == inner or -axis > array.ndim or array.shape[axis] == 1:
+        return array
+    return array[(..., slice(first, last), *[slice(None)] * (-axis - 1))]

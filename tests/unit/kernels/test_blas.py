@@ -1,0 +1,140 @@
+"""Products by NumPy's BLAS on several threads: as NumPy's own, whatever is divided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow import kernels
+from tallow.kernels import threads as setting
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(kernels.info().library == "none", reason=f"no compiled kernels: {kernels.info().reason}"),
+]
+Array = np.ndarray[Any, Any]
+
+
+def normal(*shape: int, dtype: str = "float32") -> Array:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
+
+@pytest.fixture(autouse=True)
+def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallow.kernels.bindings import blas, threads
+
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1000)
+    for module in (threads, blas):
+        monkeypatch.setattr(module, "thread_count", lambda: 3)
+
+
+class Number:
+    """Stands for a BLAS library: its number of threads, and those it has had."""
+
+    def __init__(self) -> None:
+        self.number = 8
+        self.seen: list[int] = []
+
+    def get(self) -> int:
+        return self.number
+
+    def set(self, number: int) -> None:
+        self.number = number
+        self.seen.append(number)
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Number:
+    from tallow.kernels.bindings import blas
+
+    number = Number()
+    monkeypatch.setattr(blas, "_settings", lambda: (blas._Setting(number.get, number.set),))
+    return number
+
+
+OPERANDS = {
+    "long rows": (normal(801, 64), normal(64, 30)),
+    "long columns": (normal(30, 64), normal(64, 801)),
+    "transposed": (normal(64, 500).T, normal(700, 64).T),
+    "fewer than a group": (normal(5, 30_000), normal(30_000, 7)),
+    "batch": (normal(7, 64, 50), normal(7, 50, 33)),
+    "batch of two": (normal(2, 64, 500), normal(2, 500, 33)),
+    "batch of one": (normal(1, 200, 64), normal(1, 64, 70)),
+    "broadcast": (normal(4, 1, 64, 50), normal(6, 50, 33)),
+    "broadcast, one matrix on the left": (normal(64, 100), normal(6, 100, 63)),
+    "rows of a batch": (normal(6, 64, 50), normal(50, 33)),
+    "rows of a batch, not contiguous": (normal(64, 6, 50).swapaxes(0, 1), normal(50, 33)),
+    "float64": (normal(300, 64, dtype="float64"), normal(64, 70, dtype="float64")),
+}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_products_are_those_of_numpy(name: str, library: Number) -> None:
+    a, b = OPERANDS[name]
+    assert kernels.pick("matmul", "cpu", a, b).backend == "native"
+    c = kernels.run("matmul", a, b)
+    assert c.dtype == a.dtype
+    np.testing.assert_allclose(c, np.matmul(a, b), rtol=2e-5 if a.dtype == np.float32 else 1e-13, atol=1e-4)
+    assert (library.number, library.seen) == (8, [1, 8])
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (normal(8, 8), normal(8, 8)),
+        (normal(300, 64), normal(63, 64).T[:63]),
+        (normal(600), normal(600, 600)),
+        (normal(300, 64), normal(64, 70, dtype="float64")),
+        (np.ones((300, 64), int), np.ones((64, 70), int)),
+    ],
+    ids=["small", "do not fit", "vector", "two dtypes", "integers"],
+)
+def test_other_products_are_left_to_numpy(a: Array, b: Array, library: Number) -> None:
+    assert kernels.pick("matmul", "cpu", a, b).backend == "array"
+
+
+def test_a_blas_that_cannot_be_set_keeps_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallow.kernels.bindings import blas
+
+    monkeypatch.setattr(blas, "_settings", lambda: ())
+    assert kernels.pick("matmul", "cpu", normal(801, 64), normal(64, 30)).backend == "array"
+
+
+def test_threads_of_blas_are_set_again_after_an_error(library: Number) -> None:
+    with pytest.raises(ValueError, match="broadcast"):
+        kernels.run("matmul", normal(3, 64, 500), normal(2, 500, 33))
+    assert library.number == 8
+
+
+@pytest.mark.parametrize("count", [2, 7])
+def test_any_number_of_threads_gives_the_same(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallow.kernels.bindings import blas, threads
+
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 2_000_000)
+    for module in (threads, blas):
+        monkeypatch.setattr(module, "thread_count", lambda: count)
+    rng = np.random.default_rng(count)
+    for _ in range(30):
+        m, k, n = (int(size) for size in rng.integers(20, 600, 3))
+        a, b = normal(m, k), normal(n, k).T
+        with threadpoolctl.threadpool_limits(1, user_api="blas"):
+            alone = np.matmul(a, b)
+        np.testing.assert_array_equal(kernels.run("matmul", a, b), alone)
+
+
+def test_threads_of_numpys_blas_are_those_of_before() -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+
+    def numbers() -> list[int]:
+        return [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        before = numbers()
+        a = tl.randn(400, 300, requires_grad=True)
+        (a @ a.T).sum().backward()
+        assert numbers() == before
+    assert setting.thread_count() >= 1

@@ -20,7 +20,9 @@ from typing import NamedTuple
 from tallow.errors import GrammarError
 from tallow.generation.constrain.expressions import (
     ANY_CHARACTER,
+    MAX_CODE_POINT,
     MAX_DEPTH,
+    SURROGATES,
     Characters,
     Expression,
     Literal,
@@ -177,6 +179,6 @@ class _Parser:
         if len(written) == 2:
             return _CONTROLS.get(written[1], written[1])
         code = int(written[2:], 16)
-        if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        if code > MAX_CODE_POINT or SURROGATES[0] <= code <= SURROGATES[1]:
             raise GrammarError(f"{written} in the grammar is not a character", hint="use a code point of Unicode")
         return chr(code)

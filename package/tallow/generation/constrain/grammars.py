@@ -36,13 +36,14 @@ class Grammar:
 
     def matches(self, text: str | bytes) -> bool:
         """Return whether a whole text is in the set."""
-        state = self.automaton.advance(self.automaton.start, text.encode() if isinstance(text, str) else text)
-        return state != DEAD and self.automaton.is_accepting(state)
+        return self.automaton.is_accepting(self._state_after(text))
 
     def begins(self, text: str | bytes) -> bool:
         """Return whether a text of the set begins with this one."""
-        encoded = text.encode() if isinstance(text, str) else text
-        return self.automaton.advance(self.automaton.start, encoded) != DEAD
+        return self._state_after(text) != DEAD
+
+    def _state_after(self, text: str | bytes) -> int:
+        return self.automaton.advance(self.automaton.start, text.encode() if isinstance(text, str) else text)
 
 
 def regex(pattern: str) -> Grammar:

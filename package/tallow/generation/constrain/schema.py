@@ -269,13 +269,13 @@ class _Converter:
         for name in names:
             if not isinstance(name, str):
                 raise GrammarError(f"{place}: the property name {name!r:.40}", hint="names are strings")
-        further: Expression = NOTHING
         following: Expression = EMPTY
+        firsts: list[Expression] = [EMPTY]
         if extra is not False:
             value = self._value(extra, f"{place}/additionalProperties")
             further = self._member(json_texts.string_except(names), value)
             following = any_number(sequence(comma, further))
-        firsts: list[Expression] = [separated(further, comma, 0, None)] if extra is not False else [EMPTY]
+            firsts = [separated(further, comma, 0, None)]
         for name in reversed(names):
             # A required name without a schema of its own is an additional property.
             schema = properties.get(name, extra)

@@ -37,7 +37,7 @@ class Automaton:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._ends = set(program.ends.values())
-        self._tails = [self._is_tail(node) for node in range(len(program.nodes))]
+        self._tails = {after for node in program.nodes for _, after in node.calls if self._is_tail(after)}
         self._stacks: list[Configuration] = [(-1, -1)]  # the node on top, and the stack below
         self._stack_numbers: dict[Configuration, int] = {}
         self.class_of_byte, self._bytes = _byte_classes(program)
@@ -52,10 +52,6 @@ class Automaton:
     def is_accepting(self, state: int) -> bool:
         """Return whether the text may end here."""
         return self._accepting[state]
-
-    def is_final(self, state: int) -> bool:
-        """Return whether no byte can follow."""
-        return not self._configurations[state]
 
     def advance(self, state: int, text: bytes) -> int:
         """Return the state after a text; DEAD if no text of the grammar begins so."""
@@ -105,7 +101,7 @@ class Automaton:
             reached = [(target, stack) for target in node.jumps]
             for name, after in node.calls:
                 # A call at the end of a rule returns to where the rule does, so the stack of a long list stays short.
-                below = stack if self._tails[after] else self._push(after, stack)
+                below = stack if after in self._tails else self._push(after, stack)
                 reached.append((self._program.starts[name], below))
             if index in self._ends:
                 if stack == EMPTY_STACK:

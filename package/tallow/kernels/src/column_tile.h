@@ -24,26 +24,6 @@ typedef struct {
 
 static inline void put(float *columns, column_floats v) { *(column_floats *)columns = v; }
 
-// Not inlined: only the last columns of y take less than a vector.
-static __attribute__((noinline)) void copy_part(float *to, const float *from, size_t n) {
-#pragma clang loop unroll(disable) vectorize(disable)
-  for (size_t i = 0; i < n; i++) to[i] = from[i];
-}
-
-static inline column_floats load_columns(const float *p, size_t n) {
-  if (n == COLUMNS) return *(const column_floats *)p;
-  column_floats lanes = {0};
-  copy_part((float *)&lanes, p, n);
-  return lanes;
-}
-
-static inline void store_columns(float *p, size_t n, column_floats v) {
-  if (n == COLUMNS)
-    *(column_floats *)p = v;
-  else
-    copy_part(p, (const float *)&v, n);
-}
-
 // How a format, or unpacked codes, are read: the codes [4 group, 4 group + 4) of a block; and what comes before a block: a
 // prefetch, and for scales that are read as they come the place of its scale in `own`.
 typedef column_words read_codes(const place *at, size_t block, size_t group);

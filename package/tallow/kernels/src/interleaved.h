@@ -25,7 +25,7 @@ typedef float column_floats __attribute__((vector_size(4 * COLUMNS), aligned(4))
 typedef uint16_t column_halves __attribute__((vector_size(2 * COLUMNS), aligned(2)));
 typedef int32_t unaligned_int __attribute__((aligned(1), may_alias));
 
-static inline column_floats every_column(float s) { return (column_floats){0} + s; }
+#include "column_floats.h"
 
 static inline column_floats floats_of(column_halves v) {
 #if defined __AVX512F__

@@ -4,14 +4,10 @@
 
 enum { UNIT = 32, UNIT_BYTES = 20, HALVES = 1, OFFSET = 0, HAS_MINIMA = 1, HALF_PLACE = NO_HALF };
 #include "quantized_linear.h"
+#include "half_scales.h"
 
 #if INTERLEAVES
 
-static inline void interleaved_scales(column_scales *s, const unsigned char *w, size_t first) {
-  const column_words *words = (const column_words *)w;
-  put(s->scales[0][first], low_halves(words[0]));
-  put(s->minima[0][first], -high_halves(words[0]));
-}
 static inline column_words interleaved_codes(const column_words *w, size_t block, size_t group) {
   (void)block; // the only one
   return column_nibbles(w + 1, group);
@@ -19,9 +15,6 @@ static inline column_words interleaved_codes(const column_words *w, size_t block
 
 #else
 
-static inline unit_scales scales_of(const unsigned char *w) {
-  return (unit_scales){.scales = {{half_at(w)}}, .minima = {{-half_at(w + 2)}}};
-}
 static inline codes codes_of(const unsigned char *w, size_t block) {
   (void)block; // the only one
   return nibbles(w + 4);

@@ -11,52 +11,22 @@ EXPORT void tl_use_products(products *others);
 
 static products *chosen; // null for those of this library
 
+#define FORMATS(OF)                                                                                                      \
+  OF(Q8_0, q8_0) OF(Q4_0, q4_0) OF(Q5_0, q5_0) OF(Q4_K, q4_k) OF(Q5_K, q5_k) OF(Q6_K, q6_k) OF(Q4_1, q4_1)               \
+  OF(Q5_1, q5_1) OF(Q2_K, q2_k) OF(Q3_K, q3_k)
+
 linear_quantized *tl_product(int32_t format) {
+  switch (format) {
+#define PRODUCT(FORMAT, NAME)                                                                                            \
+  case FORMAT:                                                                                                           \
+    return tl_linear_##NAME;
+    FORMATS(PRODUCT)
 #if INTERLEAVES
-  switch (format) {
-  case INTERLEAVED + Q8_0:
-    return tl_interleaved_q8_0;
-  case INTERLEAVED + Q4_0:
-    return tl_interleaved_q4_0;
-  case INTERLEAVED + Q5_0:
-    return tl_interleaved_q5_0;
-  case INTERLEAVED + Q4_K:
-    return tl_interleaved_q4_k;
-  case INTERLEAVED + Q5_K:
-    return tl_interleaved_q5_k;
-  case INTERLEAVED + Q6_K:
-    return tl_interleaved_q6_k;
-  case INTERLEAVED + Q4_1:
-    return tl_interleaved_q4_1;
-  case INTERLEAVED + Q5_1:
-    return tl_interleaved_q5_1;
-  case INTERLEAVED + Q2_K:
-    return tl_interleaved_q2_k;
-  case INTERLEAVED + Q3_K:
-    return tl_interleaved_q3_k;
-  }
+#define INTERLEAVED_PRODUCT(FORMAT, NAME)                                                                                \
+  case INTERLEAVED + FORMAT:                                                                                             \
+    return tl_interleaved_##NAME;
+    FORMATS(INTERLEAVED_PRODUCT)
 #endif
-  switch (format) {
-  case Q8_0:
-    return tl_linear_q8_0;
-  case Q4_0:
-    return tl_linear_q4_0;
-  case Q5_0:
-    return tl_linear_q5_0;
-  case Q4_K:
-    return tl_linear_q4_k;
-  case Q5_K:
-    return tl_linear_q5_k;
-  case Q6_K:
-    return tl_linear_q6_k;
-  case Q4_1:
-    return tl_linear_q4_1;
-  case Q5_1:
-    return tl_linear_q5_1;
-  case Q2_K:
-    return tl_linear_q2_k;
-  case Q3_K:
-    return tl_linear_q3_k;
   default:
     return 0;
   }

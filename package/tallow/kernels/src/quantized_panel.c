@@ -8,6 +8,7 @@ enum { ROWS = 4 }; // of x at a time
 typedef int32_t column_ints __attribute__((vector_size(4 * PANEL_COLUMNS), aligned(4)));
 typedef float column_floats __attribute__((vector_size(4 * PANEL_COLUMNS), aligned(4)));
 typedef int32_t unaligned_int __attribute__((aligned(1), may_alias));
+#include "column_floats.h"
 
 // Σ of GROUP products in each lane
 static inline column_ints dot_columns(column_ints start, column_ints w, int32_t x) {
@@ -26,28 +27,6 @@ static inline column_ints dot_columns(column_ints start, column_ints w, int32_t 
   for (int h = 0; h < 2; h++) sum.half[h] += dot_pairs(first.half[h], second.half[h]);
   return sum.all;
 #endif
-}
-
-static inline column_floats every_column(float s) { return (column_floats){0} + s; }
-
-// Not inlined: only the last columns of y take less than a vector.
-static __attribute__((noinline)) void copy_part(float *to, const float *from, size_t n) {
-#pragma clang loop unroll(disable) vectorize(disable)
-  for (size_t i = 0; i < n; i++) to[i] = from[i];
-}
-
-static inline column_floats load_columns(const float *p, size_t n) {
-  if (n == PANEL_COLUMNS) return *(const column_floats *)p;
-  column_floats lanes = {0};
-  copy_part((float *)&lanes, p, n);
-  return lanes;
-}
-
-static inline void store_columns(float *p, size_t n, column_floats v) {
-  if (n == PANEL_COLUMNS)
-    *(column_floats *)p = v;
-  else
-    copy_part(p, (const float *)&v, n);
 }
 
 // `rows` rows of x; constant where this is inlined, as are the terms, so that the sums stay in registers.

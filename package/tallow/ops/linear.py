@@ -75,7 +75,7 @@ def linear_array(x: Array, weight: Array, bias: Array | None) -> Array:
     """
     if x.dtype in HALVES:  # CPU kernels take float32 rows with a half-precision weight
         return cast(run("linear", widen(x), weight, None if bias is None else widen(bias)), dtype_of(x))
-    y = run("matmul", as_rows(x), widen(weight).T)  # for a batch, NumPy would multiply one matrix after the other
+    y = as_rows(x) @ widen(weight).T  # for a batch, NumPy would multiply one matrix after the other
     if bias is not None:
         y += bias
     return y.reshape(*x.shape[:-1], weight.shape[0])

@@ -81,6 +81,16 @@ def test_products_are_those_of_numpy(name: str, library: Number) -> None:
     assert (library.number, library.seen) == (8, [1, 8])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_linear_with_many_rows_is_divided(dtype: str, library: Number) -> None:
+    x, weight, bias = normal(2, 300, 64), normal(70, 64, dtype=dtype), normal(70)
+    assert kernels.pick("linear", "cpu", x, weight, bias).backend == "native"
+    expected = x.astype(np.float64) @ weight.astype(np.float64).T + bias
+    np.testing.assert_allclose(kernels.run("linear", x, weight, bias), expected, rtol=2e-5, atol=1e-4)
+    assert library.seen
+    assert library.number == 8
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [

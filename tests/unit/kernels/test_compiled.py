@@ -525,11 +525,14 @@ def test_linear_in_parts(rows: int, dtype: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.skipif(library.BACKEND != "native", reason="in WASM the kernel takes all that is worth a call")
-def test_linear_natively_handles_shapes_that_are_slow_in_blas() -> None:
+def test_linear_natively_handles_shapes_that_are_slow_in_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     if not LIBRARY.enabled:
         pytest.skip("kernels are switched off")
     if sys.platform == "darwin":
         pytest.skip("Apple's BLAS is slow at nothing")
+    from tallow.kernels.bindings import blas
+
+    monkeypatch.setattr(blas, "thread_count", lambda: 1)
     large = np.empty((2**20, 5), np.float32)  # 20 MiB
     for rows, weight, backend in [(1, large, "native"), (1, large[:9], "array"), (257, large, "array")]:
         assert kernels.pick("linear", "cpu", np.zeros((rows, 5), np.float32), weight, None).backend == backend

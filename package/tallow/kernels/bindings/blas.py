@@ -75,12 +75,16 @@ class _OneThread:
 _one_thread = _OneThread()
 
 
+def is_divided(work: int) -> bool:
+    """Return whether a product of so many multiplications is divided among threads, or at least keeps BLAS to one."""
+    return work >= WORTH_DIVIDING and thread_count() > 1 and bool(_settings())
+
+
 def large_products(a: Array, b: Array) -> bool:
     """float32 or float64 matrices that fit, large enough for several threads, and a BLAS whose threads can be set."""
     if a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.dtype not in FLOATS:
         return False
-    is_large = a.size * b.shape[-1] >= WORTH_DIVIDING and a.shape[-1] == b.shape[-2]
-    return is_large and thread_count() > 1 and bool(_settings())
+    return a.shape[-1] == b.shape[-2] and is_divided(a.size * b.shape[-1])
 
 
 def matmul(a: Array, b: Array) -> Array:

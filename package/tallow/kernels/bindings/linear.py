@@ -38,7 +38,7 @@ WIDENED_BYTES = 1 << 20  # of rows of a half-precision weight that are widened t
 
 
 def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
-    """float32 x and bias; a large float32 weight with (natively) few rows, or a half one."""
+    """float32 x and bias; a large float32 weight, natively with few rows or several threads, or a half one."""
     if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2:
         return False
     if bias is not None and (bias.dtype != FLOAT32 or bias.shape != weight.shape[:1]):
@@ -54,8 +54,10 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
         return rows * weight.size >= matmul.WORTH_A_CALL
     if rows == 1:
         return weight.nbytes > CACHED_BYTES
+    if rows > FEW_ROWS:
+        return blas.is_divided(rows * weight.size)
     minimum = (4 if rows <= UNPACKED_ROWS else 2) * matmul.WORTH_A_CALL
-    return 1 < rows <= FEW_ROWS and weight.size >= minimum and weight.strides[1] == ITEM
+    return rows > 0 and weight.size >= minimum and weight.strides[1] == ITEM
 
 
 @kernel("linear", BACKEND, accepts=few_rows_or_float32)
@@ -80,8 +82,11 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         weight = np.array(weight, order="C")
     bias = None if bias is None else contiguous(bias)
     y = np.empty((*x.shape[:-1], n), FLOAT32)
-    if BACKEND == "native" and rows > max(FEW_ROWS, UNPACKED_ROWS) and weight.dtype != FLOAT32:
-        _widened_by_slices(x.reshape(rows, k), weight, y.reshape(rows, n))
+    if BACKEND == "native" and rows > max(FEW_ROWS, UNPACKED_ROWS):
+        if weight.dtype == FLOAT32:
+            blas.matmul_into(x.reshape(rows, k), weight.T, y.reshape(rows, n))
+        else:
+            _widened_by_slices(x.reshape(rows, k), weight, y.reshape(rows, n))
         if bias is not None:
             y += bias
         return y

@@ -9,6 +9,7 @@ import gc
 import sys
 import zlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,21 +118,28 @@ def account_for(request: pytest.FixtureRequest) -> AccountFor:
 @pytest.fixture(scope="session")
 def pure_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the py3-none-any wheel of this checkout."""
-    return builds.wheel("pure", tmp_path_factory.mktemp("pure_wheel"))
-
-
-@pytest.fixture(scope="session")
-def browser_wheel(tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path) -> Path:
-    """Build the wheel for browsers: the pure wheel without the pages."""
-    from tallow.cli.browser_wheel import pack_wheel
-
-    return pack_wheel(tmp_path_factory.mktemp("browser_wheel"), pure_wheel)
+    (path,) = builds.once(tmp_path_factory, "pure_wheel", partial(builds.wheel, "pure")).glob("*.whl")
+    return path
 
 
 @pytest.fixture(scope="session")
 def platform_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel of this checkout for the running platform."""
-    return builds.wheel("platform", tmp_path_factory.mktemp("platform_wheel"))
+    (path,) = builds.once(tmp_path_factory, "platform_wheel", partial(builds.wheel, "platform")).glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def built_site(
+    tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path, pyodide_dir: Path, tokenizers_dir: Path
+) -> Path:
+    """Build the static site with Pyodide. Other processes of the run use the same files: do not change them."""
+    from tallow.cli.site import build_site  # Pyodide needs no sites
+
+    def build(folder: Path) -> None:
+        assert build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir, tokenizers=tokenizers_dir), "no bytecode"
+
+    return builds.once(tmp_path_factory, "site", build)
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Playwright, sync_playwright
+from support import builds
 
 from tallow.cli.serve import SiteServer
-from tallow.cli.site import build_site
 
 HERE = Path(__file__).parent
 # Python starts in a few seconds; a busy machine may take ten times as long without failing a test.
@@ -53,15 +53,11 @@ def serving(folder: Path, models: dict[str, Path] | None = None, port: int = 0) 
 
 
 @pytest.fixture(scope="session")
-def site_dir(
-    tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path, pyodide_dir: Path, tokenizers_dir: Path
-) -> Path:
-    """Build the static site with Pyodide; standin/ is added for the tests of the runtime only."""
-    folder = tmp_path_factory.mktemp("site")
-    build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir, tokenizers=tokenizers_dir)
+def site_dir(tmp_path_factory: pytest.TempPathFactory, built_site: Path) -> Path:
+    """Return the static site with Pyodide; standin/ is added for the tests of the runtime only."""
+    folder = builds.linked_copy(built_site, tmp_path_factory.mktemp("browser") / "site")
     shutil.copytree(HERE / "standin", folder / "standin")
-    worker = folder / "web" / "worker.js"
-    worker.write_text(worker.read_text(encoding="utf-8") + REPORT, encoding="utf-8")
+    builds.change(folder / "web" / "worker.js", lambda script: script + REPORT)
     return folder
 
 

@@ -21,15 +21,21 @@ STORY = re.compile(r"Once upon a time\b.{20,}", re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def address(site_dir: Path) -> Iterator[str]:
-    """The address of the site with the documentation in docs/, and in storyteller/ the page of docs/browser.md."""
-    builds.docs(site_dir / "docs", "--site", "../")
-    storyteller = site_dir / "storyteller"
+def whole(site_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site with the documentation in docs/, and in storyteller/ the page of docs/browser.md."""
+    folder = builds.linked_copy(site_dir, tmp_path_factory.mktemp("whole") / "site")
+    builds.docs(folder / "docs", "--site", "../")
+    storyteller = folder / "storyteller"
     storyteller.mkdir()
     for name, language in (("index.html", "html"), ("app.js", "js"), ("app.py", "py")):
         (text,) = blocks(ROOT / "docs" / "browser.md", language)
         (storyteller / name).write_text(text, encoding="utf-8")
-    with serving(site_dir) as server:  # which serves the files that are there when it starts
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(whole: Path) -> Iterator[str]:
+    with serving(whole) as server:
         yield server.url
 
 
@@ -62,9 +68,9 @@ def write(block: Locator, code: str) -> None:
     block.locator("code").evaluate("(element, code) => { element.textContent = code; }", code)
 
 
-def test_phone_needs_no_sideways_scroll(browser: Browser, docs: str, site_dir: Path) -> None:
+def test_phone_needs_no_sideways_scroll(browser: Browser, docs: str, whole: Path) -> None:
     """Elements wider than a phone, such as tables, scroll by themselves."""
-    pages = sorted(page.relative_to(site_dir / "docs").as_posix() for page in (site_dir / "docs").rglob("*.html"))
+    pages = sorted(page.relative_to(whole / "docs").as_posix() for page in (whole / "docs").rglob("*.html"))
     context = browser.new_context(viewport={"width": WIDTH, "height": 740}, java_script_enabled=False)
     page = context.new_page()
     widths = {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from support import builds
 from tests.browser.conftest import START_MS, serving
 from tests.browser.sentence_folder import write_sentence_folder
 
@@ -82,10 +82,8 @@ ANSWERS = {"bert": compare, "console": run_a_cell, "llama2c": tell_a_story, "tra
 @pytest.fixture(scope="module")
 def listing_site(site_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The site, whose Python tells its modules."""
-    folder = tmp_path_factory.mktemp("listing") / "site"
-    shutil.copytree(site_dir, folder)
-    bridge = folder / "web" / "bridge.py"
-    bridge.write_text(bridge.read_text(encoding="utf-8") + LIST, encoding="utf-8")
+    folder = builds.linked_copy(site_dir, tmp_path_factory.mktemp("listing") / "site")
+    builds.change(folder / "web" / "bridge.py", lambda script: script + LIST)
     with serving(folder) as server:
         yield server.url
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, Route, expect
+from support import builds
 from tests.browser.conftest import START_MS, serving, wait_until
 
 START = "async () => { window.runtime = Runtime.create(); window.started = await runtime.start(app); }"
@@ -70,14 +69,10 @@ def test_page_that_is_not_isolated_computes_on_one_thread(page: Page, site: str)
 
 
 def test_threads_that_do_not_start_are_not_missed(page: Page, site_dir: Path, tmp_path: Path) -> None:
-    shutil.copytree(site_dir, tmp_path / "site", copy_function=os.link)
-    script = tmp_path / "site" / "web" / "kernel-thread.js"
-    text = script.read_text(encoding="utf-8")
-    script.unlink()
-    broken = text.replace("export function compute(work) {", "export function compute(work) { throw new Error('no');")
-    assert broken != text
-    script.write_text(broken, encoding="utf-8")
-    with serving(tmp_path / "site") as server:
+    folder = builds.linked_copy(site_dir, tmp_path / "site")
+    begin = "export function compute(work) {"
+    builds.change(folder / "web" / "kernel-thread.js", lambda it: it.replace(begin, f"{begin} throw new Error('no');"))
+    with serving(folder) as server:
         open_standin(page, server.url)
         result = multiply(page, attempts=20)
         assert result["others"] == 0

@@ -70,19 +70,10 @@ def mounted_packages() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def site_folder(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, pure_wheel: Path) -> Path:
-    """Build the site."""
-    folder = tmp_path_factory.mktemp("compiled")
-    assert site.build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def compiled(site_folder: Path) -> list[Path]:
+def compiled(built_site: Path) -> list[Path]:
     """Return Python's library and the wheels of NumPy and tallow with bytecode, as pages get them."""
-    folder = site_folder
     names = (site.STDLIB, site.NUMPY_WHEEL, "tallow-*.whl")
-    return [path for name in names for path in (folder / "runtime").glob(f"*/{name}")]
+    return [path for name in names for path in (built_site / "runtime").glob(f"*/{name}")]
 
 
 class InPyodide:
@@ -152,6 +143,6 @@ class InPyodide:
 
 @pytest.fixture
 def in_pyodide(
-    node: str, pyodide_dir: Path, site_folder: Path, compiled: list[Path], tokenizers_dir: Path, tmp_path: Path
+    node: str, pyodide_dir: Path, built_site: Path, compiled: list[Path], tokenizers_dir: Path, tmp_path: Path
 ) -> InPyodide:
-    return InPyodide(node, pyodide_dir, site_folder, compiled, tokenizers_dir, tmp_path)
+    return InPyodide(node, pyodide_dir, built_site, compiled, tokenizers_dir, tmp_path)

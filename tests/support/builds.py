@@ -3,11 +3,51 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from support import paths
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
+    """Return the folder that `build` fills: once for all processes of a run, each of which asks by the same name."""
+    import fcntl  # missing in Pyodide
+
+    folder = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # a process of several: its folder is in that of the run
+        folder = folder.parent
+    folder = folder / "once" / name
+    folder.parent.mkdir(exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            partial = folder.with_suffix(".partial")
+            shutil.rmtree(partial, ignore_errors=True)  # of a build that failed
+            partial.mkdir()
+            build(partial)
+            partial.rename(folder)
+    return folder
+
+
+def linked_copy(source: Path, out: Path) -> Path:
+    """Copy a folder by hard links: files may be added and removed in the copy, but not written in place."""
+    return shutil.copytree(source, out, copy_function=os.link)
+
+
+def change(file: Path, changed: Callable[[str], str]) -> None:
+    """Change the text of a file in a linked copy. Raise AssertionError if it stays the same."""
+    text = file.read_text(encoding="utf-8")
+    new = changed(text)
+    assert new != text, file
+    file.unlink()
+    file.write_text(new, encoding="utf-8")
 
 
 def wheel(kind: str, out: Path) -> Path:
@@ -20,15 +60,6 @@ def wheel(kind: str, out: Path) -> Path:
     )
     (path,) = out.glob("*.whl")
     return path
-
-
-def browser_wheel(out: Path) -> Path:
-    """Build the wheel of this checkout that pages install."""
-    from tallow.cli.browser_wheel import pack_wheel  # conftest.py imports this module and must not load tallow
-
-    full = out / "full"
-    full.mkdir(exist_ok=True)
-    return pack_wheel(out, wheel("pure", full))
 
 
 def docs(out: Path, *options: str) -> Path:

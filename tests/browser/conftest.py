@@ -69,6 +69,21 @@ def site(site_dir: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def revisited_dir(site_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the site as after a first visit: its pages start Python from the snapshot, in half the time."""
+    folder = builds.linked_copy(site_dir, tmp_path_factory.mktemp("revisited") / "site")
+    builds.change(folder / "web" / "snapshot-visits.js", lambda it: it.replace("visits.match(snapshot.url)", "true"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def revisited_site(revisited_dir: Path) -> Iterator[str]:
+    """Return its address."""
+    with serving(revisited_dir) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
 def driver() -> Iterator[Playwright]:
     with sync_playwright() as playwright:
         yield playwright

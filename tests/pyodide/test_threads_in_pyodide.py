@@ -1,4 +1,7 @@
-"""Kernels divided between two threads, on the shared memory of a stock Pyodide."""
+"""Kernels divided between two threads, on the shared memory of a stock Pyodide.
+
+Node 20 has no relaxed SIMD unless asked: there, these are the kernels for browsers without it.
+"""
 
 from __future__ import annotations
 

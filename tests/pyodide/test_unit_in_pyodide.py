@@ -1,6 +1,7 @@
-"""The unit tests pass unchanged inside Pyodide, with the wheel and the shared memory of an isolated page.
+"""The unit tests pass unchanged inside Pyodide, which starts as a page does: from a snapshot, on shared memory.
 
-The kernels' tests also run on plain memory, and so does everything else in this folder.
+test_kernels_in_pyodide.py repeats some on plain memory, and test_threads_in_pyodide.py on two threads, after a plain
+start. That is also how everything else in this folder starts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,6 @@ from tests.pyodide.conftest import SKIPS, InPyodide
 
 
 def test_unit_suite_in_pyodide(in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
-    outcome = in_pyodide("tests/unit", shared_memory=True)
+    outcome = in_pyodide("tests/unit", from_snapshot=True, shared_memory=True)
     account_for("in Pyodide", outcome, SKIPS)
-    assert outcome.kernels.startswith("wasm")
+    assert outcome.kernels == "wasm relaxed-simd"

@@ -4,7 +4,8 @@
     python scripts/prerequisites.py [PYTEST ARGUMENTS]
 
 prints the names of missing programs that the chosen tests need; `scripts/test` installs them. A test names its needs as
-fixtures: `PRESENT` has the name of each such fixture. If nothing is missing, no test is collected.
+fixtures: `PRESENT` has the name of each such fixture. If nothing is missing, or all tests are chosen, no test is
+collected.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class _Fixtures:
 def missing(arguments: list[str]) -> list[str]:
     """Return the names from `PRESENT` that are missing and that the tests chosen by `arguments` need."""
     absent = [name for name, find in PRESENT.items() if not find()]
-    if not absent:
-        return []
+    if not absent or not arguments:
+        return absent  # all tests need them all
     fixtures = _Fixtures()
     with contextlib.redirect_stdout(io.StringIO()):  # the test run reports wrong arguments itself
         pytest.main(["--collect-only", "-q", *arguments], plugins=[fixtures])

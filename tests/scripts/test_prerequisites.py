@@ -44,6 +44,13 @@ def test_complete_machine_collects_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert prerequisites.missing(["tests"]) == []
 
 
+def test_all_tests_need_everything_without_a_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in prerequisites.PRESENT:
+        monkeypatch.setitem(prerequisites.PRESENT, name, lambda name=name: name != "node")
+    monkeypatch.setattr(prerequisites.pytest, "main", None)
+    assert prerequisites.missing([]) == ["node"]
+
+
 def program(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     path.write_text(f"#!/bin/sh\n{text}\n")

@@ -95,6 +95,11 @@ class Listener:
 
 
 @pytest.fixture(scope="module")
+def site(revisited_site: str) -> str:
+    return revisited_site
+
+
+@pytest.fixture(scope="module")
 def sounds(tmp_path_factory: pytest.TempPathFactory, espeak: Espeak) -> Path:
     """A folder of phrases, with `several.wav`, which has all, and `long.wav`, which repeats them."""
     folder = tmp_path_factory.mktemp("sounds")

@@ -14,9 +14,13 @@ ELSEWHERE = (
     "cli/test_bytecode.py",
     "cli/test_offers.py",
     "cli/test_serve.py",
+    "cli/test_shared_module.py",
+    "cli/test_snapshot.py",
     "data/test_workers.py",
+    "generation/test_constrain_grammars.py",
     "hub/test_hub.py",
     "kernels/test_build.py",
+    "text",
 )
 
 

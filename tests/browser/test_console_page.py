@@ -238,6 +238,13 @@ def test_code_that_waits_is_interrupted(console: Console, code: str) -> None:
     assert console.run("6 * 7") == "42\n"
 
 
+def test_code_that_waits_is_interrupted_after_a_start_from_the_snapshot(page: Page, revisited_site: str) -> None:
+    console = Console(page).open(revisited_site).start("import time\nprint('begun')\ntime.sleep(1000)")
+    console.wrote("begun")
+    console.click("interrupt").ready()
+    expect(console.output.locator(".error b")).to_have_text("KeyboardInterrupt\n")
+
+
 def test_sleep_is_that_of_python(console: Console) -> None:
     assert console.run("import time\nt = time.monotonic(); time.sleep(0.3); 0.3 <= time.monotonic() - t") == "True\n"
     assert "ValueError: sleep length must be non-negative" in console.run("time.sleep(-1)")

@@ -17,7 +17,7 @@ import struct
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +33,9 @@ DESCRIPTION, MEMORY, LINKING = "snapshot.json.gz", "memory.bin.gz", "linking.jso
 # Modules that are not Python's, NumPy's or tallow's, or that are another one on each page.
 NOT_IMPORTED = {"__future__", "__main__", "app", "js", "pyodide_js"}
 RELAXED_SIMD = "--experimental-wasm-relaxed-simd"  # of Node 20; newer versions need none
+# Of Node 20, and of 22 and 24. Pyodide keeps in its memory whether WebAssembly can wait for JavaScript (JSPI). Where a
+# browser cannot, `can_run_sync` says so all the same.
+STACK_SWITCHING = ("--experimental-wasm-stack-switching", "--experimental-wasm-jspi")
 KERNELS = ".wasm"  # needed soon, if not in the memory: so these get files of their own
 TALLOW_NAME = r"\b(?:tl|tallow)\.([a-z]\w*)\("  # a function that a page calls
 NAME_LENGTHS = 26  # where a zip file's local header has the lengths of name and extra field, which end it
@@ -82,10 +85,10 @@ def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] |
     return {"url": f"{name}/{DESCRIPTION}", "sha256": digest}
 
 
-def flags(node: str) -> list[str]:
-    """Return the options for Node to load the kernels that browsers load."""
+def flags(node: str, wanted: Iterable[str] = (RELAXED_SIMD,)) -> list[str]:
+    """Return those of the options that this Node has; by default, that for the kernels that browsers load."""
     known = subprocess.run([node, "--v8-options"], check=True, capture_output=True, text=True, timeout=TIMEOUT_S).stdout
-    return [RELAXED_SIMD] if RELAXED_SIMD in known else []
+    return [option for option in wanted if option in known]
 
 
 def _made(runtime: Runtime, pages: Path) -> Path | None:
@@ -116,7 +119,8 @@ def _made(runtime: Runtime, pages: Path) -> Path | None:
         }
         Path(scratch, "config.json").write_text(json.dumps(config))
         try:
-            command = [node, *flags(node), str(SCRIPT), str(Path(scratch, "config.json"))]
+            options = flags(node, (RELAXED_SIMD, *STACK_SWITCHING))
+            command = [node, *options, str(SCRIPT), str(Path(scratch, "config.json"))]
             subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
         except (OSError, subprocess.SubprocessError):
             return None

@@ -9,6 +9,7 @@
 //   rewriter: URL of web/memory-type.js,
 //   out:      folder for the files
 // }
+// Node must have stack switching (JSPI), of which Pyodide keeps in its memory that it is there.
 // Writes memory.bin.gz, libraries as <number>.wasm and <number>-shared.wasm, and linking.json: what the tab needs besides
 // the memory to go on, as web/snapshot.js reads it. Source of the layout of a library's handle: Emscripten's struct dso.
 

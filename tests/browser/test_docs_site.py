@@ -21,9 +21,9 @@ STORY = re.compile(r"Once upon a time\b.{20,}", re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def whole(site_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(revisited_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site with the documentation in docs/, and in storyteller/ the page of docs/browser.md."""
-    folder = builds.linked_copy(site_dir, tmp_path_factory.mktemp("whole") / "site")
+    folder = builds.linked_copy(revisited_dir, tmp_path_factory.mktemp("whole") / "site")
     builds.docs(folder / "docs", "--site", "../")
     storyteller = folder / "storyteller"
     storyteller.mkdir()

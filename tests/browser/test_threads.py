@@ -20,9 +20,13 @@ async () => {
 """
 
 
-def open_standin(page: Page, site: str) -> None:
+def load_standin(page: Page, site: str) -> None:
     page.goto(f"{site}standin/")
     wait_until(page, "document.title === 'loaded'")
+
+
+def open_standin(page: Page, site: str) -> None:
+    load_standin(page, site)
     page.evaluate(START)
 
 
@@ -32,27 +36,14 @@ def multiply(page: Page, **keywords: Any) -> dict[str, Any]:
     return result
 
 
-def test_another_thread_computes_the_same(page: Page, site: str) -> None:
+def test_an_interrupted_product_leaves_the_threads_usable(page: Page, site: str) -> None:
     open_standin(page, site)
     result = multiply(page)
     assert result["others"] == 1
     assert result["summary"] == "wasm relaxed-simd, 2 threads"
-
-
-def test_an_interrupted_product_leaves_the_threads_usable(page: Page, site: str) -> None:
-    open_standin(page, site)
-    multiply(page)
     for _ in range(3):
         assert page.evaluate(INTERRUPT) == "interrupted"
         assert multiply(page)["others"] == 1
-
-
-def test_threads_end_with_the_runtime(page: Page, site: str) -> None:
-    open_standin(page, site)
-    for _ in range(3):
-        assert multiply(page)["others"] == 1
-        page.evaluate("runtime.close()")
-        page.evaluate(START)
 
 
 def test_page_that_is_not_isolated_computes_on_one_thread(page: Page, site: str) -> None:
@@ -91,8 +82,9 @@ def test_two_pages_at_once(page: Page, site: str) -> None:
 
 def test_restarts_leave_no_worker_behind(page: Page, site: str) -> None:
     """Python's worker and those of its threads end with the runtime."""
-    open_standin(page, site)
-    for _ in range(5):
+    load_standin(page, site)
+    for _ in range(3):
+        page.evaluate(START)
         assert multiply(page)["others"] == 1
         assert len(page.workers) == 2
         page.evaluate("runtime.close()")
@@ -101,7 +93,6 @@ def test_restarts_leave_no_worker_behind(page: Page, site: str) -> None:
                 break
             page.wait_for_timeout(50)
         assert not page.workers
-        page.evaluate(START)
 
 
 def test_the_console_and_training_pages_have_the_choice(page: Page, site: str) -> None:

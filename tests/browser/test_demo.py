@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,25 +31,30 @@ def running_demo(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.terminate()  # if killed, it would leave its folder behind
 
 
-def test_demo_serves_the_models_of_a_folder(page: Page, pyodide_dir: Path, data_dir: Path) -> None:
+@pytest.fixture(scope="module")
+def url(pyodide_dir: Path, data_dir: Path) -> Iterator[str]:
+    """The address of a demo with the models of a folder."""
     with running_demo(f"--pyodide={pyodide_dir}", f"--model-dir={data_dir}") as (_, url):
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
-        page.goto(url)
-        page.get_by_role("link", name="tells a story").click()
-        page.get_by_test_id("preset-stories260K").click()
-        page.get_by_test_id("temperature").fill("0")
-        page.get_by_test_id("generate").click()
-        expect(page.get_by_test_id("status")).to_have_text("Done.", timeout=START_MS)
-        expect(page.get_by_test_id("output")).to_contain_text("Once upon a time, there was a little girl named Lily.")
-        expect(page.get_by_test_id("stats")).to_contain_text("wasm")
+        yield url
 
 
-def test_cuda_is_available_returns_false_in_a_tab(page: Page, pyodide_dir: Path) -> None:
+def test_demo_serves_the_models_of_a_folder(page: Page, url: str) -> None:
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
+    page.goto(url)
+    page.get_by_role("link", name="tells a story").click()
+    page.get_by_test_id("preset-stories260K").click()
+    page.get_by_test_id("temperature").fill("0")
+    page.get_by_test_id("generate").click()
+    expect(page.get_by_test_id("status")).to_have_text("Done.", timeout=START_MS)
+    expect(page.get_by_test_id("output")).to_contain_text("Once upon a time, there was a little girl named Lily.")
+    expect(page.get_by_test_id("stats")).to_contain_text("wasm")
+
+
+def test_cuda_is_available_returns_false_in_a_tab(page: Page, url: str) -> None:
     """The page has every package that tallow imports: the answer is False, without an error."""
-    with running_demo(f"--pyodide={pyodide_dir}") as (_, url):
-        console = Console(page).open(url)
-        install = "import tallow.compat; tallow.compat.install_torch()\n"
-        assert console.run(f"{install}import torch\nprint(torch.cuda.is_available())") == "False\n"
+    console = Console(page).open(url)
+    install = "import tallow.compat; tallow.compat.install_torch()\n"
+    assert console.run(f"{install}import torch\nprint(torch.cuda.is_available())") == "False\n"
 
 
 @pytest.mark.parametrize(
@@ -90,9 +96,9 @@ def test_demo_refuses(option: str, message: str) -> None:
     assert "Traceback" not in process.stderr
 
 
-def test_demo_names_the_port_that_is_taken(pyodide_dir: Path) -> None:
-    with running_demo(f"--pyodide={pyodide_dir}") as (_, url):
-        port = url.rstrip("/").rpartition(":")[2]
-        process = subprocess.run([*DEMO, f"--port={port}"], capture_output=True, text=True, timeout=60)
+def test_demo_names_the_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        process = subprocess.run([*DEMO, "--pyodide=cdn", f"--port={port}"], capture_output=True, text=True, timeout=60)
     assert process.returncode == 2
     assert port in process.stderr

@@ -126,6 +126,11 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
+def site(revisited_site: str) -> str:
+    return revisited_site
+
+
+@pytest.fixture(scope="module")
 def opened(browser: Browser, site: str) -> Iterator[Page]:
     """A page with Python running, shared by the tests of this module."""
     context = browser.new_context()

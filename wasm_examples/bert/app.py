@@ -5,8 +5,6 @@ web/bridge.py documents the methods of `Demo`.
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -18,8 +16,7 @@ import numpy.typing as npt
 import tallow as tl
 from tallow import kernels
 from tallow.errors import CheckpointError, TallowError
-from tallow.io.model_folder import load_folder, load_weights
-from tallow.io.source import Opened
+from tallow.io.model_folder import memory_folder
 from tallow.models import SentenceEncoder
 from tallow.models.sentence_folder import CONFIG, encoder_class, files_of, transformer_class
 
@@ -53,8 +50,7 @@ class Demo:
             CheckpointError: the model does not encode texts; raised before its weights are read.
         """
         if config is not None:
-            with _temporary_folder():
-                Path(CONFIG).write_text(config, encoding="utf-8")
+            with memory_folder({CONFIG: config.encode()}):
                 (encoder_class if modules is None else transformer_class)(Path())
         files = files_of(None if modules is None else modules.encode())
         return {name: list(names) for name, names in files._asdict().items()}
@@ -75,17 +71,7 @@ class Demo:
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         """Load a model from its files, by their paths in its folder. The tensors view the weights in place."""
 
-        def read(path: str) -> dict[str, tl.Tensor]:
-            name = Path(path).as_posix()
-            return load_weights(Opened(files[name], name))
-
-        def weights(part: Path) -> dict[str, tl.Tensor]:
-            return load_folder(part, read)
-
-        with _temporary_folder():
-            for name, data in files.items():
-                Path(name).parent.mkdir(exist_ok=True)
-                Path(name).write_bytes(b"" if name.endswith(WEIGHTS) else data)
+        with memory_folder(files) as weights:
             encoder = SentenceEncoder.assemble(Path(), weights, dtype=tl.float32)
         self._encoder = encoder
         self._vectors.clear()
@@ -140,10 +126,3 @@ class Demo:
         if not self._texts:
             raise NothingLoaded("there are no vectors yet", hint="press Compare first")
         return np.stack([self._vectors[text] for text in self._texts])
-
-
-@contextlib.contextmanager
-def _temporary_folder() -> Generator[None]:
-    """Work in a temporary folder, so that errors name files by their paths in the model's folder."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        yield

@@ -7,8 +7,6 @@ progress meanwhile.
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +20,7 @@ import tallow as tl
 from tallow import kernels
 from tallow.audio.mel import FRAMES_PER_SECOND, HOP
 from tallow.errors import AudioError, CheckpointError, TallowError
-from tallow.io.model_folder import load_folder, load_weights
+from tallow.io.model_folder import LoadFolder, memory_folder
 from tallow.io.source import Opened
 from tallow.models import spoken
 from tallow.models.config import CONFIG
@@ -72,8 +70,7 @@ class Demo:
         """
         if config is None:
             raise CheckpointError("config.json not found", hint=f"choose a model's whole folder; {DIRECTORY}")
-        with _temporary_folder():
-            Path(CONFIG).write_text(config, encoding="utf-8")
+        with memory_folder({CONFIG: config.encode()}):
             WhisperConfig.from_json(CONFIG)
         return {"required": [CONFIG], "optional": [*VOCABULARIES, GENERATION], "weights": [""]}
 
@@ -93,10 +90,8 @@ class Demo:
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         """Load a model from its files, or the packaged model if there are none. Tensors view the weights in place."""
         if files:
-            with _temporary_folder():
-                for name, data in files.items():
-                    Path(name).write_bytes(b"" if name.endswith(WEIGHTS) else data)
-                model = _assemble(files)
+            with memory_folder(files) as weights:
+                model = _assemble(files, weights)
         else:
             model = spoken.load()
         self._model, self._progress = model, Progress(model, self._frames_left)
@@ -221,11 +216,10 @@ class _Blocks:
                 report(done)
 
 
-def _assemble(files: dict[str, npt.NDArray[np.uint8]]) -> Whisper:
+def _assemble(files: dict[str, npt.NDArray[np.uint8]], weights: LoadFolder) -> Whisper:
     """Build a model from a folder's files or a single file. In the working folder, files of weights are empty."""
     if CONFIG in files:
-        state = load_folder("", lambda name: load_weights(Opened(files[name], name)))
-        model = Whisper.assemble(WhisperConfig.from_json(CONFIG), state, tl.float32, source="the model's folder")
+        model = Whisper.assemble(WhisperConfig.from_json(CONFIG), weights(""), tl.float32, source="the model's folder")
     else:
         (source,) = (name for name in files if name.endswith(SINGLE))
         model = Whisper.from_single_file(Opened(files[source], source)).float()
@@ -243,10 +237,3 @@ def _tokenizer(config: WhisperConfig) -> WhisperTokenizer:
             hint="choose one together with the model",
         )
     return WhisperTokenizer.from_pretrained(Path(), config.vocab_size)
-
-
-@contextlib.contextmanager
-def _temporary_folder() -> Iterator[None]:
-    """Work in a temporary folder, so that errors name files by their paths in the model's folder."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        yield

@@ -8,10 +8,12 @@ An index is {"weight_map": {"tensor name": "shard file name"}}.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from tallow.errors import CheckpointError
@@ -22,6 +24,7 @@ from tallow.io.source import Opened, Path, open_source
 
 NAMES = ("model.safetensors", "pytorch_model.bin")  # the first that exists
 INDEX = ".index.json"
+WEIGHTS = (".safetensors", ".bin", ".pt")
 # Files next to the weights: config, vocabularies, chat templates.
 DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "additional_chat_templates/*.jinja")
 MAX_DEPTH = 3
@@ -31,6 +34,7 @@ MISTAKEN = (
     (b"version https://git-lfs", "a Git LFS pointer", "download the file itself: git lfs pull"),
 )
 LoadFile: TypeAlias = Callable[[str], dict[str, Any]]
+LoadFolder: TypeAlias = Callable[[Path], dict[str, Any]]
 
 
 def load_folder(folder: Path, load_file: LoadFile | None = None) -> dict[str, Any]:
@@ -42,6 +46,29 @@ def load_folder(folder: Path, load_file: LoadFile | None = None) -> dict[str, An
     """
     first = os.path.join(folder, weight_files(folder)[0])
     return load_index(first, load_file) if first.endswith(INDEX) else (load_file or load_weights)(first)
+
+
+@contextlib.contextmanager
+def memory_folder(files: Mapping[str, Any]) -> Iterator[LoadFolder]:
+    """Work in a temporary folder with a model whose files are in memory. Files of weights are empty in the folder.
+
+    The folder is the working directory, so errors name files by their paths in it.
+
+    Args:  files: bytes or arrays of bytes by path
+
+    Yields:  a function that loads the weights of the folder or of a subfolder; tensors view `files`
+    """
+
+    def load_file(path: str) -> dict[str, Any]:
+        name = pathlib.Path(path).as_posix()
+        return load_weights(Opened(files[name], name))
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, data in files.items():
+            path = pathlib.Path(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"" if name.endswith(WEIGHTS) else data)
+        yield lambda part: load_folder(part, load_file)
 
 
 def weight_files(folder: Path) -> list[str]:

@@ -381,7 +381,7 @@ def decode(page: Page, site: str, file: Path) -> np.ndarray[Any, Any]:
           await new Promise((resolve) => { reader.onload = resolve; reader.readAsDataURL(new Blob(parts)); });
           return reader.result.split(",")[1] ?? "";
         }""",
-        f"{site}{PAGE}sound.js",
+        f"{site}web/sound.js",
     )
     return np.frombuffer(base64.b64decode(samples), "<i2") / 32768
 

@@ -6,7 +6,7 @@ import { Figures, ProgressBar, aborted, closeOnPhone, element, onSubmit, pageVie
 import { Problem } from "../../web/protocol.js";
 import { StoredDownloads } from "../../web/stored-downloads.js";
 import { Recorder } from "./recorder.js";
-import { samplesOf } from "./sound.js";
+import { samplesOf } from "../../web/sound.js";
 import { Spectrogram, clock } from "./spectrogram.js";
 import { Transcript } from "./transcript.js";
 

@@ -1,7 +1,7 @@
 /** The microphone, recorded as a WAV file. */
 
 import { Problem } from "../../web/protocol.js";
-import { mono16, writeWav } from "./wav.js";
+import { mono16, writeWav } from "../../web/wav.js";
 
 /** @type {Record<string, [string, string]>} */
 const REFUSALS = {

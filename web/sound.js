@@ -6,9 +6,9 @@
  * MAX_WHOLE_BYTES. Every step can be stopped.
  */
 
-import { chunksOf } from "../../web/download.js";
-import { aborted } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
+import { chunksOf } from "./download.js";
+import { aborted } from "./page.js";
+import { Problem } from "./protocol.js";
 import { splitMp3 } from "./mp3.js";
 import { readLayout, writeWav } from "./wav.js";
 

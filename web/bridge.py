@@ -41,6 +41,7 @@ class Demo(Protocol):
 
 # The initial capacity for a file whose size neither the server nor the file's head has.
 INITIAL_BYTES = 1 << 20
+UNEXPECTED = "This is a bug in the page; the browser's console has the traceback."
 
 
 class Files:
@@ -144,18 +145,21 @@ def set_threads(count: int) -> int:
 
 def describe_last_error() -> str:
     """Return the exception that Python raised last, as the JSON of a Fault of protocol.js."""
-    error = sys.last_exc
-    name, hint = type(error).__name__, None
+    return json.dumps(describe(sys.last_exc))
+
+
+def describe(error: BaseException, *, unexpected: str | None = UNEXPECTED) -> dict[str, str | None]:
+    """Return an exception as a Fault of protocol.js, with the hint `unexpected` if it is not tallow's."""
+    name, hint = type(error).__name__, unexpected
     if isinstance(error, TallowError):
         hint = error.hint
         message = str(error).removesuffix(f"\n  hint: {hint}")
     elif isinstance(error, KeyboardInterrupt | asyncio.CancelledError):  # the latter if the method had not begun
-        name, message = "KeyboardInterrupt", "Interrupted."
+        name, message, hint = "KeyboardInterrupt", "Interrupted.", None
     elif isinstance(error, MemoryError):
         message = f"The tab is out of memory. {error}"
         hint = "Choose a smaller model, or close other tabs and reload."
     else:
         message = f"{type(error).__name__}: {error}"
-        hint = "This is a bug in the page; the browser's console has the traceback."
     details = "".join(traceback.format_exception(error))
-    return json.dumps({"name": name, "message": message, "hint": hint, "details": details})
+    return {"name": name, "message": message, "hint": hint, "details": details}

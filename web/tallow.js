@@ -15,8 +15,9 @@ import { Problem } from "./protocol.js";
 
 /** @import { Loaded, Progress, Reply, Request, Source, Started, Token } from "./protocol.js" */
 
+const HERE = import.meta.url; // by itself: bundlers would take `new URL("..", import.meta.url)` for a file to include
 /** The folder with site.json. This module is in its subfolder web/. */
-export const SITE = new URL("..", import.meta.url);
+export const SITE = new URL("..", HERE);
 
 const SIGINT = 2;
 
@@ -24,27 +25,31 @@ export class Runtime {
   /** @type {Map<number, Replies>} */
   #pending = new Map();
   #lastId = 0;
+  #isClosed = false;
   #port;
+  #site;
   // Only isolated pages have shared memory.
   #interrupts = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
 
-  /** @param {Worker | MessagePort} port  of a worker, or of its stand-in in tests */
-  constructor(port) {
+  /** @param {Worker | MessagePort} port  of a worker, or of its stand-in in tests @param {URL} [site]  the folder with site.json */
+  constructor(port, site = SITE) {
     this.#port = port;
+    this.#site = site;
     port.onmessage = (/** @type {MessageEvent<Reply>} */ { data }) => this.#pending.get(data.id)?.push(data);
   }
 
-  /** Create a runtime with a new worker. */
-  static create() {
+  /** Create a runtime with a new worker. @param {URL} [site]  the folder with site.json */
+  static create(site = SITE) {
     // A worker from a blob inherits the page's Content-Security-Policy; a worker from a file has that of its response.
-    const script = `import ${JSON.stringify(new URL("./worker.js", import.meta.url).href)};`;
+    const { href } = new URL("web/worker.js", site);
+    const script = `import ${JSON.stringify(href)};`;
     const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
     const worker = new Worker(url, { type: "module" });
-    const runtime = new Runtime(worker);
+    const runtime = new Runtime(worker, site);
     worker.onerror = (event) => {
       const problem = new Problem(
         "WorkerError",
-        event.message ?? "The worker script could not be loaded.",
+        event.message ?? `The worker script ${href} could not be loaded.`,
         "Check the connection and reload the page.",
       );
       runtime.#fail(problem);
@@ -61,7 +66,7 @@ export class Runtime {
    * @returns {Promise<Started>}
    */
   start(app, { modules = [], parts = [], libraries = [], ...options } = {}) {
-    const urls = { site: SITE.href, app: app.href, modules: modules.map((module) => module.href) };
+    const urls = { site: this.#site.href, app: app.href, modules: modules.map((module) => module.href) };
     return this.#result({ type: "start", id: ++this.#lastId, ...urls, parts, libraries, interrupts: this.#interrupts }, options);
   }
 
@@ -119,11 +124,12 @@ export class Runtime {
     this.#port.postMessage({ type: "interrupt" });
   }
 
-  /** Terminate the worker. Pending requests fail. */
+  /** Terminate the worker. Pending and later requests fail. */
   close() {
     if (this.#port instanceof MessagePort) this.#port.close();
     else this.#port.terminate();
-    this.#fail(new Problem("Closed", "The runtime was closed.", "Create another."));
+    this.#isClosed = true;
+    this.#fail(closed());
   }
 
   /** @param {Problem} problem */
@@ -152,6 +158,7 @@ export class Runtime {
    */
   async *#send(request, signal) {
     signal?.throwIfAborted();
+    if (this.#isClosed) throw closed();
     const { id } = request;
     const replies = new Replies();
     const abort = () => this.#port.postMessage({ type: "abort", id });
@@ -177,6 +184,10 @@ export class Runtime {
       this.#pending.delete(id);
     }
   }
+}
+
+function closed() {
+  return new Problem("Closed", "The runtime was closed.", "Create another.");
 }
 
 /** @param {Reply} reply */

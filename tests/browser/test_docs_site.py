@@ -28,7 +28,7 @@ def whole(revisited_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     storyteller = folder / "storyteller"
     storyteller.mkdir()
     for name, language in (("index.html", "html"), ("app.js", "js"), ("app.py", "py")):
-        (text,) = blocks(ROOT / "docs" / "browser.md", language)
+        text = blocks(ROOT / "docs" / "browser.md", language)[-1]
         (storyteller / name).write_text(text, encoding="utf-8")
     return folder
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib.util
 import json
 import tarfile
-import threading
 import urllib.request
 import zipfile
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,7 +20,7 @@ from pyodide_lock import PyodideLockSpec
 from pyodide_lock.utils import add_wheels_to_spec
 from support import paths
 from support.links import dead_links
-from tests.browser.conftest import START_MS, wait_until
+from tests.browser.conftest import START_MS, serving_plainly, wait_until
 
 from tallow.cli import site as site_module
 from tallow.cli.site import SiteError, build_site
@@ -198,19 +195,8 @@ def test_nothing_else_is_served(site: str, path: str) -> None:
 @pytest.fixture
 def plain_host(site_dir: Path) -> Iterator[str]:
     """Serve the site in a folder, without any headers of ours."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    handler = functools.partial(Quiet, directory=str(site_dir.parent))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/{site_dir.name}/"
-        server.shutdown()
-        thread.join()
+    with serving_plainly(site_dir.parent) as address:
+        yield f"{address}{site_dir.name}/"
 
 
 def test_plain_host_is_isolated_by_the_service_worker(page: Page, plain_host: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from support.paths import ROOT
@@ -26,9 +27,14 @@ def test_citation_names_the_current_version_and_its_date() -> None:
     assert f"date-released: {latest.partition(' - ')[2]}\n" in citation
 
 
+def test_npm_package_has_the_current_version() -> None:
+    assert json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))["version"] == tallow.__version__
+
+
 def test_guides_name_the_current_wheel() -> None:
     guides = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     text = "\n".join(guide.read_text(encoding="utf-8") for guide in guides)
     assert set(re.findall(r"tallow-[\w.]+-py3-none-any\.whl", text)) == {
         f"tallow-{tallow.__version__}-py3-none-any.whl"
     }
+    assert set(re.findall(r"tallow-[\w.]+\.tgz", text)) == {f"tallow-{tallow.__version__}.tgz"}

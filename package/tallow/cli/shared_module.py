@@ -15,7 +15,7 @@ TIMEOUT_S = 60
 
 
 def write_shared_module(source: Path, target: Path, rewriter: Path) -> bool:
-    """Write the copy. Without Node 20.19 or later nothing is written.
+    """Write the copy. Without Node 20 or later nothing is written.
 
     Args:
         rewriter: web/memory-type.js.

@@ -100,7 +100,7 @@ def build_site(
             raise SiteError(f"{out} is neither empty nor a site", hint="choose another folder, or empty it")
         shutil.rmtree(out)
     pages = pages_folder()
-    ignore = shutil.ignore_patterns("__pycache__", "*.d.ts", "tsconfig.json")
+    ignore = shutil.ignore_patterns("__pycache__", "tsconfig.json")
     for folder in ("web", "wasm_examples"):
         shutil.copytree(pages / folder, out / folder, ignore=ignore)
     # Both belong at the root: index.html is the front page, and a service worker's folder is its scope.

@@ -47,8 +47,8 @@ def install(python: Path, folder: Path) -> Path:
     subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
     mine = folder / "bin" / "python"
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    packages = subprocess.run([mine, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    (Path(packages) / "base.pth").write_text(f"{_base(python)}\n")
+    site_packages = subprocess.run([mine, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    (Path(site_packages) / "base.pth").write_text(f"{_base(python)}\n")
     # Without isolation: unpacking another copy of Zig (100 MB) would take longer than everything else here.
     _pip(mine, "--no-index", "--no-deps", "--no-build-isolation", "--no-compile", str(paths.ROOT))
     return mine
@@ -60,7 +60,11 @@ def _base(python: Path) -> Path:
         config = tomllib.load(file)
     project = config["project"]
     tests = [line for line in project["optional-dependencies"]["test"] if re.match(r"(pytest|hypothesis)\b(?!-)", line)]
-    requirements = [*config["build-system"]["requires"], *project["dependencies"], *tests]
+    return packages(python, [*config["build-system"]["requires"], *project["dependencies"], *tests])
+
+
+def packages(python: Path, requirements: list[str]) -> Path:
+    """Return a folder in the cache with these requirements for this Python, installed on first use."""
     version = subprocess.run([python, "-VV"], capture_output=True, text=True, check=True).stdout
     key = hashlib.sha256("\n".join([version, str(python), *requirements]).encode()).hexdigest()[:12]
     base = paths.cache_dir() / f"test-python-{key}"  # scripts/test removes folders with this prefix if unused for long
@@ -69,10 +73,10 @@ def _base(python: Path) -> Path:
         return base
     base.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=base.parent, prefix=".python-") as scratch:
-        packages = Path(scratch) / "packages"
-        _pip(python, "--target", str(packages), *requirements)
+        target = Path(scratch) / "packages"
+        _pip(python, "--target", str(target), *requirements)
         try:
-            packages.rename(base)  # atomic: a base is complete or absent
+            target.rename(base)  # atomic: a base is complete or absent
         except OSError:
             if not base.is_dir():  # another process may have finished first: use its base
                 raise

@@ -17,6 +17,7 @@ WIDTH = 360  # CSS pixels, of a small phone
 GUIDES = [path for path in sorted((ROOT / "docs").glob("*.md")) if blocks(path, RUNS_ANYWHERE)]
 ENDLESS = "while True: pass"
 SECONDS = re.compile(r"\d+\.\d s")
+MARKS = {"html": "<title>Storyteller", "js": "Runtime", "py": "class Demo"}  # of the blocks of that page
 STORY = re.compile(r"Once upon a time\b.{20,}", re.DOTALL)
 
 
@@ -28,7 +29,7 @@ def whole(revisited_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     storyteller = folder / "storyteller"
     storyteller.mkdir()
     for name, language in (("index.html", "html"), ("app.js", "js"), ("app.py", "py")):
-        text = blocks(ROOT / "docs" / "browser.md", language)[-1]
+        (text,) = (block for block in blocks(ROOT / "docs" / "browser.md", language) if MARKS[language] in block)
         (storyteller / name).write_text(text, encoding="utf-8")
     return folder
 

@@ -172,6 +172,18 @@ def test_training_on_moons(bench: Bench) -> None:
         assert bench.colors(canvas) > 10
 
 
+def test_preset_solves_the_spiral(bench: Bench) -> None:
+    """Also after another preset, which trains at that time."""
+    presets = bench.page.get_by_test_id("presets")
+    presets.get_by_text("A line is not enough").click()
+    bench.reaches("Steps", 20)
+    presets.get_by_text("Solve the spiral").click()
+    bench.reaches("Test: accuracy", 99)
+    assert bench.page.get_by_test_id("hidden").input_value() == "32, 32"
+    expect(bench.status).to_have_text("Training.")
+    bench.click("pause").stands_still()
+
+
 def test_pause_step_and_train_continue(bench: Bench) -> None:
     bench.click("train")
     bench.reaches("Steps", 20)

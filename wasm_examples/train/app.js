@@ -6,6 +6,7 @@ import { Runtime } from "../../web/tallow.js";
 import { LossCurve } from "./curve.js";
 import { Pad } from "./pad.js";
 import { Plane } from "./plane.js";
+import { showPresets } from "./presets.js";
 import { Samples } from "./samples.js";
 
 /** @import { Source } from "../../web/protocol.js" */
@@ -124,6 +125,12 @@ class Workbench {
       await this.#started;
       await this.#show(await this.#runtime.call("configure", settings));
     });
+  }
+
+  /** Train a new network with the settings of the form. */
+  async begin() {
+    if (this.#description) await this.reset();
+    this.train();
   }
 
   /** Train until paused. */
@@ -424,6 +431,7 @@ function listen(workbench) {
   };
   const others = [page.noise, page.network, page.activation, page.hidden, page.optimizer, page.lr, page.batchSize];
   for (const control of [...others, page.weightDecay, page.seed]) control.onchange = () => workbench.change();
+  showPresets(element("presets", HTMLElement), () => workbench.begin());
   page.clearPoints.onclick = () => workbench.clearPoints();
   page.classify.onclick = () => workbench.classify();
   page.clearPad.onclick = () => workbench.clearPad();

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -52,24 +50,6 @@ def serving(folder: Path, models: dict[str, Path] | None = None, port: int = 0) 
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-@contextmanager
-def serving_plainly(folder: Path) -> Iterator[str]:
-    """Serve `folder` as any static host does, without headers of ours. Yield the address."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    handler = functools.partial(Quiet, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="session")

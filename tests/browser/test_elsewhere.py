@@ -12,7 +12,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from support import paths
 from support.guides import blocks
-from tests.browser.conftest import START_MS, serving_plainly
+from tests.browser.conftest import START_MS
+from tests.browser.plain_host import serving_plainly
 
 GUIDE = paths.ROOT / "docs" / "browser.md"
 (PYSCRIPT_PAGE,) = (block for block in blocks(GUIDE, "html") if "pyscript" in block)
@@ -40,9 +41,9 @@ def test_pyscript_page_of_the_guide(
     (tmp_path / "core").symlink_to(pyscript)
     (tmp_path / "pyodide").symlink_to(pyodide_dir)
     shutil.copy(pure_wheel, tmp_path)
-    text = CDN.sub("core/", PYSCRIPT_PAGE).replace("https://HOST/", "/")
-    config = json.dumps({"interpreter": "/pyodide/pyodide.mjs"})[1:-1]
-    (tmp_path / "index.html").write_text(text.replace("config='{", f"config='{{{config}, "), encoding="utf-8")
-    with serving_plainly(tmp_path) as address:
-        page.goto(address)
+    with serving_plainly(tmp_path) as host:
+        text = CDN.sub("core/", PYSCRIPT_PAGE).replace("https://HOST/", host.url)
+        config = json.dumps({"interpreter": f"{host.url}pyodide/pyodide.mjs"})[1:-1]
+        (tmp_path / "index.html").write_text(text.replace("config='{", f"config='{{{config}, "), encoding="utf-8")
+        page.goto(host.url)
         expect(page.locator("body")).to_contain_text("tensor([0.2689, 0.7311])", timeout=START_MS)

@@ -20,7 +20,8 @@ from pyodide_lock import PyodideLockSpec
 from pyodide_lock.utils import add_wheels_to_spec
 from support import paths
 from support.links import dead_links
-from tests.browser.conftest import START_MS, serving_plainly, wait_until
+from tests.browser.conftest import START_MS, wait_until
+from tests.browser.plain_host import serving_plainly
 
 from tallow.cli import site as site_module
 from tallow.cli.site import SiteError, build_site
@@ -194,9 +195,8 @@ def test_nothing_else_is_served(site: str, path: str) -> None:
 
 @pytest.fixture
 def plain_host(site_dir: Path) -> Iterator[str]:
-    """Serve the site in a folder, without any headers of ours."""
-    with serving_plainly(site_dir.parent) as address:
-        yield f"{address}{site_dir.name}/"
+    with serving_plainly(site_dir) as host:
+        yield host.url
 
 
 def test_plain_host_is_isolated_by_the_service_worker(page: Page, plain_host: str) -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the static site, for any static host: the pages, tallow's wheel, and Pyodide or the address of its CDN.
 
-Hugging Face's tokenizers, which some pages load, come from the same place as Pyodide.
+Hugging Face's tokenizers and the Markdown libraries, which some pages load, come from the same place as Pyodide.
 
 scripts/build_site.py OUT                    load Pyodide from its CDN
 scripts/build_site.py OUT --pyodide local    copy Pyodide into the site: it needs no other host, and its pages start
@@ -70,7 +70,9 @@ def main() -> int:
             local = arguments.pyodide == "local"
             pyodide = fetch("fetch_pyodide.py") if local else None
             tokenizers = fetch("fetch_tokenizers.py") if local else None
-            compiled = build_site(arguments.out, wheel=wheel, pyodide=pyodide, tokenizers=tokenizers)
+            markdown = fetch("fetch_markdown.py") if local else None
+            libraries = {"tokenizers": tokenizers, "markdown": markdown}
+            compiled = build_site(arguments.out, wheel=wheel, pyodide=pyodide, **libraries)
             if local and not compiled:
                 print("without Node 20 or later the site has no bytecode and no snapshot", file=sys.stderr)
         if arguments.docs:

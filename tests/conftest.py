@@ -131,13 +131,18 @@ def platform_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def built_site(
-    tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path, pyodide_dir: Path, tokenizers_dir: Path
+    tmp_path_factory: pytest.TempPathFactory,
+    pure_wheel: Path,
+    pyodide_dir: Path,
+    tokenizers_dir: Path,
+    markdown_dir: Path,
 ) -> Path:
     """Build the static site with Pyodide. Other processes of the run use the same files: do not change them."""
     from tallow.cli.site import build_site  # Pyodide needs no sites
 
     def build(folder: Path) -> None:
-        assert build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir, tokenizers=tokenizers_dir), "no bytecode"
+        libraries = {"tokenizers": tokenizers_dir, "markdown": markdown_dir}
+        assert build_site(folder, wheel=pure_wheel, pyodide=pyodide_dir, **libraries), "no bytecode"
 
     return builds.once(tmp_path_factory, "site", build)
 
@@ -159,6 +164,12 @@ def pyodide_dir() -> Path:
 def tokenizers_dir() -> Path:
     """Return a local copy of the tokenizers library for pages."""
     return builds.tokenizers()
+
+
+@pytest.fixture(scope="session")
+def markdown_dir() -> Path:
+    """Return a local copy of the Markdown libraries for pages."""
+    return builds.markdown()
 
 
 # ---- programs that pip does not install: scripts/prerequisites.py finds these fixtures by name

@@ -29,7 +29,7 @@ const IDLE_MS = 10 * 60 * 1000;
  * @typedef {{ name: string, files: (signal: AbortSignal) => Promise<Record<string, Source>> }} ModelChoice
  *
  * The Python of the page, see Runtime.start.
- * @typedef {{ url: URL, modules?: URL[], parts?: string[], libraries?: string[] }} App
+ * @typedef {{ url: URL, modules?: URL[], parts?: string[], packages?: string[], libraries?: string[] }} App
  *
  * The elements that show the state. `noModel` is shown in place of the model's description while there is no model.
  * @typedef {PageView & { modelName: HTMLElement, noModel: string, figures: Figures, downloads: StoredDownloads }} ModelView

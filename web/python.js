@@ -19,12 +19,12 @@ import { start } from "./start.js";
 
 /**
  * Boot Python and import the demo.
- * @param {Pick<Start, "site" | "app" | "modules" | "parts" | "libraries" | "interrupts">} request  `site` is the URL of the folder with site.json
+ * @param {Pick<Start, "site" | "app" | "modules" | "parts" | "packages" | "libraries" | "interrupts">} request  `site` is the URL of the folder with site.json
  * @param {(step: string) => void} onStep
  * @returns {Promise<Python>}
  * @throws {Problem} a file could not be fetched, or the demo could not be imported
  */
-export async function boot({ site, app, modules, parts, libraries, interrupts }, onStep) {
+export async function boot({ site, app, modules, parts, packages, libraries, interrupts }, onStep) {
   const clock = stopwatch();
   onStep("Fetching Python");
   const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
@@ -42,7 +42,7 @@ export async function boot({ site, app, modules, parts, libraries, interrupts },
   const snapshot = config.snapshot && { ...config.snapshot, url: new URL(config.snapshot.url, site).href };
   const plain = () => {
     // Packages given here download while Python starts.
-    if (!partsURL) return { packages: ["tallow"] };
+    if (!partsURL) return { packages: ["tallow", ...packages] }; // otherwise they are parts
     const { arrived, fsInit } = fetchParts(partsURL, parts);
     arrived.catch(() => {}); // awaited by start
     return { arrived, fsInit, stdLibURL: `${partsURL}start/stdlib.zip` };

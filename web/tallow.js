@@ -60,14 +60,14 @@ export class Runtime {
   /**
    * Boot Python, install tallow and import the demo's Python.
    * @param {URL} app
-   * @param {{ modules?: URL[], parts?: string[], libraries?: string[], onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
+   * @param {{ modules?: URL[], parts?: string[], packages?: string[], libraries?: string[], onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
    *   `modules` are the Python files that `app` imports, `parts` the parts of Python that it needs besides those of every page
-   *   (cli/parts.py; others load when they are imported), `libraries` the JavaScript modules of site.json that Python imports
+   *   (cli/parts.py; others load when they are imported), `packages` those besides NumPy and tallow that it imports, `libraries` the JavaScript modules of site.json that Python imports
    * @returns {Promise<Started>}
    */
-  start(app, { modules = [], parts = [], libraries = [], ...options } = {}) {
+  start(app, { modules = [], parts = [], packages = [], libraries = [], ...options } = {}) {
     const urls = { site: this.#site.href, app: app.href, modules: modules.map((module) => module.href) };
-    return this.#result({ type: "start", id: ++this.#lastId, ...urls, parts, libraries, interrupts: this.#interrupts }, options);
+    return this.#result({ type: "start", id: ++this.#lastId, ...urls, parts, packages, libraries, interrupts: this.#interrupts }, options);
   }
 
   /**

@@ -111,8 +111,9 @@ def measure(options: dict[str, Any], chromium: Callable[[str], Any]) -> dict[str
 def _build(site: Path, scratch: Path, wllama: Path | None) -> None:
     """Write tallow's site, and in its runtime/ the pages to compare with."""
     pyodide, tokenizers = _output("fetch_pyodide.py"), _output("fetch_tokenizers.py")
+    markdown = _output("fetch_markdown.py")
     wheel = build_wheel(scratch)
-    build_site(site, wheel=wheel, pyodide=pyodide, tokenizers=tokenizers)
+    build_site(site, wheel=wheel, pyodide=pyodide, tokenizers=tokenizers, markdown=markdown)
     worker = site / "web" / "worker.js"
     worker.write_text(worker.read_text(encoding="utf-8") + STOPWATCH, encoding="utf-8")
     plain = site / PLAIN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, Route
 from tests.browser.conftest import START_MS
@@ -26,20 +27,40 @@ async () => {
 """
 
 
-def address(folder: Path) -> str:
-    return json.loads((folder / "site.json").read_text())["libraries"][site_module.TOKENIZERS]
+def packages() -> dict[str, Any]:
+    """Return the npm package of each library."""
+    markdown = importlib.import_module("fetch_markdown")
+    tokenizers = importlib.import_module("fetch_tokenizers").PACKAGE
+    return {
+        site_module.TOKENIZERS: tokenizers,
+        site_module.MARKED: markdown.MARKED,
+        site_module.DOMPURIFY: markdown.DOMPURIFY,
+    }
 
 
-def test_site_has_the_library_and_its_licence(site_dir: Path) -> None:
-    file = site_dir / address(site_dir)
-    script = importlib.import_module("fetch_tokenizers")
-    assert script.VERSION == site_module.TOKENIZERS_VERSION
-    assert {path.name for path in file.parent.iterdir()} == {Path(name).name for name in script.FILES}
+def addresses(folder: Path) -> dict[str, str]:
+    libraries: dict[str, str] = json.loads((folder / "site.json").read_text())["libraries"]
+    return libraries
 
 
-def test_site_without_a_copy_names_the_cdn(tmp_path: Path, pure_wheel: Path) -> None:
+def test_site_has_the_libraries_and_their_licences(site_dir: Path) -> None:
+    found = addresses(site_dir)
+    assert set(found) == set(packages())
+    for name, package in packages().items():
+        file = site_dir / found[name]
+        assert file.name == package.files[0].name
+        assert {each.name for each in package.files} <= {path.name for path in file.parent.iterdir()}
+
+
+def test_site_without_copies_names_the_cdn(tmp_path: Path, pure_wheel: Path) -> None:
     site_module.build_site(tmp_path / "site", wheel=pure_wheel, pyodide=None)
-    assert address(tmp_path / "site") == importlib.import_module("fetch_tokenizers").CDN + "dist/tokenizers.min.mjs"
+    assert addresses(tmp_path / "site") == {name: each.cdn + each.files[0].path for name, each in packages().items()}
+
+
+def test_jinja_of_the_cdn_is_that_of_the_release(pyodide_dir: Path) -> None:
+    theirs = json.loads((pyodide_dir / "pyodide-lock.json").read_text())["packages"]
+    for name, entry in site_module.LOCK_JINJA.items():
+        assert entry == theirs[name] | {"file_name": site_module.CDN + theirs[name]["file_name"]}
 
 
 def test_library_is_loaded_on_demand(page: Page, site: str) -> None:

@@ -10,7 +10,14 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 # The main control of each page, by its test id.
-FIRST = {"bert": "texts", "console": "prompt", "llama2c": "prompt", "train": "train", "whisper": "record"}
+FIRST = {
+    "bert": "texts",
+    "chat": "prompt",
+    "console": "prompt",
+    "llama2c": "prompt",
+    "train": "train",
+    "whisper": "record",
+}
 WIDTHS = {"phone": 390, "desk": 1280}
 
 
@@ -47,7 +54,7 @@ STOPS = """
 
 def test_tab_order_follows_the_layout(idle: Page, name: str) -> None:
     """Tab order follows the layout of a phone from top to bottom, and the main control comes first on every screen."""
-    above = {"interrupt", "clear", "output"}  # the console's prompt is at the end of its terminal
+    above = {"interrupt", "clear", "output"}  # the prompts of console and chat are at the end
     for width in WIDTHS.values():
         idle.set_viewport_size({"width": width, "height": 900})
         stops: list[dict[str, Any]] = idle.evaluate(STOPS)

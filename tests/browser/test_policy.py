@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from support import paths
 from tests.browser.conftest import POLICY, START_MS, wait_until
 
-from tallow.cli.site import CDN, TOKENIZERS_CDN
+from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
 
 PAGES = {"index": paths.ROOT / "web" / "index.html"} | {
     path.parent.name: path for path in sorted((paths.ROOT / "wasm_examples").glob("*/index.html"))
@@ -48,7 +48,7 @@ def test_every_page_has_a_policy_before_all_that_it_loads(name: str) -> None:
     assert kinds[:4] == ["html", "head", "meta", "policy"]
     policy = page.policy()
     assert policy["default-src"] == policy["object-src"] == policy["base-uri"] == policy["form-action"] == ["'none'"]
-    allowed = {"'self'", "'wasm-unsafe-eval'", CDN, TOKENIZERS_CDN}  # of these releases only
+    allowed = {"'self'", "'wasm-unsafe-eval'", CDN, TOKENIZERS_CDN, *MARKDOWN_CDN.values()}  # of these releases only
     assert policy["script-src"][0] == "'self'"
     assert set(policy["script-src"]) <= allowed
     assert policy["style-src"] == ["'self'"]

@@ -22,9 +22,9 @@ js.loaded_modules = create_proxy(lambda: " ".join(sys.modules))
 """
 # Files of the page, modules of JavaScript, and what extension modules make.
 NOT_IN_ARCHIVES = {
-    "__main__", "_cython_3_2_6", "_pyodide_core", "app", "bridge", "cython_runtime", "datasets", "digits", "files",
-    "huggingface_tokenizers", "js", "later", "memory_check", "points", "progress", "pyodide_js", "pyodide_js._api",
-    "script", "settings", "tallow_kernel_threads", "training", "waits",
+    "__main__", "_cython_3_2_6", "_pyodide_core", "answers", "app", "bridge", "chats", "cython_runtime", "datasets",
+    "digits", "files", "huggingface_tokenizers", "js", "later", "memory_check", "points", "progress", "pyodide_js",
+    "pyodide_js._api", "script", "settings", "storyteller", "tallow_kernel_threads", "training", "waits",
 }  # fmt: skip
 # Large, and of no use to a page's first answer; the second set not to those two pages'.
 UNWANTED = {
@@ -52,6 +52,12 @@ def tell_a_story(page: Page, folder: Path) -> None:
     expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
 
 
+def chat(page: Page, folder: Path) -> None:
+    page.get_by_test_id("max-tokens").fill("8")
+    page.get_by_test_id("example").first.click()
+    expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
+
+
 def run_a_cell(page: Page, folder: Path) -> None:
     page.get_by_test_id("prompt").fill("(tl.ones(2, 3) @ tl.ones(3, 2)).sum().item()")
     page.keyboard.press("Enter")
@@ -76,7 +82,14 @@ def compare(page: Page, folder: Path) -> None:
     expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
 
 
-ANSWERS = {"bert": compare, "console": run_a_cell, "llama2c": tell_a_story, "train": train, "whisper": transcribe}
+ANSWERS = {
+    "bert": compare,
+    "chat": chat,
+    "console": run_a_cell,
+    "llama2c": tell_a_story,
+    "train": train,
+    "whisper": transcribe,
+}
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +125,7 @@ def visits(browser: Browser, listing_site: str, tmp_path_factory: pytest.TempPat
 def test_first_answer_needs_the_start_only(visits: dict[str, Visit], name: str) -> None:
     modules, parts = visits[name]
     assert sorted(modules - START - MODELS - NOT_IN_ARCHIVES) == []
-    assert parts == {"llama2c": {"stories.tgz"}, "whisper": {"spoken.tgz"}}.get(name, set())
+    assert parts == {"chat": {"stories.tgz"}, "llama2c": {"stories.tgz"}, "whisper": {"spoken.tgz"}}.get(name, set())
     assert sorted(modules & (UNWANTED | UNWANTED_HERE if name in LEAN else UNWANTED)) == []
 
 

@@ -17,8 +17,8 @@ NEEDS: list[tuple[list[str], set[str]]] = [
     (["tests/unit/ops/test_elementwise.py", "tests/scripts/test_train_spoken.py", "-k", "softmax or numbers"], set()),
     (["tests/scripts/test_spoken_model.py"], {"espeak"}),
     (["tests/browser/test_types.py"], {"node", "pyodide_dir"}),
-    (["tests/browser/test_console_page.py"], {"chromium", "driver", "pyodide_dir", "tokenizers_dir"}),
-    (["tests/pyodide/test_unit_in_pyodide.py"], {"node", "pyodide_dir", "tokenizers_dir"}),
+    (["tests/browser/test_console_page.py"], {"chromium", "driver", "pyodide_dir", "tokenizers_dir", "markdown_dir"}),
+    (["tests/pyodide/test_unit_in_pyodide.py"], {"node", "pyodide_dir", "tokenizers_dir", "markdown_dir"}),
     (["tests/nowhere"], set()),  # the test run itself reports the error
 ]
 # all in one separate process: pytest does not run inside pytest

@@ -80,6 +80,11 @@ def tokenizers() -> Path:
     return _fetch("fetch_tokenizers.py")
 
 
+def markdown() -> Path:
+    """Return the folder with a local copy of the Markdown libraries for pages, downloaded to the cache on first use."""
+    return _fetch("fetch_markdown.py")
+
+
 def _fetch(script: str) -> Path:
     command = [sys.executable, paths.ROOT / "scripts" / script]
     process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)

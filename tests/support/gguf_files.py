@@ -182,13 +182,21 @@ def positions_before(config: Any) -> int:
 
 
 def write_llama2c(
-    model: Path, tokenizer: Path, path: Path, kind: Any = None, *, context: int | None = None, **options: Any
+    model: Path,
+    tokenizer: Path,
+    path: Path,
+    kind: Any = None,
+    *,
+    context: int | None = None,
+    template: str | None = None,
+    **options: Any,
 ) -> None:
     """Write a llama2.c checkpoint and its tokenizer to a GGUF file.
 
     Args:
         kind: quantization type of the matrices whose rows are whole blocks; the others stay in float32.
         context: the number of positions; None means that of the checkpoint.
+        template: a chat template.
         options: options of the GGUFWriter.
     """
     import gguf
@@ -210,6 +218,8 @@ def write_llama2c(
     writer.add_token_scores([score for _, score in pieces])
     kinds = {"<unk>": UNKNOWN, "<s>": CONTROL, "</s>": CONTROL}
     writer.add_token_types([kinds.get(text, BYTE if text.startswith("<0x") else NORMAL) for text, _ in pieces])
+    if template is not None:
+        writer.add_chat_template(template)
     for role, token in (("unk", 0), ("bos", 1), ("eos", 2)):
         getattr(writer, f"add_{role}_token_id")(token)
     tensors = {"token_embd": arrays["token_embedding_table"], "output_norm": arrays["rms_final_weight"]}

@@ -15,7 +15,14 @@ from pathlib import Path
 from tallow.cli.cache import cache_folder
 from tallow.cli.offers import Offers, offers_of
 from tallow.cli.serve import SiteServer
-from tallow.cli.site import CDN, PYODIDE_VERSION, TOKENIZERS_VERSION, build_site
+from tallow.cli.site import (
+    CDN,
+    DOMPURIFY_VERSION,
+    MARKED_VERSION,
+    PYODIDE_VERSION,
+    TOKENIZERS_VERSION,
+    build_site,
+)
 from tallow.errors import ArgumentError
 
 
@@ -85,6 +92,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             wheel=None,
             pyodide=pyodide,
             tokenizers=None if arguments.pyodide == "cdn" else _cached(f"huggingface-tokenizers-{TOKENIZERS_VERSION}"),
+            markdown=None if arguments.pyodide == "cdn" else _cached(f"markdown-{MARKED_VERSION}-{DOMPURIFY_VERSION}"),
             models=offers.models,
             encoders=offers.encoders,
         )
@@ -133,6 +141,6 @@ def _pyodide_source(choice: str | None) -> Path | None:
 
 
 def _cached(name: str) -> Path | None:
-    """Return the copy that scripts/fetch_pyodide.py or fetch_tokenizers.py made in tallow's cache, if it exists."""
+    """Return the copy that a script such as scripts/fetch_pyodide.py made in tallow's cache, if it exists."""
     copy = cache_folder() / name
     return copy if copy.is_dir() else None

@@ -2,7 +2,7 @@
 
 start/stdlib.zip     modules of the standard library; Python imports them from this archive
 start/packages.tgz   NumPy and tallow, without the modules that pages do not need to start
-stdlib.tgz, ...      the other modules: of the standard library, NumPy, tallow; each built-in model
+stdlib.tgz, ...      the other modules: of the standard library, NumPy, tallow; each built-in model; Jinja
 
 start_modules.txt names the modules of the first two; tests/browser/test_start_modules.py compares it with what pages
 import. One archive for all packages is unpacked in a tenth of the time that Pyodide needs for wheels, and compresses
@@ -32,11 +32,12 @@ UNUSED = (".a", ".c", ".h", ".ini", ".pc", ".pxd", ".pyi", ".pyx", ".template", 
 Files = Mapping[str, bytes]
 
 
-def write_parts(folder: Path, *, stdlib: Path, numpy: Path, tallow: Path) -> None:
+def write_parts(folder: Path, *, stdlib: Path, numpy: Path, tallow: Path, jinja: Path | None = None) -> None:
     """Write the parts of the archives to `folder`. The output is reproducible.
 
     Args:
         stdlib: Pyodide's standard library, with or without bytecode; likewise the wheels `numpy` and `tallow`.
+        jinja: likewise the archive of `pack_template_engine`.
     """
     start = frozenset(START_MODULES.read_text(encoding="utf-8").split())
     at_start: dict[str, bytes] = {}
@@ -46,7 +47,10 @@ def write_parts(folder: Path, *, stdlib: Path, numpy: Path, tallow: Path) -> Non
         ("stdlib", stdlib, STDLIB_FOLDER),
         ("numpy", numpy, SITE_PACKAGES),
         ("tallow", tallow, SITE_PACKAGES),
+        ("jinja2", jinja, SITE_PACKAGES),
     ):
+        if archive is None:
+            continue
         files = _contents(archive)
         models = {path.rpartition("/")[0] for path in files if path.endswith(WEIGHTS)}
         zipped: dict[str, bytes] = {}

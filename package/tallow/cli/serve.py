@@ -23,7 +23,7 @@ from typing import IO, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from tallow.cli.byte_range import Unsatisfiable, requested_range
-from tallow.cli.site import CDN, TOKENIZERS_CDN
+from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
 
 MODELS = "/models/"
 CHUNK_BYTES = 1 << 16
@@ -48,7 +48,7 @@ OTHER_TYPE = "application/octet-stream"
 POLICY = "; ".join(
     (
         "default-src 'self'",
-        f"script-src 'self' 'wasm-unsafe-eval' {CDN} {TOKENIZERS_CDN}",
+        f"script-src 'self' 'wasm-unsafe-eval' {CDN} {' '.join((TOKENIZERS_CDN, *MARKDOWN_CDN.values()))}",
         "worker-src 'self' blob:",
         "connect-src 'self' https: http: data: blob:",  # pages load models from any URL that the user enters
         "img-src 'self' data: blob:",

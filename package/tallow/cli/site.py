@@ -8,7 +8,7 @@ runtime/python-<hash>/                with a copy of Pyodide: Python in parts, s
 runtime/<hash>/tallow-*.whl           the hash in the path prevents stale copies
 runtime/pyodide-<version>-<hash>/     only if Pyodide is not loaded from its CDN; with a second main module
 runtime/snapshot-<hash>/              likewise: Python's memory after the imports of the pages
-runtime/huggingface-tokenizers-<version>/    likewise, for the pages that need it
+runtime/huggingface-tokenizers-<version>/    likewise, for the pages that need it; and runtime/markdown-<versions>/
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tallow.cli.bytecode import add_bytecode
 from tallow.cli.parts import write_parts
 from tallow.cli.shared_module import write_shared_module
 from tallow.cli.snapshot import Runtime, write_snapshot
+from tallow.cli.template_engine import pack_template_engine
 
 PYODIDE_VERSION = "314.0.3"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
@@ -55,11 +56,49 @@ LOCK_NUMPY = {
     "unvendored_tests": False,
 }
 
-# A JavaScript library that pages may load, and its name in Python.
+# Pages ask for Jinja, which renders chat templates, by the name "jinja2". These are the CDN's.
+LOCK_JINJA = {
+    name.lower(): {
+        "name": name,
+        "version": version,
+        "file_name": f"{CDN}{file_name}",
+        "install_dir": "site",
+        "sha256": sha256,
+        "package_type": "package",
+        "imports": [name.lower()],
+        "depends": depends,
+        "unvendored_tests": False,
+    }
+    for name, version, file_name, sha256, depends in (
+        (
+            "Jinja2",
+            "3.1.6",
+            "jinja2-3.1.6-py3-none-any.whl",
+            "e92e71ef947608f60ab57f223b3c9ffedfa261a649d0301524a940ed393ee833",
+            ["markupsafe"],
+        ),
+        (
+            "MarkupSafe",
+            "3.0.3",
+            "markupsafe-3.0.3-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
+            "70d3fb95b0946e2b4a2c182b4e10ddff5e498ebe2bb596a0aa179f0844c56c67",
+            [],
+        ),
+    )
+}
+
+# JavaScript libraries that pages may load. The first one's name is that of its module in Python.
 TOKENIZERS = "huggingface_tokenizers"
 TOKENIZERS_VERSION = "0.2.0"
 TOKENIZERS_FILE = "tokenizers.min.mjs"
-TOKENIZERS_CDN = f"https://cdn.jsdelivr.net/npm/@huggingface/tokenizers@{TOKENIZERS_VERSION}/dist/{TOKENIZERS_FILE}"
+MARKED, MARKED_VERSION, MARKED_FILE = "marked", "18.2.1", "marked.esm.js"
+DOMPURIFY, DOMPURIFY_VERSION, DOMPURIFY_FILE = "dompurify", "3.4.18", "purify.es.mjs"
+NPM_CDN = "https://cdn.jsdelivr.net/npm/"
+TOKENIZERS_CDN = f"{NPM_CDN}@huggingface/tokenizers@{TOKENIZERS_VERSION}/dist/{TOKENIZERS_FILE}"
+MARKDOWN_CDN = {
+    MARKED: f"{NPM_CDN}marked@{MARKED_VERSION}/lib/{MARKED_FILE}",
+    DOMPURIFY: f"{NPM_CDN}dompurify@{DOMPURIFY_VERSION}/dist/{DOMPURIFY_FILE}",
+}
 
 
 def pages_folder() -> Path:
@@ -77,6 +116,7 @@ def build_site(
     wheel: Path | None,
     pyodide: Path | None,
     tokenizers: Path | None = None,
+    markdown: Path | None = None,
     models: Iterable[dict[str, Any]] = (),
     encoders: Iterable[dict[str, Any]] = (),
 ) -> bool:
@@ -88,6 +128,7 @@ def build_site(
         wheel: any wheel of tallow, from which the files for pages are taken; None for the running tallow.
         pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py; None for its CDN.
         tokenizers: a copy of Hugging Face's tokenizers made by scripts/fetch_tokenizers.py; None for a CDN.
+        markdown: likewise, made by scripts/fetch_markdown.py.
         models: presets for the llama2c page, as in wasm_examples/llama2c/presets.json.
         encoders: sentence encoders for the bert page, {"name", "bytes", "files": {name in the folder: URL}}.
 
@@ -113,6 +154,7 @@ def build_site(
     shared = _share_module(runtime / base, pages) if pyodide else None
     page_wheel = pack_wheel(runtime, wheel)
     bytecode = pyodide is not None and add_bytecode(page_wheel, SITE_PACKAGES, pyodide)
+    jinja = _pack_jinja(runtime, pyodide) if pyodide else None
     digest = _sha256(page_wheel)
     (runtime / digest[:8]).mkdir()
     page_wheel = page_wheel.rename(runtime / digest[:8] / page_wheel.name)
@@ -124,13 +166,14 @@ def build_site(
         "packages": {
             "numpy": numpy,
             "tallow": lock_entry(page_wheel, digest, file_name=f"{digest[:8]}/{page_wheel.name}"),
+            **({} if pyodide else LOCK_JINJA),
         },
     }
     _write_json(runtime / "pyodide-lock.json", lock)
-    parts = _write_parts(runtime, page_wheel, runtime / base) if pyodide else None
+    parts = _write_parts(runtime, page_wheel, runtime / base, jinja) if pyodide else None
     snapshot = None
     if bytecode and pyodide:  # without it, Python would look for newer files at every import
-        installed = (runtime / base / NUMPY_WHEEL, page_wheel)
+        installed = (runtime / base / NUMPY_WHEEL, page_wheel, *([jinja] if jinja else []))
         whole = Runtime(pyodide, runtime / base / STDLIB, STDLIB_PLACE, installed, SITE_PACKAGES)
         snapshot = write_snapshot(whole, pages, runtime)
     site = {
@@ -139,7 +182,7 @@ def build_site(
         "snapshot": snapshot and snapshot | {"url": f"runtime/{snapshot['url']}"},
         "lock": "runtime/pyodide-lock.json",
         "parts": f"runtime/{parts}/" if parts else None,
-        "libraries": {TOKENIZERS: _copy_tokenizers(tokenizers, runtime) if tokenizers else TOKENIZERS_CDN},
+        "libraries": _copy_libraries(runtime, tokenizers, markdown),
         "models": list(models),
         "encoders": list(encoders),
     }
@@ -192,11 +235,22 @@ def _share_module(folder: Path, pages: Path) -> str | None:
     return target.name if write_shared_module(folder / MODULE, target, pages / "web" / "memory-type.js") else None
 
 
-def _write_parts(runtime: Path, wheel: Path, pyodide: Path) -> str:
+def _pack_jinja(runtime: Path, pyodide: Path) -> Path | None:
+    """Write Jinja with bytecode to a folder of its own. Return None if Jinja is not installed here."""
+    archive = pack_template_engine(runtime)
+    if archive is None:
+        return None
+    add_bytecode(archive, SITE_PACKAGES, pyodide)
+    folder = runtime / f"jinja2-{_sha256(archive)[:8]}"
+    folder.mkdir()
+    return archive.rename(folder / archive.name)
+
+
+def _write_parts(runtime: Path, wheel: Path, pyodide: Path, jinja: Path | None) -> str:
     """Write the parts of Python, and return the name of their folder."""
     folder = runtime / "python"
     folder.mkdir()
-    write_parts(folder, stdlib=pyodide / STDLIB, numpy=pyodide / NUMPY_WHEEL, tallow=wheel)
+    write_parts(folder, stdlib=pyodide / STDLIB, numpy=pyodide / NUMPY_WHEEL, tallow=wheel, jinja=jinja)
     digests = "".join(_sha256(path) for path in sorted(folder.rglob("*.*")))
     name = f"python-{hashlib.sha256(digests.encode()).hexdigest()[:8]}"
     folder.rename(runtime / name)
@@ -207,13 +261,24 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _copy_tokenizers(source: Path, runtime: Path) -> str:
-    """Copy the library and its licence, and return the library's URL."""
-    folder = f"huggingface-tokenizers-{TOKENIZERS_VERSION}"
-    (runtime / folder).mkdir()
-    for name in (TOKENIZERS_FILE, "LICENSE"):
-        shutil.copyfile(source / name, runtime / folder / name)
-    return f"runtime/{folder}/{TOKENIZERS_FILE}"
+def _copy_libraries(runtime: Path, tokenizers: Path | None, markdown: Path | None) -> dict[str, str]:
+    """Copy the JavaScript libraries of which there are copies, with their licences. Return the URLs of all."""
+    urls = {TOKENIZERS: TOKENIZERS_CDN, **MARKDOWN_CDN}
+    for source, folder, files in (
+        (tokenizers, f"huggingface-tokenizers-{TOKENIZERS_VERSION}", {TOKENIZERS: TOKENIZERS_FILE}),
+        (
+            markdown,
+            f"markdown-{MARKED_VERSION}-{DOMPURIFY_VERSION}",
+            {MARKED: MARKED_FILE, DOMPURIFY: DOMPURIFY_FILE},
+        ),
+    ):
+        if source is None:
+            continue
+        (runtime / folder).mkdir()
+        for path in (*(source / file for file in files.values()), *source.glob("LICENSE*")):
+            shutil.copyfile(path, runtime / folder / path.name)
+        urls |= {name: f"runtime/{folder}/{file}" for name, file in files.items()}
+    return urls
 
 
 def _write_json(path: Path, value: object) -> None:

@@ -1,0 +1,461 @@
+"""wasm_examples/chat in Chromium, as a user sees it: conversations, branches, models, and hostile input."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support.gguf_files import write_llama2c
+from support.qwen3 import save_qwen3
+from tests.browser.conftest import START_MS
+from tests.browser.dropping import drop
+from tests.browser.hub import Hub
+
+from tallow.generation import Sampler
+from tallow.models.auto import AutoModel
+
+PAGE = "wasm_examples/chat/"
+TEMPLATE = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}a:"
+REFUSING = "{{ raise_exception('this template refuses ' ~ messages[0].content) }}"
+HOSTILE_NAME = "<img src=x onerror='window.hit = 1'>.gguf"
+GREEDY = {"temperature": 0, "max-tokens": 24, "seed": 1}
+
+
+class Talk:
+    """A page object: what a user does and sees."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.status = page.get_by_test_id("status")
+        self.error = page.get_by_test_id("error")
+        self.prompt = page.get_by_test_id("prompt")
+        self.answers = page.locator("[data-testid=assistant] > [data-testid=text]")
+        self.figures = page.locator("[data-testid=assistant] > [data-testid=figures]")
+        self.questions = page.locator("[data-testid=user] > [data-testid=text]")
+
+    def is_ready(self) -> Talk:
+        expect(self.status).to_have_text("Ready.", timeout=START_MS)
+        expect(self.error).to_be_hidden()
+        return self
+
+    def set(self, **fields: object) -> Talk:
+        for name, value in fields.items():
+            self.page.get_by_test_id(name.replace("_", "-")).fill(str(value))
+        return self
+
+    def ask(self, text: str) -> Talk:
+        self.prompt.fill(text)
+        self.prompt.press("Enter")
+        return self
+
+    def is_done(self) -> str:
+        """Return the last answer after it has ended."""
+        expect(self.status).to_have_text("Done.", timeout=START_MS)
+        expect(self.page.locator(".writing")).to_have_count(0)
+        return self.answers.last.inner_text()
+
+    def say(self, text: str) -> str:
+        return self.ask(text).is_done()
+
+    def click(self, name: str) -> Talk:
+        self.page.get_by_test_id(name).last.click()
+        return self
+
+    def new(self) -> Talk:
+        """Start anew: an empty conversation with the options of `GREEDY`."""
+        self.page.get_by_test_id("new").click()
+        expect(self.page.get_by_test_id("messages").locator("li")).to_have_count(0)
+        self.page.get_by_test_id("system").fill("")
+        for name, value in (GREEDY | {"context": 4096}).items():
+            self.page.get_by_test_id(name).fill(str(value))
+        return self
+
+    def choose(self, path: Path) -> Talk:
+        field = self.page.get_by_test_id("model-file")
+        field.set_input_files([])  # the same file again would be no change
+        field.set_input_files(path)
+        expect(self.page.get_by_test_id("model-name")).to_contain_text(f"{path.name}:", timeout=START_MS)
+        return self.is_ready()
+
+    def fails_with(self, *words: str) -> Talk:
+        expect(self.error).to_be_visible(timeout=START_MS)
+        for word in words:
+            expect(self.error).to_contain_text(word)
+        return self
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, model: Path, tokenizer: Path) -> dict[str, Path]:
+    """GGUF files: a model with a chat template, and unusable ones."""
+    folder = tmp_path_factory.mktemp("gguf")
+    write_llama2c(model, tokenizer, folder / "tiny.gguf", template=TEMPLATE)
+    write_llama2c(model, tokenizer, folder / "refusing.gguf", template=REFUSING)
+    data = (folder / "tiny.gguf").read_bytes()
+    (folder / "truncated.gguf").write_bytes(data[:-10_000])
+    (folder / "garbage.gguf").write_bytes(b"GGUF" + bytes(range(256)) * 8)
+    (folder / "text.gguf").write_bytes(b"<html>not found</html>")
+    return {path.stem: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def native(files: dict[str, Path]) -> Any:
+    return AutoModel.from_pretrained(files["tiny"])
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser, site: str, files: dict[str, Path]) -> Iterator[Page]:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    page.goto(site + PAGE)
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def story(shared_page: Page) -> Iterator[Talk]:
+    """The page with the built-in model, in a new conversation. An uncaught error on the page fails the test."""
+    yield from watched(shared_page, lambda talk: talk.page.get_by_test_id("presets").get_by_text("Storyteller").click())
+
+
+@pytest.fixture
+def talk(shared_page: Page, files: dict[str, Path]) -> Iterator[Talk]:
+    """The page with the model of tiny.gguf, in a new conversation."""
+
+    def choose(talk: Talk) -> None:
+        if "tiny.gguf" not in (talk.page.get_by_test_id("model-name").text_content() or ""):
+            talk.page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
+            talk.choose(files["tiny"])
+
+    yield from watched(shared_page, choose)
+
+
+def watched(page: Page, choose: Any) -> Iterator[Talk]:
+    bugs: list[str] = []
+    note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
+    page.on("pageerror", note)
+    talk = Talk(page)
+    choose(talk)
+    expect(talk.page.get_by_test_id("model-name")).to_contain_text("parameters", timeout=START_MS)
+    yield talk.new()
+    page.remove_listener("pageerror", note)
+    assert not bugs
+
+
+def expected(model: Any, *messages: tuple[str, str]) -> str:
+    """Return the answer of the model without the page and without a cache of earlier prompts."""
+    conversation = [{"role": role, "content": content} for role, content in messages]
+    pieces = model.chat(conversation, max_tokens=GREEDY["max-tokens"], sample=Sampler(temperature=0))
+    return "".join(pieces)
+
+
+def same(shown: str, text: str) -> bool:
+    """Whether the page shows this text, whose Markdown joins and trims lines."""
+    return shown.split() == text.split()
+
+
+# ---- the built-in model
+
+
+def test_the_built_in_model_tells_stories_and_goes_on(story: Talk) -> None:
+    story.set(max_tokens=40)
+    assert story.say("Tell me a story").startswith("Once upon a time")
+    assert story.say("tell me a tale about a shy otter named Pip.").startswith("Once upon a time there was a shy otter")
+    assert story.say("Nora was a curious girl").startswith("Nora was a curious girl")
+    told = story.answers.last.inner_text()
+    assert story.say("go on") != told
+    expect(story.figures.last).to_contain_text(
+        re.compile(r"\d+ tokens · \d.* tokens/s · prompt of \d+.* s · .* MB of memory")
+    )
+    expect(story.page.get_by_test_id("advice")).to_contain_text("tells stories")
+
+
+def test_keys_send_break_lines_and_stop(story: Talk) -> None:
+    story.set(max_tokens=250)
+    story.prompt.fill("Nora was")
+    story.prompt.press("Shift+Enter")
+    story.prompt.press_sequentially("a girl")
+    expect(story.prompt).to_have_value("Nora was\na girl")
+    story.page.evaluate(
+        """() => new MutationObserver((_, o) => {
+          if (!document.querySelector(".writing > .text")?.textContent) return;
+          o.disconnect();
+          dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+        }).observe(document.querySelector("#messages"), { childList: true, subtree: true, characterData: true })"""
+    )
+    story.prompt.press("Enter")
+    expect(story.status).to_have_text("Stopped.")
+    expect(story.questions.last).to_have_text("Nora was\na girl", use_inner_text=True)
+    assert story.answers.last.inner_text()
+    expect(story.prompt).to_have_value("")
+    assert story.say("Tell me a story"), "the next answer starts at once"
+
+
+def test_only_the_finished_answer_is_announced(story: Talk) -> None:
+    announcer = story.page.get_by_test_id("announcer")
+    before = announcer.text_content()
+    story.set(max_tokens=200).ask("Nora was a curious girl")
+    expect(story.answers.last).to_contain_text("Nora")
+    assert announcer.text_content() == before
+    answer = story.is_done()
+    assert same(announcer.text_content() or "", answer)
+    expect(announcer).to_have_attribute("aria-live", "polite")
+    expect(story.page.get_by_test_id("output")).not_to_have_attribute("aria-live", re.compile(""))
+    expect(story.error).to_have_attribute("role", "alert")
+
+
+# ---- a chat model
+
+
+def test_answers_are_those_of_the_library_and_prompts_are_read_once(talk: Talk, native: Any) -> None:
+    talk.page.get_by_test_id("system").fill("Be kind")
+    talk.page.get_by_test_id("system").blur()
+    first = expected(native, ("system", "Be kind"), ("user", "a cat"))
+    assert same(talk.say("a cat"), first)
+    expect(talk.figures.last).not_to_contain_text("reused")
+    second = expected(native, ("system", "Be kind"), ("user", "a cat"), ("assistant", first), ("user", "a dog"))
+    assert same(talk.say("a dog"), second)
+    reused, prompt = (
+        int(re.search(rf"{at}", talk.figures.last.inner_text())[1])
+        for at in (r"(\d+) tokens reused", r"prompt of (\d+)")
+    )  # type: ignore[index]
+    assert prompt / 2 < reused < prompt
+
+
+def test_branches_stay_reachable(talk: Talk, native: Any) -> None:
+    first = talk.say("a cat")
+    talk.set(temperature=2).click("again").is_done()
+    expect(talk.page.get_by_test_id("assistant").get_by_text("2/2")).to_be_visible()
+    second = talk.answers.last.inner_text()
+    assert second != first
+    talk.click("previous")
+    assert talk.answers.last.inner_text() == first
+    talk.set(temperature=0).click("edit")
+    field = talk.page.get_by_test_id("edit-text")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("a cat")
+    field.fill("a dog")
+    field.press("Enter")
+    assert same(talk.is_done(), expected(native, ("user", "a dog")))
+    talk.page.get_by_test_id("user").get_by_test_id("previous").click()
+    expect(talk.questions).to_have_text(["a cat"])
+    assert talk.answers.last.inner_text() == first
+    talk.click("next")
+    assert talk.answers.last.inner_text() == second
+
+
+def test_copy_and_exports(talk: Talk) -> None:
+    talk.page.get_by_test_id("system").fill("Be kind")
+    talk.page.get_by_test_id("system").blur()
+    answer = talk.say("a *cat* / 1")
+    talk.click("copy")
+    expect(talk.page.get_by_test_id("copy").last).to_have_text("Copied")
+    assert same(talk.page.evaluate("navigator.clipboard.readText()"), answer)
+    saved = {}
+    for kind in ("json", "markdown"):
+        with talk.page.expect_download() as download:
+            talk.click(f"export-{kind}")
+        saved[download.value.suggested_filename] = Path(download.value.path()).read_text(encoding="utf-8")
+    assert sorted(saved) == ["a-cat-1.json", "a-cat-1.md"]
+    messages = json.loads(saved["a-cat-1.json"])["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant"]
+    assert same(messages[2]["content"], answer)
+    assert "## You\n\na *cat* / 1\n\n## tiny.gguf\n\n" in saved["a-cat-1.md"]
+
+
+def test_json_mode_writes_what_the_schema_allows(talk: Talk) -> None:
+    talk.page.get_by_test_id("json").check()
+    try:
+        schema = {
+            "type": "object",
+            "properties": {"n": {"enum": [1, 2]}, "b": {"type": "boolean"}},
+            "required": ["n", "b"],
+        }
+        answer = json.loads(talk.set(schema=json.dumps(schema)).say("a cat"))
+        assert answer["n"] in (1, 2)
+        assert answer["b"] in (True, False)
+        talk.set(schema="{").ask("a dog").fails_with("schema is not JSON")
+        talk.set(schema='{"type": "cat"}').ask("a dog").fails_with("cat")
+    finally:
+        talk.page.get_by_test_id("json").uncheck()
+
+
+def test_conversations_survive_a_reload_and_can_be_deleted(talk: Talk) -> None:
+    talk.set(max_tokens=400).ask("a cat")
+    expect(talk.answers.last).not_to_be_empty()
+    talk.page.wait_for_timeout(1100)  # parts of an answer are kept every second
+    talk.page.reload()
+    expect(talk.questions).to_have_text(["a cat"])
+    expect(talk.answers).to_have_count(1)
+    assert talk.answers.last.inner_text()
+    expect(talk.page.locator(".writing")).to_have_count(0)
+    talk.is_ready()
+    kept = talk.page.get_by_test_id("conversation")
+    count = kept.count()
+    talk.page.get_by_role("button", name="Delete “a cat”").first.click()
+    expect(kept).to_have_count(count - 1)
+    expect(talk.questions).to_have_count(0)
+
+
+# ---- hostile and unusable input
+
+
+RENDER = """
+async (texts) => {
+  const { loadMarkdown, showMarkdown } = await import("/wasm_examples/chat/markdown.js");
+  await loadMarkdown();
+  return texts.map((text) => {
+    const box = document.createElement("div");
+    document.body.append(box);
+    showMarkdown(box, text);
+    const html = box.innerHTML;
+    for (const link of box.querySelectorAll("a")) link.href.startsWith("http") || link.click();
+    box.remove();
+    return html;
+  });
+}
+"""
+HOSTILE = [
+    "<img src=x onerror='window.hit = 1'>",
+    "<script>window.hit = 1</script>",
+    "[x](javascript:window.hit=1)",
+    "[x](<JaVaScRiPt:window.hit=1>)",
+    "[x](data:text/html,<script>window.hit=1</script>)",
+    "![x](https://example.org/leak.png)",
+    "<iframe srcdoc='<script>parent.hit = 1</script>'></iframe>",
+    "<svg onload='window.hit = 1'></svg>",
+    "<details open ontoggle='window.hit = 1'>x</details>",
+    "```html onload=alert(1)\n<b onclick='window.hit = 1'>\n```",
+    '<a id="prompt" name="status" style="position:fixed;inset:0" href="https://example.org">x</a>',
+    "<form action='https://example.org'><input name=q></form>",
+]
+
+
+def test_what_a_model_writes_cannot_become_active(talk: Talk) -> None:
+    requested: list[str] = []
+    talk.page.on("request", lambda request: requested.append(request.url))
+    for text, html in zip(HOSTILE, talk.page.evaluate(RENDER, HOSTILE), strict=True):
+        tags = set(re.findall(r"<([a-z]+)", html))
+        assert tags <= {"p", "a", "pre", "code", "br"}, (text, html)
+        assert not re.search(r"<[^>]*\b(on\w+|style|id|name|src|srcdoc|class)=", html), (text, html)
+        assert "javascript:" not in re.sub(r">[^<]*<", "", html).lower(), (text, html)
+    assert talk.page.evaluate("window.hit") is None
+    assert not [url for url in requested if "example.org" in url]
+
+
+def test_markdown_is_rendered(talk: Talk) -> None:
+    texts = ["**b** *i* `c`", "- x\n- y", "| a |\n|---|\n| 1 |", "[t](https://example.org)", "1 < 2 & <b>3</b>"]
+    shown = talk.page.evaluate(RENDER, texts)
+    assert shown[0].strip() == "<p><strong>b</strong> <em>i</em> <code>c</code></p>"
+    assert "<li>x</li>" in shown[1]
+    assert "<td>1</td>" in shown[2]
+    assert 'rel="noopener noreferrer nofollow"' in shown[3]
+    assert "1 &lt; 2 &amp; &lt;b&gt;3&lt;/b&gt;" in shown[4]
+
+
+def test_a_model_made_to_write_an_attack_only_shows_it(talk: Talk) -> None:
+    talk.page.get_by_test_id("json").check()
+    try:
+        talk.set(schema=json.dumps({"const": HOSTILE[0] + HOSTILE[2]}), max_tokens=200).ask(HOSTILE[0]).is_done()
+    finally:
+        talk.page.get_by_test_id("json").uncheck()
+    expect(talk.answers.last).to_contain_text("<img src=x onerror=")
+    expect(talk.questions.last).to_have_text(HOSTILE[0])
+    assert talk.page.evaluate("window.hit") is None
+    assert talk.page.locator("#messages img").count() == 0
+
+
+def test_hostile_file_name_is_text(talk: Talk, files: dict[str, Path]) -> None:
+    drop(talk.page, {HOSTILE_NAME: files["tiny"]})
+    expect(talk.page.get_by_test_id("model-name")).to_contain_text(f"{HOSTILE_NAME}:", timeout=START_MS)
+    talk.say("a cat")
+    expect(talk.page.locator("#messages .assistant .author")).to_have_text(HOSTILE_NAME)
+    assert talk.page.evaluate("window.hit") is None
+    talk.choose(files["tiny"])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("truncated", ["truncated"]), ("garbage", ["GGUF"]), ("text", ["not a GGUF file", "<htm"])]
+)
+def test_unusable_file_is_explained_and_the_model_stays(
+    talk: Talk, files: dict[str, Path], name: str, words: list[str]
+) -> None:
+    talk.page.get_by_test_id("model-file").set_input_files(files[name])
+    talk.fails_with(*words)
+    expect(talk.page.get_by_test_id("model-name")).to_contain_text("tiny.gguf")
+    assert talk.say("a cat")
+
+
+def test_a_failing_template_loses_nothing(talk: Talk, files: dict[str, Path], native: Any) -> None:
+    first = talk.say("a cat")
+    talk.choose(files["refusing"]).ask("a dog").fails_with("this template refuses a cat")
+    expect(talk.questions).to_have_text(["a cat", "a dog"])
+    expect(talk.answers).to_have_count(1)
+    talk.choose(files["tiny"]).click("edit")
+    talk.page.get_by_test_id("edit-send").click()
+    last = expected(native, ("user", "a cat"), ("assistant", first), ("user", "a dog"))
+    assert same(talk.is_done(), last)
+
+
+def test_bad_settings_are_named(talk: Talk) -> None:
+    talk.set(top_p=0).ask("a cat").fails_with("Top-p cannot be 0")
+    talk.set(top_p=0.9, context=4).error.get_by_role("button").click()
+    talk.fails_with("context is 4", "new conversation")
+    talk.set(context=4096).error.get_by_role("button", name="Try again").click()
+    talk.is_done()
+
+
+def test_thoughts_are_folded(talk: Talk) -> None:
+    divide = """async (texts) => {
+      const { divide } = await import("/wasm_examples/chat/thoughts.js");
+      return texts.map((text) => Object.values(divide(text)));
+    }"""
+    texts = ["plain", "<think>\nhm", "<think>hm</think>\n\nyes", "hm\n</think>\nyes", "<think>\n\n</think>\n\nyes"]
+    assert talk.page.evaluate(divide, texts) == [
+        [None, "plain", False],
+        ["hm", "", True],
+        ["hm", "yes", False],
+        ["hm", "yes", False],
+        [None, "yes", False],
+    ]
+
+
+# ---- other ways to load
+
+
+def test_hub_file_and_folder(talk: Talk, files: dict[str, Path], data_dir: Path, tmp_path: Path) -> None:
+    save_qwen3(tmp_path / "qwen3", data_dir / "gpt2.tiktoken")
+    folder = {path.name: path.read_bytes() for path in (tmp_path / "qwen3").iterdir()}
+    talk.page.context.route("https://huggingface.co/**", Hub(tiny={"a.gguf": files["tiny"].read_bytes()}, qwen3=folder))
+    talk.set(model_url="who/tiny:a.gguf").click("load-url")
+    expect(talk.page.get_by_test_id("model-name")).to_contain_text("a.gguf:", timeout=START_MS)
+    expect(talk.page.get_by_text("1 download is kept")).to_be_visible()
+    talk.is_ready().set(model_url="who/qwen3").click("load-url")
+    expect(talk.page.get_by_test_id("model-name")).to_contain_text("who/qwen3:", timeout=START_MS)
+    assert same(
+        talk.say("Hello there"), expected(AutoModel.from_pretrained(tmp_path / "qwen3"), ("user", "Hello there"))
+    )
+    talk.set(model_url="who/tiny:b.gguf").click("load-url")
+    talk.fails_with("no file b.gguf", "a.gguf")
+    talk.set(model_url="not a model").click("load-url")
+    talk.fails_with("not a model")
+
+
+# ---- the page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_overflows(talk: Talk, width: int, scheme: Any) -> None:
+    talk.page.set_viewport_size({"width": width, "height": 844})
+    talk.page.emulate_media(color_scheme=scheme)
+    talk.say("x" * 300)
+    assert talk.page.evaluate("document.documentElement.scrollWidth") <= width
+    for button in talk.page.locator("#messages button, #composer button").all():
+        box = button.bounding_box()
+        assert not box or box["x"] + box["width"] <= width

@@ -1,0 +1,91 @@
+"""What the models of the chat page share: settings, counts, and when an answer ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tallow.errors import ArgumentError
+from tallow.generation import Sampler
+
+Message = dict[str, str]
+Answer = tuple[str, dict[str, float]]
+
+MAX_INVISIBLE = 64  # tokens in a row without text, after which an answer ends: only a damaged model writes more
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model answers.
+
+    Attributes:
+        temperature, top_p, seed: as for `Sampler`.
+        max_tokens: the most tokens of an answer.
+        context: the most tokens of the conversation and the answer together; None means the model's context.
+        schema: a JSON schema, as JSON, of which the answer is an instance; empty for any JSON object; None for text.
+        thinks: whether the model thinks before it answers, if its chat template can choose.
+    """
+
+    temperature: float
+    top_p: float
+    seed: int
+    max_tokens: int
+    context: int | None = None
+    schema: str | None = None
+    thinks: bool = True
+
+    def sampler(self) -> Sampler:
+        return Sampler(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
+
+    def room(self, length: int, context: int) -> int:
+        """Return the most tokens of an answer to a conversation of `length` tokens.
+
+        Raises:  ArgumentError if there is no room
+        """
+        context = min(self.context or context, context)
+        if length >= context:
+            raise ArgumentError(
+                f"the conversation has {length} tokens, and the context is {context}",
+                hint="edit an earlier message, start a new conversation, or raise the context length if the model's "
+                "is longer",
+            )
+        return min(self.max_tokens, context - length)
+
+
+class Counts:
+    """The counts of an answer, which the page shows: its tokens, and the seconds for the prompt and for the answer."""
+
+    def __init__(self, prompt_tokens: int, limit: int) -> None:
+        self.shown: dict[str, float] = {
+            "prompt_tokens": prompt_tokens,
+            "reused": 0,
+            "read": 0,
+            "tokens": 0,
+            "limit": limit,
+            "prompt_s": 0.0,
+            "tokens_s": 0.0,
+        }
+        self._started = self._first = time.perf_counter()
+        self._invisible = 0
+
+    def tokens(self, tokens: Iterator[int]) -> Iterator[int]:
+        """Yield the tokens of the answer, and count them."""
+        for token in tokens:
+            now = time.perf_counter()
+            if not self.shown["tokens"]:
+                self._first = now
+                self.shown["prompt_s"] = now - self._started
+            self.shown["tokens"] += 1
+            self.shown["tokens_s"] = now - self._first
+            self._invisible += 1
+            yield token
+            if self._invisible > MAX_INVISIBLE:
+                return
+
+    def pieces(self, pieces: Iterator[str]) -> Iterator[Answer]:
+        """Yield the pieces of the answer with the counts so far."""
+        for piece in pieces:
+            self._invisible = 0
+            yield piece, self.shown
+        yield "", self.shown  # the last tokens may have no text

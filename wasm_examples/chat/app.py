@@ -1,0 +1,161 @@
+"""The Python behind app.js: a language model answers conversations. web/bridge.py documents the methods of `Demo`."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import chats
+import numpy as np
+import numpy.typing as npt
+import storyteller
+from answers import Answer, Message, Settings
+
+from tallow import kernels
+from tallow.errors import CheckpointError, TallowError
+from tallow.io import gguf
+from tallow.io.source import Opened
+from tallow.models.causal_lm import CausalLM
+
+GGUF_FILE = "GGUF file"  # its name in `Demo.load`, which the page shows while it reads the file
+SAFETENSORS, PYTORCH = WEIGHTS = (".safetensors", ".bin")
+HEADER_AT = 8  # in a safetensors file, after the header's length
+PYTORCH_HEADS = (b"PK", b"\x80")  # a zip archive, or a pickle as older versions of PyTorch wrote
+# The largest tokenizer.json files in use have about 40 MB. A larger file was chosen by mistake and is not read.
+MAX_TEXT_BYTES = 64 << 20
+REQUIRED = ["config.json", "tokenizer.json"]
+OPTIONAL = ["tokenizer_config.json", "generation_config.json", "special_tokens_map.json", "chat_template.jinja"]
+DIRECTORY = "a model's files are on its Hub page, under Files and versions"
+
+
+class NothingLoaded(TallowError, RuntimeError):
+    """An answer was requested before a model was loaded."""
+
+
+class Answering(Protocol):
+    """A model that answers."""
+
+    model: CausalLM
+
+    def traits(self) -> dict[str, Any]:
+        """Return what the page needs to know to offer the model's settings."""
+
+    def answer(self, messages: list[Message], settings: Settings) -> Iterator[Answer]:
+        """Yield the answer to a conversation piece by piece, each with the counts so far."""
+
+
+class Demo:
+    """A model and its memory of the last conversation."""
+
+    def __init__(self) -> None:
+        self._loaded: Answering | None = None
+
+    def list_files(self, *, config: str | None = None) -> dict[str, list[str]]:
+        """Return the names of a folder's files. `config` is the text of its config.json, None if missing.
+
+        Raises:  CheckpointError if it is no language model; raised before its weights are read
+        """
+        if config is not None:
+            from tallow.models.auto import model_class  # not at the top: the page starts without it
+
+            with _temporary_folder():
+                Path("config.json").write_text(config, encoding="utf-8")
+                _require_language_model(model_class("."))
+        return {"required": REQUIRED, "optional": OPTIONAL, "weights": [""]}
+
+    def check(self, name: str, head: bytes, size: int | None) -> int | None:
+        if name == GGUF_FILE:
+            if not head.startswith(gguf.MAGIC):
+                raise CheckpointError(
+                    f"the file is not a GGUF file: it starts with {head[:4]!r}",
+                    hint="choose a .gguf file, or the folder of a model with safetensors files",
+                )
+        elif name.endswith(SAFETENSORS):
+            if head[HEADER_AT : HEADER_AT + 1] != b"{":
+                raise CheckpointError(f"{name} is not a safetensors file", hint=DIRECTORY)
+        elif name.endswith(PYTORCH):
+            if not head.startswith(PYTORCH_HEADS):
+                raise CheckpointError(f"{name} is not a PyTorch file", hint=DIRECTORY)
+        elif size is not None and size > MAX_TEXT_BYTES:
+            raise CheckpointError(f"{name} is too large: {size} bytes", hint=DIRECTORY)
+        return None
+
+    def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
+        """Load a GGUF file, or a model's folder by the paths in it; the packaged story model if there are no files."""
+        if not files:
+            self._loaded = storyteller.Storyteller()
+        elif GGUF_FILE in files:
+            self._loaded = chats.Chat(_load_gguf(files[GGUF_FILE]))
+        else:
+            self._loaded = chats.Chat(_load_folder(files))
+        model, kernel = self._loaded.model, kernels.info()
+        _, kv_heads, head_dim = model.cache_shape
+        return {
+            "layers": model.config.num_hidden_layers,
+            "width": model.config.hidden_size,
+            "context": model.context_length,
+            "cacheBytes": 2 * 4 * kv_heads * head_dim * len(model.windows),  # of a token
+            "parameters": model.num_parameters(),
+            "kernels": kernel.library if kernel.kernels else str(kernel),
+            **self._loaded.traits(),
+        }
+
+    def generate(self, *, messages: list[Message], **settings: Any) -> Generator[Answer]:
+        """Yield the answer to a conversation piece by piece, each with the counts so far.
+
+        Args:
+            messages: [{"role": "user", "content": "..."}, ...], as chat templates take them.
+            settings: the fields of `Settings`.
+        """
+        if self._loaded is None:
+            raise NothingLoaded("there is no model yet", hint="choose a model first")
+        yield from self._loaded.answer(messages, Settings(**settings))
+
+
+def _load_gguf(data: npt.NDArray[np.uint8]) -> CausalLM:
+    """Return the model with its tokenizer. Quantised matrices are views of `data`."""
+    from tallow.models import gguf_models  # not at the top: the page starts without it
+    from tallow.text.tokenizer import Tokenizer
+
+    file = gguf.load(Opened(data, "The GGUF file"))
+    model = gguf_models.load(file)
+    _require_language_model(type(model))
+    model.tokenizer = Tokenizer.from_gguf(file)
+    return model
+
+
+def _load_folder(files: dict[str, npt.NDArray[np.uint8]]) -> CausalLM:
+    """Return the model with its tokenizer. Weights are views of the files."""
+    from tallow.io.model_folder import load_folder, load_weights
+    from tallow.models.auto import model_class
+    from tallow.models.generation_config import GenerationConfig
+    from tallow.text.tokenizer import Tokenizer
+
+    def read(path: str) -> dict[str, Any]:
+        name = Path(path).as_posix()
+        return load_weights(Opened(files[name], name))
+
+    with _temporary_folder() as folder:
+        for name, data in files.items():
+            Path(name).write_bytes(b"" if name.endswith(WEIGHTS) else data)
+        kind = model_class(folder)
+        _require_language_model(kind)
+        model = kind.assemble(kind.config_class.from_json(folder / "config.json"), load_folder(folder, read))
+        model.tokenizer = Tokenizer.from_pretrained(folder)
+        model.generation_config = GenerationConfig.from_folder(folder)
+    return model
+
+
+def _require_language_model(kind: type) -> None:
+    if not issubclass(kind, CausalLM):
+        raise CheckpointError(f"the model is a {kind.__name__}, which does not write", hint="choose a language model")
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Work in an empty folder, so that files are named in errors as in the model's folder."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        yield Path()

@@ -1,0 +1,97 @@
+/** The list of conversations that this browser keeps. */
+
+import { element } from "../../web/page.js";
+import { Conversation } from "./conversation.js";
+import { Store } from "./store.js";
+
+/** @import { Status } from "../../web/page.js" */
+
+const SAVE_MS = 1000; // between two saves of an answer that is written
+
+export class History {
+  /** @type {Conversation} */
+  current = new Conversation();
+  #list = element("conversations", HTMLElement);
+  #onOpen;
+  #store;
+  #lastSave = -Infinity;
+  /** @type {Set<string>} */
+  #deleted = new Set();
+
+  /** @param {Status} status @param {(conversation: Conversation) => void} onOpen  called when another conversation is opened */
+  constructor(status, onOpen) {
+    this.#onOpen = onOpen;
+    this.#store = new Store((reason) => {
+      console.warn("conversations are not kept:", reason);
+      status.remark("This browser does not keep conversations: export what you need.");
+    });
+  }
+
+  /** Open the conversation that was used last, if there is one. */
+  async restore() {
+    const [last] = await this.#store.all();
+    if (last && this.current.isEmpty) this.#open(new Conversation(last));
+    await this.#showList();
+  }
+
+  /** Open a new conversation. */
+  async start() {
+    this.#open(new Conversation());
+    await this.#showList();
+  }
+
+  /** Keep a conversation, unless it was deleted. */
+  async save(conversation = this.current) {
+    if (conversation.isEmpty || this.#deleted.has(conversation.saved.id)) return;
+    this.#lastSave = performance.now();
+    await this.#store.put(conversation.saved);
+    await this.#showList();
+  }
+
+  /** Keep a conversation, if the last time was a while ago. @param {Conversation} conversation */
+  saveSometimes(conversation) {
+    if (performance.now() - this.#lastSave > SAVE_MS) this.save(conversation);
+  }
+
+  /** @param {Conversation} conversation */
+  #open(conversation) {
+    for (const message of Object.values(conversation.saved.messages)) message.isUnfinished = false; // the page was closed meanwhile
+    this.current = conversation;
+    this.#onOpen(conversation);
+  }
+
+  async #showList() {
+    const all = await this.#store.all();
+    this.#list.replaceChildren(
+      ...all.map((saved) => {
+        const item = document.createElement("li");
+        const open = this.#button(saved.title, "conversation", () => {
+          this.#open(new Conversation(saved));
+          this.#showList();
+        });
+        open.className = "title";
+        if (saved.id === this.current.saved.id) open.setAttribute("aria-current", "true");
+        const remove = this.#button("Delete", "delete", async () => {
+          this.#deleted.add(saved.id);
+          await this.#store.delete(saved.id);
+          if (saved.id === this.current.saved.id) this.#open(new Conversation());
+          await this.#showList();
+        });
+        remove.className = "quiet";
+        remove.setAttribute("aria-label", `Delete “${saved.title}”`);
+        item.append(open, remove);
+        return item;
+      }),
+    );
+  }
+
+  /** @param {string} label @param {string} name @param {() => void} action */
+  #button(label, name, action) {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.dataset.testid = name;
+    made.textContent = label;
+    made.onclick = action;
+    return made;
+  }
+}

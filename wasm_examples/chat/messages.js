@@ -1,0 +1,221 @@
+/** The messages of a conversation on the page: their text, their figures, and the buttons to copy, edit, write again and branch. */
+
+import { megabytes } from "../../web/page.js";
+import { showMarkdown } from "./markdown.js";
+import { divide } from "./thoughts.js";
+
+/** @import { Conversation, Message } from "./conversation.js" */
+/** @typedef {{ edit(message: Message, content: string): void, again(message: Message): void, choose(message: Message): void }} Handlers */
+
+const NEAR_END = 80; // pixels: a list that is scrolled this close to its end follows the text
+const LEAST_PAUSE_MS = 60; // between two renderings of the text that is written
+const SHARE = 5; // and at least this many times the duration of the last one
+
+export class MessageList {
+  #list;
+  #scroller;
+  #handlers;
+  /** @type {Map<string, View>} */
+  #views = new Map();
+
+  /** @param {HTMLElement} list  an <ol> @param {HTMLElement} scroller  what scrolls it @param {Handlers} handlers */
+  constructor(list, scroller, handlers) {
+    this.#list = list;
+    this.#scroller = scroller;
+    this.#handlers = handlers;
+  }
+
+  /** Show the chosen messages of a conversation. @param {Conversation} conversation */
+  show(conversation) {
+    const views = conversation.path().map((message) => {
+      const view = this.#views.get(message.id) ?? new View(message, this.#handlers);
+      view.showPlace(conversation.siblings(message));
+      return view;
+    });
+    this.#views = new Map(views.map((view) => [view.message.id, view]));
+    this.#list.replaceChildren(...views.map((view) => view.item));
+    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+  }
+
+  /** Show the current text of a message. @param {Message} message */
+  update(message) {
+    const { scrollTop, clientHeight, scrollHeight } = this.#scroller;
+    const follows = scrollTop + clientHeight > scrollHeight - NEAR_END;
+    this.#views.get(message.id)?.update(() => {
+      if (follows) this.#scroller.scrollTop = this.#scroller.scrollHeight;
+    });
+  }
+
+  /** Show all text again, as when Markdown can be rendered from now on. */
+  refresh() {
+    for (const view of this.#views.values()) view.update();
+  }
+}
+
+class View {
+  message;
+  item = document.createElement("li");
+  #text = make("div", "text");
+  #thought = document.createElement("details");
+  #summary = document.createElement("summary");
+  #thoughtText = make("div", "text");
+  #figures = make("p", "hint measured");
+  #place = make("span", "place");
+  #handlers;
+  #timer = 0;
+  #pause = LEAST_PAUSE_MS;
+  #rendered = -Infinity;
+
+  /** @param {Message} message @param {Handlers} handlers */
+  constructor(message, handlers) {
+    this.message = message;
+    this.#handlers = handlers;
+    this.item.className = message.role;
+    this.item.dataset.testid = message.role;
+    const author = make("h3", "author");
+    author.textContent = message.role === "user" ? "You" : (message.model ?? "Model");
+    this.#thought.className = "thought";
+    this.#thought.dataset.testid = "thought";
+    this.#thought.append(this.#summary, this.#thoughtText);
+    this.#text.dataset.testid = "text";
+    this.#figures.dataset.testid = "figures";
+    const tools = make("div", "tools");
+    tools.append(this.#place, this.#copyButton(), message.role === "user" ? button("Edit", "edit", () => this.#edit()) : button("Regenerate", "again", () => handlers.again(message)));
+    this.item.append(author, this.#thought, this.#text, this.#figures, tools);
+    this.#render();
+  }
+
+  /** Show which of the messages in this place it is. @param {Message[]} siblings */
+  showPlace(siblings) {
+    this.#place.hidden = siblings.length < 2;
+    const at = siblings.indexOf(this.message);
+    const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ by) => {
+      const to = siblings[at + by];
+      const arrow = button(sign, name, () => to && this.#handlers.choose(to));
+      arrow.setAttribute("aria-label", name === "previous" ? "Previous version" : "Next version");
+      arrow.disabled = !to;
+      return arrow;
+    };
+    const count = document.createElement("span");
+    count.textContent = `${at + 1}/${siblings.length}`;
+    this.#place.replaceChildren(step("‹", "previous", -1), count, step("›", "next", 1));
+  }
+
+  /** Show the current text, soon. @param {() => void} [then] */
+  update(then) {
+    if (this.#timer && this.message.isUnfinished) return;
+    clearTimeout(this.#timer);
+    const wait = this.message.isUnfinished ? Math.max(0, this.#rendered + this.#pause - performance.now()) : 0;
+    const render = () => {
+      this.#timer = 0;
+      this.#render();
+      then?.();
+    };
+    if (wait) this.#timer = window.setTimeout(render, wait);
+    else render();
+  }
+
+  #render() {
+    const started = performance.now();
+    const { role, content, stats, isUnfinished } = this.message;
+    if (role === "user") this.#text.textContent = content;
+    else {
+      const { thought, answer, isThinking } = divide(content);
+      this.#thought.hidden = thought === null;
+      this.#summary.textContent = isThinking && isUnfinished ? "Thinking" : "Thoughts";
+      if (thought) showMarkdown(this.#thoughtText, thought);
+      showMarkdown(this.#text, answer);
+    }
+    this.#thought.hidden ||= role === "user";
+    this.#figures.hidden = !stats;
+    if (stats) this.#figures.textContent = describe(stats);
+    this.item.classList.toggle("writing", Boolean(isUnfinished));
+    this.#rendered = performance.now();
+    this.#pause = Math.max(LEAST_PAUSE_MS, SHARE * (this.#rendered - started));
+  }
+
+  #copyButton() {
+    const copy = button("Copy", "copy", async () => {
+      const { content, role } = this.message;
+      let said = "Copied";
+      try {
+        await navigator.clipboard.writeText(role === "user" ? content : divide(content).answer);
+      } catch {
+        said = "Not allowed";
+      }
+      copy.textContent = said;
+      setTimeout(() => (copy.textContent = "Copy"), 1500);
+    });
+    return copy;
+  }
+
+  /** Put a field with its text in place of the message. */
+  #edit() {
+    const form = document.createElement("form");
+    form.className = "edit";
+    const field = document.createElement("textarea");
+    field.value = this.message.content;
+    field.rows = Math.min(10, field.value.split("\n").length + 1);
+    field.setAttribute("aria-label", "Edit your message");
+    field.dataset.testid = "edit-text";
+    const actions = make("div", "actions");
+    const send = button("Send", "edit-send", () => form.requestSubmit());
+    send.className = "primary";
+    const cancel = button("Cancel", "edit-cancel", () => form.replaceWith(this.#text));
+    cancel.className = "";
+    actions.append(send, cancel);
+    form.append(field, actions);
+    form.onsubmit = (event) => {
+      event.preventDefault();
+      form.replaceWith(this.#text);
+      if (field.value.trim()) this.#handlers.edit(this.message, field.value.trim());
+    };
+    field.onkeydown = (event) => {
+      if (event.key === "Escape") {
+        event.stopPropagation();
+        cancel.click();
+      } else if (isSend(event)) {
+        event.preventDefault();
+        form.requestSubmit();
+      }
+    };
+    this.#text.replaceWith(form);
+    field.focus();
+  }
+}
+
+/** Whether a key sends the text: Enter, but not with Shift, and not while an input method composes. @param {KeyboardEvent} event */
+export function isSend(event) {
+  return event.key === "Enter" && !event.shiftKey && !event.isComposing;
+}
+
+/** The figures of an answer. @param {Record<string, number>} stats */
+function describe({ tokens, tokens_s, prompt_tokens, reused, read, prompt_s, limit, seed, memory }) {
+  if (!tokens) return `Reading ${read.toLocaleString("en")} of ${prompt_tokens.toLocaleString("en")} tokens`;
+  const rate = tokens > 1 && tokens_s ? (tokens - 1) / tokens_s : 0;
+  const parts = [`${tokens.toLocaleString("en")} ${tokens === 1 ? "token" : "tokens"}`];
+  if (rate) parts.push(`${rate < 10 ? rate.toFixed(1) : Math.round(rate)} tokens/s`);
+  parts.push(`prompt of ${prompt_tokens.toLocaleString("en")}, ${reused ? `${reused.toLocaleString("en")} tokens reused, ` : ""}${prompt_s.toFixed(prompt_s < 1 ? 2 : 1)} s`);
+  if (memory) parts.push(`${megabytes(memory)} of memory`);
+  parts.push(`seed ${seed}`);
+  if (tokens >= limit) parts.push("ended at the limit of tokens");
+  return parts.join(" · ");
+}
+
+/** @param {string} label @param {string} name @param {() => void} action */
+function button(label, name, action) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.className = "quiet";
+  made.dataset.testid = name;
+  made.textContent = label;
+  made.onclick = action;
+  return made;
+}
+
+/** @param {string} tag @param {string} className */
+function make(tag, className) {
+  const made = document.createElement(tag);
+  made.className = className;
+  return made;
+}

@@ -1,0 +1,97 @@
+/** The settings of the page, which this browser keeps. */
+
+import { element, readNumber } from "../../web/page.js";
+import { Problem } from "../../web/protocol.js";
+
+/** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean }} Options */
+
+const KEY = "tallow-chat-settings";
+const NAMES = ["temperature", "top-p", "max-tokens", "seed", "context", "json", "schema", "thinks"];
+const MOST_SEED = 2 ** 31;
+
+export class Settings {
+  #fields = Object.fromEntries(NAMES.map((name) => [name, field(name)]));
+
+  constructor() {
+    this.#restore();
+    for (const input of Object.values(this.#fields)) input.addEventListener("change", () => this.#keep());
+    const { json, schema } = this.#fields;
+    const showSchema = () => (element("schema-box", HTMLElement).hidden = !isChecked(json));
+    json.addEventListener("change", showSchema);
+    schema.spellcheck = false;
+    showSchema();
+  }
+
+  /** Show which settings the model has. @param {{ thinks: boolean, constrains: boolean }} traits */
+  offer({ thinks, constrains }) {
+    element("thinks-box", HTMLElement).hidden = !thinks;
+    element("json-box", HTMLElement).hidden = !constrains;
+  }
+
+  /** The options of `Demo.generate`. @param {boolean} constrains  whether the model can write JSON @returns {Options} */
+  read(constrains) {
+    const { temperature, "top-p": topP, "max-tokens": maxTokens, seed, context, json, schema, thinks } = this.#fields;
+    const number = (/** @type {HTMLElement} */ input, kind = {}) => readNumber(/** @type {HTMLInputElement} */ (input), kind);
+    const isJson = constrains && isChecked(json);
+    if (isJson) checkSchema(/** @type {HTMLTextAreaElement} */ (schema));
+    return {
+      temperature: number(temperature),
+      top_p: number(topP, { above: 0 }),
+      max_tokens: number(maxTokens, { whole: true }),
+      seed: seed.value === "" ? Math.floor(Math.random() * MOST_SEED) : number(seed, { whole: true }),
+      context: number(context, { whole: true }),
+      schema: isJson ? schema.value : null,
+      thinks: isChecked(thinks),
+    };
+  }
+
+  #keep() {
+    const values = Object.entries(this.#fields).map(([name, input]) => [name, isCheckbox(input) ? input.checked : input.value]);
+    try {
+      localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(values)));
+    } catch {
+      // storage is full or forbidden: the settings last as long as the page
+    }
+  }
+
+  #restore() {
+    try {
+      for (const [name, value] of Object.entries(JSON.parse(localStorage.getItem(KEY) ?? "{}"))) {
+        const input = this.#fields[name];
+        if (!input) continue;
+        if (isCheckbox(input)) input.checked = value === true;
+        else input.value = String(value);
+      }
+    } catch {
+      // as above, or another version of the page has written them
+    }
+  }
+}
+
+/** @param {HTMLTextAreaElement} schema */
+function checkSchema(schema) {
+  if (!schema.value.trim()) return;
+  try {
+    JSON.parse(schema.value);
+  } catch (error) {
+    schema.focus();
+    throw new Problem("BadSchema", `The schema is not JSON: ${error instanceof Error ? error.message : error}`, "Correct it, or leave it empty for any JSON object.");
+  }
+}
+
+/** @param {string} name @returns {HTMLInputElement | HTMLTextAreaElement} */
+function field(name) {
+  const found = document.getElementById(name);
+  if (!(found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement)) throw new Error(`#${name} is missing`);
+  return found;
+}
+
+/** @param {HTMLElement} input @returns {input is HTMLInputElement} */
+function isCheckbox(input) {
+  return input instanceof HTMLInputElement && input.type === "checkbox";
+}
+
+/** @param {HTMLElement} input */
+function isChecked(input) {
+  return isCheckbox(input) && input.checked;
+}

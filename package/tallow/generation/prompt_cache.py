@@ -33,16 +33,20 @@ class PromptCache:
     def generate(self, tokens: Sequence[int], *, max_tokens: int | None, **options: Any) -> Iterator[int]:
         """As `generate`. If the iterator is abandoned, the cache keeps the tokens generated so far."""
         check_prompt(self._model, tokens, max_tokens)
-        self._cache.truncate(min(self._shared_prefix(tokens), len(tokens) - 1))
+        self._cache.truncate(self.shared(tokens))
         self._text = list(tokens)
         generated = generate(self._model, tokens, max_tokens=max_tokens, cache=self._cache, **options)
         return self._record(generated)
 
-    def _shared_prefix(self, tokens: Sequence[int]) -> int:
-        """Return the length of the prefix that `tokens` shares with the cache."""
+    def shared(self, tokens: Sequence[int]) -> int:
+        """Return how many tokens of a prompt are in the cache, so that `generate` does not read them.
+
+        The last token is not among them: the model reads it for the logits of the next one.
+        """
         read = self._text[: self._cache.length]
-        pairs = enumerate(zip(read, tokens, strict=False))
-        return next((i for i, (old, new) in pairs if old != new), min(len(read), len(tokens)))
+        most = min(len(read), len(tokens) - 1)
+        pairs = enumerate(zip(read[:most], tokens, strict=False))
+        return next((i for i, (old, new) in pairs if old != new), most)
 
     def _record(self, tokens: Iterator[int]) -> Iterator[int]:
         for token in tokens:

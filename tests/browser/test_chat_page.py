@@ -20,7 +20,7 @@ from tallow.generation import Sampler
 from tallow.models.auto import AutoModel
 
 PAGE = "wasm_examples/chat/"
-TEMPLATE = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}a:"
+TEMPLATE = "{% for m in messages %}{{ m.role[0] }}: {{ m.content }}\n{% endfor %}a:"
 REFUSING = "{{ raise_exception('this template refuses ' ~ messages[0].content) }}"
 HOSTILE_NAME = "<img src=x onerror='window.hit = 1'>.gguf"
 GREEDY = {"temperature": 0, "max-tokens": 24, "seed": 1}

@@ -430,13 +430,12 @@ def test_thoughts_are_folded(talk: Talk) -> None:
 
 def test_hub_file_and_folder(talk: Talk, files: dict[str, Path], data_dir: Path, tmp_path: Path) -> None:
     save_qwen3(tmp_path / "qwen3", data_dir / "gpt2.tiktoken")
-    folder = {path.name: path.read_bytes() for path in (tmp_path / "qwen3").iterdir()}
-    talk.page.context.route("https://huggingface.co/**", Hub(tiny={"a.gguf": files["tiny"].read_bytes()}, qwen3=folder))
+    talk.page.context.route("https://huggingface.co/**", Hub(tiny={"a.gguf": files["tiny"].read_bytes()}))
     talk.set(model_url="who/tiny:a.gguf").click("load-url")
     expect(talk.page.get_by_test_id("model-name")).to_contain_text("a.gguf:", timeout=START_MS)
     expect(talk.page.get_by_text("1 download is kept")).to_be_visible()
-    talk.is_ready().set(model_url="who/qwen3").click("load-url")
-    expect(talk.page.get_by_test_id("model-name")).to_contain_text("who/qwen3:", timeout=START_MS)
+    talk.is_ready().page.get_by_test_id("model-folder").set_input_files(tmp_path / "qwen3")
+    expect(talk.page.get_by_test_id("model-name")).to_contain_text("qwen3:", timeout=START_MS)
     assert same(
         talk.say("Hello there"), expected(AutoModel.from_pretrained(tmp_path / "qwen3"), ("user", "Hello there"))
     )

@@ -155,7 +155,7 @@ def expected(model: Any, *messages: tuple[str, str]) -> str:
 
 
 def same(shown: str, text: str) -> bool:
-    """Whether the page shows this text, whose Markdown joins and trims lines."""
+    """Compare a text with its Markdown on the page, which joins and trims lines."""
     return shown.split() == text.split()
 
 

@@ -1,4 +1,4 @@
-"""What the models of the chat page share: settings, counts, and when an answer ends."""
+"""Settings and counts that the models of the chat page share, and the end of an answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_INVISIBLE = 64  # tokens in a row without text, after which an answer ends: 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a model answers.
+    """Options of an answer.
 
     Attributes:
         temperature, top_p, seed: as for `Sampler`.

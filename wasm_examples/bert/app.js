@@ -4,6 +4,7 @@ import { listenForModels } from "../../web/model-inputs.js";
 import { ModelPage } from "../../web/model-page.js";
 import { Figures, closeOnPhone, element, megabytes, onCtrlEnter, onSubmit, pageView, showStart } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
+import { ShareLink } from "../../web/share.js";
 import { StoredDownloads } from "../../web/stored-downloads.js";
 import { SITE } from "../../web/tallow.js";
 import { EXAMPLES } from "./examples.js";
@@ -39,6 +40,8 @@ const page = {
   scaleStart: element("scale-start", HTMLElement),
   asTable: element("as-table", HTMLDetailsElement),
   table: element("table", HTMLTableElement),
+  share: element("share", HTMLButtonElement),
+  shareNote: element("share-note", HTMLElement),
 };
 /** @type {ModelView} */
 const view = {
@@ -269,6 +272,8 @@ function listen(app) {
 const app = new SentenceSearch();
 listen(app);
 showExamples(app);
+const link = new ShareLink({ lines: page.texts, query: page.query }, { button: page.share, note: page.shareNote });
+link.onOpen = () => app.search();
 showSimilarityParts(false);
 isolate();
 await showPresets(app);

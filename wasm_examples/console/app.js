@@ -1,3 +1,4 @@
+import { fragmentOf, readFragment } from "../../web/fragment.js";
 import { isolate } from "../../web/isolation.js";
 import { Figures, element, onSubmit, pageView, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
@@ -160,12 +161,10 @@ class Session {
 
 /** The code in the page's link, or null. It is shown but not run, because anybody can write a link. */
 function codeFromLink() {
-  const match = /^#code=(.*)$/.exec(location.hash);
-  if (!match) return null;
   try {
-    return decodeURIComponent(match[1]);
-  } catch {
-    problems.show(new Problem("BadLink", "The code in the link is damaged.", "Ask for the link again; it may have been cut off."));
+    return readFragment().code ?? null;
+  } catch (error) {
+    problems.show(error);
     return null;
   }
 }
@@ -181,7 +180,7 @@ function showLink(prompt) {
 /** @param {Prompt} prompt */
 async function share(prompt) {
   const link = new URL(location.href);
-  link.hash = `code=${encodeURIComponent(prompt.code.trim() ? prompt.code : prompt.last())}`;
+  link.hash = fragmentOf({ code: prompt.code.trim() ? prompt.code : prompt.last() });
   history.replaceState(null, "", link);
   await copy(link.href, "The link was copied, and is now this page's address.");
 }

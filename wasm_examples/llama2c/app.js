@@ -3,6 +3,7 @@ import { parseGguf } from "../../web/model-files.js";
 import { ModelPage } from "../../web/model-page.js";
 import { Figures, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, readNumber } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
+import { ShareLink } from "../../web/share.js";
 import { StoredDownloads } from "../../web/stored-downloads.js";
 import { SITE } from "../../web/tallow.js";
 import { kindOf } from "./files.js";
@@ -36,6 +37,8 @@ const page = {
   temperature: element("temperature", HTMLInputElement),
   topP: element("top-p", HTMLInputElement),
   seed: element("seed", HTMLInputElement),
+  share: element("share", HTMLButtonElement),
+  shareNote: element("share-note", HTMLElement),
 };
 /** @type {ModelView} */
 const view = {
@@ -334,6 +337,8 @@ function listen(storyteller) {
   onDrop(element("drop", HTMLElement), (files) => takeDrop(files, storyteller));
 }
 
+const { prompt, steps, temperature, topP, seed } = page;
+new ShareLink({ prompt, steps, temperature, top_p: topP, seed }, { button: page.share, note: page.shareNote });
 const storyteller = new Storyteller();
 listen(storyteller);
 loadChosenFiles(storyteller); // browsers keep the files of a form when the page reloads

@@ -2,6 +2,7 @@ import { showInk } from "../../web/canvas.js";
 import { isolate } from "../../web/isolation.js";
 import { Figures, element, onDrop, onSubmit, pageView, readNumber, save, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
+import { ShareLink } from "../../web/share.js";
 import { Runtime } from "../../web/tallow.js";
 import { LossCurve } from "./curve.js";
 import { Pad } from "./pad.js";
@@ -54,6 +55,8 @@ const page = {
   seen: element("seen", HTMLCanvasElement),
   copy: element("copy", HTMLButtonElement),
   code: element("code", HTMLElement),
+  share: element("share", HTMLButtonElement),
+  shareNote: element("share-note", HTMLElement),
 };
 const view = pageView();
 const { status, problems, progress } = view;
@@ -455,6 +458,23 @@ function listen(workbench) {
   });
 }
 
+const link = new ShareLink(
+  {
+    dataset: page.dataset,
+    noise: page.noise,
+    network: page.network,
+    activation: page.activation,
+    hidden: page.hidden,
+    optimizer: page.optimizer,
+    learning_rate: page.lr,
+    batch_size: page.batchSize,
+    weight_decay: page.weightDecay,
+    seed: page.seed,
+  },
+  { button: page.share, note: page.shareNote },
+);
 showChoices();
-listen(new Workbench());
+const workbench = new Workbench();
+link.onOpen = () => workbench.change();
+listen(workbench);
 isolate();

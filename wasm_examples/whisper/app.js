@@ -4,6 +4,7 @@ import { listenForModels } from "../../web/model-inputs.js";
 import { ModelPage } from "../../web/model-page.js";
 import { Figures, ProgressBar, aborted, closeOnPhone, element, onSubmit, pageView, save, showStart } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
+import { ShareLink } from "../../web/share.js";
 import { StoredDownloads } from "../../web/stored-downloads.js";
 import { Recorder } from "./recorder.js";
 import { samplesOf } from "../../web/sound.js";
@@ -51,6 +52,8 @@ const page = {
   unsure: element("unsure", HTMLElement),
   unsureText: element("unsure-text", HTMLElement),
   another: element("another", HTMLButtonElement),
+  share: element("share", HTMLButtonElement),
+  shareNote: element("share-note", HTMLElement),
 };
 /** @type {ModelView} */
 const view = {
@@ -368,7 +371,7 @@ function selectModel(id) {
 
 /** @param {Record<string, string>} languages  by code; empty for an English-only model */
 function showLanguages(languages) {
-  const selected = page.language.value;
+  const selected = language.value;
   const names = Object.entries(languages).sort(([, a], [, b]) => a.localeCompare(b));
   const isEnglishOnly = names.length === 0;
   page.language.replaceChildren(new Option(isEnglishOnly ? "English" : "Detect", ""), ...names.map(([code, name]) => new Option(name, code)));
@@ -376,6 +379,20 @@ function showLanguages(languages) {
   page.language.disabled = page.task.disabled = isEnglishOnly;
   if (isEnglishOnly) page.task.value = "transcribe";
 }
+
+/** The language in a link: the list has it only after a model with that language has loaded. */
+const language = {
+  linked: "",
+  get value() {
+    return page.language.value || this.linked;
+  },
+  set value(code) {
+    this.linked = code;
+    page.language.value = code;
+    if (page.language.selectedIndex < 0) page.language.value = "";
+  },
+  accepts: (/** @type {string} */ code) => /^([a-z]{2,3})?$/.test(code),
+};
 
 /** @param {boolean} on */
 function showRecording(on) {
@@ -421,6 +438,7 @@ async function takeDrop(transcriber, files) {
 /** @param {Transcriber} transcriber */
 function listen(transcriber) {
   onSubmit(page.form, () => transcriber.transcribe());
+  page.language.onchange = () => (language.linked = page.language.value);
   page.audioFile.onchange = () => page.audioFile.files?.[0] && transcriber.choose(page.audioFile.files[0]);
   page.audioFile.onclick = () => (page.audioFile.value = ""); // otherwise, choosing the same file again would not be a change
   page.record.onclick = () => transcriber.record();
@@ -447,6 +465,7 @@ function listen(transcriber) {
   );
 }
 
+new ShareLink({ language, task: page.task, timestamps: page.timestamps }, { button: page.share, note: page.shareNote });
 const transcriber = new Transcriber();
 listen(transcriber);
 isolate();

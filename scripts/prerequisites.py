@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
 
+import fetch_axe
 import fetch_markdown
 import fetch_pyodide
 import fetch_tokenizers
@@ -62,6 +63,7 @@ PRESENT: dict[str, Callable[[], object]] = {
     "pyodide_dir": lambda: fetch_pyodide.place().is_dir(),
     "tokenizers_dir": lambda: fetch_tokenizers.place().is_dir(),
     "markdown_dir": lambda: fetch_markdown.place().is_dir(),
+    "axe_dir": lambda: fetch_axe.place().is_dir(),
 }
 
 

@@ -172,6 +172,12 @@ def markdown_dir() -> Path:
     return builds.markdown()
 
 
+@pytest.fixture(scope="session")
+def axe_dir() -> Path:
+    """Return a local copy of axe-core, which checks accessibility."""
+    return builds.axe()
+
+
 # ---- programs that pip does not install: scripts/prerequisites.py finds these fixtures by name
 
 

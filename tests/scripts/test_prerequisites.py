@@ -18,6 +18,10 @@ NEEDS: list[tuple[list[str], set[str]]] = [
     (["tests/scripts/test_spoken_model.py"], {"espeak"}),
     (["tests/browser/test_types.py"], {"node", "pyodide_dir"}),
     (["tests/browser/test_console_page.py"], {"chromium", "driver", "pyodide_dir", "tokenizers_dir", "markdown_dir"}),
+    (
+        ["tests/browser/test_accessibility.py"],
+        {"axe_dir", "chromium", "driver", "pyodide_dir", "tokenizers_dir", "markdown_dir"},
+    ),
     (["tests/pyodide/test_unit_in_pyodide.py"], {"node", "pyodide_dir", "tokenizers_dir", "markdown_dir"}),
     (["tests/nowhere"], set()),  # the test run itself reports the error
 ]

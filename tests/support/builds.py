@@ -85,6 +85,11 @@ def markdown() -> Path:
     return _fetch("fetch_markdown.py")
 
 
+def axe() -> Path:
+    """Return the folder with a local copy of axe-core, downloaded to the cache on first use."""
+    return _fetch("fetch_axe.py")
+
+
 def _fetch(script: str) -> Path:
     command = [sys.executable, paths.ROOT / "scripts" / script]
     process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)

@@ -7,23 +7,28 @@ scripts/build_site.py OUT                    load Pyodide from its CDN
 scripts/build_site.py OUT --pyodide local    copy Pyodide into the site: it needs no other host, and its pages start
                                              twice as fast (Node 20 or later must be on the PATH)
 scripts/build_site.py OUT --docs             add the documentation as OUT/docs, with Run buttons (extra docs)
+scripts/build_site.py OUT --address URL --repository URL
+                                             for the picture that links to the site show, and the link to the source
 """
 
 from __future__ import annotations
 
 import argparse
+import html
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import urljoin
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = "docs"  # in OUT
-PLACE_OF_LINK = "<!-- documentation: the link, if the site has it -->"  # in the front page
+CARD = "web/pictures/card.png"
+UNKNOWN = "<i>address of the repository</i>"  # in the front page
 sys.path.insert(0, str(ROOT / "package"))
 
-from tallow.cli.site import build_site  # noqa: E402  the checkout's, whatever is installed
+from tallow.cli.site import build_site, fill_place  # noqa: E402  the checkout's, whatever is installed
 from tallow.errors import TallowError  # noqa: E402
 
 
@@ -45,9 +50,27 @@ def build_docs(site: Path) -> None:
 
 def link_docs(front_page: Path) -> None:
     """Add a link to the documentation."""
-    before, place, after = front_page.read_text(encoding="utf-8").partition(PLACE_OF_LINK)
-    assert place, f"{front_page} has no {PLACE_OF_LINK}"
-    front_page.write_text(f'{before}<a href="{DOCS}/">Documentation</a>{after}', encoding="utf-8")
+    fill_place(front_page, "documentation", f'<a href="{DOCS}/">Documentation</a>')
+
+
+def link_repository(front_page: Path, repository: str) -> None:
+    """Add links to the source."""
+    address = html.escape(repository)
+    fill_place(front_page, "repository", f'<a href="{address}">Source</a>')
+    front_page.write_text(front_page.read_text(encoding="utf-8").replace(UNKNOWN, address), encoding="utf-8")
+
+
+def set_address(front_page: Path, address: str) -> None:
+    """Make the address of the picture absolute, as programs that show links need it."""
+    absolute = html.escape(urljoin(f"{address.rstrip('/')}/", CARD))
+    text = front_page.read_text(encoding="utf-8").replace(f'content="{CARD}"', f'content="{absolute}"')
+    front_page.write_text(text, encoding="utf-8")
+
+
+def web_address(text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected an address that begins with https://")
+    return text
 
 
 def fetch(script: str) -> Path:
@@ -63,6 +86,8 @@ def main() -> int:
     parser.add_argument("--pyodide", choices=["cdn", "local"], default="cdn", help="default: %(default)s")
     parser.add_argument("--wheel", type=Path, help="a wheel of tallow, of any kind (default: built from this checkout)")
     parser.add_argument("--docs", action="store_true", help="also build the documentation, in OUT/docs")
+    parser.add_argument("--address", type=web_address, metavar="URL", help="where the site will be published")
+    parser.add_argument("--repository", type=web_address, metavar="URL", help="of the source code, to link to")
     arguments = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory() as scratch:
@@ -75,6 +100,10 @@ def main() -> int:
             compiled = build_site(arguments.out, wheel=wheel, pyodide=pyodide, **libraries)
             if local and not compiled:
                 print("without Node 20 or later the site has no bytecode and no snapshot", file=sys.stderr)
+        if arguments.address:
+            set_address(arguments.out / "index.html", arguments.address)
+        if arguments.repository:
+            link_repository(arguments.out / "index.html", arguments.repository)
         if arguments.docs:
             build_docs(arguments.out)
     except TallowError as error:

@@ -131,6 +131,17 @@ def test_front_page_links_to_the_documentation_of_the_same_site(tmp_path: Path) 
     assert front_page.read_text(encoding="utf-8").count(link) == 1
 
 
+def test_front_page_names_the_addresses_of_the_site_and_its_source(tmp_path: Path) -> None:
+    front_page, script = tmp_path / "index.html", load_script("build_site")
+    front_page.write_bytes((paths.ROOT / "web" / "index.html").read_bytes())
+    script.set_address(front_page, "https://example.org/tallow")
+    script.link_repository(front_page, 'https://example.org/"source"')
+    text = front_page.read_text(encoding="utf-8")
+    assert '<meta property="og:image" content="https://example.org/tallow/web/pictures/card.png" />' in text
+    assert '<a href="https://example.org/&quot;source&quot;">Source</a>' in text
+    assert "pip install git+https://example.org/&quot;source&quot;\n" in text
+
+
 def test_another_release_of_pyodide_is_refused(tmp_path: Path, pure_wheel: Path) -> None:
     (tmp_path / "package.json").write_text('{"version": "0.25.0"}')
     with pytest.raises(SiteError, match=r"0\.25\.0"):
@@ -222,7 +233,7 @@ def test_pages_have_no_dead_links(site_dir: Path) -> None:
 
 def test_gallery_leads_to_every_demo(page: Page, site: str) -> None:
     page.goto(site)
-    links = page.locator("a.demo").evaluate_all("(links) => links.map((link) => link.href)")
+    links = page.locator(".demo a").evaluate_all("(links) => links.map((link) => link.href)")
     demos = {path.parent.name for path in (paths.ROOT / "wasm_examples").glob("*/index.html")}
     assert {link.rstrip("/").split("/")[-1] for link in links} == demos
     for link in links:

@@ -33,8 +33,9 @@ UNWANTED = {
     "tallow_cuda", "tarfile", "unittest", "xml",
 }  # fmt: skip
 UNWANTED_HERE = {"numpy.fft", "tallow.data", "tallow.distributed", "tallow.models.gguf_models", "urllib"}
-LEAN = ("console", "llama2c")
 MODELS = {"tallow.models.spoken", "tallow.models.stories"}
+FRONT = "front page"
+LEAN = (FRONT, "console", "llama2c")
 START = set(START_MODULES.read_text(encoding="utf-8").split())
 LATER = "/runtime/python-"
 
@@ -82,7 +83,13 @@ def compare(page: Page, folder: Path) -> None:
     expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
 
 
+def tell_on_the_front_page(page: Page, folder: Path) -> None:
+    page.get_by_test_id("tell").click()
+    expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
+
+
 ANSWERS = {
+    FRONT: tell_on_the_front_page,
     "bert": compare,
     "chat": chat,
     "console": run_a_cell,
@@ -111,7 +118,7 @@ def visits(browser: Browser, listing_site: str, tmp_path_factory: pytest.TempPat
         page.set_default_timeout(START_MS)
         requested: list[str] = []
         context.on("request", lambda request, requested=requested: requested.append(request.url))
-        page.goto(f"{listing_site}wasm_examples/{name}/")
+        page.goto(listing_site if name == FRONT else f"{listing_site}wasm_examples/{name}/")
         answer(page, tmp_path_factory.mktemp("model"))
         modules = set(page.workers[0].evaluate("loaded_modules()").split())
         found[name] = Visit(
@@ -125,7 +132,8 @@ def visits(browser: Browser, listing_site: str, tmp_path_factory: pytest.TempPat
 def test_first_answer_needs_the_start_only(visits: dict[str, Visit], name: str) -> None:
     modules, parts = visits[name]
     assert sorted(modules - START - MODELS - NOT_IN_ARCHIVES) == []
-    assert parts == {"chat": {"stories.tgz"}, "llama2c": {"stories.tgz"}, "whisper": {"spoken.tgz"}}.get(name, set())
+    models = {FRONT: {"stories.tgz"}, "chat": {"stories.tgz"}, "llama2c": {"stories.tgz"}, "whisper": {"spoken.tgz"}}
+    assert parts == models.get(name, set())
     assert sorted(modules & (UNWANTED | UNWANTED_HERE if name in LEAN else UNWANTED)) == []
 
 

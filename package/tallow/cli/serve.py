@@ -38,9 +38,11 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
     ".mjs": "text/javascript; charset=utf-8",
+    ".png": "image/png",
     ".py": "text/plain; charset=utf-8",
     ".svg": "image/svg+xml",
     ".wasm": "application/wasm",  # streaming compilation and its cache need this type
+    ".webmanifest": "application/manifest+json",
     ".zip": "application/zip",
 }
 OTHER_TYPE = "application/octet-stream"

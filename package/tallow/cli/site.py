@@ -1,8 +1,8 @@
 """The static site: pages, their wheel, Pyodide or its CDN's URL, and the lock file.
 
-index.html, service-worker.js         the gallery, and isolation for hosts that cannot send headers
+index.html, service-worker.js         the front page; offline use, and isolation for hosts that cannot send headers
 web/, wasm_examples/                  as in the checkout
-site.json                             the paths of the runtime, and additional models to offer
+site.json                             the paths of the runtime, additional models to offer, and a hash of the pages
 runtime/pyodide-lock.json             NumPy and tallow, with their hashes
 runtime/python-<hash>/                with a copy of Pyodide: Python in parts, see parts.py
 runtime/<hash>/tallow-*.whl           the hash in the path prevents stale copies
@@ -176,7 +176,9 @@ def build_site(
         installed = (runtime / base / NUMPY_WHEEL, page_wheel, *([jinja] if jinja else []))
         whole = Runtime(pyodide, runtime / base / STDLIB, STDLIB_PLACE, installed, SITE_PACKAGES)
         snapshot = write_snapshot(whole, pages, runtime)
+    fill_place(out / "index.html", "package", _link(f"runtime/{digest[:8]}/{page_wheel.name}", "The wheel for Pyodide"))
     site = {
+        "version": _version(out),
         "pyodide": CDN if pyodide is None else f"runtime/{base}",
         "shared": f"runtime/{base}{shared}" if shared else None,
         "snapshot": snapshot and snapshot | {"url": f"runtime/{snapshot['url']}"},
@@ -188,6 +190,25 @@ def build_site(
     }
     _write_json(out / "site.json", site)
     return bytecode
+
+
+def fill_place(front_page: Path, name: str, html: str) -> None:
+    """Write `html` in place of the front page's comment that begins with `name` and a colon."""
+    before, place, after = front_page.read_text(encoding="utf-8").partition(f"<!-- {name}:")
+    if not place:
+        raise SiteError(f"{front_page} has no place for the {name}")
+    front_page.write_text(before + html + after.partition("-->")[2], encoding="utf-8")
+
+
+def _link(target: str, text: str) -> str:
+    return f'<p class="hint"><a href="{target}">{text}</a></p>'
+
+
+def _version(site: Path) -> str:
+    """Return a hash of the pages. The service worker then knows that its copies are of another version."""
+    files = (path for path in sorted(site.rglob("*")) if path.is_file() and "runtime" not in path.parts)
+    digests = "".join(f"{path.relative_to(site).as_posix()}:{_sha256(path)}\n" for path in files)
+    return hashlib.sha256(digests.encode()).hexdigest()[:16]
 
 
 def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:

@@ -22,6 +22,8 @@ const ABSENT = `<!doctype html><html lang="en"><meta name="viewport" content="wi
 <h1>You are offline</h1><p>This page was not opened on this device before. It opens when there is a network.</p>
 <p><a href="${SCOPE}">The front page</a></p></html>`;
 
+let isRetired = false;
+
 worker.addEventListener("install", () => worker.skipWaiting());
 worker.addEventListener("activate", (/** @type {ExtendableEvent} */ event) => event.waitUntil(worker.clients.claim()));
 worker.addEventListener("message", (/** @type {ExtendableEvent & MessageEvent} */ event) => {
@@ -55,9 +57,13 @@ async function answer(event) {
     throw error;
   }
   if (request.url === DESCRIPTION) event.waitUntil(renew(response.clone()));
-  else event.waitUntil(keep(request.url, response.clone()));
-  if (isPage) event.waitUntil(fetch(DESCRIPTION, { cache: "no-cache" }).then(renew).catch(() => {}));
+  else event.waitUntil(keep(request.url, response.clone()).then(() => (isPage ? lookForUpdate() : undefined)));
   return response;
+}
+
+async function lookForUpdate() {
+  const response = await fetch(DESCRIPTION, { cache: "no-cache" }).catch(() => null);
+  if (response) await renew(response);
 }
 
 /** @param {RequestInfo} request @returns {Promise<Response | undefined>} */
@@ -71,7 +77,7 @@ async function find(request) {
 
 /** @param {string} url @param {Response} response */
 async function keep(url, response) {
-  if (response.status !== 200 || response.type !== "basic") return;
+  if (isRetired || response.status !== 200 || response.type !== "basic") return;
   try {
     await (await caches.open(STORE)).put(url.replace(/#.*/, ""), response);
   } catch (error) {
@@ -109,8 +115,9 @@ async function renew(response) {
 
 /** Leave: the address belongs to something else now. */
 async function retire() {
-  await caches.delete(STORE);
+  isRetired = true;
   await worker.registration.unregister();
+  await caches.delete(STORE);
 }
 
 /** Add the headers that isolate a document or a worker. @param {Response} response */

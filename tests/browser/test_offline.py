@@ -32,7 +32,9 @@ def pages(site_dir: Path, tmp_path: Path) -> Path:
 def open_controlled(page: Page, url: str) -> None:
     """Open a page, which the service worker reloads once."""
     page.goto(url)
-    wait_until(page, "crossOriginIsolated && document.readyState === 'complete' && !!navigator.serviceWorker.controller")
+    wait_until(
+        page, "crossOriginIsolated && document.readyState === 'complete' && !!navigator.serviceWorker.controller"
+    )
 
 
 def change(folder: Path, name: str, old: str, new: str) -> None:

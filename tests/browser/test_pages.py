@@ -71,6 +71,7 @@ def test_tab_order_follows_the_layout(idle: Page, name: str) -> None:
 # The outline of the focused element, of what covers it for the pointer, or of what contains it.
 OUTLINE = """
 () => {
+  if (document.activeElement === document.body) return null; // after the last stop
   const widths = [];
   for (let it = document.activeElement; it && it !== document.body; it = it.parentElement) {
     for (const part of [null, "::after"]) {
@@ -89,12 +90,12 @@ def test_focus_is_visible(idle: Page, name: str) -> None:
     idle.evaluate("document.activeElement.blur()")
     seen = set()
     for _ in range(12):
-        if name != "console":  # whose prompt takes the key
-            idle.keyboard.press("Tab")
-        focused = idle.evaluate(OUTLINE)
-        seen.add(focused["name"])
-        assert focused["width"] >= 2, focused
-    assert len(seen) > 5 or name == "console"
+        idle.keyboard.press("Escape")  # or the console's prompt takes the next key
+        idle.keyboard.press("Tab")
+        if focused := idle.evaluate(OUTLINE):
+            seen.add(focused["name"])
+            assert focused["width"] >= 2, focused
+    assert len(seen) > 5
 
 
 # The colours of a control's border, inside and surroundings, as [r, g, b]; the CSS specification defines how colours

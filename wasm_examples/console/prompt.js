@@ -20,6 +20,7 @@ export class Prompt {
   #history = loadHistory();
   #historyIndex = this.#history.length;
   #draft = "";
+  #isLeaving = false; // Escape was pressed last: the next Tab leaves the field
 
   /** @param {HTMLTextAreaElement} field @param {HTMLElement} list  for completions @param {Interpreter} interpreter */
   constructor(field, list, interpreter) {
@@ -64,6 +65,8 @@ export class Prompt {
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.isComposing) return;
+    const isLeaving = this.#isLeaving;
+    this.#isLeaving = event.key === "Escape";
     const { selectionStart: start, selectionEnd: end, value } = this.#field;
     if (event.key === "Enter") {
       event.preventDefault();
@@ -73,7 +76,7 @@ export class Prompt {
       // Python decides whether the code is complete. Until it answers, further keys edit the code.
       const atEnd = !value.slice(end).trim();
       if (!event.shiftKey && atEnd && typed.trim()) this.#runIfComplete(typed, this.code);
-    } else if (event.key === "Tab" && !event.shiftKey) {
+    } else if (event.key === "Tab" && !event.shiftKey && !isLeaving) {
       event.preventDefault();
       if (/(^|\n)[ \t]*$/.test(value.slice(0, start))) this.#insert(INDENT);
       else this.#complete();

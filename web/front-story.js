@@ -58,6 +58,7 @@ export class FrontStory {
   /** @returns {Promise<Runtime>} */
   async #start() {
     this.#problems.hide();
+    this.#showStep(STEPS[0]);
     const runtime = Runtime.create();
     try {
       const onProgress = (/** @type {{ name: string }} */ { name }) => this.#showStep(name);

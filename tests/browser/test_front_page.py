@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 from support import paths
-from tests.browser.conftest import START_MS, wait_until
+from tests.browser.conftest import START_MS
 
 MAX_BYTES = 60_000  # of our JavaScript and CSS before Python is wanted
 PHONE = {"width": 390, "height": 844}
@@ -105,14 +105,8 @@ def test_python_starts_by_itself_if_an_earlier_visit_has_stored_it(idle: Page, s
     assert not idle.workers
     idle.evaluate("(async () => (await caches.open('tallow-snapshots')).put('/snapshot', new Response()))()")
     idle.reload()
-    wait_until(idle, "document.querySelector('#prompt') !== null")
-    with idle.expect_worker(timeout=START_MS) if not idle.workers else _nothing():
-        pass
-
-
-class _nothing:
-    def __enter__(self) -> None: ...
-    def __exit__(self, *args: object) -> None: ...
+    expect(idle.get_by_test_id("status")).to_have_text("Python is starting.")
+    assert idle.workers
 
 
 def test_pictures_move_briefly_and_only_on_the_screen(idle: Page, site: str) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from support import paths, subsuite
 
-from tallow.cli import site, snapshot
+from tallow.cli import site
+from tallow.cli.node import RELAXED_SIMD, known_options
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 1200
@@ -129,7 +130,7 @@ class InPyodide:
         return subsuite.run(
             [
                 self.node,
-                *(snapshot.flags(self.node) if from_snapshot else ()),
+                *(known_options(self.node, [RELAXED_SIMD]) if from_snapshot else ()),
                 str(HERE / "run_pytest.mjs"),
                 str(config_file),
             ],

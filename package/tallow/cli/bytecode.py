@@ -6,13 +6,12 @@ stored in tallow's cache.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 import time
 from pathlib import Path
 
-from tallow.cli.cache import cache_folder
+from tallow.cli.cache import cache_folder, cache_key
 from tallow.cli.node import run_in_node
 
 WRITER = Path(__file__).with_name("bytecode_writer.py")
@@ -32,8 +31,8 @@ def add_bytecode(archive: Path, prefix: str, pyodide: Path) -> bool:
     """
     folder = cache_folder() / "bytecode"
     folder.mkdir(parents=True, exist_ok=True)
-    parts = (archive.read_bytes(), prefix.encode(), WRITER.read_bytes(), (pyodide / "package.json").read_bytes())
-    kept = folder / hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    files = (archive, WRITER, pyodide / "package.json")
+    kept = folder / cache_key(prefix.encode(), *(path.read_bytes() for path in files))
     if not kept.is_file():
         _forget_old(folder)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tallow.cli.adapter import add_adapter_option, use_adapter
 from tallow.cli.constraint import add_constraint_options, constraint
@@ -25,8 +25,10 @@ from tallow.cli.language_model import (
 from tallow.cli.terminal import lines_of_stdin, print_text, report
 from tallow.errors import ArgumentError, TallowError, TokenizerError
 from tallow.generation import PromptCache, Sampler
-from tallow.generation.constrain import Grammar
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
+
+if TYPE_CHECKING:
+    from tallow.generation.constrain import Grammar
 
 PROMPT = "> "
 EXAMPLE = "Qwen/Qwen3-0.6B"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tallow.errors import ArgumentError
-from tallow.generation.constrain import Grammar, grammar, json_schema, regex
+
+if TYPE_CHECKING:
+    from tallow.generation.constrain import Grammar
 
 MAX_BYTES = 1 << 20  # of a file with a schema or a grammar
 
@@ -24,11 +27,15 @@ def constraint(arguments: argparse.Namespace) -> Grammar | None:
 
     Raises:  OSError, ArgumentError for a file that cannot be read; GrammarError for an invalid form
     """
+    if arguments.json_schema is arguments.grammar is arguments.regex is None:
+        return None
+    from tallow.generation.constrain import grammar, json_schema, regex
+
     if arguments.json_schema is not None:
         return json_schema(_read(arguments.json_schema))
     if arguments.grammar is not None:
         return grammar(_read(arguments.grammar))
-    return None if arguments.regex is None else regex(arguments.regex)
+    return regex(arguments.regex)
 
 
 def _read(name: str) -> str:

@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterator
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from tallow.cli.adapter import add_adapter_option, use_adapter
 from tallow.cli.constraint import add_constraint_options, constraint
@@ -30,13 +31,15 @@ from tallow.cli.language_model import (
 from tallow.cli.terminal import print_text, prompt_from_stdin, report
 from tallow.errors import ArgumentError
 from tallow.generation import decode_stream, generate
-from tallow.generation.constrain import Constraint, Vocabulary
 from tallow.io.gguf import is_gguf
 from tallow.models import stories
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.llama import Llama
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from tallow.generation.constrain import Constraint, Grammar
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_tokens=max(0, steps - len(prompt) + 1),
         sample=sample,
         stop_ids=stop_ids,
-        processors=[] if form is None else [Constraint(form, Vocabulary(tokenizer.token_bytes()), stop_ids)],
+        processors=_processors(form, tokenizer, stop_ids),
         cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
     )
     report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")
@@ -155,6 +158,17 @@ def _prompt(model: CausalLM, tokenizer: Llama2cTokenizer | Tokenizer, text: str)
     if not prompt and tokenizer.bos_token_id is not None:
         prompt = [tokenizer.bos_token_id]
     return prompt, model.stop_ids
+
+
+def _processors(
+    form: Grammar | None, tokenizer: Llama2cTokenizer | Tokenizer, stop_ids: frozenset[int]
+) -> list[Constraint]:
+    """Return what keeps the text to its form."""
+    if form is None:
+        return []
+    from tallow.generation.constrain import Constraint, Vocabulary
+
+    return [Constraint(form, Vocabulary(tokenizer.token_bytes()), stop_ids)]
 
 
 class _Clock:

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
+RELAXED_SIMD = "--experimental-wasm-relaxed-simd"  # for the kernels that browsers load: Node 20; newer ones need none
+OPTIONS_TIMEOUT_S = 60
 
-def run_in_node(script: Path, *arguments: str, timeout_s: float) -> bool:
-    """Run an `.mjs` file with arguments, and return whether it succeeded: not without Node, nor after `timeout_s`."""
+
+def run_in_node(script: Path, *arguments: str, timeout_s: float, options: Iterable[str] = ()) -> bool:
+    """Run an `.mjs` file with arguments, and return whether it succeeded: not without Node, nor after `timeout_s`.
+
+    Args:  options: of Node; those that this Node does not have are left out
+    """
     node = shutil.which("node")
     if node is None:
         return False
     try:
-        subprocess.run([node, str(script), *arguments], check=True, capture_output=True, timeout=timeout_s)
+        command = [node, *known_options(node, options), str(script), *arguments]
+        subprocess.run(command, check=True, capture_output=True, timeout=timeout_s)
     except (OSError, subprocess.SubprocessError):
         return False
     return True
+
+
+def known_options(node: str, wanted: Iterable[str]) -> list[str]:
+    """Return those of the options of V8 that this Node has.
+
+    Raises:  OSError, subprocess.SubprocessError if Node fails
+    """
+    wanted = list(wanted)
+    if not wanted:
+        return []
+    command = [node, "--v8-options"]
+    known = subprocess.run(command, check=True, capture_output=True, text=True, timeout=OPTIONS_TIMEOUT_S).stdout
+    return [option for option in wanted if option in known]

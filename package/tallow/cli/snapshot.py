@@ -14,15 +14,15 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tallow.cli.cache import cache_folder
+from tallow.cli.cache import cache_folder, cache_key
+from tallow.cli.node import RELAXED_SIMD, run_in_node
 
 FORMAT = 1
 SCRIPT = Path(__file__).with_name("snapshot_writer.mjs")
@@ -32,7 +32,6 @@ KEPT = 4  # snapshots in tallow's cache, of 20 MB each
 DESCRIPTION, MEMORY, LINKING = "snapshot.json.gz", "memory.bin.gz", "linking.json"
 # Modules that are not Python's, NumPy's or tallow's, or that are another one on each page.
 NOT_IMPORTED = {"__future__", "__main__", "app", "js", "pyodide_js"}
-RELAXED_SIMD = "--experimental-wasm-relaxed-simd"  # of Node 20; newer versions need none
 # Of Node 20, and of 22 and 24. Pyodide keeps in its memory whether WebAssembly can wait for JavaScript (JSPI). Where a
 # browser cannot, `can_run_sync` says so all the same.
 STACK_SWITCHING = ("--experimental-wasm-stack-switching", "--experimental-wasm-jspi")
@@ -62,18 +61,18 @@ class Runtime(NamedTuple):
 
 
 def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] | None:
-    """Write a snapshot to a new folder in the folder `out`. Without Node 20 or later nothing is written.
+    """Write a snapshot to a new folder in the folder `out`. Without Node 20 or later only the cache has one.
 
     Args:
         pages: the folder with web/ and wasm_examples/.
 
     Returns:  its place in `out` and its SHA-256; None if it could not be made
     """
-    made = _made(runtime, pages)
-    if made is None:
+    output = _writer_output(runtime, pages)
+    if output is None:
         return None
     with tempfile.TemporaryDirectory(dir=out) as scratch:
-        folder = shutil.copytree(made, Path(scratch, "snapshot"))
+        folder = shutil.copytree(output, Path(scratch, "snapshot"))
         linking = json.loads((folder / LINKING).read_text())
         (folder / LINKING).unlink()
         description = _describe(runtime, linking, folder)
@@ -85,23 +84,13 @@ def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] |
     return {"url": f"{name}/{DESCRIPTION}", "sha256": digest}
 
 
-def flags(node: str, wanted: Iterable[str] = (RELAXED_SIMD,)) -> list[str]:
-    """Return those of the options that this Node has; by default, that for the kernels that browsers load."""
-    known = subprocess.run([node, "--v8-options"], check=True, capture_output=True, text=True, timeout=TIMEOUT_S).stdout
-    return [option for option in wanted if option in known]
-
-
-def _made(runtime: Runtime, pages: Path) -> Path | None:
+def _writer_output(runtime: Runtime, pages: Path) -> Path | None:
     """Return the folder in tallow's cache with what the script writes for these files, or None if it fails."""
-    node = shutil.which("node")
-    if node is None:
-        return None
     state, rewriter, imports = pages / "web" / STATE, pages / "web" / REWRITER, "\n".join(page_imports(pages))
     files = (SCRIPT, state, rewriter, runtime.pyodide / "package.json", runtime.stdlib, *runtime.wheels)
-    parts = (imports.encode(), *(path.read_bytes() for path in files))
     cache = cache_folder() / "snapshots"
     cache.mkdir(parents=True, exist_ok=True)
-    kept = cache / hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    kept = cache / cache_key(imports.encode(), *(path.read_bytes() for path in files))
     if kept.is_dir():
         os.utime(kept)
         return kept
@@ -117,12 +106,10 @@ def _made(runtime: Runtime, pages: Path) -> Path | None:
             "rewriter": rewriter.resolve().as_uri(),
             "out": str(folder),
         }
-        Path(scratch, "config.json").write_text(json.dumps(config))
-        try:
-            options = flags(node, (RELAXED_SIMD, *STACK_SWITCHING))
-            command = [node, *options, str(SCRIPT), str(Path(scratch, "config.json"))]
-            subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
-        except (OSError, subprocess.SubprocessError):
+        config_file = Path(scratch, "config.json")
+        config_file.write_text(json.dumps(config))
+        options = (RELAXED_SIMD, *STACK_SWITCHING)
+        if not run_in_node(SCRIPT, str(config_file), timeout_s=TIMEOUT_S, options=options):
             return None
         with suppress(OSError):  # another process was first
             folder.rename(kept)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,9 @@ def test_a_missing_file_and_a_wrong_pattern(capsys: pytest.CaptureFixture[str]) 
     assert "nowhere.json" in capsys.readouterr().err
     assert main(["generate", "Once", "--regex", "(a"]) == 2
     assert "not a regular expression" in capsys.readouterr().err
+
+
+def test_commands_without_a_form_do_not_import_the_constraints() -> None:
+    code = "import sys; from tallow.cli import chat, generate; print('tallow.generation.constrain' in sys.modules)"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout == "False\n"

@@ -3,6 +3,8 @@
  * the modules in memory already, so that most pages never load these.
  */
 
+import { readNow } from "./read-files.js";
+
 /**
  * A file is [URL, size], or in an archive, a zip file: [number of the archive, position of the data, compressed size, size, CRC-32,
  * whether deflated]. URLs are relative to the snapshot's.
@@ -29,12 +31,12 @@ const DAMAGED = "a file is damaged in its archive";
  */
 export function addFiles(module, { archives, tree }, base) {
   const { FS } = module;
-  const opened = archives.map(([url, size]) => once(() => readNow(new URL(url, base).href, size)));
+  const opened = archives.map(([url, size]) => once(() => readWhole(new URL(url, base).href, size)));
   /** @param {[string, number] | Packed} file */
   const add = (/** @type {any} */ node, file) => {
     if (typeof file[0] === "string") {
       const [url, size] = /** @type {[string, number]} */ (file);
-      return makeLazy(FS, node, size, () => readNow(new URL(url, base).href, size));
+      return makeLazy(FS, node, size, () => readWhole(new URL(url, base).href, size));
     }
     const packed = /** @type {Packed} */ (file);
     makeLazy(FS, node, packed[3], () => unpacked(module, opened[packed[0]](), packed));
@@ -142,28 +144,13 @@ function unpacked(module, archive, [, position, packed, size, checksum, isDeflat
 }
 
 /**
- * Read a file and wait for it: a worker may, and Node.
+ * Read a file of a known size while Python waits.
  * @param {string} url @param {number} size
  */
-function readNow(url, size) {
-  const bytes = url.startsWith("file:") ? readDisk(url) : request(url);
+function readWhole(url, size) {
+  const bytes = readNow(url);
   if (bytes.length !== size) throw new Error(`${url} has ${bytes.length} bytes, not ${size}`);
   return bytes;
-}
-
-/** @param {string} url @returns {Uint8Array} */
-function readDisk(url) {
-  return new Uint8Array(/** @type {any} */ (globalThis).process.getBuiltinModule("node:fs").readFileSync(new URL(url)));
-}
-
-/** @param {string} url */
-function request(url) {
-  const request = new XMLHttpRequest();
-  request.open("GET", url, false);
-  request.responseType = "arraybuffer";
-  request.send();
-  if (request.status !== 200) throw new Error(`${url}: the server answers ${request.status}`);
-  return new Uint8Array(request.response);
 }
 
 /** @template T @param {() => T} make @returns {() => T} */

@@ -1,6 +1,7 @@
 /** Parts of Python (cli/parts.py): archives that are unpacked into Pyodide's files, at the start or when first imported. */
 
 import { Problem } from "./protocol.js";
+import { gunzip, readNow } from "./read-files.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 
@@ -49,28 +50,13 @@ export function loadLater(pyodide, folder, source) {
 /** @param {string} url @returns {Promise<Uint8Array<ArrayBuffer>>}  unpacked */
 async function fetchArchive(url) {
   const response = await fetch(url);
-  if (!response.ok) throw missing(url, response.status);
+  if (!response.ok) {
+    const hint = "The site has probably been updated since the page was opened: reload the page.";
+    throw new Problem("RuntimeUnavailable", `${url} could not be loaded: the server answers ${response.status}`, hint);
+  }
   const bytes = new Uint8Array(await response.arrayBuffer());
   // Some hosts declare the compression of the file as one of the transfer, which the browser has undone.
-  if (bytes[0] !== GZIP_MAGIC[0] || bytes[1] !== GZIP_MAGIC[1]) return bytes;
-  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(unpacked).arrayBuffer());
-}
-
-/** Read a file while Python waits, which a worker may. @param {string} url */
-function readNow(url) {
-  const request = new XMLHttpRequest();
-  request.open("GET", url, false);
-  request.responseType = "arraybuffer";
-  request.send();
-  if (request.status !== 200) throw missing(url, request.status);
-  return new Uint8Array(request.response);
-}
-
-/** @param {string} url @param {number} status */
-function missing(url, status) {
-  const hint = "The site has probably been updated since the page was opened: reload the page.";
-  return new Problem("RuntimeUnavailable", `${url} could not be loaded: the server answers ${status}`, hint);
+  return bytes[0] === GZIP_MAGIC[0] && bytes[1] === GZIP_MAGIC[1] ? gunzip(bytes) : bytes;
 }
 
 /**

@@ -7,6 +7,7 @@
  */
 
 import { addFiles } from "./archive-files.js";
+import { gunzip } from "./read-files.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Layout } from "./archive-files.js" */
@@ -119,7 +120,7 @@ export class Snapshot {
 
 /** @param {Uint8Array<ArrayBuffer>} packed @returns {Promise<Description>} */
 async function describedBy(packed) {
-  const description = JSON.parse(new TextDecoder().decode(await unzipped(packed)));
+  const description = JSON.parse(new TextDecoder().decode(await gunzip(packed)));
   if (description.format !== FORMAT) throw new SnapshotError(`the snapshot has format ${description.format}, not ${FORMAT}`);
   return description;
 }
@@ -195,32 +196,12 @@ function splitOnce(setting) {
 /** @param {string} url @param {{ size: number, sha256: string }} expected */
 async function fetchMemory(url, expected) {
   const packed = await fetchBytes(url);
-  const [digest, memory] = await Promise.allSettled([sha256(packed), unzipped(packed, expected.size)]);
+  const [digest, memory] = await Promise.allSettled([sha256(packed), gunzip(packed)]);
   if (digest.status === "rejected") throw digest.reason;
   if (digest.value !== expected.sha256) throw new SnapshotError("the snapshot's memory has another SHA-256");
   if (memory.status === "rejected") throw new SnapshotError(`the snapshot's memory cannot be unpacked: ${memory.reason}`);
   if (memory.value.length !== expected.size) throw new SnapshotError(`the snapshot's memory has ${memory.value.length} bytes, not ${expected.size}`);
   return memory.value;
-}
-
-/**
- * Unpack gzip. Without Response, for which Node loads a WebAssembly module of its own.
- * @param {Uint8Array<ArrayBuffer>} packed @param {number} [size]  of the result, at most, if known
- */
-async function unzipped(packed, size = 2 ** 20) {
-  let bytes = new Uint8Array(size);
-  let filled = 0;
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  for await (const chunk of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (stream))) {
-    if (filled + chunk.length > bytes.length) {
-      const larger = new Uint8Array(2 * (filled + chunk.length));
-      larger.set(bytes.subarray(0, filled));
-      bytes = larger;
-    }
-    bytes.set(chunk, filled);
-    filled += chunk.length;
-  }
-  return bytes.subarray(0, filled);
 }
 
 /** @param {Uint8Array<ArrayBuffer>} bytes */

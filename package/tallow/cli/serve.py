@@ -2,7 +2,7 @@
 
 It extends http.server. tallow depends on NumPy only, so `tallow demo` has no other server; libraries that serve files
 well (Starlette, werkzeug) would be new dependencies for every user. This module adds what http.server lacks: a limit on
-threads, a timeout for requests, ranges, and a check of the Host header.
+threads, a timeout for requests, ranges, compression, and a check of the Host header.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import IO, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from tallow.cli.byte_range import Unsatisfiable, requested_range
+from tallow.cli.content_encoding import SUFFIXES, GzipFiles, accepts_gzip, is_far
 from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
 
 MODELS = "/models/"
@@ -166,17 +167,22 @@ class SiteHandler(BaseHTTPRequestHandler):
 
     def _send(self, path: str, file: IO[bytes]) -> None:
         stat = os.fstat(file.fileno())
-        validator = f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"'
+        version = f"{stat.st_mtime_ns:x}-{stat.st_size:x}"
+        packed = self._packed(path, stat.st_size, version)
+        if packed is not None:
+            file, version = io.BytesIO(packed), f"{version}-gzip"
+        size = stat.st_size if packed is None else len(packed)
+        validator = f'"{version}"'
         part = None
         status = HTTPStatus.OK
         if self._has(validator):
             status = HTTPStatus.NOT_MODIFIED
         elif self.command == "GET" and self.headers.get("If-Range", validator).strip() == validator:
             try:
-                part = requested_range(self.headers.get("Range"), stat.st_size)
+                part = requested_range(self.headers.get("Range"), size)
             except Unsatisfiable:
                 status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-        positions = range(stat.st_size)
+        positions = range(size)
         if part is not None:
             status, positions = HTTPStatus.PARTIAL_CONTENT, part
 
@@ -184,11 +190,15 @@ class SiteHandler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("ETag", validator)
         self.send_header("Accept-Ranges", "bytes")
+        if self.server.files[path].suffix in SUFFIXES:
+            self.send_header("Vary", "Accept-Encoding")
+        if packed is not None:
+            self.send_header("Content-Encoding", "gzip")
         if status is HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            self.send_header("Content-Range", f"bytes */{stat.st_size}")
+            self.send_header("Content-Range", f"bytes */{size}")
             positions = range(0)
         elif status is HTTPStatus.PARTIAL_CONTENT:
-            self.send_header("Content-Range", f"bytes {positions[0]}-{positions[-1]}/{stat.st_size}")
+            self.send_header("Content-Range", f"bytes {positions[0]}-{positions[-1]}/{size}")
         if status is not HTTPStatus.NOT_MODIFIED:
             kind = TYPES.get(self.server.files[path].suffix, OTHER_TYPE)  # the path in the URL may be a folder
             self.send_header("Content-Type", kind)
@@ -198,6 +208,19 @@ class SiteHandler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "GET" and status is not HTTPStatus.NOT_MODIFIED:
             self._copy(file, positions)
+
+    def _packed(self, path: str, size: int, version: str) -> bytes | None:
+        """Return the file compressed, if the client wants it so. Parts of files, and models, are sent as they are."""
+        whole = "Range" not in self.headers and not path.startswith(
+            MODELS
+        )  # pages show how much of a model has arrived
+        accepted = whole and accepts_gzip(self.headers.get("Accept-Encoding"))
+        if not accepted or not is_far(self.client_address[0]):
+            return None
+        try:
+            return self.server.gzip_files.read(self.server.files[path], size, version)
+        except OSError:  # deleted since: what was opened can still be sent
+            return None
 
     def _has(self, validator: str) -> bool:
         """Return whether the client has this version of the file."""
@@ -231,6 +254,7 @@ class SiteServer(ThreadingHTTPServer):
 
     def __init__(self, folder: Path, *, host: str, port: int, models: Mapping[str, Path]) -> None:
         self.files = _site_files(folder) | {MODELS + name: path for name, path in models.items()}
+        self.gzip_files = GzipFiles()
         self._free = threading.Semaphore(self.max_connections)
         self._ending = threading.Event()
         (self.address_family, _, _, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

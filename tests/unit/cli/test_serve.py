@@ -6,6 +6,7 @@ Expected values are RFC 9110's: section 14 on ranges, 13 on conditions, 7.4 and 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import socket
 import threading
@@ -17,7 +18,9 @@ from typing import NamedTuple
 
 import pytest
 
+from tallow.cli import serve
 from tallow.cli.byte_range import Unsatisfiable, requested_range
+from tallow.cli.content_encoding import GzipFiles, accepts_gzip, is_far
 from tallow.cli.serve import SiteHandler, SiteServer
 
 pytestmark = pytest.mark.native
@@ -317,6 +320,80 @@ def test_requested_range_of_a_file_without_end() -> None:
     assert requested_range(None, 10) is None
     with pytest.raises(Unsatisfiable):
         requested_range("bytes=1-", 1)
+
+
+# ---- compression
+
+TEXT = b"text " * 1000
+
+
+@pytest.fixture
+def far_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """A client that the server takes for one on another computer."""
+    monkeypatch.setattr(serve, "is_far", lambda address: True)
+    for name in ("text.js", "text.gguf", "empty.js"):
+        (tmp_path / name).write_bytes(b"" if name == "empty.js" else TEXT)
+    (tmp_path / "random.js").write_bytes(os.urandom(5000))
+    with serving(tmp_path, models={"text.json": tmp_path / "text.js"}) as client:
+        yield client
+
+
+def test_files_are_compressed_for_another_computer(far_client: Client) -> None:
+    answer = far_client.ask("/text.js", Accept_Encoding="br, gzip;q=0.5")
+    assert (answer.headers["Content-Encoding"], answer.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert gzip.decompress(answer.body) == TEXT
+    plain = far_client.ask("/text.js")
+    assert (plain.body, plain.headers["Content-Encoding"]) == (TEXT, None)
+    assert plain.headers["ETag"] != answer.headers["ETag"]
+    again = far_client.ask("/text.js", Accept_Encoding="gzip", If_None_Match=answer.headers["ETag"])
+    assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize("path", ["/text.gguf", "/empty.js", "/random.js", "/models/text.json"])
+def test_what_does_not_gain_is_sent_as_it_is(far_client: Client, path: str) -> None:
+    answer = far_client.ask(path, Accept_Encoding="gzip")
+    assert (answer.status, answer.headers["Content-Encoding"]) == (200, None)
+
+
+def test_a_part_is_one_of_the_file_as_it_is(far_client: Client) -> None:
+    answer = far_client.ask("/text.js", Accept_Encoding="gzip", Range="bytes=0-3")
+    assert (answer.status, answer.body, answer.headers["Content-Encoding"]) == (206, b"text", None)
+
+
+def test_on_this_computer_nothing_is_compressed(tmp_path: Path) -> None:
+    (tmp_path / "text.js").write_bytes(TEXT)
+    with serving(tmp_path) as client:
+        assert client.ask("/text.js", Accept_Encoding="gzip").body == TEXT
+
+
+def test_a_changed_file_is_compressed_again(tmp_path: Path) -> None:
+    path = tmp_path / "text.js"
+    files = GzipFiles()
+    for version, text in (("1", TEXT), ("2", TEXT[::-1])):
+        path.write_bytes(text)
+        packed = files.read(path, len(text), version)
+        assert packed
+        assert gzip.decompress(packed) == text
+
+
+@pytest.mark.parametrize(
+    ("header", "accepted"),
+    [
+        *(("gzip", True), ("br, GZIP ;q=1", True), ("*", True), ("x-gzip", True), ("identity, *;q=0.001", True)),
+        *((None, False), ("", False), ("br", False), ("gzip;q=0", False), ("*, gzip;q=0.000", False)),
+        *(("gzipped", False), ("gzip;q=2", False), ("gzip;q=x", False), (",;,", False)),
+    ],
+)
+def test_accepted_codings(header: str | None, accepted: bool) -> None:
+    assert accepts_gzip(header) is accepted
+
+
+@pytest.mark.parametrize(
+    ("address", "far"),
+    [("127.0.0.1", False), ("::1", False), ("::ffff:127.0.0.1", False), ("192.0.2.1", True), ("fe80::1%eth0", True)],
+)
+def test_clients_on_this_computer(address: str, far: bool) -> None:
+    assert is_far(address) is far
 
 
 # ---- headers

@@ -21,6 +21,7 @@ export async function isolate() {
   if (globalThis.crossOriginIsolated && THIS_COMPUTER.test(location.hostname)) return;
   const isControlled = Boolean(serviceWorker.controller);
   const used = new AbortController();
+  if (navigator.userActivation?.hasBeenActive) used.abort(); // before this script has loaded
   for (const type of INTERACTIONS) {
     addEventListener(type, () => used.abort(), { capture: true, once: true, signal: used.signal });
   }

@@ -268,12 +268,14 @@ export function megabytes(bytes, unit = " MB") {
   return (bytes / 1e6).toFixed(1) + unit;
 }
 
-/** Call an action when a form is submitted. @param {HTMLFormElement} form @param {() => void} action */
+/** Call an action when a form is submitted, or was before this script has loaded (early.js). @param {HTMLFormElement} form @param {() => void} action */
 export function onSubmit(form, action) {
   form.onsubmit = (event) => {
     event.preventDefault();
     action();
   };
+  const { submittedEarly } = /** @type {{ submittedEarly?: Set<EventTarget> }} */ (globalThis);
+  if (submittedEarly?.delete(form)) queueMicrotask(action); // when the page's script has run
 }
 
 /** Call an action on Ctrl+Enter or Cmd+Enter in a text field. @param {HTMLTextAreaElement} field @param {() => void} action */

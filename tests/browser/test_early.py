@@ -1,0 +1,55 @@
+"""web/early.js: what a user submits before the page's own script has loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import START_MS
+
+
+@pytest.fixture
+def loading(page: Page, site: str) -> Callable[[str], Callable[[], None]]:
+    """Return a function that opens a page whose script has not arrived, and returns one that lets it arrive."""
+
+    def opened(name: str) -> Callable[[], None]:
+        held: list[Route] = []
+        page.route("**/app.js", lambda route: held.append(route))
+        page.goto(f"{site}wasm_examples/{name}/", wait_until="commit")
+        expect(page.get_by_test_id("status")).to_have_text(re.compile("starting|starts"))
+        return lambda: held[0].continue_()
+
+    return opened
+
+
+def test_a_story_begins_when_the_page_has_loaded(page: Page, loading: Callable[[str], Callable[[], None]]) -> None:
+    arrive = loading("llama2c")
+    page.get_by_test_id("prompt").fill("The dog")
+    page.get_by_test_id("steps").fill("8")
+    page.get_by_test_id("generate").click()
+    expect(page.get_by_test_id("status")).to_have_text("The page is loading. Then it starts.")
+    arrive()
+    expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
+    assert (page.get_by_test_id("output").text_content() or "").startswith("The dog")
+
+
+def test_a_cell_runs_once_when_the_page_has_loaded(page: Page, loading: Callable[[str], Callable[[], None]]) -> None:
+    arrive = loading("console")
+    page.get_by_test_id("prompt").fill("6 * 7")
+    for _ in range(2):
+        page.get_by_test_id("run").click()
+    arrive()
+    written = page.get_by_test_id("output").locator(".written").filter(has_text="42")
+    expect(written).to_have_count(1, timeout=START_MS)
+    expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
+    expect(written).to_have_count(1)
+
+
+def test_nothing_runs_that_was_not_submitted(page: Page, loading: Callable[[str], Callable[[], None]]) -> None:
+    arrive = loading("console")
+    page.get_by_test_id("prompt").fill("6 * 7")
+    arrive()
+    expect(page.get_by_test_id("status")).to_contain_text("Ready: tallow", timeout=START_MS)
+    expect(page.get_by_test_id("output").locator(".written")).to_have_count(0)

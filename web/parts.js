@@ -6,25 +6,50 @@ import { gunzip, readNow } from "./read-files.js";
 /** @import { PyodideAPI } from "pyodide" */
 
 const GZIP_MAGIC = [0x1f, 0x8b];
+const COMMON = "start/packages";
 const BLOCK = 512; // of a tar archive
 const NAME = [0, 100];
 const SIZE = [124, 136];
 const PREFIX = [345, 500];
 
-/**
- * Download the parts that a page needs to start.
- * @param {string} folder  URL
- * @param {string[]} names
- * @returns {{ arrived: Promise<unknown>, fsInit: (FS: PyodideAPI["FS"]) => Promise<void> }}
- *   `fsInit`, an option of loadPyodide, writes their files. What it throws, Pyodide only logs: await `arrived` too
- */
-export function fetchParts(folder, names) {
-  const arrived = Promise.all(["start/packages", ...names].map((name) => fetchArchive(`${folder}${name}.tgz`)));
-  const fsInit = async (/** @type {PyodideAPI["FS"]} */ FS) => {
-    const archives = await arrived.catch(() => []);
-    for (const archive of archives) unpack(FS, archive);
-  };
-  return { arrived, fsInit };
+/** The parts that one page needs. They download from the beginning, while Python starts. */
+export class PageParts {
+  #folder;
+  #own;
+  /** @type {Promise<Uint8Array<ArrayBuffer>[]> | undefined} */
+  #common;
+
+  /** @param {string} folder  URL @param {string[]} names  of the parts that not every page needs */
+  constructor(folder, names) {
+    this.#folder = folder;
+    this.#own = fetchArchives(folder, names);
+  }
+
+  /** Begin to download what every page needs that starts without a snapshot. */
+  fetchCommon() {
+    return (this.#common ??= fetchArchives(this.#folder, [COMMON]));
+  }
+
+  /**
+   * Return the options of `start` for Python without a snapshot. `fsInit` writes the files; Pyodide only logs what it throws, so
+   * await `arrived` too.
+   * @returns {{ arrived: Promise<unknown>, fsInit: (FS: PyodideAPI["FS"]) => Promise<void>, stdLibURL: string }}
+   */
+  plainOptions() {
+    const arrived = Promise.all([this.fetchCommon(), this.#own]).then((archives) => archives.flat());
+    arrived.catch(() => {}); // reported where it is awaited
+    const fsInit = async (/** @type {PyodideAPI["FS"]} */ FS) => (await arrived.catch(() => [])).forEach((archive) => unpack(FS, archive));
+    return { arrived, fsInit, stdLibURL: `${this.#folder}start/stdlib.zip` };
+  }
+
+  /**
+   * Write the page's own parts to the files of a Python from a snapshot. Without them Python loads the same files when it opens
+   * them, slower.
+   * @param {PyodideAPI["FS"]} FS
+   */
+  async addTo(FS) {
+    for (const archive of await this.#own.catch(() => [])) unpack(FS, archive);
+  }
 }
 
 /**
@@ -47,6 +72,13 @@ export function loadLater(pyodide, folder, source) {
   later.destroy();
 }
 
+/** @param {string} folder  URL @param {string[]} names */
+function fetchArchives(folder, names) {
+  const archives = Promise.all(names.map((name) => fetchArchive(`${folder}${name}.tgz`)));
+  archives.catch(() => {}); // reported where they are awaited
+  return archives;
+}
+
 /** @param {string} url @returns {Promise<Uint8Array<ArrayBuffer>>}  unpacked */
 async function fetchArchive(url) {
   const response = await fetch(url);
@@ -60,7 +92,7 @@ async function fetchArchive(url) {
 }
 
 /**
- * Write the files of a tar archive (POSIX 1003.1, ustar). They are views of the archive.
+ * Write the files of a tar archive (POSIX 1003.1, ustar). They are views of the archive, and replace files that exist.
  * @param {PyodideAPI["FS"]} FS
  * @param {Uint8Array<ArrayBuffer>} archive
  */
@@ -82,6 +114,7 @@ function unpack(FS, archive) {
     if (!folders.has(folder)) FS.mkdirTree(folder);
     folders.add(folder);
     const start = at + BLOCK;
+    if (FS.analyzePath(path, false).exists) FS.unlink(path);
     FS.createDataFile(folder, path.slice(slash + 1), archive.subarray(start, start + size), true, true, true);
     at = start + Math.ceil(size / BLOCK) * BLOCK;
   }

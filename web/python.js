@@ -1,7 +1,7 @@
 /** Python in the worker: boot Pyodide with tallow, and call the demo through bridge.py. */
 
 import { offerThreads, refuseThreads } from "./kernel-threads.js";
-import { fetchParts, loadLater } from "./parts.js";
+import { PageParts, loadLater } from "./parts.js";
 import { Problem } from "./protocol.js";
 import { unshared } from "./shared-views.js";
 import { fetchForNextVisit, ofEarlierVisit } from "./snapshot-visits.js";
@@ -40,13 +40,12 @@ export async function boot({ site, app, modules, parts, packages, libraries, int
   imported.forEach((library) => library.catch(() => {}));
   const partsURL = config.parts && new URL(config.parts, site).href;
   const snapshot = config.snapshot && { ...config.snapshot, url: new URL(config.snapshot.url, site).href };
-  const plain = () => {
-    // Packages given here download while Python starts.
-    if (!partsURL) return { packages: ["tallow", ...packages] }; // otherwise they are parts
-    const { arrived, fsInit } = fetchParts(partsURL, parts);
-    arrived.catch(() => {}); // awaited by start
-    return { arrived, fsInit, stdLibURL: `${partsURL}start/stdlib.zip` };
-  };
+  const pageParts = partsURL ? new PageParts(partsURL, parts) : null;
+  const visited = ofEarlierVisit(snapshot).then((found) => {
+    if (typeof found === "string") pageParts?.fetchCommon();
+    return found;
+  });
+  const plain = () => pageParts?.plainOptions() ?? { packages: ["tallow", ...packages] }; // which download while Python starts
   /** @type {Record<string, string>} */
   const copies = config.shared ? { [`${indexURL}pyodide.asm.wasm`]: new URL(config.shared, site).href } : {};
   const onStart = () => {
@@ -54,10 +53,11 @@ export async function boot({ site, app, modules, parts, packages, libraries, int
     onStep("Starting Python");
   };
   const options = { indexURL, lockFileURL, packageBaseUrl, plain, copies, onStart };
-  const [memoryCheck, later, ...sources] = await texts;
+  const [found, [memoryCheck, later, ...sources]] = await Promise.all([visited, texts]);
   let booted;
   try {
-    booted = await start({ ...options, snapshot: await ofEarlierVisit(snapshot), checkSource: memoryCheck });
+    booted = await start({ ...options, snapshot: found, checkSource: memoryCheck });
+    if (booted.snapshot === true) await pageParts?.addTo(booted.pyodide.FS);
   } catch (error) {
     if (error instanceof Problem) throw error;
     throw new Problem(

@@ -1,13 +1,13 @@
 /**
  * A first visit starts Python from parts, which are half the bytes of a snapshot, and then fetches the snapshot for the next
- * visit, into the browser's cache.
+ * visit.
  */
 
+import { forget, isFetched, markFetched, refusal } from "./snapshot-store.js";
 import { Snapshot } from "./snapshot.js";
 
 /** @import { Place } from "./start.js" */
 
-const VISITS = "tallow-snapshots"; // of Cache Storage: an empty response for each snapshot that was fetched
 const DELAY_MS = 3000; // the page loads its model first
 
 /**
@@ -17,13 +17,12 @@ const DELAY_MS = 3000; // the page loads its model first
  */
 export async function ofEarlierVisit(snapshot) {
   if (!snapshot) return "the site has no snapshot";
-  if (!("caches" in globalThis)) return "this address is not secure (https), so nothing is stored";
   try {
-    const visits = await caches.open(VISITS);
-    return (await visits.match(snapshot.url)) ? snapshot : "it is fetched during a first visit, for the next";
-  } catch (error) {
-    return `the browser stores nothing: ${error}`;
+    if ("caches" in globalThis && (await isFetched(snapshot.url))) return snapshot;
+  } catch {
+    // the reason follows
   }
+  return (await refusal()) ?? "it is fetched during a first visit, for the next";
 }
 
 /**
@@ -32,15 +31,13 @@ export async function ofEarlierVisit(snapshot) {
  */
 export function fetchForNextVisit(snapshot, isShared) {
   const connection = /** @type {{ saveData?: boolean } | undefined} */ (/** @type {any} */ (navigator).connection);
-  if (!("caches" in globalThis) || connection?.saveData) return;
-  setTimeout(() => fetchNow(snapshot, isShared).catch(() => {}), DELAY_MS);
+  if (!connection?.saveData) setTimeout(() => fetchNow(snapshot, isShared).catch(() => {}), DELAY_MS);
 }
 
 /** @param {Place} snapshot @param {boolean} isShared */
 async function fetchNow(snapshot, isShared) {
-  const visits = await caches.open(VISITS);
-  if (await visits.match(snapshot.url)) return;
+  if ((await refusal()) || (await isFetched(snapshot.url))) return;
+  await forget(); // that of a site that has been updated since
   await Snapshot.fetch(snapshot.url, isShared);
-  for (const { url } of await visits.keys()) await visits.delete(url); // of a site that has been updated since
-  await visits.put(snapshot.url, new Response());
+  await markFetched(snapshot.url);
 }

@@ -8,20 +8,24 @@
 
 import { addFiles } from "./archive-files.js";
 import { gunzip } from "./read-files.js";
+import { storeMemory, storedMemory } from "./snapshot-store.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Layout } from "./archive-files.js" */
 /**
+ * The file of the memory has its `pieces`, each [start, length], one after the other, compressed; the rest is zero.
+ * @typedef {{ url: string, size: number, sha256: string, pieces: [number, number][] }} Memory
+ *
  * `file` and `shared` are URLs relative to the snapshot's: the library, and its copy for a shared memory.
  * @typedef {{ path: string, file: string, shared: string, handle: number, global: boolean, memoryBase: number, memorySize: number,
  *   tableBase: number, tableSize: number }} Library
- * @typedef {{ format: number, build: string, memory: { url: string, size: number, sha256: string },
+ * @typedef {{ format: number, build: string, memory: Memory,
  *   table: { before: number, after: number, free: number[] }, symbols: Record<string, number>, slots: [number, number, string][],
  *   libraries: Library[], objects: unknown, packages: string[], inline: Record<string, string>, layout: Layout }} Description
  * @typedef {(settings: any) => Promise<any>} Factory  makes Pyodide's module
  */
 
-const FORMAT = 1;
+const FORMAT = 2;
 const FUNCTIONS = ["growMemory", "newDSO", "mergeLibSymbols", "relocateExports", "setWasmTableEntry", "updateTableMap", "getEnvStrings", "__tzset_js"];
 const NEEDED = [...FUNCTIONS, "GOT", "LDSO", "wasmTable", "freeTableIndexes", "HEAP32", "HEAPU8", "FS"];
 
@@ -39,7 +43,7 @@ export class Snapshot {
   constructor(url, description) {
     this.#url = url;
     this.#description = description;
-    this.#memory = fetchMemory(new URL(description.memory.url, url).href, description.memory);
+    this.#memory = readMemory(new URL(description.memory.url, url).href, description.memory);
     this.#memory.catch(() => {}); // reported where it is awaited
   }
 
@@ -57,13 +61,15 @@ export class Snapshot {
   }
 
   /**
-   * Fetch all files of a snapshot, so that the browser has them in its cache.
+   * Fetch all files of a snapshot, so that the browser has them in its cache, and the memory unpacked.
    * @param {string} url @param {boolean} isShared  whether they are for a shared memory
    */
   static async fetch(url, isShared) {
     const { memory, libraries } = await describedBy(await fetchBytes(url));
-    const files = [memory.url, ...libraries.map(({ file, shared }) => (isShared ? shared : file))];
-    for (const file of files) await fetchBytes(new URL(file, url).href);
+    for (const { file, shared } of libraries) await fetchBytes(new URL(isShared ? shared : file, url).href);
+    const place = new URL(memory.url, url).href;
+    const pieces = await fetchMemory(place, memory);
+    await storeMemory(place, memory.sha256, pieces).catch(() => {}); // no room: the next start unpacks it again
   }
 
   /** The libraries' URLs, with those of their copies for a shared memory: as for `shareMemory`. */
@@ -82,16 +88,17 @@ export class Snapshot {
       const parts = /** @type {const} */ ([create(settings), compiling, this.#memory]);
       await Promise.allSettled(parts); // or what goes on disturbs the next start
       const [module, compiled, bytes] = await Promise.all(parts);
+      const own = module.HEAPU8.length;
       const missing = NEEDED.filter((name) => !(name in module));
       if (missing.length) throw new SnapshotError(`this Pyodide does not export ${missing.join(", ")}`);
-      if (module.HEAPU8.length < memory.size && !module.growMemory(memory.size)) throw new SnapshotError("the memory cannot grow");
+      if (own < memory.size && !module.growMemory(memory.size)) throw new SnapshotError("the memory cannot grow");
       link(module, this.#description, compiled);
       this.#addFiles(module);
       settings.API.restoreSnapshot = () => {
         const trampoline = trampolineOf(module);
-        const own = module.HEAP32[trampoline];
-        module.HEAPU8.set(bytes);
-        module.HEAP32[trampoline] = own;
+        const ownTrampoline = module.HEAP32[trampoline];
+        putMemory(module.HEAPU8, bytes, this.#description, own);
+        module.HEAP32[trampoline] = ownTrampoline;
         return objects;
       };
       return module;
@@ -151,6 +158,22 @@ function link(module, { table, symbols, slots, libraries }, compiled) {
 }
 
 /**
+ * Replace the memory by the snapshot's.
+ * @param {Uint8Array} heap @param {Uint8Array} bytes  the pieces @param {Description} description
+ * @param {number} own  the size before the memory grew. What is beyond it is zero already, but for the data of the libraries
+ */
+function putMemory(heap, bytes, { memory, libraries }, own) {
+  for (const { memoryBase, memorySize } of libraries) heap.fill(0, memoryBase, memoryBase + memorySize);
+  let [read, end] = [0, 0];
+  for (const [start, length] of memory.pieces) {
+    heap.fill(0, Math.min(end, own), Math.min(start, own));
+    heap.set(bytes.subarray(read, (read += length)), start);
+    end = start + length;
+  }
+  heap.fill(0, Math.min(end, own), Math.min(memory.size, own));
+}
+
+/**
  * Where Python has the function of the table that calls C functions of fewer parameters, in words. It is the last one that Pyodide
  * adds before Python starts, and 0 on engines without garbage-collected objects, where JavaScript does it.
  * @param {any} module
@@ -193,15 +216,26 @@ function splitOnce(setting) {
   return [setting.slice(0, at), setting.slice(at + 1)];
 }
 
-/** @param {string} url @param {{ size: number, sha256: string }} expected */
-async function fetchMemory(url, expected) {
+/** Read the pieces of a memory that the browser has stored, or fetch them. @param {string} url @param {Memory} memory */
+async function readMemory(url, memory) {
+  return (await storedMemory(url, memory.sha256, sizeOf(memory))) ?? fetchMemory(url, memory);
+}
+
+/** @param {string} url @param {Memory} memory @returns {Promise<Uint8Array<ArrayBuffer>>}  its pieces */
+async function fetchMemory(url, memory) {
   const packed = await fetchBytes(url);
-  const [digest, memory] = await Promise.allSettled([sha256(packed), gunzip(packed)]);
+  const [digest, unpacked] = await Promise.allSettled([sha256(packed), gunzip(packed)]);
   if (digest.status === "rejected") throw digest.reason;
-  if (digest.value !== expected.sha256) throw new SnapshotError("the snapshot's memory has another SHA-256");
-  if (memory.status === "rejected") throw new SnapshotError(`the snapshot's memory cannot be unpacked: ${memory.reason}`);
-  if (memory.value.length !== expected.size) throw new SnapshotError(`the snapshot's memory has ${memory.value.length} bytes, not ${expected.size}`);
-  return memory.value;
+  if (digest.value !== memory.sha256) throw new SnapshotError("the snapshot's memory has another SHA-256");
+  if (unpacked.status === "rejected") throw new SnapshotError(`the snapshot's memory cannot be unpacked: ${unpacked.reason}`);
+  const [size, expected] = [unpacked.value.length, sizeOf(memory)];
+  if (size !== expected) throw new SnapshotError(`the snapshot's memory has ${size} bytes, not ${expected}`);
+  return unpacked.value;
+}
+
+/** @param {Memory} memory @returns {number}  the bytes of its pieces */
+function sizeOf({ pieces }) {
+  return pieces.reduce((size, [, length]) => size + length, 0);
 }
 
 /** @param {Uint8Array<ArrayBuffer>} bytes */

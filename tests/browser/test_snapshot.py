@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route
-from tests.browser.conftest import wait_until
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import START_MS, wait_until
 
 START = """async (hasPython) => {
   const runtime = Runtime.create();
@@ -27,16 +29,28 @@ VISITED = """async () => {
   const { snapshot } = await (await fetch("/site.json")).json();
   if (snapshot) await (await caches.open("tallow-snapshots")).put(`/${snapshot.url}`, new Response());
 }"""
-FETCHED = "caches.open('tallow-snapshots').then(async (visits) => (await visits.keys()).length > 0)"
+STORED_URLS = """async () => {
+  const names = (await (await caches.open("tallow-snapshots")).keys()).map(({ url }) => url.split("/").pop());
+  return names.map((name) => name.replace(/=.*/, "=")).sort();
+}"""
+# Replace the stored memory.
+STORE_MEMORY = """async (size) => {
+  const store = await caches.open("tallow-snapshots");
+  const { url } = (await store.keys()).find(({ url }) => url.includes("unpacked"));
+  await store.put(url, new Response(new Uint8Array(size ?? (await (await store.match(url)).arrayBuffer()).byteLength)));
+}"""
+FETCHED = """caches.open("tallow-snapshots")
+  .then(async (store) => (await store.keys()).some(({ url }) => url.endsWith("snapshot.json.gz")))"""
 SOFTMAX = [pytest.approx(0.26894143), pytest.approx(0.73105857)]
 MEMORY, DESCRIPTION = "**/memory.bin.gz", "**/snapshot.json.gz"
 
 
-def starts(page: Page, site: str, *, python: bool = False) -> dict[str, Any]:
+def starts(page: Page, site: str, *, python: bool = False, visited: bool = True) -> dict[str, Any]:
     """Start a runtime on the page of the stand-in. Return how, and if asked for what `python` returns."""
     page.goto(f"{site}standin/")
     wait_until(page, "document.title === 'loaded'")
-    page.evaluate(VISITED)
+    if visited:
+        page.evaluate(VISITED)
     started: dict[str, Any] = page.evaluate(START, python)
     assert started["result"] == SOFTMAX
     return started
@@ -87,6 +101,56 @@ def test_a_first_visit_fetches_the_snapshot_for_the_next(page: Page, site: str) 
         wait_until(page, FETCHED)
 
 
+@pytest.fixture
+def visited(page: Page, site: str) -> Page:
+    """A page of a browser that has stored the snapshot during an earlier visit."""
+    page.goto(f"{site}wasm_examples/llama2c/")
+    wait_until(page, FETCHED)
+    return page
+
+
+def test_the_next_visit_reads_the_unpacked_memory(visited: Page, site: str) -> None:
+    assert visited.evaluate(STORED_URLS) == ["memory.bin.gz?unpacked=", "snapshot.json.gz"]
+    visited.route(MEMORY, lambda route: route.abort())
+    assert starts(visited, site, visited=False)["snapshot"] is True
+
+
+def test_stored_memory_of_another_size_is_not_used(visited: Page, site: str) -> None:
+    visited.evaluate(STORE_MEMORY, 1 << 20)
+    assert starts(visited, site, visited=False)["snapshot"] is True
+
+
+def reason_of(page: Page, site: str) -> str:
+    """Open the story page, and return what it says about the snapshot."""
+    page.goto(f"{site}wasm_examples/llama2c/")
+    wait_until(page, "document.body.innerText.includes('Snapshot')")
+    return page.inner_text("body").partition("Snapshot")[2].strip().partition("\n")[0]
+
+
+def limit_storage(page: Page, site: str, size: int) -> None:
+    page.goto(f"{site}standin/")
+    session = page.context.new_cdp_session(page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": site.rstrip("/"), "quotaSize": size})
+
+
+def test_browser_that_stores_nothing(page: Page, site: str) -> None:
+    """The page says why it starts plainly, and fetches nothing for the next visit."""
+    limit_storage(page, site, 1)
+    names: list[str] = []
+    page.on("request", lambda request: names.append(request.url.rpartition("/")[2]))
+    assert reason_of(page, site) == "not used: the browser stores nothing: QuotaExceededError: Quota exceeded."
+    page.wait_for_timeout(5000)  # longer than the delay of the fetch
+    assert "memory.bin.gz" not in names
+
+
+def test_browser_without_room_for_the_unpacked_memory(page: Page, site: str) -> None:
+    limit_storage(page, site, 1_000_000)
+    assert "first visit" in reason_of(page, site)
+    wait_until(page, FETCHED)
+    assert page.evaluate(STORED_URLS) == ["snapshot.json.gz"]
+    assert reason_of(page, site) == "used"
+
+
 def test_start_from_the_snapshot_loads_no_package(page: Page, site: str) -> None:
     names = requests_of(page, site)
     assert "memory.bin.gz" in names
@@ -121,7 +185,7 @@ def test_damaged_library_for_shared_memory_starts_on_plain_memory(page: Page, si
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"format": 0}, "the snapshot has format 0, not 1"),
+        ({"format": 0}, "the snapshot has format 0, not 2"),
         ({"build": "0" * 64}, "the snapshot is of another build of Pyodide"),
         ({"table": {"before": 1, "after": 2, "free": []}}, "functions, not 1"),
     ],
@@ -165,3 +229,41 @@ def test_python_is_that_of_this_tab(page: Page, site: str) -> None:
     assert python["language"] == "fr_FR.UTF-8"
     assert python["folder"] == "/home/pyodide"
     assert python["later"] == ["colorsys", [4, 0, 0, 0], "class Linear(Module):", "numpy", 42]
+
+
+def wheel_of(name: str, source: str) -> bytes:
+    """Return a wheel with one module."""
+    info = f"{name}-1.0.dist-info"
+    files = {
+        f"{name}.py": source,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Dist: numpy\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return written.getvalue()
+
+
+def test_console_from_the_snapshot_installs_packages(page: Page, site: str, pyodide_dir: Path) -> None:
+    (micropip,) = pyodide_dir.glob("micropip-*.whl")
+    wheels = {micropip.name: micropip.read_bytes(), "greet-1.0-py3-none-any.whl": wheel_of("greet", "WORD = 'hello'")}
+    page.route("**/wheels/*", lambda route: route.fulfill(body=wheels[route.request.url.rpartition("/")[2]]))
+    page.goto(f"{site}standin/")
+    page.evaluate(VISITED)
+    with page.expect_request(MEMORY):
+        page.goto(f"{site}wasm_examples/console/")
+    url = f"{site}wheels"
+    cell = f"""
+import pyodide_js
+await pyodide_js.loadPackage("{url}/{micropip.name}")
+import micropip
+await micropip.install("{url}/greet-1.0-py3-none-any.whl")
+import greet
+print(greet.WORD, "numpy" in micropip.list())"""
+    page.get_by_test_id("prompt").fill(cell)
+    page.get_by_test_id("run").click()
+    written = page.get_by_test_id("output").locator(".written")
+    expect(written.filter(has_text="hello True")).to_have_count(1, timeout=START_MS)

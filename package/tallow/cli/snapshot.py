@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from tallow.cli.cache import cache_folder, cache_key
 from tallow.cli.node import RELAXED_SIMD, run_in_node
 
-FORMAT = 1
+FORMAT = 2
 SCRIPT = Path(__file__).with_name("snapshot_writer.mjs")
 STATE, REWRITER = "snapshot_state.py", "memory-type.js"  # in web/
 TIMEOUT_S = 300  # it takes a minute on a slow machine
@@ -163,7 +163,7 @@ def _describe(runtime: Runtime, linking: Mapping[str, Any], folder: Path) -> dic
         **linking,
         "format": FORMAT,
         "packages": [wheel.name.split("-")[0] for wheel in runtime.wheels],
-        "memory": {"url": MEMORY, "size": linking["memory"], "sha256": hashlib.sha256(packed).hexdigest()},
+        "memory": {**linking["memory"], "url": MEMORY, "sha256": hashlib.sha256(packed).hexdigest()},
         "layout": {"archives": [_file(f"../{_in_site(wheel)}", wheel) for wheel in runtime.wheels], "tree": tree},
     }
 

@@ -10,8 +10,9 @@
 //   out:      folder for the files
 // }
 // Node must have stack switching (JSPI), of which Pyodide keeps in its memory that it is there.
-// Writes memory.bin.gz, libraries as <number>.wasm and <number>-shared.wasm, and linking.json: what the tab needs besides
-// the memory to go on, as web/snapshot.js reads it. Source of the layout of a library's handle: Emscripten's struct dso.
+// Writes memory.bin.gz, the pieces of the memory that are not zero, one after the other; libraries as <number>.wasm and
+// <number>-shared.wasm; and linking.json: what the tab needs besides the memory to go on, as web/snapshot.js reads it.
+// Source of the layout of a library's handle: Emscripten's struct dso.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -21,6 +22,7 @@ const HANDLE = { memoryBase: 12, memorySize: 16, tableBase: 20, tableSize: 24 };
 const LARGEST_FREE = 1 << 24;
 const LARGEST_SMALL = 512; // Python's allocator takes the requests up to this size
 const ALIGNMENT = 16;
+const BLOCK = 1 << 16; // of memory that is left out if it is zero; memory has whole blocks
 
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const { loadPyodide } = await import(pathToFileURL(`${config.pyodide}/pyodide.mjs`).href);
@@ -47,11 +49,12 @@ const linking = {
   libraries,
   inline,
   objects: pyodide._api.serializeHiwireState(),
-  memory: module.HEAPU8.length,
 };
 clearUnused();
 const memory = module.HEAPU8.slice();
-writeFileSync(`${config.out}/memory.bin.gz`, gzipSync(memory, { level: 9 }));
+linking.memory = { size: memory.length, pieces: usedPieces(memory) };
+const pieces = linking.memory.pieces.map(([start, length]) => memory.subarray(start, start + length));
+writeFileSync(`${config.out}/memory.bin.gz`, gzipSync(Buffer.concat(pieces), { level: 9 }));
 writeFileSync(`${config.out}/linking.json`, JSON.stringify(linking));
 process.exit(0);
 
@@ -107,6 +110,18 @@ function describeSlots(libraries) {
     slots.push([i, ...name]);
   });
   return slots;
+}
+
+/** The [start, length] of the memory that is not zero. */
+function usedPieces(memory) {
+  const pieces = [];
+  for (let start = 0; start < memory.length; start += BLOCK) {
+    if (memory.subarray(start, start + BLOCK).every((byte) => byte === 0)) continue;
+    const last = pieces.at(-1);
+    if (last && last[0] + last[1] === start) last[1] += BLOCK;
+    else pieces.push([start, BLOCK]);
+  }
+  return pieces;
 }
 
 /** Fill unused memory with zeros, so that it compresses to nothing: the stack, and what both allocators have free. */

@@ -142,6 +142,11 @@ def test_python_error_arrives_with_hint_and_traceback(runtime: Page) -> None:
     assert "app.py" in result["details"]
 
 
+def test_bytecode_of_the_site_has_no_columns(runtime: Page) -> None:
+    """They are a fifth of its bytes. Code that the user writes has them."""
+    assert runtime.evaluate("runtime.call('columns')") == [False, False, False, True]
+
+
 def test_bug_in_python_is_called_one(runtime: Page) -> None:
     result = generate(runtime, no_such_option=1)
     assert result["error"] == "TypeError"

@@ -31,7 +31,7 @@ def add_bytecode(archive: Path, prefix: str, pyodide: Path) -> bool:
     """
     folder = cache_folder() / "bytecode"
     folder.mkdir(parents=True, exist_ok=True)
-    files = (archive, WRITER, pyodide / "package.json")
+    files = (archive, SCRIPT, WRITER, pyodide / "package.json")
     kept = folder / cache_key(prefix.encode(), *(path.read_bytes() for path in files))
     if not kept.is_file():
         _forget_old(folder)

@@ -20,6 +20,28 @@ const HERE = import.meta.url; // by itself: bundlers would take `new URL("..", i
 export const SITE = new URL("..", HERE);
 
 const SIGINT = 2;
+// Of the worker, which fetches them all at once: else each waits for the module that imports it. The last one is the worker's own.
+const WORKER_MODULES = [
+  "archive-files.js",
+  "cache.js",
+  "download.js",
+  "kernel-thread.js",
+  "kernel-threads.js",
+  "memory-type.js",
+  "parts.js",
+  "protocol.js",
+  "python.js",
+  "read-files.js",
+  "shared-boot.js",
+  "shared-memory.js",
+  "shared-views.js",
+  "snapshot-store.js",
+  "snapshot-visits.js",
+  "snapshot.js",
+  "source.js",
+  "start.js",
+  "worker.js",
+];
 
 export class Runtime {
   /** @type {Map<number, Replies>} */
@@ -42,8 +64,8 @@ export class Runtime {
   static create(site = SITE) {
     // A worker from a blob inherits the page's Content-Security-Policy; a worker from a file has that of its response.
     const { href } = new URL("web/worker.js", site);
-    const script = `import ${JSON.stringify(href)};`;
-    const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+    const imports = WORKER_MODULES.map((name) => `import ${JSON.stringify(new URL(name, href).href)};`);
+    const url = URL.createObjectURL(new Blob(imports, { type: "text/javascript" }));
     const worker = new Worker(url, { type: "module" });
     const runtime = new Runtime(worker, site);
     worker.onerror = (event) => {

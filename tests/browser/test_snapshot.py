@@ -115,6 +115,15 @@ def test_the_next_visit_reads_the_unpacked_memory(visited: Page, site: str) -> N
     assert starts(visited, site, visited=False)["snapshot"] is True
 
 
+def test_the_next_visit_reads_the_model_from_its_part(visited: Page, site: str) -> None:
+    names: list[str] = []
+    visited.on("request", lambda request: names.append(request.url.rpartition("/")[2]))
+    assert reason_of(visited, site) == "used"
+    expect(visited.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
+    assert "stories.tgz" in names
+    assert not [name for name in names if name.endswith(".whl")]
+
+
 def test_stored_memory_of_another_size_is_not_used(visited: Page, site: str) -> None:
     visited.evaluate(STORE_MEMORY, 1 << 20)
     assert starts(visited, site, visited=False)["snapshot"] is True

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from tallow.cli.cache import cache_folder, cache_key
 from tallow.cli.node import RELAXED_SIMD, run_in_node
+from tallow.cli.parts import START_MODULES
 
 FORMAT = 2
 SCRIPT = Path(__file__).with_name("snapshot_writer.mjs")
@@ -32,6 +33,7 @@ KEPT = 4  # snapshots in tallow's cache, of 20 MB each
 DESCRIPTION, MEMORY, LINKING = "snapshot.json.gz", "memory.bin.gz", "linking.json"
 # Modules that are not Python's, NumPy's or tallow's, or that are another one on each page.
 NOT_IMPORTED = {"__future__", "__main__", "app", "js", "pyodide_js"}
+LAZY = ("tallow.core.", "tallow.io.", "tallow.nn.")  # packages whose modules are also imported by functions
 # Of Node 20, and of 22 and 24. Pyodide keeps in its memory whether WebAssembly can wait for JavaScript (JSPI). Where a
 # browser cannot, `can_run_sync` says so all the same.
 STACK_SWITCHING = ("--experimental-wasm-stack-switching", "--experimental-wasm-jspi")
@@ -86,7 +88,8 @@ def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] |
 
 def _writer_output(runtime: Runtime, pages: Path) -> Path | None:
     """Return the folder in tallow's cache with what the script writes for these files, or None if it fails."""
-    state, rewriter, imports = pages / "web" / STATE, pages / "web" / REWRITER, "\n".join(page_imports(pages))
+    state, rewriter = pages / "web" / STATE, pages / "web" / REWRITER
+    imports = "\n".join((*page_imports(pages), *start_imports()))
     files = (SCRIPT, state, rewriter, runtime.pyodide / "package.json", runtime.stdlib, *runtime.wheels)
     cache = cache_folder() / "snapshots"
     cache.mkdir(parents=True, exist_ok=True)
@@ -134,6 +137,12 @@ def page_imports(pages: Path) -> list[str]:
                 statements.add(ast.unparse(node))
         statements |= {f"tallow.{name}" for name in re.findall(TALLOW_NAME, source)}
     return sorted(statements)
+
+
+def start_imports() -> list[str]:
+    """Return the import statements of tallow's modules that functions import until the first answer of a page."""
+    names = START_MODULES.read_text(encoding="utf-8").split()
+    return [f"import {name}" for name in names if name.startswith(LAZY)]
 
 
 def _modules(node: ast.Import | ast.ImportFrom) -> set[str]:

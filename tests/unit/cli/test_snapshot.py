@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import zipfile
 import zlib
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from support.paths import ROOT
 
 from tallow.cli import snapshot
-from tallow.cli.snapshot import Runtime, page_imports, write_snapshot
+from tallow.cli.snapshot import Runtime, page_imports, start_imports, write_snapshot
 
 pytestmark = pytest.mark.native
 
@@ -32,6 +33,13 @@ def test_imports_of_the_pages_in_this_checkout_can_be_run() -> None:
     statements = page_imports(ROOT)
     assert "import tallow" in statements
     exec("\n".join(line for line in statements if "pyodide" not in line), {})
+
+
+def test_modules_of_a_first_answer_can_be_imported() -> None:
+    statements = start_imports()
+    assert "import tallow.core.meta" in statements  # of the story page, when it loads the model
+    names = [statement.removeprefix("import ") for statement in statements]
+    assert [name for name in names if importlib.util.find_spec(name) is None] == []
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

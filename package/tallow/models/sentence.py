@@ -1,7 +1,7 @@
 """Sentence embeddings: an encoder or decoder, a pooling of its positions to one vector, and further modules.
 
 Loads sentence-transformers folders: `modules.json` lists the modules, each in a subfolder. A folder without that file
-is an encoder, with mean pooling.
+is an encoder, with mean pooling. A table of static embeddings stands in place of an encoder and its pooling.
 
 Letters: B texts of a batch, N texts, T positions, D width.
 
@@ -33,7 +33,8 @@ from tallow.models.decoder import DecoderHead, DecoderModel
 from tallow.models.distilbert import DistilBertModel
 from tallow.models.gguf_names import POOLINGS as GGUF_POOLINGS
 from tallow.models.quantize import block_config
-from tallow.models.sentence_folder import TEXT_CONFIG, encoder_class, modules_of, transformer_class
+from tallow.models.sentence_folder import STATIC, TEXT_CONFIG, encoder_class, modules_of, transformer_class
+from tallow.models.static_embedding import StaticEmbedding
 from tallow.nn import functional as F
 from tallow.nn.activation import ReLU, Tanh
 from tallow.nn.linear import Identity, Linear
@@ -173,7 +174,8 @@ class SentenceEncoder:
     """Maps texts with similar meaning to nearby vectors.
 
     Args:
-        tokenizer, model: an encoder, such as a BERT, or a decoder without a head, such as a Qwen3Model.
+        tokenizer, model: an encoder, such as a BERT; a decoder without a head, such as a Qwen3Model; or a
+            StaticEmbedding, which gets no special tokens.
         pooling: pools the positions of a text to one vector; None means the mean.
         heads: modules to apply after pooling, in order.
         max_length: the most tokens of a text; longer texts are truncated. None means the tokenizer's limit.
@@ -201,6 +203,7 @@ class SentenceEncoder:
         self.heads = tuple(heads)
         self.max_length = max_length
         self.lowercase = lowercase
+        self._marks = not isinstance(model, StaticEmbedding)  # special tokens, which only an encoder makes use of
         # Poolings ignore padding.
         self._options = {"skip_padding": True} if isinstance(model, BertModel | DistilBertModel) else {}
 
@@ -266,12 +269,14 @@ class SentenceEncoder:
 
         Raises:  CheckpointError, TokenizerError, MissingPackageError; as `PretrainedModel.quantize`
         """
-        transformer, find_class, pooling = folder, encoder_class, None
+        transformer, find_class, pooling, static = folder, encoder_class, None, None
         head_dtype = dtypes.float32 if dtype is None and quant is not None else dtype
         heads: list[Module] = []
         for part, path in modules_of(folder):
             if part == "Transformer":
                 transformer, find_class = path, transformer_class
+            elif part == STATIC:
+                static = path
             elif part == "Pooling":
                 pooling = Pooling.from_json(path / CONFIG)
             elif part == "Dense":
@@ -280,6 +285,11 @@ class SentenceEncoder:
                 heads.append(Normalize())
             else:
                 raise CheckpointError(f"{folder}: tallow does not support modules of kind {part!r}")
+        if static is not None:
+            table = StaticEmbedding.assemble(load(static), dtype, device, str(static))
+            if quant is not None:
+                table.quantize(quant)
+            return cls(Tokenizer.from_pretrained(static), table, pooling, heads)
         kind = find_class(transformer)
         config = kind.config_class.from_json(transformer / CONFIG)
         tokenizer = Tokenizer.from_pretrained(transformer)
@@ -302,6 +312,10 @@ class SentenceEncoder:
             max_length=_max_length(texts.get("max_seq_length"), tokenizer, model.context_length),
             lowercase=texts.get("do_lower_case") is True,
         )
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text before it is truncated.  Raises: TokenizerError"""
+        return len(self.tokenizer.encode(text.lower() if self.lowercase else text, add_special_tokens=self._marks))
 
     def explain(self) -> None:
         """Print for each layer of the model whether it runs fused, and if not, why; see `PretrainedModel.explain`."""
@@ -331,7 +345,7 @@ class SentenceEncoder:
         if isinstance(texts, str):
             return self.encode([texts], normalize=normalize)[0]
         prepared = [text.lower() for text in texts] if self.lowercase else texts
-        rows = self.tokenizer.encode_each(prepared, max_length=self.max_length)
+        rows = self.tokenizer.encode_each(prepared, max_length=self.max_length, add_special_tokens=self._marks)
         vectors: npt.NDArray[np.float32] | None = None
         done = 0
         for members in _buckets(rows, batch_size):

@@ -18,6 +18,7 @@ from tallow.text.tokenizer import FILE as TOKENIZER
 
 MODULES = "modules.json"
 TEXT_CONFIG = "sentence_bert_config.json"
+STATIC = "StaticEmbedding"  # a kind of module
 MAX_DEPTH = 8
 
 
@@ -63,6 +64,7 @@ class EncoderFiles(NamedTuple):
 # By kind of module; names are relative to the module's folder.
 FILES = {
     "Transformer": EncoderFiles((CONFIG, TOKENIZER), (TOKENIZER_CONFIG, TEXT_CONFIG), ("",)),
+    STATIC: EncoderFiles((TOKENIZER,), (TOKENIZER_CONFIG,), ("",)),
     "Pooling": EncoderFiles((CONFIG,)),
     "Dense": EncoderFiles((CONFIG,), (), ("",)),
 }
@@ -90,8 +92,10 @@ def encoder_files(folder: Path) -> list[str]:
         files = files_of(modules.read_bytes() if modules.exists() else None)
         if not all((folder / name).is_file() for name in files.required):
             return []
-        named = next((place for kind, place in modules_of(folder) if kind == "Transformer"), None)
-        encoder_class(folder) if named is None else transformer_class(named)
+        places = dict(modules_of(folder))
+        if STATIC not in places:
+            named = places.get("Transformer")
+            encoder_class(folder) if named is None else transformer_class(named)
         weights = [place + name for place in files.weights for name in weight_files(folder / place)]
     except (CheckpointError, OSError):
         return []

@@ -122,15 +122,22 @@ class Tokenizer:
         """
         return self.pad(self.encode_each(texts, max_length=max_length))
 
-    def encode_each(self, texts: Sequence[str | tuple[str, str]], *, max_length: int | None = None) -> list[Encoded]:
-        """Encode texts as `encode_batch` does, without padding."""
+    def encode_each(
+        self,
+        texts: Sequence[str | tuple[str, str]],
+        *,
+        max_length: int | None = None,
+        add_special_tokens: bool = True,
+    ) -> list[Encoded]:
+        """Encode texts as `encode_batch` does, without padding, and if asked without special tokens."""
         limit = self.model_max_length if max_length is None else max_length
         rows = []
         for text in texts:
             first, second = (text, None) if isinstance(text, str) else text
-            row = self._encode(first, second, True)
+            row = self._encode(first, second, add_special_tokens)
             if limit is not None and len(row.ids) > limit:
-                row = Encoded(*([*part[: limit - 1], part[-1]] for part in row))
+                kept = 1 if add_special_tokens else 0  # tokens at the end
+                row = Encoded(*([*part[: limit - kept], *part[len(part) - kept :]] for part in row))
             rows.append(row)
         return rows
 

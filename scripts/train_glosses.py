@@ -2,7 +2,7 @@
 """Train the built-in sentence encoder, with tallow, on WordNet's synonyms, glosses and examples.
 
     apt-get install wordnet-base
-    scripts/train_glosses.py                  train from the start; about ten minutes on one core
+    scripts/train_glosses.py                  train from the start; a few minutes on one core
     scripts/train_glosses.py --resume         continue after Ctrl-C from the last checkpoint, to the same weights
     scripts/train_glosses.py --evaluate       only evaluate the model in --out on the test set
 

@@ -63,11 +63,11 @@ validation loss is that of {batch_size} examples and glosses of the test set.
 
 ## Test set
 
-{held_out:,} synsets that have an example and a gloss of four words or more. No pair contains one of their glosses or
-examples; their words occur in other synsets. The model, with the weights in the file, ranks all texts of a task by
-their cosine to a query. The table shows the share of queries whose answer is first, and among the first ten. TF-IDF
-weighs words by their rarity in the training texts; most words are not part of their gloss, so it can find few of those.
-The last task is harder than its numbers say: a gloss has one broader word in WordNet, and many that would do.
+{held_out:,} synsets that have an example and a gloss of four words or more. Their pairs are
+not trained on; their words occur in other synsets. The model, with the weights in the file, ranks all texts of a task
+by their cosine to a query. The table shows the share of queries whose answer is first, and among the first ten. TF-IDF
+weighs words by their rarity in the training texts. Two examples share the word itself, which is all that TF-IDF needs;
+other texts of one meaning share few words.
 
 {scores}
 

@@ -17,6 +17,7 @@ from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import lines_of_stdin, print_json, report
 from tallow.errors import ArgumentError
 from tallow.io.atomic import atomic_write
+from tallow.models import glosses
 from tallow.models.sentence import SentenceEncoder
 
 
@@ -27,10 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--model",
-        required=True,
         metavar="MODEL",
         help="a sentence-transformers folder, a GGUF file, or owner/repository or owner/repository:file.gguf on the "
-        "Hugging Face Hub",
+        f"Hugging Face Hub (default: the built-in model, which knows {glosses.KNOWS})",
     )
     parser.add_argument("--output", metavar="FILE.npy", help="write the vectors to this file instead of JSON to stdout")
     parser.add_argument(
@@ -54,7 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.output and not arguments.output.endswith(".npy"):
         raise ArgumentError(f"--output {arguments.output} is not a .npy file", hint="choose a name that ends in .npy")
-    encoder = SentenceEncoder.from_pretrained(arguments.model, device=arguments.device, quant=arguments.quant)
+    model = arguments.model or glosses.FOLDER
+    encoder = SentenceEncoder.from_pretrained(model, device=arguments.device, quant=arguments.quant)
+    if not arguments.model:
+        report(f"the built-in model knows {glosses.KNOWS}; for more use --model sentence-transformers/all-MiniLM-L6-v2")
     texts = arguments.texts or list(lines_of_stdin())
     with Progress(len(texts), "embedding", "texts") as progress:
         vectors = encoder.encode(

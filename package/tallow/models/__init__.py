@@ -32,7 +32,7 @@ _CLASSES = {
     "roberta": ("RobertaConfig", "RobertaForCausalLM", *(f"Roberta{head}" for head in ENCODER_HEADS)),
 }
 _LAZY = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
-_LAZY |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_models", "spoken", "stories")}
+_LAZY |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_models", "glosses", "spoken", "stories")}
 
 __all__ = list(_LAZY)
 

@@ -1,1 +1,1 @@
-"""What trains the built-in sentence encoder: WordNet, pairs of texts with one meaning, training and evaluation."""
+"""The built-in sentence encoder: WordNet and the pairs of texts from it, and its training."""

@@ -21,7 +21,9 @@ from tests.browser.test_demo import running_demo
 
 import tallow as tl
 from tallow.io import safetensors
-from tallow.models import SentenceEncoder
+from tallow.models import SentenceEncoder, glosses
+from tallow.models.gguf_export import save_gguf
+from tallow.text.gguf_tokenizer_export import gguf_entries
 
 PAGE = "wasm_examples/bert/"
 TEXTS = [
@@ -253,11 +255,30 @@ def test_another_model_resets_the_page(small: Reader, tiny: Path) -> None:
     expect(small.status).to_contain_text("Press Compare first")
 
 
-def test_no_model_yet(page: Page, site: str) -> None:
+def test_built_in_model_answers_from_the_start(page: Page, site: str) -> None:
     reader = Reader(page).open(site)
-    reader.embed().fails_with("There is no model yet", "Choose one")
-    page.get_by_role("button", name="Choose a model").click()
-    expect(page.get_by_test_id("model-id")).to_be_focused()
+    expect(reader.status).to_have_text("Done.", timeout=START_MS)
+    expect(reader.name).to_contain_text(glosses.KNOWS)
+    texts = page.get_by_test_id("texts").input_value().splitlines()
+    query = page.get_by_test_id("query").input_value()
+    vectors = glosses.load().encode([*texts, query], normalize=True)
+    scores = vectors[:-1] @ vectors[-1]
+    assert reader.ranking() == [texts[i] for i in np.argsort(-scores)]
+    np.testing.assert_allclose(reader.scores(), sorted(scores, reverse=True), atol=1e-4 + 5e-4)
+
+
+def test_gguf_file(shared: Reader, tiny: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.gguf"
+    entries, config = (json.loads((tiny / name).read_text()) for name in ("tokenizer.json", "config.json"))
+    tokenizer = gguf_entries(entries, {}, config["vocab_size"], "tiny")
+    save_gguf(native(tiny).model, path, "F32", tokenizer)
+    shared.page.get_by_test_id("model-files").set_input_files(path)
+    shared.is_ready().compare("a cat", "a dog")
+    vectors = native(path).encode(["a cat", "a dog"], normalize=True)
+    np.testing.assert_allclose(shared.table(), vectors @ vectors.T, atol=1e-4 + 5e-5)
+    (tmp_path / "page.gguf").write_bytes(b"<!doctype html>")
+    shared.page.get_by_test_id("model-files").set_input_files(tmp_path / "page.gguf")
+    shared.fails_with("not a GGUF file")
 
 
 GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {

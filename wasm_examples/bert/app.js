@@ -1,5 +1,5 @@
 import { isolate } from "../../web/isolation.js";
-import { findFiles, folderName, localFolder, parseModel, serverFiles } from "../../web/model-files.js";
+import { findFiles, folderName, localFolder, parseGguf, parseModel, serverFiles } from "../../web/model-files.js";
 import { listenForModels } from "../../web/model-inputs.js";
 import { ModelPage } from "../../web/model-page.js";
 import { Figures, closeOnPhone, element, megabytes, onCtrlEnter, onSubmit, pageView, showStart } from "../../web/page.js";
@@ -12,12 +12,19 @@ import { Heatmap, fillTable } from "./heatmap.js";
 
 /** @import { NamedModel } from "../../web/model-files.js" */
 /** @import { ModelChoice, ModelView } from "../../web/model-page.js" */
+/** @import { Source } from "../../web/protocol.js" */
 /** @import { Similarities } from "./heatmap.js" */
 /** @typedef {{ name: string, bytes: number, files: Record<string, string> }} ServerModel  an entry of site.json */
 
 const MAX_LINES = 100;
 const EXAMPLE_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
+const GGUF = /\.gguf$/i;
+/** A model that has read far more than the packaged one, quantised. */
+const LARGER = { name: "all-MiniLM-L6-v2", file: "second-state/All-MiniLM-L6-v2-Embedding-GGUF:all-MiniLM-L6-v2-Q8_0.gguf", bytes: 25e6 };
 const HEADS = { modules: "modules.json", config: "config.json" };
+
+/** The model that comes with tallow. @type {ModelChoice} */
+const PACKAGED = { name: "glosses", files: async () => ({}) };
 
 const page = {
   modelName: element("model-name", HTMLElement),
@@ -47,44 +54,52 @@ const page = {
 const view = {
   ...pageView(),
   modelName: page.modelName,
-  noModel: "No model yet. Choose one.",
+  noModel: "No model. Choose one.",
   figures: new Figures(element("stats", HTMLElement), ["Speed", "Each text", "Query", "Texts", "Kernels", "Threads"]),
   downloads: new StoredDownloads(element("downloads", HTMLElement)),
 };
 const { status, problems } = view;
-
-/** What to do about a missing model. */
-const CHOOSE = {
-  label: "Choose a model",
-  action() {
-    page.choices.open = true;
-    page.modelId.focus();
-  },
-};
 
 /** Loads a model, compares texts and searches them: one model and one comparison at a time. */
 class SentenceSearch {
   /** @type {string[]}  the texts of the last comparison */
   #texts = [];
   #searching = false;
+  /** @type {ModelChoice}  the last choice, even if it could not be loaded */
+  #choice = PACKAGED;
   #heatmap = new Heatmap(page.heatmap, page.readout);
   /** @type {ModelPage<ModelChoice, { description: string }>} */
-  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), libraries: ["huggingface_tokenizers"] }, {
+  #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["glosses"], libraries: ["huggingface_tokenizers"] }, {
     onStart: (started) => showStart(view.figures, started),
     onLoad: ({ name }, { info }) => this.#clear(name, info),
     hasResults: () => this.#texts.length > 0, // searches use their embeddings
   });
 
+  /** Load the packaged model. */
+  loadPackaged() {
+    this.#load(PACKAGED);
+  }
+
+  /** Load a GGUF file in place of the model that is loading or loaded. @param {string} name @param {(signal: AbortSignal) => Promise<Source> | Source} find */
+  loadGguf(name, find) {
+    this.#load({ name, files: async (signal) => ({ "model.gguf": await find(signal) }) });
+  }
+
   /** Load a model in place of the one that is loading or loaded. @param {NamedModel} model */
   load({ name, location }) {
     const ask = (/** @type {Record<string, unknown>} */ texts) => this.#page.runtime.call("list_files", texts);
-    this.#page.load({ name, files: (signal) => findFiles(location, HEADS, ask, signal) });
+    this.#load({ name, files: (signal) => findFiles(location, HEADS, ask, signal) });
+  }
+
+  /** @param {ModelChoice} choice */
+  #load(choice) {
+    this.#choice = choice;
+    this.#page.load(choice);
   }
 
   /** Compare the current lines, in place of those that are being compared. */
   compare() {
-    const remedy = (/** @type {unknown} */ error) => (error instanceof Problem && error.name === "NoModel" ? CHOOSE : undefined);
-    this.#page.work((signal) => this.#tryToCompare(signal), { failed: "These lines have not been compared.", remedy });
+    this.#page.work((signal) => this.#tryToCompare(signal), { failed: "These lines have not been compared." });
   }
 
   /** Stop loading and comparing. */
@@ -93,19 +108,23 @@ class SentenceSearch {
   }
 
   /** Clear what the page shows of the last model. @param {string} name @param {Record<string, any>} info */
-  #clear(name, { parameters, layers, width, limit }) {
+  #clear(name, { parameters, layers, width, limit, knows }) {
     this.#texts = [];
     page.results.replaceChildren();
     showSimilarityParts(false);
     closeOnPhone(page.choices);
-    return { description: `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers} layers of ${width}, texts of up to ${limit} tokens` };
+    const shape = layers ? `${layers} layers of ${width}` : `a vector of ${width} numbers for each token`;
+    const reach = limit ? `texts of up to ${limit} tokens` : "texts of any length";
+    const description = `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${shape}, ${reach}`;
+    return { description: knows ? `${description}. It is built in and knows ${knows}.` : description };
   }
 
   /** @param {AbortSignal} signal */
   async #tryToCompare(signal) {
     const texts = readLines();
-    if (!(await this.#page.ready("The comparison starts when the model has loaded.", signal))) return; // the page says why
-    if (!this.#page.model) throw new Problem("NoModel", "There is no model yet.", "Choose one: from the Hub, or a folder of this computer.");
+    if (!this.#page.model && !this.#page.isLoading) this.#page.loadForWork(this.#choice); // its load was stopped, or failed
+    const usable = await this.#page.ready("The comparison starts when the model has loaded.", signal);
+    if (!usable || !this.#page.model) return; // the page says why
     await this.#compare(texts, signal);
   }
 
@@ -214,23 +233,44 @@ function readLines() {
   throw new Problem("TooManyLines", `There are ${texts.length} lines; the page compares up to ${MAX_LINES}.`, "Remove some.");
 }
 
-/** Show a button for each model that this server offers. @param {SentenceSearch} app */
+/** Show a button for each model that needs no typing. @param {SentenceSearch} app */
 async function showPresets(app) {
   /** @type {{ encoders: ServerModel[] }} */
   const { encoders } = await (await fetch(new URL("site.json", SITE))).json();
   page.presets.replaceChildren(
+    preset(PACKAGED.name, "built in", () => app.loadPackaged()),
+    preset(LARGER.name, `${megabytes(LARGER.bytes)}, from the Hugging Face Hub; understands far more`, () => loadNamed(app, LARGER.file)),
     ...encoders.map(({ name, bytes, files }) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.dataset.testid = `preset-${name}`;
-      button.textContent = `${name}, ${megabytes(bytes)}, on this server`;
       const urls = Object.fromEntries(Object.entries(files).map(([path, url]) => [path, new URL(url, SITE).href]));
-      button.onclick = () => app.load({ name, location: serverFiles(urls) });
-      const item = document.createElement("li");
-      item.append(button);
-      return item;
+      return preset(name, `${megabytes(bytes)}, on this server`, () => app.load({ name, location: serverFiles(urls) }));
     }),
   );
+}
+
+/** @param {string} name @param {string} note @param {() => void} load @returns {HTMLLIElement} */
+function preset(name, note, load) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.dataset.testid = `preset-${name}`;
+  button.textContent = `${name}, ${note}`;
+  button.onclick = load;
+  const item = document.createElement("li");
+  item.append(button);
+  return item;
+}
+
+/** Load the model of a name or an address that was typed. @param {SentenceSearch} app @param {string} text @throws {Problem} */
+function loadNamed(app, text) {
+  if (!GGUF.test(text.trim())) return app.load(parseModel(text, EXAMPLE_MODEL));
+  const { name, find } = parseGguf(text, LARGER.file);
+  app.loadGguf(name, find);
+}
+
+/** Load a GGUF file or a folder. @param {SentenceSearch} app @param {Map<string, File>} files */
+function loadFiles(app, files) {
+  const gguf = [...files.values()].find((file) => GGUF.test(file.name));
+  if (gguf) return app.loadGguf(gguf.name, () => ({ file: gguf }));
+  app.load({ name: folderName(files) ?? "the model", location: localFolder(files) });
 }
 
 /** @param {SentenceSearch} app */
@@ -260,11 +300,10 @@ function listen(app) {
   onCtrlEnter(page.texts, () => app.compare());
   page.query.oninput = () => app.search();
   page.stop.onclick = () => app.stop();
-  const loadFolder = (/** @type {Map<string, File>} */ files) =>
-    app.load({ name: folderName(files) ?? "the model", location: localFolder(files) });
+  const loadFolder = (/** @type {Map<string, File>} */ files) => loadFiles(app, files);
   listenForModels(
     { form: page.modelForm, name: page.modelId, files: [page.modelFolder, page.modelFiles], curtain: element("drop", HTMLElement) },
-    { name: (text) => app.load(parseModel(text, EXAMPLE_MODEL)), files: loadFolder, drop: loadFolder },
+    { name: (text) => loadNamed(app, text), files: loadFolder, drop: loadFolder },
     problems,
   );
 }
@@ -276,5 +315,7 @@ const link = new ShareLink({ lines: page.texts, query: page.query }, { button: p
 link.onOpen = () => app.search();
 showSimilarityParts(false);
 isolate();
+app.loadPackaged();
+app.compare();
 await showPresets(app);
 await view.downloads.refresh();

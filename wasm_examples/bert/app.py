@@ -16,8 +16,10 @@ import numpy.typing as npt
 import tallow as tl
 from tallow import kernels
 from tallow.errors import CheckpointError, TallowError
+from tallow.io import gguf
 from tallow.io.model_folder import memory_folder
-from tallow.models import SentenceEncoder
+from tallow.io.source import Opened
+from tallow.models import SentenceEncoder, glosses
 from tallow.models.sentence_folder import CONFIG, encoder_class, files_of, transformer_class
 
 # The largest tokenizer.json files in use have about 40 MB. A larger file was chosen by mistake and is not read.
@@ -25,6 +27,7 @@ MAX_JSON_BYTES = 64 << 20
 SAFETENSORS, PYTORCH = WEIGHTS = (".safetensors", ".bin")
 HEADER_AT = 8  # in a safetensors file, after the header's length
 PYTORCH_HEADS = (b"PK", b"\x80")  # a zip archive, or a pickle as older versions of PyTorch wrote
+GGUF_FILE = "model.gguf"
 DIRECTORY = "a model's files are on its Hub page, under Files and versions"
 
 
@@ -49,10 +52,10 @@ class Demo:
         Raises:
             CheckpointError: the model does not encode texts; raised before its weights are read.
         """
-        if config is not None:
+        files = files_of(None if modules is None else modules.encode())
+        if config is not None and CONFIG in files.required:
             with memory_folder({CONFIG: config.encode()}):
                 (encoder_class if modules is None else transformer_class)(Path())
-        files = files_of(None if modules is None else modules.encode())
         return {name: list(names) for name, names in files._asdict().items()}
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
@@ -62,6 +65,9 @@ class Demo:
         elif name.endswith(PYTORCH):
             if not head.startswith(PYTORCH_HEADS):
                 raise CheckpointError(f"{name} is not a PyTorch file", hint=DIRECTORY)
+        elif name == GGUF_FILE:
+            if not head.startswith(gguf.MAGIC):
+                raise CheckpointError("the file is not a GGUF file", hint="choose a .gguf file, or a model's folder")
         elif size is not None and size > MAX_JSON_BYTES:
             raise CheckpointError(f"{name} is too large: {size} bytes", hint=DIRECTORY)
         elif head.lstrip()[:1] not in (b"{", b"["):
@@ -69,21 +75,30 @@ class Demo:
         return None
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
-        """Load a model from its files, by their paths in its folder. The tensors view the weights in place."""
-
-        with memory_folder(files) as weights:
-            encoder = SentenceEncoder.assemble(Path(), weights, dtype=tl.float32)
+        """Load a model from its files, by their paths in its folder; without files the packaged one. The tensors view
+        the weights in place."""
+        encoder = self._assemble(files) if files else glosses.load()
         self._encoder = encoder
         self._vectors.clear()
         self._texts = []
-        config, kernel = encoder.model.config, kernels.info()
+        config, kernel = getattr(encoder.model, "config", None), kernels.info()
         return {
-            "layers": config.num_hidden_layers,
-            "width": config.hidden_size,
+            "layers": config.num_hidden_layers if config else 0,
+            "width": config.hidden_size if config else encoder.model.embedding.embedding_dim,
             "limit": encoder.max_length,
             "parameters": encoder.model.num_parameters(),
+            "knows": "" if files else glosses.KNOWS,
             "kernels": kernel.library if kernel.kernels else str(kernel),
         }
+
+    @staticmethod
+    def _assemble(files: dict[str, npt.NDArray[np.uint8]]) -> SentenceEncoder:
+        """Build a model from its files, or from a GGUF file, whose matrices stay quantised."""
+        if GGUF_FILE in files:
+            return SentenceEncoder.from_gguf(Opened(files[GGUF_FILE], "the GGUF file"))
+
+        with memory_folder(files) as weights:
+            return SentenceEncoder.assemble(Path(), weights, dtype=tl.float32)
 
     def generate(self, *, texts: list[str]) -> Generator[tuple[str, dict[str, float]]]:
         """Encode the texts one after the other. The results are available when all are encoded."""
@@ -91,7 +106,7 @@ class Demo:
         stats = {"done": 0, "encoded": 0, "tokens": 0, "cut": 0, "seconds": 0.0}
         for text in texts:
             # One text at a time: with one thread, a batch would not be faster, and would take longer to stop.
-            tokens = len(encoder.tokenizer.encode(text))
+            tokens = encoder.count_tokens(text)
             limit = encoder.max_length or tokens
             stats["cut"] += tokens > limit
             if text not in self._vectors:

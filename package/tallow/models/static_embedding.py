@@ -52,7 +52,8 @@ class StaticEmbedding(Module):
             raise CheckpointError(f"{source}: there is no matrix {WEIGHT}, as static embeddings have")
         if dtype is None and not table.is_floating_point():
             dtype = dtypes.float32
-        model = cls(*table.shape, device="meta")
+        rows, width = table.shape
+        model = cls(rows, width, device="meta")
         converted = names if dtype is None else names | {WEIGHT: table.to(dtypes.as_dtype(dtype))}
         model.load_state_dict(converted, assign=True, source=source)
         return model.to(devices.chosen(device)).eval()

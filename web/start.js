@@ -43,7 +43,8 @@ export async function start({ indexURL, snapshot = "the site has no snapshot", c
       const booted = await bootShared(() => restored(opened, create, indexURL, load), checkSource, { ...copies, ...opened.copies });
       return { ...booted, snapshot: true };
     } catch (error) {
-      reason = error instanceof SnapshotError ? error.message : String(error);
+      // Emscripten's file system throws objects that are no errors, with a name.
+      reason = error instanceof SnapshotError ? error.message : error instanceof Error ? String(error) : `${/** @type {any} */ (error)?.name ?? error}`;
     }
   }
   const { arrived, ...more } = plain?.() ?? {};

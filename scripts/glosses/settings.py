@@ -27,7 +27,7 @@ class Settings(training.Settings):
     width: int = 128
     initial_deviation: float = 0.1
 
-    steps: int = 1200
+    steps: int = 6000
     batch_size: int = 512
     longest: int = 24
     temperature: float = 0.05

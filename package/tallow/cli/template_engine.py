@@ -28,9 +28,9 @@ def pack_template_engine(folder: Path) -> Path | None:
 
 
 def _files(distribution: importlib.metadata.Distribution) -> Iterator[tuple[str, Path]]:
-    """Yield the Python files and the licences of a distribution, sorted by name."""
+    """Yield the Python files, the metadata and the licences of a distribution, sorted by name."""
     for file in sorted(distribution.files or []):
         top, name = file.parts[0], file.as_posix()
-        is_license = top.endswith(".dist-info") and "license" in name.lower()
-        if is_license or (top in PACKAGES and file.suffix == ".py"):
+        is_about = top.endswith(".dist-info") and (file.name == "METADATA" or "license" in name.lower())
+        if is_about or (top in PACKAGES and file.suffix == ".py"):
             yield name, Path(str(file.locate()))

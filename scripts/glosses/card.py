@@ -41,8 +41,8 @@ vectors = encoder.encode(["A kitten naps.", "a young cat that is asleep"], norma
 The vector of a text is the mean of the vectors of its tokens; a token that says more has a longer vector. So the model
 knows which words are alike, but neither word order nor negation: "dog bites man" and "man bites dog" are the same text.
 It knows English words as WordNet explains them. It has read no conversations, no news and no web pages; names, slang
-and other languages are pieces of words to it. A model that has read such texts, such as all-MiniLM-L6-v2, finds far
-more.
+and other languages are pieces of words to it. Models such as all-MiniLM-L6-v2 have read
+such texts.
 
 ## Training
 

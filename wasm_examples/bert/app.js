@@ -239,7 +239,7 @@ async function showPresets(app) {
   const { encoders } = await (await fetch(new URL("site.json", SITE))).json();
   page.presets.replaceChildren(
     preset(PACKAGED.name, "built in", () => app.loadPackaged()),
-    preset(LARGER.name, `${megabytes(LARGER.bytes)}, from the Hugging Face Hub; understands far more`, () => loadNamed(app, LARGER.file)),
+    preset(LARGER.name, `${megabytes(LARGER.bytes)}, from the Hugging Face Hub; knows far more`, () => loadNamed(app, LARGER.file)),
     ...encoders.map(({ name, bytes, files }) => {
       const urls = Object.fromEntries(Object.entries(files).map(([path, url]) => [path, new URL(url, SITE).href]));
       return preset(name, `${megabytes(bytes)}, on this server`, () => app.load({ name, location: serverFiles(urls) }));

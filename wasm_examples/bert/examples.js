@@ -2,7 +2,7 @@
 export const EXAMPLES = [
   {
     name: "Sentences",
-    query: "an animal that is resting",
+    query: "a sleeping pet",
     texts: [
       "A cat is asleep on the sofa.",
       "A kitten naps in the sun.",

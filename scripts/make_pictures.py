@@ -3,20 +3,23 @@
 
     python scripts/make_pictures.py [OUT]
 
-Needs Playwright and Chromium (extra test). The pixels depend on the fonts of this computer, so the files are committed.
+Needs Playwright, Chromium and Pillow (extra test). The pixels depend on the fonts of this computer, so the files are committed.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import io
 from pathlib import Path
 
 import prerequisites
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 WEB = Path(__file__).resolve().parents[1] / "web"
 GROUND = "#faf6ee"
+COLORS = 64
 ICON = """
 <style>
   body {{ margin: 0; width: {side}px; height: {side}px; display: grid; place-items: center; background: {ground}; }}
@@ -60,11 +63,16 @@ def main() -> None:
         for name, (side, height, ground) in ICONS.items():
             page.set_viewport_size({"width": side, "height": side})
             page.set_content(ICON.format(side=side, height=height, ground=ground, flame=flame))
-            page.screenshot(path=out / name, omit_background=True)
+            _save(page.screenshot(omit_background=True), out / name)
         page.set_viewport_size({"width": 1200, "height": 630})
         page.set_content(CARD.format(ground=GROUND, flame=flame))
-        page.screenshot(path=out / "card.png")
+        _save(page.screenshot(), out / "card.png")
         browser.close()
+
+
+def _save(png: bytes, path: Path) -> None:
+    """Write a picture with a palette, which takes a third of the bytes."""
+    Image.open(io.BytesIO(png)).quantize(COLORS, Image.Quantize.FASTOCTREE).save(path, optimize=True)
 
 
 if __name__ == "__main__":

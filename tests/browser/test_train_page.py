@@ -181,7 +181,9 @@ def test_preset_solves_the_spiral(bench: Bench) -> None:
     bench.reaches("Test: accuracy", 99)
     assert bench.page.get_by_test_id("hidden").input_value() == "32, 32"
     expect(bench.status).to_have_text("Training.")
-    bench.click("pause").stands_still()
+    bench.click("pause")
+    expect(bench.status).to_contain_text("Paused after")
+    bench.stands_still()
 
 
 def test_pause_step_and_train_continue(bench: Bench) -> None:

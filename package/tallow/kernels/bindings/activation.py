@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, contiguous, float32_array, two_float32_arrays
-from tallow.kernels.bindings.threads import ELEMENT, EXPONENTIAL, by_rows
+from tallow.errors import ArgumentError
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous, float32_array, is_plain, two_float32_arrays
+from tallow.kernels.bindings.threads import ELEMENT, EXPONENTIAL, by_rows, elementwise
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -28,10 +28,7 @@ LEAST = 1 << 14  # elements; a call takes longer than NumPy with fewer
 @kernel("silu", BACKEND, accepts=float32_array)
 def silu(x: Array) -> Array:
     """Return x · sigmoid(x).  Shapes: any -> the same."""
-    x = contiguous(x)
-    y = np.empty(x.shape, FLOAT32)
-    by_rows(_silu, (y, x), x.size, EXPONENTIAL * x.size)
-    return y
+    return elementwise("silu", _silu, EXPONENTIAL, x)
 
 
 @kernel("gelu", BACKEND, accepts=float32_array)
@@ -39,10 +36,7 @@ def gelu(x: Array, approximate: str) -> Array:
     """Return x · Φ(x); `approximate` is "none" or "tanh".  Shapes: any -> the same."""
     if approximate not in _gelu:
         raise ArgumentError(f"gelu: approximate={approximate!r}", hint="use 'none' or 'tanh'")
-    x = contiguous(x)
-    y = np.empty(x.shape, FLOAT32)
-    by_rows(_gelu[approximate], (y, x), x.size, EXPONENTIAL * x.size)
-    return y
+    return elementwise("gelu", _gelu[approximate], EXPONENTIAL, x)
 
 
 @kernel("gelu_backward", BACKEND, accepts=two_float32_arrays)
@@ -50,18 +44,12 @@ def gelu_backward(x: Array, g: Array, approximate: str) -> Array:
     """Return g times the derivative of gelu at x.  Shapes: x, g the same -> the same."""
     if approximate not in _gelu_backward:
         raise ArgumentError(f"gelu: approximate={approximate!r}", hint="use 'none' or 'tanh'")
-    if g.shape != x.shape:
-        raise ShapeError(f"gelu_backward: {g.shape} and {x.shape} differ")
-    g, x = contiguous(g), contiguous(x)
-    dx = np.empty(x.shape, FLOAT32)
-    by_rows(_gelu_backward[approximate], (dx, g, x), x.size, EXPONENTIAL * x.size)
-    return dx
+    return elementwise("gelu_backward", _gelu_backward[approximate], EXPONENTIAL, g, x)
 
 
 def float32_elements(x: Array) -> bool:
     """A contiguous float32 array of at least 2^14 elements."""
-    flags = x.flags
-    return x.dtype == FLOAT32 and x.size >= LEAST and flags.c_contiguous and flags.aligned
+    return x.size >= LEAST and is_plain(x)
 
 
 @kernel("relu", BACKEND, accepts=float32_elements)
@@ -74,15 +62,10 @@ def relu(x: Array) -> Array:
 
 def two_of_float32_elements(g: Array, y: Array) -> bool:
     """Two contiguous float32 arrays of one shape, of at least 2^14 elements."""
-    return two_float32_arrays(g, y) and float32_elements(y)
+    return float32_elements(y) and two_float32_arrays(g, y)
 
 
 @kernel("relu_backward", BACKEND, accepts=two_of_float32_elements)
 def relu_backward(g: Array, y: Array) -> Array:
     """Return the gradient of x from that of y = relu(x)."""
-    if g.shape != y.shape:
-        raise ShapeError(f"relu_backward: {g.shape} and {y.shape} differ")
-    g, y = contiguous(g), contiguous(y)
-    dx = np.empty(y.shape, FLOAT32)
-    by_rows(_relu_backward, (dx, g, y), y.size, ELEMENT * y.size, 0.0)
-    return dx
+    return elementwise("relu_backward", _relu_backward, ELEMENT, g, y, numbers=(0.0,))

@@ -6,7 +6,7 @@ import numpy as np
 
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32
+from tallow.kernels.bindings.arrays import FLOAT32, is_plain
 from tallow.kernels.bindings.threads import ELEMENT, by_rows
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
@@ -26,13 +26,9 @@ def large_float32(a: Array | Scalar, b: Array | Scalar) -> bool:
 
 
 def _is_large(a: Array | Scalar, b: Array | Scalar) -> bool:
-    if not (isinstance(a, np.ndarray) and a.size >= LEAST and _is_plain(a)):
+    if not (isinstance(a, np.ndarray) and a.size >= LEAST and is_plain(a)):
         return False
-    return type(b) in (float, int) or (isinstance(b, np.ndarray) and b.shape == a.shape and _is_plain(b))
-
-
-def _is_plain(a: Array) -> bool:
-    return a.dtype == FLOAT32 and a.flags.c_contiguous and a.flags.aligned
+    return type(b) in (float, int) or (isinstance(b, np.ndarray) and b.shape == a.shape and is_plain(b))
 
 
 def _compute(name: str, a: Array, b: Array | Scalar) -> Array:

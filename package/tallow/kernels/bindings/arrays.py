@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,35 @@ FLOAT32 = np.dtype(np.float32)
 ITEM = FLOAT32.itemsize
 
 
+_pointer_at = ctypes.c_void_p.from_address
+_HEAD = object.__basicsize__  # bytes of PyObject_HEAD
+
+
 def address(array: Array) -> int:
-    """Return the address of the first element. (`array.ctypes.data` is the same, and slower.)"""
+    """Return the address of the first element.
+
+    It is the first field of PyArrayObject_fields, a C struct of NumPy's stable ABI. Reading it there takes an eighth
+    of the time of `__array_interface__` and `ctypes.data`, which took as long as a kernel on a small array.
+    """
+    if type(array) is np.ndarray:
+        return _pointer_at(id(array) + _HEAD).value  # type: ignore[return-value]
     return array.__array_interface__["data"][0]
+
+
+def addresses(arrays: Sequence[Array | None]) -> list[int | None]:
+    """Return the addresses of the first elements, with None for no array."""
+    return [None if array is None else address(array) for array in arrays]
 
 
 def optional_address(array: Array | None) -> int | None:
     """Return the address of the first element, or None for no array."""
     return None if array is None else address(array)
+
+
+def is_plain(array: Array) -> bool:
+    """Return whether the array is float32, in row-major order and at aligned addresses."""
+    flags = array.flags
+    return array.dtype == FLOAT32 and flags.c_contiguous and flags.aligned
 
 
 def contiguous(array: Array) -> Array:
@@ -58,5 +81,4 @@ def writable_alike(grad: Array, *written: Array | None) -> bool:
     for array in written:
         if array is not None and not (array.flags.carray and array.dtype == FLOAT32 and array.shape == shape):
             return False
-    flags = grad.flags
-    return flags.c_contiguous and flags.aligned and grad.dtype == FLOAT32
+    return is_plain(grad)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import DimensionError, ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
+from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, is_plain
 from tallow.kernels.bindings.threads import ELEMENT, in_parts
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
@@ -21,11 +21,8 @@ COLUMNS = 16  # floats of a line of the caches: threads divide columns by them
 
 def many_float32_rows(table: Array, index: Array) -> bool:
     """A contiguous float32 array (V, D), and integers that take at least 2^16 elements."""
-    flags = table.flags
-    return (
-        table.dtype == FLOAT32 and table.ndim == 2 and flags.c_contiguous and flags.aligned
-        and isinstance(index, np.ndarray) and index.dtype.kind in "iu" and index.size * table.shape[1] >= LEAST
-    )  # fmt: skip
+    is_index = isinstance(index, np.ndarray) and index.dtype.kind in "iu"
+    return is_index and table.ndim == 2 and index.size * table.shape[1] >= LEAST and is_plain(table)
 
 
 @kernel("take_rows", BACKEND, accepts=many_float32_rows)

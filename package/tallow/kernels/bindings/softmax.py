@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, two_float32_arrays
 from tallow.kernels.bindings.cross_entropy import float32_filled_rows, sum_exp
-from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows
+from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows, rowwise
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -28,12 +25,7 @@ def float32_rows(x: Array) -> bool:
 @kernel("softmax", BACKEND, accepts=float32_rows)
 def softmax(x: Array) -> Array:
     """Return softmax over the last axis.  Shapes: x (..., N) -> the same."""
-    x = contiguous(x)
-    y = np.empty(x.shape, FLOAT32)
-    if x.size:
-        n = x.shape[-1]
-        by_rows(_softmax, (y, x), x.size // n, EXPONENTIAL * x.size, n)
-    return y
+    return rowwise("softmax", _softmax, EXPONENTIAL, x)
 
 
 def two_float32_rows(g: Array, y: Array) -> bool:
@@ -44,24 +36,13 @@ def two_float32_rows(g: Array, y: Array) -> bool:
 @kernel("softmax_backward", BACKEND, accepts=two_float32_rows)
 def softmax_backward(g: Array, y: Array) -> Array:
     """Return y ⊙ (g - Σ g y) of each row.  Shapes: g, y (..., N) -> the same."""
-    return _rows_backward(_softmax_backward, "softmax_backward", g, y, 4.0)
+    return rowwise("softmax_backward", _softmax_backward, 4.0, g, y)
 
 
 @kernel("log_softmax_backward", BACKEND, accepts=two_float32_rows)
 def log_softmax_backward(g: Array, y: Array) -> Array:
     """Return g - exp(y) Σ g of each row.  Shapes: g, y (..., N) -> the same."""
-    return _rows_backward(_log_softmax_backward, "log_softmax_backward", g, y, EXPONENTIAL)
-
-
-def _rows_backward(call: Callable[..., None], name: str, g: Array, y: Array, work: float) -> Array:
-    if g.shape != y.shape:
-        raise ShapeError(f"{name}: {g.shape} and {y.shape} differ")
-    g, y = contiguous(g), contiguous(y)
-    dx = np.empty(y.shape, FLOAT32)
-    if y.size:
-        n = y.shape[-1]
-        by_rows(call, (dx, g, y), y.size // n, work * y.size, n)
-    return dx
+    return rowwise("log_softmax_backward", _log_softmax_backward, EXPONENTIAL, g, y)
 
 
 @kernel("log_softmax", BACKEND, accepts=float32_filled_rows)

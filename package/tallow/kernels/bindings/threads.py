@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tallow.dtypes import Array
+from tallow.errors import ShapeError
 from tallow.kernels.bindings import native_threads, tab_threads
-from tallow.kernels.bindings.arrays import FLOAT32, address
+from tallow.kernels.bindings.arrays import FLOAT32, address, addresses, contiguous
 from tallow.kernels.library import IN_BROWSER
 from tallow.kernels.threads import thread_count
 
@@ -35,7 +36,7 @@ def in_parts(count: int, work: float, function: Function, arguments: Callable[[i
     Args:    work: multiplications; function: of `library.function`; arguments: returns plain numbers, addresses too;
              what they point to must live until this returns
     """
-    parts = int(min(count, thread_count(), 1 + work // WORTH_A_THREAD))
+    parts = 1 if work < WORTH_A_THREAD else int(min(count, thread_count(), 1 + work // WORTH_A_THREAD))
     if parts <= 1:
         function(*arguments(0, count))
         return
@@ -78,7 +79,10 @@ def by_rows(
     Args:    work: multiplications for all rows, as for `in_parts`
              shared: how many of the arrays, the last ones, are for all rows
     """
-    starts = [None if a is None else address(a) for a in arrays]
+    starts = addresses(arrays)
+    if work < WORTH_A_THREAD:
+        function(*starts, rows, *others)
+        return
     steps = [0 if a is None or not rows else a.nbytes // rows for a in arrays]
     if shared:
         steps[-shared:] = [0] * shared
@@ -88,3 +92,37 @@ def by_rows(
         return *moved, last - first, *others
 
     in_parts(rows, work, function, arguments)
+
+
+def elementwise(name: str, function: Function, work: float, *operands: Array, numbers: tuple[float, ...] = ()) -> Array:
+    """Return a new array: call `function(*addresses, count, *numbers)` for it and float32 operands of its shape.
+
+    Args:    work: multiplications for each element
+    Raises:  ShapeError, DtypeError
+    """
+    y, operands = _prepared(name, operands)
+    if y.size:
+        by_rows(function, (y, *operands), y.size, work * y.size, *numbers)
+    return y
+
+
+def rowwise(name: str, function: Function, work: float, *operands: Array) -> Array:
+    """Return a new array: call `function(*addresses, rows, n)` for it and float32 operands of its shape, (..., n).
+
+    Args:    work: multiplications for each element
+    Raises:  ShapeError, DtypeError
+    """
+    y, operands = _prepared(name, operands)
+    if y.size:
+        n = y.shape[-1]
+        by_rows(function, (y, *operands), y.size // n, work * y.size, n)
+    return y
+
+
+def _prepared(name: str, operands: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+    """Return an empty array for the result, and the operands ready for C."""
+    shape = operands[0].shape
+    for other in operands[1:]:
+        if other.shape != shape:
+            raise ShapeError(f"{name}: {operands[0].shape} and {other.shape} differ")
+    return np.empty(shape, FLOAT32), tuple(map(contiguous, operands))

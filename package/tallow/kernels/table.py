@@ -26,6 +26,8 @@ ARRAY = "array"
 # Device type -> backends, in order of preference. The default for other device types is (device type, "array").
 PREFERENCE: dict[str, tuple[str, ...]] = {"cpu": ("wasm", "native", ARRAY), "cuda": ("cuda", ARRAY)}
 
+PLANS = 256  # sizes of earlier calls that a convolution or a pooling keeps, with what it derives from them
+
 Function = Callable[..., Any]
 Predicate = Callable[..., bool]
 F = TypeVar("F", bound=Function)

@@ -12,7 +12,10 @@ from tallow.errors import DtypeError
 
 def kind(x: Any) -> str:
     """Return the kind of an array or a Python number as NumPy's letter: b, i, u or f."""
-    return x.dtype.kind if hasattr(x, "dtype") else np.result_type(type(x)).kind
+    try:
+        return x.dtype.kind
+    except AttributeError:
+        return np.result_type(type(x)).kind
 
 
 def no_floats(*operands: Any) -> bool:
@@ -30,5 +33,7 @@ def expect_float(name: str, *operands: Array) -> None:
 
 def refuse_bool(name: str, *operands: Any) -> None:
     """Raise DtypeError if all operands are booleans."""
-    if all(kind(x) == "b" for x in operands):
-        raise DtypeError(f"{name}: not implemented for bool", hint="convert first, e.g. with .long()")
+    for x in operands:
+        if kind(x) != "b":
+            return
+    raise DtypeError(f"{name}: not implemented for bool", hint="convert first, e.g. with .long()")

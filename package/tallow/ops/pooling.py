@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
+from tallow.kernels.table import PLANS
 from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import on_axis
 from tallow.ops.checks import expect_float, refuse_bool
@@ -73,17 +75,27 @@ class Axis:
         return array_module(g).zeros(shape, g.dtype)
 
 
-def axes_of(
+class Pooling(NamedTuple):
+    """The windows of one call, with one number for each pooled dim."""
+
+    kernel: Sizes
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    out: Sizes
+
+
+def pooling_of(
     name: str,
-    shape: Sequence[int],
+    shape: Sizes,
     dims: int,
     kernel_size: IntOrInts,
     stride: IntOrInts | None,
     padding: IntOrInts,
     dilation: IntOrInts,
     ceil_mode: bool,
-) -> list[Axis]:
-    """Return the windows along each of the last `dims` dims.
+) -> Pooling:
+    """Return the windows over the last `dims` dims.
 
     Raises: ShapeError for another number of dims, too much padding, and inputs smaller than a window.
     """
@@ -93,19 +105,35 @@ def axes_of(
     steps = kernel if stride is None or stride in ((), []) else sizes(name, "stride", stride, dims, 1)
     pads = sizes(name, "padding", padding, dims, 0)
     apart = sizes(name, "dilation", dilation, dims, 1)
-    axes = []
-    for i, (k, s, p, d) in enumerate(zip(kernel, steps, pads, apart, strict=True)):
-        size = shape[i - dims]
+    return _plan(name, shape, kernel, steps, pads, apart, bool(ceil_mode))
+
+
+@lru_cache(PLANS)
+def _plan(
+    name: str, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Pooling:
+    outs = []
+    for size, k, s, p, d in zip(shape[-len(kernel) :], kernel, stride, padding, dilation, strict=True):
         if p > k // 2:
-            raise ShapeError(f"{name}: padding {pads} should be at most half of the kernel size {kernel}")
+            raise ShapeError(f"{name}: padding {padding} should be at most half of the kernel size {kernel}")
         span = size + 2 * p - d * (k - 1) - 1
         out = (-(-span // s) if ceil_mode else span // s) + 1
         if ceil_mode and (out - 1) * s >= size + p:  # the last window must not begin in the padding at the end
             out -= 1
         if out < 1:
             raise ShapeError(f"{name}: input {tuple(shape)} is too small for kernel_size {kernel}: output size {out}")
-        axes.append(Axis(i - dims, size, k, s, d, p, out))
-    return axes
+        outs.append(out)
+    return Pooling(kernel, stride, padding, dilation, tuple(outs))
+
+
+@lru_cache(PLANS)
+def axes_of(
+    shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
+) -> tuple[Axis, ...]:
+    """Return the windows of a `Pooling` along each of the last dims of an array."""
+    dims = len(kernel)
+    parts = zip(shape[-dims:], kernel, stride, dilation, padding, out, strict=True)
+    return tuple(Axis(i - dims, *part) for i, part in enumerate(parts))
 
 
 # ------------------------------------------------------------------------------------------------------------ maxima
@@ -166,23 +194,13 @@ def max_pool(
     """Return the maximum of each window over the last `dims` dims. Padding counts as -∞."""
     name = f"max_pool{dims}d"
     refuse_bool(name, input)
-    axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
+    pooling = pooling_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
 
-    windows = tuple(tuple(getattr(axis, name) for axis in axes) for name in WINDOW)
-    y, places = run("max_pool", input, *windows, tuple(axis.out for axis in axes))
-    return y, lambda g: (run("max_pool_backward", g, input, places, *windows),)
-
-
-WINDOW = ("kernel", "stride", "padding", "dilation")
+    y, places = run("max_pool", input, *pooling)
+    return y, lambda g: (run("max_pool_backward", g, input, places, *pooling[:-1]),)
 
 
-def _axes(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> list[Axis]:
-    dims = len(kernel)
-    parts = zip(spatial[-dims:], kernel, stride, dilation, padding, out, strict=True)
-    return [Axis(i - dims, *part) for i, part in enumerate(parts)]
-
-
-def _max_stages(x: Array, axes: list[Axis]) -> list[Array]:
+def _max_stages(x: Array, axes: tuple[Axis, ...]) -> list[Array]:
     """Return the input, and its maxima after each dim, last dim first."""
     done = [x]
     for axis in reversed(axes):
@@ -198,7 +216,7 @@ def max_pool_array(
 
     Shapes:  x (*lead, *spatial) -> (*lead, *out)
     """
-    return _max_stages(x, _axes(x.shape, kernel, stride, padding, dilation, out))[-1], None
+    return _max_stages(x, axes_of(x.shape, kernel, stride, padding, dilation, out))[-1], None
 
 
 @kernel("max_pool_backward", "array")
@@ -209,7 +227,7 @@ def max_pool_backward_array(
 
     Shapes:  g (*lead, *out), x (*lead, *spatial) -> the same as x
     """
-    axes = _axes(x.shape, kernel, stride, padding, dilation, g.shape[-len(kernel) :])
+    axes = axes_of(x.shape, kernel, stride, padding, dilation, g.shape[-len(kernel) :])
     done = _max_stages(x, axes)
     for axis, before, after in zip(axes, reversed(done[:-1]), reversed(done[1:]), strict=True):
         g = _axis_max_backward(before, after, axis, g)
@@ -229,7 +247,8 @@ def max_pool_with_indices(
     """Return the maxima as max_pool does, and their indices in the flattened last `dims` dims of the input."""
     name = f"max_pool{dims}d"
     refuse_bool(name, input)
-    axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
+    pooling = pooling_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
+    axes = axes_of(input.shape, *pooling)
     return maxima_and_places(input, dims, lambda x, axis: _axis_argmax(x, axes[axis]))
 
 
@@ -304,12 +323,12 @@ def avg_pool(
     expect_float(name, input)
     if divisor_override == 0:
         raise ShapeError(f"{name}: divisor must not be zero")
-    axes = axes_of(name, input.shape, dims, kernel_size, stride, padding, 1, ceil_mode)
+    axes = axes_of(input.shape, *pooling_of(name, input.shape, dims, kernel_size, stride, padding, 1, ceil_mode))
     xp = array_module(input)
     factors = []
     for i, axis in enumerate(axes):
         if divisor_override is None:
-            factors.append(xp.asarray(1 / _counts(axis, count_include_pad), input.dtype))
+            factors.append(_factor(axis, count_include_pad, xp, input.dtype))
         else:
             factors.append(input.dtype.type(1 / divisor_override if i == 0 else 1))
 
@@ -324,6 +343,13 @@ def avg_pool(
         return (g,)
 
     return y, backward
+
+
+def _factor(axis: Axis, include_padding: bool, xp: Any, dtype: np.dtype[Any]) -> Any:
+    """Return 1 / the number of elements in a window: one number, or for each window, shaped to multiply the dim."""
+    if not axis.padding and not axis.after:
+        return dtype.type(1 / axis.kernel)
+    return xp.asarray(1 / _counts(axis, include_padding), dtype)
 
 
 def _counts(axis: Axis, include_padding: bool) -> np.ndarray[Any, Any]:

@@ -25,6 +25,8 @@ def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) 
 
     Raises: ArgumentTypeError, ShapeError.
     """
+    if type(value) is int and value >= at_least:
+        return (value,) * dims
     numbers = value if isinstance(value, tuple | list) else (value,)
     if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in numbers):
         raise ArgumentTypeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
 from tallow.kernels.bindings.threads import in_parts
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import PLANS, kernel
 
 Sizes = tuple[int, ...]
 
@@ -52,13 +53,16 @@ class _Call:
         self.shape = _Shape(*(n for pair in by_dim for n in pair))
 
 
+_call_of = lru_cache(PLANS)(_Call)
+
+
 @kernel("max_pool", BACKEND, accepts=float32_planes)
 def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, out: Sizes) -> tuple[Array, Array]:
     """Return the maxima, and their indices in flattened planes.
 
     Shapes:  x (*lead, *spatial) -> (*lead, *out), the same
     """
-    call = _Call(x.shape, kernel, stride, before, dilation, out)
+    call = _call_of(x.shape, kernel, stride, before, dilation, out)
     x = contiguous(x)
     y, places = np.empty((*call.lead, *out), FLOAT32), np.empty((*call.lead, *out), np.int32)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import kernel, run
+from tallow.kernels.table import PLANS
 from tallow.ops.checks import expect_float
 from tallow.ops.table import Array, Result, op
 from tallow.ops.windows import (
@@ -183,24 +185,9 @@ def _convolution(
     is_batch = _check_operands(name, dims, input, weight, bias, groups)
     stride = sizes(name, "stride", stride, dims, 1)
     dilation = sizes(name, "dilation", dilation, dims, 1)
-    kernel = weight.shape[2:]
-    reach = spans(kernel, dilation)
-    before, after = _padding(name, padding, dims, stride, reach)
-    channels = input.shape[1 if is_batch else 0]
-    if channels != weight.shape[1] * groups:
-        raise ShapeError(
-            f"{name}: given groups={groups} and weight {tuple(weight.shape)}, expected input {tuple(input.shape)} "
-            f"to have {weight.shape[1] * groups} channels, but got {channels}"
-        )
-    if weight.shape[0] % groups:
-        raise ShapeError(f"{name}: expected groups to divide {weight.shape[0]} output channels, got {groups}")
-    spatial = tuple(n + a + b for n, a, b in zip(input.shape[-dims:], before, after, strict=True))
-    if any(n < r for n, r in zip(spatial, reach, strict=True)):
-        raise ShapeError(
-            f"{name}: kernel size can't be greater than the padded input: the dilated kernel covers {reach}, "
-            f"the padded input is {spatial}"
-        )
-    out = tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))
+    if not isinstance(padding, str):
+        padding = sizes(name, "padding", padding, dims, 0)
+    before, out = _plan(name, input.shape, weight.shape, stride, padding, dilation, groups)
     x = input if is_batch else input[None]
     settings = (stride, before, dilation, groups)
     return _result(
@@ -210,6 +197,34 @@ def _convolution(
         d_input=lambda g: run("convolution_dx", g, weight, *settings, x.shape[2:]),
         d_weight=lambda g: run("convolution_dw", x, g, *settings, weight.shape),
     )
+
+
+@lru_cache(PLANS, typed=True)
+def _plan(
+    name: str, input: Sizes, weight: Sizes, stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int
+) -> tuple[Sizes, Sizes]:
+    """Return the number of zeros before each spatial dim, and the spatial dims of the output, for these shapes.
+
+    Raises: ShapeError if the shapes do not fit each other.
+    """
+    dims = len(stride)
+    reach = spans(weight[2:], dilation)
+    before, after = _padding(name, padding, dims, stride, reach)
+    channels = input[-dims - 1]
+    if channels != weight[1] * groups:
+        raise ShapeError(
+            f"{name}: given groups={groups} and weight {weight}, expected input {input} "
+            f"to have {weight[1] * groups} channels, but got {channels}"
+        )
+    if weight[0] % groups:
+        raise ShapeError(f"{name}: expected groups to divide {weight[0]} output channels, got {groups}")
+    spatial = tuple(n + a + b for n, a, b in zip(input[-dims:], before, after, strict=True))
+    if any(n < r for n, r in zip(spatial, reach, strict=True)):
+        raise ShapeError(
+            f"{name}: kernel size can't be greater than the padded input: the dilated kernel covers {reach}, "
+            f"the padded input is {spatial}"
+        )
+    return before, tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))
 
 
 def _result(
@@ -285,7 +300,7 @@ def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Arr
     return input.ndim == dims + 2
 
 
-def _padding(name: str, padding: IntOrInts | str, dims: int, stride: Sizes, reach: Sizes) -> tuple[Sizes, Sizes]:
+def _padding(name: str, padding: Sizes | str, dims: int, stride: Sizes, reach: Sizes) -> tuple[Sizes, Sizes]:
     """Return the number of zeros before and after each spatial dim."""
     if padding == "valid":
         return (0,) * dims, (0,) * dims
@@ -295,8 +310,7 @@ def _padding(name: str, padding: IntOrInts | str, dims: int, stride: Sizes, reac
         return tuple((r - 1) // 2 for r in reach), tuple(r // 2 for r in reach)  # odd: one more after
     if isinstance(padding, str):
         raise ShapeError(f"{name}: invalid padding string {padding!r}; expected 'valid' or 'same'")
-    both = sizes(name, "padding", padding, dims, 0)
-    return both, both
+    return padding, padding
 
 
 def _transposed(

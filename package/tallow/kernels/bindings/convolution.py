@@ -8,15 +8,16 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, contiguous, optional_address
+from tallow.kernels.bindings.arrays import FLOAT32, addresses, contiguous
 from tallow.kernels.bindings.threads import Scratch, in_parts
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import PLANS, kernel
 
 Sizes = tuple[int, ...]
 
@@ -75,12 +76,16 @@ class _Call:
         no = (0,) * (2 - dims)
         by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
         self.shape = _Shape(x[0], groups, w[1], w[0] // groups, *(n for pair in by_dim for n in pair))
+        self.scratch_length = 0 if self.empty else self.functions.scratch(self.shape)
 
     def run(self, count: int, function: Callable[..., None], *arrays: Array | None) -> None:
         """Call a C function of this kind for parts of range(count)."""
-        starts, shape = [optional_address(array) for array in arrays], ctypes.addressof(self.shape)
-        scratch = Scratch(self.functions.scratch(shape))
+        starts, shape = addresses(arrays), ctypes.addressof(self.shape)
+        scratch = Scratch(self.scratch_length)
         in_parts(count, self.work, function, lambda *part: (*starts, *part, shape, scratch()))
+
+
+_call_of = lru_cache(PLANS)(_Call)
 
 
 @kernel("convolution", BACKEND, accepts=float32_images)
@@ -92,7 +97,7 @@ def convolution(
     Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), bias (O) -> (N, O, *out)
     """
     y = np.empty((len(x), len(w), *out), FLOAT32)
-    call = _Call(x.shape, w.shape, y.shape, stride, before, dilation, groups)
+    call = _call_of(x.shape, w.shape, y.shape, stride, before, dilation, groups)
     if bias is not None and bias.shape != w.shape[:1]:
         raise ShapeError(f"convolution: bias {bias.shape} for a weight {w.shape}")
     if call.empty:
@@ -113,7 +118,7 @@ def convolution_dx(
         # depthwise with stride 1: the same convolution with a flipped kernel
         return convolution(g, np.flip(w, tuple(range(2, w.ndim))), None, stride, mirrored, dilation, groups, spatial)
     dx = np.empty((len(g), w.shape[1] * groups, *spatial), FLOAT32)
-    call = _Call(dx.shape, w.shape, g.shape, stride, before, dilation, groups)
+    call = _call_of(dx.shape, w.shape, g.shape, stride, before, dilation, groups)
     if call.empty:
         dx[...] = 0
         return dx
@@ -128,7 +133,7 @@ def convolution_dw(
 ) -> Array:
     """Return the gradient of w.  Shapes:  x (N, C, *spatial), g (N, O, *out) -> `shape`, (O, C / groups, *kernel)"""
     dw = np.empty(shape, FLOAT32)
-    call = _Call(x.shape, shape, g.shape, stride, before, dilation, groups)
+    call = _call_of(x.shape, shape, g.shape, stride, before, dilation, groups)
     if call.empty:
         dw[...] = 0
         return dw

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, optional_address
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, addresses, contiguous, is_plain
 from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import PLANS, kernel
 
 _attention_decode = function(
     "tl_attention_decode_f32", None, *[POINTER] * 4, *[SIZE] * 5, POINTER, POINTER, FLOAT, POINTER
@@ -24,6 +25,8 @@ _attention_backward = function(
 )
 _attention_scratch = function("tl_attention_scratch", SIZE, POINTER)
 _Sizes = SIZE * 6
+
+Sizes = tuple[int, ...]
 
 
 def float32_one_query(q: Array, k: Array, v: Array, scale: float) -> bool:
@@ -70,10 +73,16 @@ def float32_attention(
     """float32 arrays q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), no axis empty; H = G · groups; bias or None."""
     if not (q.dtype == k.dtype == v.dtype == FLOAT32 and q.ndim == k.ndim == v.ndim == 4):
         return False
-    (batch, heads, _, width), (_, kv_heads, keys, _) = q.shape, k.shape
-    fits = k.shape == (batch, kv_heads, keys, width) and v.shape[:3] == k.shape[:3]
-    fits = fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and heads == kv_heads * groups
-    return fits and (bias is None or _is_float32_for(bias, (*q.shape[:3], keys)))
+    return _fit(q.shape, k.shape, v.shape, groups) and (
+        bias is None or _is_float32_for(bias, (*q.shape[:3], k.shape[2]))
+    )
+
+
+@lru_cache(PLANS)
+def _fit(q: Sizes, k: Sizes, v: Sizes, groups: int) -> bool:
+    (batch, heads, _, width), (_, kv_heads, keys, _) = q, k
+    fits = k == (batch, kv_heads, keys, width) and v[:3] == k[:3]
+    return fits and min(*q, *k, v[3]) > 0 and heads == kv_heads * groups
 
 
 def _is_float32_for(bias: Array, scores: tuple[int, ...]) -> bool:
@@ -94,33 +103,49 @@ def float32_attention_backward(
     )
 
 
-class _Call:
-    """Sizes, strides and addresses of the operands of both passes, for C."""
+class _Plan:
+    """Sizes and strides of the operands of both passes, for C."""
 
-    def __init__(self, q: Array, k: Array, v: Array, bias: Array | None, *others: Array) -> None:
-        batch, heads, t, width = q.shape
-        _, self.kv_heads, s, value_width = v.shape
-        self.count = batch * self.kv_heads
+    def __init__(self, q: Sizes, v: Sizes, strides: tuple[Sizes, ...]) -> None:
+        batch, heads, t, width = q
+        _, kv_heads, s, value_width = v
+        self.count = batch * kv_heads
         self.work = 2.0 * batch * heads * t * s * (width + value_width)
-        self.shape = _Sizes(heads, self.kv_heads, t, s, width, value_width)
-        self.operands = [_with_contiguous_heads(x) for x in (q, k, v, *others)]
-        self.strides = (OFFSET * 12)(*(stride for x in self.operands for stride in _strides(x)))
-        self.scratch_length = _attention_scratch(self.shape)
-        self.bias, self.by_bias = None, None
-        if bias is not None:
-            of_all = np.broadcast_to(contiguous(bias), (batch, heads, t, s))
-            self.bias = of_all  # its memory must outlive the call
-            self.by_bias = (OFFSET * 4)(*(stride // ITEM for stride in of_all.strides))
+        self._sizes = _Sizes(heads, kv_heads, t, s, width, value_width)
+        self._strides = (OFFSET * 12)(*(stride // ITEM for each in strides for stride in each[:3]))
+        self.pointers = ctypes.addressof(self._sizes), ctypes.addressof(self._strides)
+        self.scratch_length = _attention_scratch(self._sizes)
 
-    def run(self, function: Callable[..., None], before: list[Array], after: list[Array], scale: float, causal: bool,
-            work: float) -> None:  # fmt: skip
-        """Call a C function for parts of the key/value heads; `before` and `after` surround the operands."""
-        arrays = [address(x) for x in (*before, *self.operands, *after)]
-        by_bias = None if self.by_bias is None else ctypes.addressof(self.by_bias)
-        sizes = ctypes.addressof(self.shape), ctypes.addressof(self.strides)
-        starts = (*arrays, optional_address(self.bias), by_bias)
-        scratch = Scratch(self.scratch_length)
-        in_parts(self.count, work, function, lambda *part: (*starts, *part, *sizes, scale, causal, scratch()))
+
+_plan_of = lru_cache(PLANS)(_Plan)
+
+
+def _run(
+    function: Callable[..., None], before: list[Array], operands: list[Array], after: list[Array], bias: Array | None,
+    scale: float, is_causal: bool, times: float = 1.0,
+) -> None:  # fmt: skip
+    """Call a C function for parts of the key/value heads; `before` and `after` surround the operands q, k, v, ....
+
+    Args:    times: its work, in forward passes
+    """
+    operands = [_with_contiguous_heads(x) for x in operands]
+    plan = _plan_of(operands[0].shape, operands[2].shape, tuple([x.strides for x in operands]))
+    bias = None if bias is None else contiguous(bias)
+    by_bias = None if bias is None else _strides_to_broadcast(bias)
+    starts = *addresses([*before, *operands, *after, bias]), None if by_bias is None else ctypes.addressof(by_bias)
+    scratch = Scratch(plan.scratch_length)
+    in_parts(
+        plan.count,
+        times * plan.work,
+        function,
+        lambda *part: (*starts, *part, *plan.pointers, scale, is_causal, scratch()),
+    )
+
+
+def _strides_to_broadcast(bias: Array) -> ctypes.Array[ctypes.c_ssize_t]:
+    """Return the strides of the bias for each dim of the scores, 0 where it is broadcast."""
+    own = [0 if n == 1 else stride // ITEM for n, stride in zip(bias.shape, bias.strides, strict=True)]
+    return (OFFSET * 4)(*[0] * (4 - len(own)), *own)
 
 
 @kernel("attention", BACKEND, accepts=float32_attention)
@@ -133,10 +158,8 @@ def attention(
     """
     if not float32_attention(q, k, v, bias, scale, is_causal, groups):
         raise ShapeError(f"attention: q {q.shape}, k {k.shape} and v {v.shape} do not fit each other")
-    call = _Call(q, k, v, bias)
     y, stats = np.empty((*q.shape[:3], v.shape[3]), FLOAT32), np.empty((*q.shape[:3], 2), FLOAT32)
-
-    call.run(_attention, [y, stats], [], scale, is_causal, call.work)
+    _run(_attention, [y, stats], [q, k, v], [], bias, scale, is_causal)
     return y, stats
 
 
@@ -148,14 +171,14 @@ def attention_backward(
     """Return the gradients of q, k and v, from that of the output and the stats of the forward pass."""
     if stats is None or not float32_attention_backward(g, q, k, v, bias, stats, scale, is_causal, groups):
         raise ShapeError(f"attention_backward: g {g.shape}, q {q.shape}, k {k.shape}, v {v.shape} do not fit")
-    call = _Call(q, k, v, bias, g)
-    stats = contiguous(stats)
     gradients = [np.empty(x.shape, FLOAT32) for x in (q, k, v)]
-    call.run(_attention_backward, gradients, [stats], scale, is_causal, 2.5 * call.work)
+    _run(_attention_backward, gradients, [q, k, v, g], [contiguous(stats)], bias, scale, is_causal, 2.5)
     return gradients[0], gradients[1], gradients[2]
 
 
 def _with_contiguous_heads(array: Array) -> Array:
+    if is_plain(array):
+        return array
     is_usable = all(stride % ITEM == 0 for stride in array.strides) and array.strides[3] == ITEM and array.flags.aligned
     return array if is_usable and array.dtype == FLOAT32 else contiguous(array)
 

@@ -12,12 +12,12 @@ def normalize_dim(dim: int, ndim: int, name: str) -> int:
 
     Raises: DimensionError.
     """
+    if -ndim <= dim < ndim:
+        return dim % ndim
+    if not ndim and dim in (0, -1):
+        return 0
     n = max(ndim, 1)
-    if not -n <= dim < n:
-        raise DimensionError(
-            f"{name}: dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
-        )
-    return dim % n
+    raise DimensionError(f"{name}: dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
 
 
 def normalize_dims(dim: int | Iterable[int] | None, ndim: int, name: str) -> tuple[int, ...]:
@@ -27,7 +27,9 @@ def normalize_dims(dim: int | Iterable[int] | None, ndim: int, name: str) -> tup
     """
     if dim is None:
         return tuple(range(ndim))
-    dims = tuple(normalize_dim(d, ndim, name) for d in ((dim,) if isinstance(dim, int) else dim))
+    if isinstance(dim, int):
+        return (normalize_dim(dim, ndim, name),)
+    dims = tuple(normalize_dim(d, ndim, name) for d in dim)
     if len(set(dims)) != len(dims):
         raise ShapeError(
             f"{name}: dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"

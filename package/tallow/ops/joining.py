@@ -24,11 +24,9 @@ def concatenate(arrays: Sequence[Array], axis: int) -> Array:
 
 
 def stack_arrays(arrays: Sequence[Array], axis: int) -> Array:
-    """Stack as numpy.stack does, in a way that a CUDA graph can capture."""
-    xp = array_module(*arrays)
-    if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
-        return concatenate([xp.expand_dims(a, axis) for a in arrays], axis)
-    return xp.stack(arrays, axis=axis)
+    """Stack arrays of one shape as numpy.stack does, in a way that a CUDA graph can capture."""
+    new_axis = on_axis(axis, None)
+    return concatenate([a[new_axis] for a in arrays], axis)
 
 
 @op("tl", dtypes="promote", aliases=("concat", "concatenate"))
@@ -80,10 +78,11 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     """
     if not tensors:
         raise ShapeError("stack: expected a non-empty list of tensors")
-    if any(a.shape != tensors[0].shape for a in tensors):
+    shape = tensors[0].shape
+    if any(a.shape != shape for a in tensors):
         shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
         raise ShapeError(f"stack: expected tensors of equal size, got {shapes}")
-    dim = normalize_dim(dim, tensors[0].ndim + 1, "stack")
+    dim = normalize_dim(dim, len(shape) + 1, "stack")
     count = len(tensors)
     return stack_arrays(tensors, dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
 

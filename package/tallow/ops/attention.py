@@ -256,22 +256,28 @@ def _combine_masks(bias: Array | None, allowed: Array | None, like: Array) -> Ar
 
 def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
     """Return the number of query heads per key/value head. Raises ShapeError if the operands do not fit each other."""
-    shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ShapeError(f"scaled_dot_product_attention: expected at least two dims of each, got {shapes}")
+        raise ShapeError(
+            f"scaled_dot_product_attention: expected at least two dims of each, got {_shapes(query, key, value)}"
+        )
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
-            f"scaled_dot_product_attention: {shapes}; query and key must have equal widths, key and value equal lengths"
+            f"scaled_dot_product_attention: {_shapes(query, key, value)}; query and key must have equal widths, key "
+            "and value equal lengths"
         )
     if not enable_gqa:
         return 1
     heads, kv_heads = (x.shape[-3] if x.ndim > 2 else 0 for x in (query, key))
     if not kv_heads or heads % kv_heads or value.shape[:-2] != key.shape[:-2]:
         raise ShapeError(
-            f"scaled_dot_product_attention: enable_gqa with {shapes}; key and value must have equal numbers of heads, "
-            "which divides that of query"
+            f"scaled_dot_product_attention: enable_gqa with {_shapes(query, key, value)}; key and value must have "
+            "equal numbers of heads, which divides that of query"
         )
     return heads // kv_heads
+
+
+def _shapes(query: Array, key: Array, value: Array) -> str:
+    return f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
 
 
 def _check_mask(mask: Array, scores: tuple[int, ...]) -> None:

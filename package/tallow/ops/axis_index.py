@@ -34,7 +34,10 @@ def reversal(axis: int) -> tuple[Any, ...]:
 
 def take(input: Array, indices: Array, axis: int) -> Array:
     """Return y[..., j, ...] = input[..., indices[..., j, ...], ...]."""
-    return input[indices] if input.ndim == 1 else array_module(input).take_along_axis(input, indices, axis)
+    if input.ndim == 1:
+        return input[indices]
+    xp = array_module(input)
+    return input[places(indices, axis)] if xp is np else xp.take_along_axis(input, indices, axis)
 
 
 def places(indices: Array, axis: int) -> tuple[Array, ...]:

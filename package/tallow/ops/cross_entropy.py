@@ -11,7 +11,7 @@ from tallow.devices import array_module
 from tallow.dtypes import BY_STORAGE, HALVES, cast, widen
 from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
-from tallow.ops.axis_index import places, take
+from tallow.ops.axis_index import on_axis, places, take
 from tallow.ops.half_gradients import Roundable
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
@@ -58,7 +58,7 @@ class _Targets:
         index = xp.where(self.valid, target, 0).astype(np.int64)
         if name is not None:
             check_places(index, classes, 0 if x.ndim == 1 else 1, f"{name}: target", lowest=0)
-        self.axis = axis
+        self.axis = axis % x.ndim
         self.share = self.valid.astype(x.dtype)
         if xp is not np:
             is_valid = (index >= 0) & (index < classes)
@@ -66,7 +66,8 @@ class _Targets:
             self.share = xp.where(is_valid, self.share, np.nan).astype(x.dtype)
         if weight is not None:
             self.share = self.share * weight[index]
-        self._index = xp.expand_dims(index, axis)
+        self._new_axis = on_axis(self.axis, None)
+        self._index = index[self._new_axis]
 
     def pick(self, x: Array) -> Array:
         """Return x at the class of each row."""
@@ -74,8 +75,7 @@ class _Targets:
 
     def add(self, x: Array, values: Array) -> None:
         """Add `values` to x at the class of each row, in place."""
-        axis = self.axis % x.ndim
-        x[places(self._index, axis)] += array_module(x).expand_dims(values, axis)
+        x[places(self._index, self.axis)] += values[self._new_axis]
 
 
 def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Array, Array | float]:

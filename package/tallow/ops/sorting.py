@@ -7,7 +7,7 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
-from tallow.ops.axis_index import axis_of, part, put, reversal, take
+from tallow.ops.axis_index import axis_of, on_axis, part, put, reversal, take
 from tallow.ops.checks import refuse_bool
 from tallow.ops.table import Array, Result, op
 
@@ -108,7 +108,7 @@ def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> 
     """Return the first maximum or minimum along `dim`, and its index."""
     x, axis = axis_of(input, dim, name)
     expect_elements(x, axis, dim, name)
-    indices = array_module(x).expand_dims(getattr(x, function)(axis=axis).astype(np.int64, copy=False), axis)
+    indices = getattr(x, function)(axis=axis)[on_axis(axis, None)].astype(np.int64, copy=False)
     return pick_one(input, x, indices, axis, keepdim)
 
 

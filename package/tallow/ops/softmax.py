@@ -43,8 +43,7 @@ def _along(name: str, dim: int, *arrays: Array) -> Array:
     """Run the kernel `name`, which works along the last axis, along `dim`."""
     if dim == arrays[0].ndim - 1:
         return run(name, *arrays)
-    xp = array_module(arrays[0])
-    return xp.moveaxis(run(name, *(xp.moveaxis(x, dim, -1) for x in arrays)), -1, dim)
+    return run(name, *[x.swapaxes(dim, -1) for x in arrays]).swapaxes(dim, -1)
 
 
 @kernel("softmax", "array", round_like=0)

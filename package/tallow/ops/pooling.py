@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from tallow.ops.table import Array, Index, Result, op
 from tallow.ops.windows import IntOrInts, Sizes, expect_filled, expect_spatial, sizes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Axis:
     """The windows along one dim: `out` windows, `stride` apart, each of `kernel` elements `dilation` apart.
 
@@ -43,16 +43,18 @@ class Axis:
     padding: int
     out: int
 
-    @property
+    @cached_property
     def after(self) -> int:
         """The padding after the last element."""
         reach = (self.out - 1) * self.stride + self.dilation * (self.kernel - 1) + 1
         return max(0, reach - self.size - self.padding)
 
-    def at(self, i: int) -> tuple[Any, ...]:
-        """Return the index of the i-th element of every window, in the padded array."""
-        start = i * self.dilation
-        return on_axis(self.axis, slice(start, start + self.stride * (self.out - 1) + 1, self.stride))
+    @cached_property
+    def elements(self) -> list[tuple[Any, ...]]:
+        """The index of the first element of every window in the padded array, of the second, and so on."""
+        reach = self.stride * (self.out - 1) + 1
+        starts = [i * self.dilation for i in range(self.kernel)]
+        return [on_axis(self.axis, slice(start, start + reach, self.stride)) for start in starts]
 
     def pad(self, x: Array, value: float) -> Array:
         """Return x with `value` as padding."""
@@ -147,9 +149,10 @@ def lowest(x: Array) -> float:
 def _axis_max(x: Array, axis: Axis) -> Array:
     """Return the maximum of each window of a padded array."""
     xp = array_module(x)
-    y = x[axis.at(0)].copy()
-    for i in range(1, axis.kernel):
-        xp.maximum(y, x[axis.at(i)], out=y)
+    first, *others = axis.elements
+    y = x[first].copy()
+    for element in others:
+        xp.maximum(y, x[element], out=y)
     return y
 
 
@@ -158,9 +161,9 @@ def _axis_max_backward(x: Array, y: Array, axis: Axis, g: Array) -> Array:
     x = axis.pad(x, np.nan)  # NaN never equals the maximum, even if a window is all -∞
     d = axis.padded_zeros(g)
     open_ = array_module(x).ones(y.shape, bool)
-    for i in range(axis.kernel):
-        is_maximum = (x[axis.at(i)] == y) & open_
-        d[axis.at(i)] += g * is_maximum
+    for element in axis.elements:
+        is_maximum = (x[element] == y) & open_
+        d[element] += g * is_maximum
         open_ &= ~is_maximum
     return d[axis.middle()]
 
@@ -169,10 +172,11 @@ def _axis_argmax(x: Array, axis: Axis) -> tuple[Array, Array]:
     """Return the maximum of each window, and its index along the dim."""
     xp = array_module(x)
     x = axis.pad(x, lowest(x))
-    y = x[axis.at(0)].copy()
+    first, *others = axis.elements
+    y = x[first].copy()
     place = xp.zeros(y.shape, np.int64)
-    for i in range(1, axis.kernel):
-        new = x[axis.at(i)]
+    for i, element in enumerate(others, 1):
+        new = x[element]
         larger = (new > y) | (new != new)  # NaN is the largest; of several NaN the last counts
         xp.copyto(y, new, where=larger)
         xp.copyto(place, i, where=larger)
@@ -362,14 +366,15 @@ def _counts(axis: Axis, include_padding: bool) -> np.ndarray[Any, Any]:
 
 
 def _axis_sum(x: Array, axis: Axis) -> Array:
-    y = x[axis.at(0)].copy()
-    for i in range(1, axis.kernel):
-        y += x[axis.at(i)]
+    first, *others = axis.elements
+    y = x[first].copy()
+    for element in others:
+        y += x[element]
     return y
 
 
 def _axis_sum_backward(g: Array, axis: Axis) -> Array:
     d = axis.padded_zeros(g)
-    for i in range(axis.kernel):
-        d[axis.at(i)] += g
+    for element in axis.elements:
+        d[element] += g
     return d[axis.middle()]

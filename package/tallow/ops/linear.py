@@ -78,4 +78,4 @@ def linear_array(x: Array, weight: Array, bias: Array | None) -> Array:
     y = as_rows(x) @ widen(weight).T  # for a batch, NumPy would multiply one matrix after the other
     if bias is not None:
         y += bias
-    return y.reshape(*x.shape[:-1], weight.shape[0])
+    return y if x.ndim == 2 else y.reshape(*x.shape[:-1], weight.shape[0])

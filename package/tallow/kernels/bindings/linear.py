@@ -41,14 +41,17 @@ def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
     """float32 x and bias; a large float32 weight, natively with few rows or several threads, or a half one."""
     if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2:
         return False
-    if bias is not None and (bias.dtype != FLOAT32 or bias.shape != weight.shape[:1]):
-        return False
     if weight.dtype == FLOAT32:
-        return _worth_a_call(x, weight)
-    return weight.dtype in _linear
+        if not _worth_a_call(x, weight):
+            return False
+    elif weight.dtype not in _linear:
+        return False
+    return bias is None or (bias.dtype == FLOAT32 and bias.shape == weight.shape[:1])
 
 
 def _worth_a_call(x: Array, weight: Array) -> bool:
+    if BACKEND != "wasm" and weight.size < 2 * matmul.WORTH_A_CALL:
+        return False
     rows = x.size // max(x.shape[-1], 1)
     if BACKEND == "wasm":
         return rows * weight.size >= matmul.WORTH_A_CALL

@@ -55,7 +55,7 @@ class _Targets:
         xp = array_module(x)
         classes = x.shape[axis]
         self.valid = target != ignore_index
-        index = xp.where(self.valid, target, 0).astype(np.int64)
+        index = xp.where(self.valid, target, 0).astype(np.int64, copy=False)
         if name is not None:
             check_places(index, classes, 0 if x.ndim == 1 else 1, f"{name}: target", lowest=0)
         self.axis = axis % x.ndim

@@ -3,7 +3,8 @@
 
     python scripts/make_pictures.py [OUT]
 
-Needs Playwright, Chromium and Pillow (extra test). The pixels depend on the fonts of this computer, so the files are committed.
+Needs Playwright, Chromium and Pillow (extra test). The pixels depend on the fonts of this computer, so the files are
+committed.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ from build_site import build_wheel
 
 from bench.report import Row
 from bench.turns import load_note
-from tallow.cli.serve import SiteHandler, SiteServer
 from tallow.cli.site import PYODIDE_VERSION, build_site
+from tallow.cli.static_server import SiteHandler, SiteServer
 from tallow.models import stories
 
 NAME = "start"

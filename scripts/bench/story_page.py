@@ -21,7 +21,7 @@ from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
 
 from bench import report  # noqa: E402
 from bench.places import CHROMIUM_FLAGS  # noqa: E402
-from tallow.cli.serve import SiteServer  # noqa: E402
+from tallow.cli.static_server import SiteServer  # noqa: E402
 
 WAIT_MS = 600_000
 STEPS = 64

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Playwright, sync_playwright
 from support import builds
 
-from tallow.cli.serve import SiteServer
+from tallow.cli.static_server import SiteServer
 
 HERE = Path(__file__).parent
 # Python starts in a few seconds; a busy machine may take ten times as long without failing a test.

@@ -13,7 +13,7 @@ from support.paths import ROOT
 ELSEWHERE = (
     "cli/test_bytecode.py",
     "cli/test_offers.py",
-    "cli/test_serve.py",
+    "cli/test_static_server.py",
     "cli/test_shared_module.py",
     "cli/test_snapshot.py",
     "data/test_workers.py",

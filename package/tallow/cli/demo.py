@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tallow.cli.cache import cache_folder
 from tallow.cli.offers import Offers, offers_of
-from tallow.cli.serve import SiteServer
 from tallow.cli.site import (
     CDN,
     DOMPURIFY_VERSION,
@@ -23,6 +22,7 @@ from tallow.cli.site import (
     TOKENIZERS_VERSION,
     build_site,
 )
+from tallow.cli.static_server import SiteServer
 from tallow.errors import ArgumentError
 
 

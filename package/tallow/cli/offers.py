@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tallow.cli.serve import MODELS
+from tallow.cli.static_server import MODELS
 from tallow.errors import ArgumentError, CheckpointError, TokenizerError
 from tallow.io import llama2c
 from tallow.models.sentence_folder import encoder_files

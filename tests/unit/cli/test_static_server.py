@@ -21,7 +21,7 @@ import pytest
 from tallow.cli import serve
 from tallow.cli.byte_range import Unsatisfiable, requested_range
 from tallow.cli.content_encoding import GzipFiles, accepts_gzip, is_far
-from tallow.cli.serve import SiteHandler, SiteServer
+from tallow.cli.static_server import SiteHandler, SiteServer
 
 pytestmark = pytest.mark.native
 

@@ -11,6 +11,7 @@ from operator import attrgetter, is_
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from tallow import devices, dtypes, kernels
 from tallow.dtypes import Array
@@ -92,18 +93,34 @@ class DecodeStep:
         """Append tokens (B, T) to the cache; return the logits that follow the last ones, (B, last, V)."""
         tokens_BT = np.array(tokens, np.int64)
         batch, count = tokens_BT.shape
-        size = self.embedding.shape[0]
-        if tokens_BT.min() < 0 or tokens_BT.max() >= size:
-            raise self._outside(next(token for row in tokens for token in row if not 0 <= token < size))
         places_BT3 = np.zeros((batch, count, 3), np.int64)
         places_BT3[:, :, 0] = np.arange(batch)[:, None]
         places_BT3[:, :, 1] = np.arange(cache.length, cache.length + count)
         if cache.padding is not None:  # a token of padding sees itself only, and nothing sees it
             places_BT3[:, :, 2] = np.minimum(cache.padding[:, None], places_BT3[:, :, 1])
-        embedded = dtypes.widen(self.embedded(tokens_BT.reshape(-1)))
-        x = kernels.run("decode_blocks", embedded, self._stack, places_BT3.reshape(-1, 3))
+        hidden = self._hidden(tokens_BT.reshape(-1), places_BT3.reshape(-1, 3))
         cache.advance(count)
-        return _projected(x.reshape(batch, count, -1)[:, -last:], self._head)
+        return _projected(hidden.reshape(batch, count, -1)[:, -last:], self._head)
+
+    def read_at(self, tokens: Sequence[int], places: Sequence[tuple[int, int]], wanted: Sequence[int]) -> Array:
+        """Store each token at its place, a row of the cache and a position in it; return logits (len(wanted), V).
+
+        The length of the cache is left as it is: the rows are texts of different lengths that begin at position 0.
+
+        Args:
+            places: those of one row in the order of their positions, which follow the positions it has read.
+            wanted: the indices of the tokens whose following logits to return.
+        """
+        places_N3 = np.zeros((len(tokens), 3), np.int64)
+        places_N3[:, :2] = places
+        return _projected(self._hidden(np.array(tokens, np.int64), places_N3)[list(wanted)], self._head)
+
+    def _hidden(self, tokens_N: npt.NDArray[np.int64], places_N3: npt.NDArray[np.int64]) -> Array:
+        """Return the head's input (N, D) for tokens at places of the cache."""
+        size = self.embedding.shape[0]
+        if tokens_N.min() < 0 or tokens_N.max() >= size:
+            raise self._outside(next(int(token) for token in tokens_N if not 0 <= token < size))
+        return kernels.run("decode_blocks", dtypes.widen(self.embedded(tokens_N)), self._stack, places_N3)
 
     def can_read(self, batch: int, count: int, cache: KVCache) -> bool:
         """Return whether `read` takes `count` new tokens of each text, and is not slower than the modules."""

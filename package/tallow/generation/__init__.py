@@ -10,15 +10,24 @@ a whole token in less than a millisecond.
 
 `generate_batch` continues several texts at once, `beam_search` searches for the likeliest continuation, `speculate`
 lets a small model draft tokens for a large one, and `PromptCache` reuses the cache for the prefix of the last prompt.
+`open_slots` decodes texts together that begin and end at different times, as those of a server do.
 """
 
 from tallow.core.lazy_names import names_of
 from tallow.generation.batch import generate_batch
 from tallow.generation.beam import Beam, beam_search
-from tallow.generation.processors import FrequencyPenalty, LogitsProcessor, PresencePenalty, RepetitionPenalty, Text
+from tallow.generation.processors import (
+    FrequencyPenalty,
+    LogitBias,
+    LogitsProcessor,
+    PresencePenalty,
+    RepetitionPenalty,
+    Text,
+)
 from tallow.generation.prompt_cache import PromptCache
 from tallow.generation.sampling import Sample, Sampler, greedy
 from tallow.generation.sequence import Choice, LanguageModel, generate, generate_with_logprobs
+from tallow.generation.slots import Slots, open_slots
 from tallow.generation.speculative import speculate
 from tallow.generation.streaming import ByteTokenizer, decode_stream, until
 
@@ -28,12 +37,14 @@ __all__ = [
     "Choice",
     "FrequencyPenalty",
     "LanguageModel",
+    "LogitBias",
     "LogitsProcessor",
     "PresencePenalty",
     "PromptCache",
     "RepetitionPenalty",
     "Sample",
     "Sampler",
+    "Slots",
     "Text",
     "beam_search",
     "decode_stream",
@@ -41,6 +52,7 @@ __all__ = [
     "generate_batch",
     "generate_with_logprobs",
     "greedy",
+    "open_slots",
     "speculate",
     "until",
 ]

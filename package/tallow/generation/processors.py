@@ -6,7 +6,7 @@ arguments. Logits are NumPy arrays. Only the classes in `PENALTIES` receive arra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeAlias
@@ -98,6 +98,22 @@ class FrequencyPenalty:
         logits_V = logits_V.copy()
         penalties = logits_V.dtype.type(self.penalty) * counts.astype(logits_V.dtype)
         logits_V[_to_device_of(seen, logits_V)] -= _to_device_of(penalties, logits_V)
+        return logits_V
+
+
+@dataclass(frozen=True)
+class LogitBias:
+    """Adds a number to the logits of some tokens; -100 rules a token out, +100 leaves only it.
+
+    Source:  https://platform.openai.com/docs/api-reference, `logit_bias`
+    """
+
+    biases: Mapping[int, float]
+
+    def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
+        logits_V = logits_V.copy()
+        for token, bias in self.biases.items():
+            logits_V[token] += logits_V.dtype.type(bias)
         return logits_V
 
 

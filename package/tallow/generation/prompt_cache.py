@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from tallow.generation.sequence import LanguageModel, check_prompt, dtype_option, generate
+from tallow.generation.slots import shared_prefix
 
 
 class GrowingModel(LanguageModel, Protocol):
@@ -43,10 +44,7 @@ class PromptCache:
 
         The last token is not among them: the model reads it for the logits of the next one.
         """
-        read = self._text[: self._cache.length]
-        most = min(len(read), len(tokens) - 1)
-        pairs = enumerate(zip(read[:most], tokens, strict=False))
-        return next((i for i, (old, new) in pairs if old != new), most)
+        return min(shared_prefix(self._text[: self._cache.length], tokens), len(tokens) - 1)
 
     def _record(self, tokens: Iterator[int]) -> Iterator[int]:
         for token in tokens:

@@ -89,7 +89,7 @@ def generate_with_logprobs(
     """
     require_count("top_logprobs", top_logprobs, 0)
     choices = _choices(model, tokens, max_tokens, sample, stop_ids, processors, cache, cache_dtype)
-    return (_scored(token, logits_V, top_logprobs) for token, logits_V in choices)
+    return (scored(token, logits_V, top_logprobs) for token, logits_V in choices)
 
 
 def dtype_option(cache_dtype: Any) -> dict[str, Any]:
@@ -179,7 +179,8 @@ def _loop(
         pending = [token]  # the cache already holds everything before it
 
 
-def _scored(token: int, logits_V: Array, top: int) -> Choice:
+def scored(token: int, logits_V: Array, top: int) -> Choice:
+    """Return a token with its log-probability by the logits, and the `top` likeliest tokens."""
     logits_V = to_host(logits_V)
     scores_V = logits_V - log_sum_exp(logits_V)
     likeliest = np.argsort(-scores_V, kind="stable")[:top]

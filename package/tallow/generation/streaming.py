@@ -26,12 +26,42 @@ def decode_stream(tokenizer: ByteTokenizer, tokens: Iterable[int], *, previous: 
         previous: the token before the first of `tokens`, if any. After BOS a word loses its leading space, so
             `decode_stream(t, ids[1:], previous=ids[0])` returns the text that was encoded.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    yield from pieces_of(ByteDecoder(tokenizer, previous), tokens)
+
+
+class TextDecoder(Protocol):
+    """Turns tokens into text, one at a time."""
+
+    def push(self, token: int) -> str:
+        """Return the text that a token completes; it may be empty."""
+
+    def finish(self) -> str:
+        """Return the text that waited for further tokens."""
+
+
+class ByteDecoder:
+    """The `TextDecoder` of a tokenizer whose tokens are bytes.  Args: as `decode_stream`"""
+
+    def __init__(self, tokenizer: ByteTokenizer, previous: int | None = None) -> None:
+        self._tokenizer = tokenizer
+        self._previous = previous
+        self._characters = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def push(self, token: int) -> str:
+        data = self._tokenizer.decode(self._previous, token)
+        self._previous = token
+        return self._characters.decode(data)
+
+    def finish(self) -> str:
+        return self._characters.decode(b"", final=True)
+
+
+def pieces_of(decoder: TextDecoder, tokens: Iterable[int]) -> Iterator[str]:
+    """Yield the text of tokens as they come, without empty pieces."""
     for token in tokens:
-        if text := decoder.decode(tokenizer.decode(previous, token)):
+        if text := decoder.push(token):
             yield text
-        previous = token
-    if text := decoder.decode(b"", final=True):
+    if text := decoder.finish():
         yield text
 
 
@@ -43,29 +73,56 @@ def until(pieces: Iterable[str], stop: Collection[str]) -> Iterator[str]:
 
     Raises:  ArgumentError for an empty string in stop
     """
-    if isinstance(stop, str):
-        stop = (stop,)
-    if "" in stop:
-        raise ArgumentError("stop strings: one is empty", hint="remove it")
-    return _until(pieces, stop) if stop else iter(pieces)
+    strings = StopStrings(stop)
+    return _until(pieces, strings) if strings else iter(pieces)
 
 
-def _until(pieces: Iterable[str], stop: Collection[str]) -> Iterator[str]:
-    buffer = ""
+def _until(pieces: Iterable[str], strings: StopStrings) -> Iterator[str]:
     for piece in pieces:
-        buffer += piece
-        ends = [(place + len(string), place) for string in stop if (place := buffer.find(string)) >= 0]
+        if text := strings.push(piece):
+            yield text
+        if strings.found:
+            return
+    if text := strings.finish():
+        yield text
+
+
+class StopStrings:
+    """Ends a text at the first of some strings; for text that comes in pieces.
+
+    Args:    stop: the strings
+    Raises:  ArgumentError for an empty string
+
+    Attributes:
+        found: whether the text has ended.
+    """
+
+    def __init__(self, stop: Collection[str]) -> None:
+        self._stop = (stop,) if isinstance(stop, str) else tuple(stop)
+        if "" in self._stop:
+            raise ArgumentError("stop strings: one is empty", hint="remove it")
+        self.found = False
+        self._held = ""  # may begin a stop string
+
+    def __bool__(self) -> bool:
+        return bool(self._stop)
+
+    def push(self, piece: str) -> str:
+        """Return the text that can be shown after a piece."""
+        text = self._held + piece
+        ends = [(place + len(string), place) for string in self._stop if (place := text.find(string)) >= 0]
         if ends:
             _, place = min(ends)  # the stop string that ends first, however the text was divided
-            if place:
-                yield buffer[:place]
-            return
-        safe = len(buffer) - max(_partial_match(buffer, string) for string in stop)
-        if safe:
-            yield buffer[:safe]
-        buffer = buffer[safe:]
-    if buffer:
-        yield buffer
+            self.found, self._held = True, ""
+            return text[:place]
+        safe = len(text) - max((_partial_match(text, string) for string in self._stop), default=0)
+        self._held = text[safe:]
+        return text[:safe]
+
+    def finish(self) -> str:
+        """Return the text that was held back, at the end of the last piece."""
+        held, self._held = self._held, ""
+        return held
 
 
 def _partial_match(text: str, string: str) -> int:

@@ -24,6 +24,7 @@ from tallow.io.source import Source
 from tallow.text import patterns
 from tallow.text.chat import ChatTemplate, Message, choose_template
 from tallow.text.gguf_tokenizer import tokenizer_entries
+from tallow.text.stream_decoder import StreamDecoder
 from tallow.text.token_bytes import token_bytes
 from tallow.text.tokenizer_engines import Encoded, Engine, engine_of
 
@@ -33,8 +34,6 @@ TEMPLATE = "chat_template.jinja"
 TEMPLATES = "additional_chat_templates/*.jinja"
 MAX_BYTES = 256 << 20  # the largest known take about 40 MB
 MAX_DEPTH = 32
-UNFINISHED = "\N{REPLACEMENT CHARACTER}"  # decoded from an incomplete character
-CONTEXT = 8  # ids of a prompt that determine whether a space precedes the next token
 UNLIMITED = 1 << 40  # configs without a limit have 10^30
 
 
@@ -162,19 +161,16 @@ class Tokenizer:
 
         Args:  previous: the ids before the first one, such as a prompt's
         """
-        # A token's text depends on the tokens before it, so decode it together with the ids of the last piece.
-        window = list(previous[-CONTEXT:])
-        emitted = len(self.decode(window)) if window else 0
-        previous_count = len(window)
+        decoder = StreamDecoder(self.decode, previous)
         for token in ids:
-            window.append(token)
-            text = self.decode(window)
-            if len(text) > emitted and not text.endswith(UNFINISHED):
-                yield text[emitted:]
-                window, previous_count = window[previous_count:], len(window) - previous_count
-                emitted = len(self.decode(window))
-        if window[previous_count:] and (rest := self.decode(window)[emitted:]):
-            yield rest
+            if text := decoder.push(token):
+                yield text
+        if text := decoder.finish():
+            yield text
+
+    def stream_decoder(self, *, previous: Sequence[int] = ()) -> StreamDecoder:
+        """Return what `decode_stream` uses, for ids that come one at a time."""
+        return StreamDecoder(self.decode, previous)
 
     def apply_chat_template(
         self,

@@ -33,7 +33,7 @@ LAYERS = (
     ("fused",),
     ("models", "generation", "hub"),
     ("peft",),
-    ("training",),
+    ("training", "serving"),
     ("tallow",),
     ("keras", "cli", "compat", "__main__"),
 )
@@ -41,6 +41,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Packages of the extras, which may be missing; modules import them where they use them.
 OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "mpi4py", "pooch", "soundfile", "soxr", "tokenizers", "tqdm"}
+OPTIONAL |= {"prometheus_client", "starlette", "uvicorn"}
 OPTIONAL |= {"PIL", "h5py", "imageio_ffmpeg", "tensorboardX"}
 OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser only
 
@@ -56,6 +57,8 @@ LATE = {
     ("tallow.models.causal_lm", "tallow.generation.constrain"): "pages start without it",
     ("tallow.cli.constraint", "tallow.generation.constrain"): "commands without a form start without it, 30 ms sooner",
     ("tallow.cli.generate", "tallow.generation.constrain"): "commands without a form start without it",
+    ("tallow.cli.serve", "tallow.serving.http.app"): "needs Starlette, of the extra `serve`",
+    ("tallow.cli.serve", "tallow.serving.http.server"): "needs uvicorn, of the extra `serve`",
     ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }
 
@@ -65,6 +68,18 @@ AROUND = {
     "tallow.text.template_filters": "jinja2 markupsafe",
     "tallow.text.template_methods": "jinja2 markupsafe",
     "tallow.text.template_sandbox": "jinja2 markupsafe",
+    "tallow.serving.http.app": "starlette prometheus_client",
+    "tallow.serving.http.completions": "starlette",
+    "tallow.serving.http.errors": "starlette",
+    "tallow.serving.http.fields": "",
+    "tallow.serving.http.metrics": "prometheus_client",
+    "tallow.serving.http.middleware": "starlette",
+    "tallow.serving.http.running": "starlette",
+    "tallow.serving.http.sampling": "",
+    "tallow.serving.http.server": "starlette uvicorn",
+    "tallow.serving.http.speech": "starlette",
+    "tallow.serving.http.streaming": "starlette",
+    "tallow.serving.http.vectors": "starlette",
 }
 
 

@@ -17,7 +17,10 @@ from tallow.cli.terminal import one_line
 from tallow.errors import TallowError
 
 # Modules of this folder. Running a command imports only its module; `tallow --help` imports all of them.
-COMMANDS = ("generate", "chat", "embed", "fill-mask", "transcribe", "train", "convert", "inspect", "info", "demo")
+COMMANDS = (
+    *("generate", "chat", "embed", "fill-mask", "transcribe", "serve"),
+    *("train", "convert", "inspect", "info", "demo"),
+)
 
 BAD_INPUT = 2  # as in argparse
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it

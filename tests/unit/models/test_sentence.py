@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.small_encoder import small_encoder
 
 import tallow as tl
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import safetensors
-from tallow.models import bert
 from tallow.models.sentence import POOLINGS, Dense, Normalize, Pooling, SentenceEncoder
-from tallow.text.tokenizer import Encoded, Tokenizer
 
 X = np.float32([[[1, 2], [3, 5], [7, 11]], [[2, 0], [4, 6], [9, 9]]])
 MASK = np.int64([[1, 1, 1], [1, 1, 0]])
@@ -64,26 +62,9 @@ def test_unknown_pooling(entries: dict[str, Any], tmp_path: Path) -> None:
         Pooling.from_json(path)
 
 
-class Letters:
-    """A tokenizer whose tokens are letters, between 1 and 2."""
-
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        ids = [1, *(3 + ord(letter) % 17 for letter in text), 2]
-        return Encoded(ids, [0] * len(ids))
-
-    def decode(self, ids: Sequence[int], special: bool) -> str:
-        raise NotImplementedError
-
-    def token_to_id(self, token: str) -> int | None:
-        return {"[PAD]": 0}.get(token)
-
-
 @pytest.fixture
 def encoder() -> SentenceEncoder:
-    tl.manual_seed(0)
-    sizes = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
-    config = bert.BertConfig(**sizes, intermediate_size=12, max_position_embeddings=12, initializer_range=0.5)
-    return SentenceEncoder(Tokenizer(Letters(), {"pad_token": "[PAD]"}), bert.BertModel(config).eval(), max_length=10)
+    return small_encoder()
 
 
 # A BLAS may sum in a different order for other shapes. Two layers have about ten sums each, of normalized values up to

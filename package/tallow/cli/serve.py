@@ -1,0 +1,170 @@
+"""`tallow serve`: answer requests for text, embeddings and transcripts over HTTP, with OpenAI's API.
+
+Without options, it serves two small built-in models: one tells stories, one transcribes a hundred words. Needs the
+packages of the extra `serve`.
+
+    tallow serve --model Qwen/Qwen3-0.6B --embed sentence-transformers/all-MiniLM-L6-v2
+    curl http://127.0.0.1:8000/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Hello!"}]}'
+
+Ctrl-C and SIGTERM end it: it takes no more requests and finishes those in progress. The log, on stderr, has no text of
+requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+from tallow.cli.language_model import add_cache_option, add_loading_options, load_language_model, number
+from tallow.cli.terminal import report
+from tallow.errors import ArgumentError, MissingPackageError
+from tallow.models.causal_lm import CACHE_DTYPES
+from tallow.models.sentence import SentenceEncoder
+from tallow.models.whisper import Whisper
+from tallow.serving.catalog import Catalog, built_in_speech, built_in_texts
+from tallow.serving.embedding import EmbeddingWorker
+from tallow.serving.engine import TextEngine
+from tallow.serving.speech import SpeechWorker
+from tallow.serving.text_model import TextModel
+
+KEY_VARIABLE = "TALLOW_API_KEY"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LENGTH = 4096  # the most tokens of a text by default, which bounds the memory of keys and values
+
+positive = number(int, "1 or more", lambda n: n >= 1)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `tallow serve`."""
+    models = parser.add_argument_group("models", "Each is a folder, or owner/repository on the Hugging Face Hub.")
+    models.add_argument("--model", metavar="MODEL", help="a language model, or a GGUF file with one")
+    models.add_argument("--embed", metavar="MODEL", help="a sentence encoder for embeddings, or a GGUF file with one")
+    models.add_argument("--transcribe", metavar="MODEL", help="a Whisper model for transcripts")
+    add_loading_options(models)
+    limits = parser.add_argument_group("limits")
+    limits.add_argument(
+        "--slots", metavar="N", type=positive, default=8, help="texts to generate at once (default: %(default)s)"
+    )
+    limits.add_argument(
+        "--queue", metavar="N", type=positive, default=128, help="requests that may wait (default: %(default)s)"
+    )
+    limits.add_argument(
+        "--length",
+        metavar="N",
+        type=positive,
+        help=f"the most tokens of a text, prompt included (default: the model's context, at most {LENGTH})",
+    )
+    limits.add_argument(
+        "--max-body", metavar="MIB", type=positive, default=32, help="the largest request (default: %(default)s)"
+    )
+    add_cache_option(limits)
+    server = parser.add_argument_group("server")
+    server.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    server.add_argument(
+        "--port",
+        metavar="N",
+        type=number(int, "0 to 65535", lambda n: 0 <= n <= 65535),
+        default=8000,
+        help="port; 0 chooses a free one (default: %(default)s)",
+    )
+    server.add_argument(
+        "--api-key", metavar="KEY", help=f"key that clients must send (default: the variable {KEY_VARIABLE}, or none)"
+    )
+    server.add_argument(
+        "--cors", metavar="ORIGIN", action="append", default=[], help="a page's origin that may call the server"
+    )
+    server.add_argument("--tls-certificate", metavar="FILE", help="certificate in PEM, for HTTPS")
+    server.add_argument("--tls-key", metavar="FILE", help="the certificate's private key in PEM")
+    server.add_argument(
+        "--drain-timeout",
+        metavar="S",
+        type=positive,
+        default=30,
+        help="the most seconds to finish requests in progress at the end (default: %(default)s)",
+    )
+    server.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM or Ctrl-C.
+
+    Raises:  TallowError, OSError for invalid input; KeyboardInterrupt after Ctrl-C
+    """
+    try:
+        from tallow.serving.http.app import make_app
+        from tallow.serving.http.server import listen, serve
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(str(error.name), "tallow serve", "serve") from error
+    key = arguments.api_key or os.environ.get(KEY_VARIABLE) or None
+    if (arguments.tls_key is None) != (arguments.tls_certificate is None):
+        raise ArgumentError("one of --tls-certificate and --tls-key", hint="pass both or none")
+    listener = listen(arguments.host, arguments.port)  # a port in use is reported before a model is loaded
+    started = time.perf_counter()
+    catalog = load(arguments)
+    report(f"loaded {', '.join(catalog.names)} in {time.perf_counter() - started:.2f} s")
+    if key is None and arguments.host not in LOOPBACK:
+        report(f"warning: anybody who reaches {arguments.host} can use this server; --api-key sets a key")
+    app = make_app(
+        catalog,
+        api_key=key,
+        most_bytes=arguments.max_body << 20,
+        cors=tuple(arguments.cors),
+        hosts=LOOPBACK if arguments.host in LOOPBACK else None,
+    )
+    scheme = "http" if arguments.tls_key is None else "https"
+    name = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
+    report(f"serving on {scheme}://{name}:{listener.getsockname()[1]}/v1")
+    serve(
+        app,
+        listener,
+        drain_timeout_s=arguments.drain_timeout,
+        log_level=arguments.log_level,
+        certificate=arguments.tls_certificate,
+        key=arguments.tls_key,
+    )
+    return 0
+
+
+def load(arguments: argparse.Namespace) -> Catalog:
+    """Load the models that the options name; the built-in ones if they name none.  Raises: TallowError, OSError"""
+    catalog = Catalog()
+    names = (arguments.model, arguments.embed, arguments.transcribe)
+    device, quant = arguments.device, arguments.quant
+    if arguments.model is not None:
+        model = load_language_model(arguments.model, arguments.dtype, device, quant)
+        _add_text(catalog, TextModel(_public(arguments.model), model, model.tokenizer), arguments)
+    elif not any(names):
+        _add_text(catalog, built_in_texts(), arguments)
+    if arguments.embed is not None:
+        encoder = SentenceEncoder.from_pretrained(arguments.embed, device=device, quant=quant)
+        name = _public(arguments.embed)
+        catalog.encoders[name] = EmbeddingWorker(name, encoder, queue=arguments.queue)
+    if arguments.transcribe is not None:
+        whisper = Whisper.from_pretrained(arguments.transcribe, device=device, quant=quant)
+        name = _public(arguments.transcribe)
+        catalog.listeners[name] = SpeechWorker(name, whisper, queue=arguments.queue)
+    elif not any(names):
+        worker = built_in_speech(arguments.queue)
+        catalog.listeners[worker.name] = worker
+    return catalog
+
+
+def _add_text(catalog: Catalog, served: TextModel, arguments: argparse.Namespace) -> None:
+    length = arguments.length or min(served.model.context_length, LENGTH)
+    catalog.texts[served.name] = TextEngine(
+        served,
+        slots=arguments.slots,
+        queue=arguments.queue,
+        length=length,
+        cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
+    )
+    report(f"{served.name}: {arguments.slots} texts of at most {length} tokens at once")
+
+
+def _public(name: str) -> str:
+    """Return the name of a model for clients: a path on this machine is none of their business."""
+    return Path(name).name if Path(name).exists() else name

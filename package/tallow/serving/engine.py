@@ -1,0 +1,199 @@
+"""The engine: one thread that generates the texts of all requests, a token of each per step.
+
+A step reads the last token of each text that is being generated and a chunk of one prompt, in one call where the model
+allows it (`tallow.generation.slots`). Between two steps, texts that have ended or were cancelled leave, and waiting
+requests take their slots. A long prompt therefore delays the others by one chunk at most.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tallow.errors import ArgumentError
+from tallow.generation.sequence import check_prompt
+from tallow.generation.slots import open_slots
+from tallow.serving.queue import Closed, WaitingLine
+from tallow.serving.requests import CANCELLED, Generation, TextRequest, Update
+from tallow.serving.text_model import TextModel
+
+CHUNK, IDLE_CHUNK = 64, 256  # tokens of a prompt per step, while other texts wait for their next token and if none does
+
+
+@dataclass
+class Counters:
+    """What an engine has done since its start.
+
+    Attributes:
+        cached: tokens of prompts that were known from earlier requests.
+        first_token_s, generation_s: the sums of the times to the first token, and to the last.
+    """
+
+    requests: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    prompt_tokens: int = 0
+    cached: int = 0
+    generated_tokens: int = 0
+    steps: int = 0
+    first_token_s: float = 0.0
+    generation_s: float = 0.0
+
+
+class TextEngine:
+    """Generates texts with one model.
+
+    Args:
+        slots: how many texts to generate at once.
+        queue: how many more requests may wait.
+        length: the most tokens of a text, prompt included; None means the model's context.
+        cache_dtype: of the keys and values in memory, as `dtype` of the model's `new_cache`.
+
+    Raises:  ArgumentError for no slots, and for a length beyond the context
+    """
+
+    def __init__(
+        self,
+        served: TextModel,
+        *,
+        slots: int = 8,
+        queue: int = 128,
+        length: int | None = None,
+        cache_dtype: object = None,
+    ) -> None:
+        self.served = served
+        self.counters = Counters()
+        self.line: WaitingLine[Generation] = WaitingLine(queue)
+        self._slots = open_slots(served.model, slots, length, cache_dtype=cache_dtype)
+        self._stop_ids = served.stop_ids
+        self._active: list[Generation] = []
+        self._thread = threading.Thread(target=self._run, name=f"tallow {served.name}", daemon=True)
+        self._next_prompt = 0  # prompts are read in turns
+        self._is_stopping = False
+
+    @property
+    def length(self) -> int:
+        """The most tokens of a text, prompt included."""
+        return self._slots.length
+
+    @property
+    def active(self) -> int:
+        """The number of texts that are being generated."""
+        return len(self._active)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Refuse further requests, cancel those in progress, and wait for the thread to end."""
+        for generation in self.line.close():
+            generation.fail(Closed())
+        self._is_stopping = True
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def max_tokens(self, prompt: Sequence[int], requested: int | None) -> int:
+        """Return how many tokens may follow a prompt: as many as requested, or fewer if the length ends before.
+
+        Raises:  ArgumentError for an empty prompt, ids outside the vocabulary, and a prompt that is too long
+        """
+        count = check_prompt(self.served.model, prompt, requested)
+        if len(prompt) > self.length:
+            raise ArgumentError(
+                f"the prompt takes {len(prompt)} tokens, the server's limit is {self.length}", hint="shorten the prompt"
+            )
+        return min(count, self.length - len(prompt) + 1)
+
+    def submit(self, request: TextRequest, deliver: Callable[[Update], None]) -> Generation:
+        """Enqueue a request.  Raises: as `submit_all`"""
+        return self.submit_all([(request, deliver)])[0]
+
+    def submit_all(self, requests: Sequence[tuple[TextRequest, Callable[[Update], None]]]) -> list[Generation]:
+        """Enqueue requests, all or none.
+
+        Args:  requests: each with a function that is called in the engine's thread with each Update of its text
+
+        Raises:  Busy if too many wait; Closed after `stop`; ArgumentError as `max_tokens`
+        """
+        generations = []
+        for request, deliver in requests:
+            self.max_tokens(request.tokens, request.max_tokens)
+            decoder = self.served.decoder(request.tokens)
+            generations.append(Generation(request, deliver, decoder, self._stop_ids))
+        self.line.put(*generations)
+        return generations
+
+    def _run(self) -> None:
+        while (admitted := self.line.take(self._slots.count - self.active, wait=not self._active)) is not None or (
+            self._active
+        ):
+            for generation in admitted or ():
+                self._admit(generation)
+            self._retire()
+            if self._active:
+                self._step()
+                self._retire()
+
+    def _admit(self, generation: Generation) -> None:
+        taken = {other.slot for other in self._active}
+        tokens = generation.request.tokens
+        slot = self._slots.best([slot for slot in range(self._slots.count) if slot not in taken], tokens)
+        generation.begin(slot, self._slots.begin(slot, tokens))
+        self.counters.requests += 1
+        self.counters.prompt_tokens += len(tokens)
+        self.counters.cached += generation.cached
+        self._active.append(generation)
+
+    def _step(self) -> None:
+        """Read the last token of each text, and a chunk of one prompt; choose the next tokens."""
+        group = [generation for generation in self._active if len(generation.pending) == 1]
+        prompts = [generation for generation in self._active if len(generation.pending) > 1]
+        new = {generation.slot: generation.pending for generation in group}
+        if prompts:
+            self._next_prompt += 1
+            reading = prompts[self._next_prompt % len(prompts)]
+            chunk, reading.pending = split(reading.pending, CHUNK if group else IDLE_CHUNK)
+            new[reading.slot] = chunk
+            group += [reading]
+        try:
+            logits = self._slots.read(new)
+        except Exception as error:  # of the model, such as too little memory: no text of this step can go on
+            for generation in group:
+                self._fail(generation, error)
+            return
+        self.counters.steps += 1
+        for generation, logits_V in zip(group, logits, strict=True):
+            if prompts and generation is reading and reading.pending:
+                continue
+            try:
+                generation.advance(logits_V)
+            except Exception as error:  # of this text's logits or processors; the others go on
+                self._fail(generation, error)
+
+    def _fail(self, generation: Generation, error: Exception) -> None:
+        self._slots.truncate(generation.slot, 0)  # it may hold NaN, which another prompt must not inherit
+        self.counters.failed += 1
+        generation.fail(error)
+
+    def _retire(self) -> None:
+        """Remove texts that have ended or were cancelled."""
+        for generation in self._active:
+            if (generation.is_cancelled or self._is_stopping) and not generation.has_ended:
+                self.counters.cancelled += 1
+                generation.finish(CANCELLED)
+            if generation.has_ended:
+                seconds = time.monotonic() - generation.submitted
+                self.line.served(seconds / self._slots.count)
+                self.counters.generation_s += seconds
+                self.counters.generated_tokens += generation.generated
+                if generation.first_token is not None:
+                    self.counters.first_token_s += generation.first_token - generation.submitted
+        self._active = [generation for generation in self._active if not generation.has_ended]
+
+
+def split(tokens: Sequence[int], size: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the first `size` tokens and the rest."""
+    return tokens[:size], tokens[size:]

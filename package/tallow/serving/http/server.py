@@ -1,0 +1,66 @@
+"""Run the application on uvicorn."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+
+import uvicorn
+from starlette.applications import Starlette
+
+KEEP_ALIVE_S = 30
+MAX_HEADER_BYTES = 64 << 10
+
+
+def serve(
+    app: Starlette,
+    listener: socket.socket,
+    *,
+    drain_timeout_s: int,
+    log_level: str = "info",
+    certificate: str | None = None,
+    key: str | None = None,
+) -> None:
+    """Answer requests until SIGTERM or Ctrl-C; then finish those in progress, for at most `drain_timeout_s`.
+
+    Args:
+        listener: the socket, which listens already.
+        certificate, key: files in PEM, for HTTPS.
+
+    Raises:  KeyboardInterrupt after Ctrl-C
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("tallow.serving")
+    logger.addHandler(handler)
+    logger.setLevel(log_level.upper())
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=drain_timeout_s,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        logger.removeHandler(handler)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; port 0 chooses a free one.  Raises: OSError, such as for a port in use"""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(512)
+    except OSError:
+        listener.close()
+        raise
+    return listener

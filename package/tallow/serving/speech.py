@@ -1,0 +1,70 @@
+"""Transcripts of sounds, one request after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tallow.audio.sound import Sound
+from tallow.errors import ArgumentError
+from tallow.models.whisper import Transcript, Transcription, Whisper
+from tallow.serving.worker import Worker
+
+FALLBACKS = (0.2, 0.4, 0.6, 0.8, 1.0)  # temperatures after 0, as of `tallow transcribe`
+MAX_SECONDS = 4 * 3600
+
+
+@dataclass
+class SpeechRequest:
+    """A sound to transcribe.
+
+    Args:
+        data: the bytes of an audio file.
+        prompt: text that could precede the sound, such as names to expect.
+        words: also compute the time of each word.
+    """
+
+    data: bytes
+    name: str = "the file"
+    language: str | None = None
+    prompt: str | None = None
+    temperature: float = 0.0
+    words: bool = False
+    task: str = "transcribe"
+
+
+class SpeechWorker(Worker[SpeechRequest, Transcript]):
+    """Transcribes sounds with one Whisper.
+
+    Args:
+        queue: how many requests may wait.
+        context: use the text of one window as the context of the next.
+    """
+
+    def __init__(self, name: str, model: Whisper, *, queue: int = 32, context: bool = True) -> None:
+        super().__init__(name, queue=queue)
+        self.model = model
+        self._context = context
+
+    def answer(self, requests: Sequence[SpeechRequest]) -> Sequence[Transcript]:
+        return [self._transcribe(request) for request in requests]
+
+    def _transcribe(self, request: SpeechRequest) -> Transcript:
+        transcription = Transcription(
+            self.model,
+            Sound(request.data, name=request.name),
+            task=request.task,
+            language=request.language,
+            initial_prompt=request.prompt,
+            word_timestamps=request.words,
+            temperature=(request.temperature, *(t for t in FALLBACKS if t > request.temperature)),
+            condition_on_previous_text=self._context,
+        )
+        if transcription.duration_s > MAX_SECONDS:
+            raise ArgumentError(
+                f"{request.name} takes {transcription.duration_s:.0f} s; the limit is {MAX_SECONDS}",
+                hint="send it in parts",
+            )
+        for _ in transcription:
+            pass
+        return transcription.transcript()

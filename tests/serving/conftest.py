@@ -1,0 +1,43 @@
+"""Servers for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from openai import OpenAI
+from support.paths import ROOT
+from support.small_encoder import small_encoder
+from support.small_server import KEY, Running, running, story_teller
+
+from tallow.models.sentence import SentenceEncoder
+from tallow.serving import EmbeddingWorker
+from tallow.serving.catalog import Catalog, built_in_speech
+from tallow.serving.http.app import make_app
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    """A server of the built-in models, as `tallow serve` starts it."""
+    speech = built_in_speech()
+    catalog = Catalog(texts={"stories": story_teller()}, listeners={speech.name: speech})
+    catalog.encoders["encoder"] = EmbeddingWorker("encoder", small_encoder())
+    with running(make_app(catalog, api_key=KEY, most_bytes=1 << 20), catalog) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def client(server: Running) -> Iterator[OpenAI]:
+    with server.client() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SentenceEncoder:
+    return small_encoder()
+
+
+@pytest.fixture(scope="module")
+def sound() -> Path:
+    return ROOT / "wasm_examples/whisper/samples/numbers.flac"

@@ -1,0 +1,210 @@
+"""Requests that cannot be answered: the error of OpenAI's API, and the server goes on."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from support.small_server import KEY, Running, running, story_teller
+
+from tallow.serving.catalog import Catalog
+from tallow.serving.http.app import make_app
+
+TEXT = {"prompt": "Lily"}
+CHAT = {"messages": [{"role": "user", "content": "Lily"}]}
+
+
+def send(
+    server: Running, path: str, body: bytes | dict[str, Any], *, key: str = KEY, **headers: str
+) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Return the status, the JSON and the headers of the answer."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    connection.request("POST", path, data, {"Authorization": f"Bearer {key}", **headers})
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, json.loads(content), dict(answer.getheaders())
+
+
+BAD_TEXTS: dict[str, Any] = {
+    "not JSON": b"{",
+    "not an object": b"[1]",
+    "empty": b"",
+    "invalid UTF-8": b'{"prompt": "\xff"}',
+    "a lone surrogate": b'{"prompt": "\\ud800"}',
+    "NaN": b'{"prompt": "a", "temperature": NaN}',
+    "a name twice": b'{"prompt": "a", "prompt": "b"}',
+    "deep": b'{"prompt": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    "no prompt": {},
+    "a prompt of another type": {"prompt": 3},
+    "an empty list": {"prompt": []},
+    "mixed prompts": {"prompt": ["a", 3]},
+    "an id outside the vocabulary": {"prompt": [1, 99999]},
+    "a negative id": {"prompt": [-1]},
+    "a huge id": {"prompt": [10**30]},
+    "too many prompts": {"prompt": ["a"] * 10_000},
+    "too long": {"prompt": "dog " * 300},
+    "a huge n": TEXT | {"n": 10_000},
+    "n is true": TEXT | {"n": True},
+    "max_tokens 0": TEXT | {"max_tokens": 0},
+    "a huge temperature": TEXT | {"temperature": 1e9},
+    "huge logprobs": TEXT | {"logprobs": 10**6},
+    "an empty stop string": TEXT | {"stop": [""]},
+    "a stop number": TEXT | {"stop": 3},
+    "a bias for no token": TEXT | {"logit_bias": {"dog": 1}},
+    "a bias outside the vocabulary": TEXT | {"logit_bias": {"99999": 1}},
+    "a huge bias": TEXT | {"logit_bias": {"5": 1e9}},
+    "an unknown format": TEXT | {"response_format": {"type": "xml"}},
+    "a suffix": TEXT | {"suffix": "end"},
+    "stream is a word": TEXT | {"stream": "yes"},
+    "stream_options is a list": TEXT | {"stream_options": [1]},
+}
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "a"}}
+BAD_CHATS: dict[str, Any] = {
+    "no messages": {"messages": []},
+    "a message that is none": {"messages": ["hello"]},
+    "an unknown role": {"messages": [{"role": "king", "content": "a"}]},
+    "no content": {"messages": [{"role": "user"}]},
+    "a picture": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a"}}]}]},
+    "tools": CHAT | {"tools": [{"type": "function", "function": {"name": "f"}}]},
+    "top_logprobs alone": CHAT | {"top_logprobs": 3},
+    "no schema": CHAT | {"response_format": SCHEMA},
+    "a schema that is none": CHAT
+    | {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "dragon"}}}},
+    "a schema without end": CHAT
+    | {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"$ref": "#"}}}},
+}
+
+
+@pytest.mark.parametrize("name", BAD_TEXTS)
+def test_bad_completions(server: Running, name: str) -> None:
+    status, answer, _ = send(server, "/v1/completions", BAD_TEXTS[name])
+    assert status == 400, answer
+    assert set(answer["error"]) == {"message", "type", "param", "code"}
+    assert answer["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("name", BAD_CHATS)
+def test_bad_chats(server: Running, name: str) -> None:
+    status, answer, _ = send(server, "/v1/chat/completions", BAD_CHATS[name])
+    assert status == 400, answer
+    assert answer["error"]["type"] == "invalid_request_error"
+
+
+def test_errors_name_the_field(server: Running) -> None:
+    _, answer, _ = send(server, "/v1/completions", TEXT | {"temperature": 3})
+    assert answer["error"]["param"] == "temperature"
+    _, answer, _ = send(server, "/v1/completions", {"prompt": "dog " * 300})
+    assert (answer["error"]["param"], answer["error"]["code"]) == ("prompt", "context_length_exceeded")
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions", "/v1/embeddings"])
+def test_an_unknown_model(server: Running, path: str) -> None:
+    status, answer, _ = send(server, path, TEXT | CHAT | {"input": "a", "model": "gpt-4"})
+    assert (status, answer["error"]["code"]) == (404, "model_not_found")
+
+
+def test_an_unknown_path_and_a_wrong_method(server: Running) -> None:
+    assert send(server, "/v1/nothing", TEXT)[0] == 404
+    status, answer, _ = send(server, "/v1/models", TEXT)
+    assert status == 405
+    assert "error" in answer
+
+
+def test_the_key_is_asked_for(server: Running) -> None:
+    for key in ("", "another", "\xe9", KEY + "x"):
+        status, answer, headers = send(server, "/v1/completions", TEXT, key=key)
+        assert (status, answer["error"]["code"]) == (401, "invalid_api_key")
+        assert headers["www-authenticate"] == "Bearer"
+
+
+def test_large_bodies_are_refused(server: Running) -> None:
+    status, answer, _ = send(server, "/v1/completions", b" " * (2 << 20))
+    assert (status, answer["error"]["code"]) == (413, "body_too_large")
+
+    def chunks() -> Iterator[bytes]:
+        for _ in range(40):
+            yield b" " * (1 << 16)
+
+    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    headers = {"Authorization": f"Bearer {KEY}"}
+    connection.request("POST", "/v1/completions", chunks(), headers, encode_chunked=True)
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+@pytest.mark.parametrize("data", [b"", b"not a sound", b"RIFF\0\0\0\0WAVE"], ids=["empty", "text", "header only"])
+def test_sounds_that_are_none(server: Running, data: bytes) -> None:
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n' + data + b"\r\n--x--\r\n"
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    status, answer, _ = send(server, "/v1/audio/transcriptions", form, **headers)
+    assert status == 400, answer
+    assert send(server, "/v1/audio/transcriptions", b"--x--\r\n", **headers)[0] == 400
+    assert send(server, "/v1/audio/transcriptions", {"file": "a"})[0] == 400
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_goes_away_frees_its_slot(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = story_teller(slots=1)
+    read = engine._slots.read
+    monkeypatch.setattr(engine._slots, "read", lambda new: (time.sleep(0.05), read(new))[1])  # 12 s for a text
+    catalog = Catalog(texts={"stories": engine})
+    with running(make_app(catalog), catalog) as server:
+        address = urlsplit(server.url)
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            body = json.dumps(TEXT | {"max_tokens": 240, "stream": stream}).encode()
+            head = f"POST /v1/completions HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            wait_until(lambda: engine.active == 1)
+        wait_until(lambda: engine.active == 0)
+        assert engine.counters.cancelled == 1
+        assert engine.counters.generated_tokens < 200
+
+
+def test_a_full_queue_is_refused_with_the_time_to_try_again() -> None:
+    engine = story_teller(slots=1, queue=1)
+    catalog = Catalog(texts={"stories": engine})
+    with running(make_app(catalog), catalog) as server:
+        status, answer, headers = send(server, "/v1/completions", TEXT | {"n": 2})
+        assert (status, answer["error"]["type"]) == (429, "rate_limit_error")
+        assert int(headers["retry-after"]) >= 1
+        assert send(server, "/v1/completions", TEXT)[0] == 200
+
+
+def test_pages_cannot_call_the_server(server: Running) -> None:
+    _, _, headers = send(server, "/v1/completions", TEXT, Origin="https://example.org")
+    assert not [name for name in headers if name.lower().startswith("access-control")]
+
+
+def test_other_host_names_are_refused() -> None:
+    catalog = Catalog()
+    with running(make_app(catalog, hosts=("127.0.0.1",)), catalog) as server:
+        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+        connection.request("GET", "/health", headers={"Host": "evil.example"})
+        assert connection.getresponse().status == 400
+        connection.close()
+
+
+def test_health_and_metrics(server: Running) -> None:
+    for path in ("/health", "/ready", "/metrics"):
+        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {KEY}"})
+        answer = connection.getresponse()
+        assert answer.status == 200
+        text = answer.read().decode()
+        connection.close()
+    assert 'tallow_text_generated_tokens_total{model="stories"}' in text

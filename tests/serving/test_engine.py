@@ -1,0 +1,191 @@
+"""The engine: every text is what the library generates, whoever else is served."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from support.small_server import story_teller
+
+from tallow.errors import ArgumentError, NumericError
+from tallow.generation import Sampler, decode_stream, generate
+from tallow.generation.constrain import Constraint, Vocabulary, json_schema
+from tallow.serving import Busy, Closed, TextEngine, TextRequest, Update
+
+PROMPTS = ("Once upon a time", "Lily", "Tom and his dog went to the park to play with a big red ball. The ball")
+
+
+class Reader:
+    """Collects the updates of a text."""
+
+    def __init__(self) -> None:
+        self.updates: list[Update] = []
+        self.ended = threading.Event()
+
+    def __call__(self, update: Update) -> None:
+        self.updates.append(update)
+        if update.is_last:
+            self.ended.set()
+
+    def wait(self) -> Reader:
+        assert self.ended.wait(60), "the text does not end"
+        return self
+
+    @property
+    def text(self) -> str:
+        return "".join(update.text for update in self.updates)
+
+    @property
+    def last(self) -> Update:
+        return self.updates[-1]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[TextEngine]:
+    engine = story_teller()
+    engine.start()
+    yield engine
+    engine.stop()
+
+
+def run(engine: TextEngine, *requests: TextRequest) -> list[Reader]:
+    readers = [Reader() for _ in requests]
+    engine.submit_all(list(zip(requests, readers, strict=True)))
+    return [reader.wait() for reader in readers]
+
+
+def request_of(engine: TextEngine, number: int, **options: Any) -> TextRequest:
+    sample = Sampler(0.9, top_p=0.95, seed=number) if number % 2 else Sampler(0)
+    prompt = engine.served.encode(PROMPTS[number % len(PROMPTS)])
+    return TextRequest(prompt, 40 + 3 * number, sample, **options)
+
+
+def expected(engine: TextEngine, request: TextRequest, sample: Sampler) -> str:
+    """What the library generates."""
+    prompt, served = request.tokens, engine.served
+    options: dict[str, Any] = {"max_tokens": request.max_tokens, "stop_ids": served.stop_ids}
+    tokens = generate(served.model, prompt, sample=sample, processors=request.processors, **options)
+    return "".join(decode_stream(served.words, tokens, previous=prompt[-1]))
+
+
+def test_texts_are_those_of_the_library_alone_and_among_others(engine: TextEngine) -> None:
+    wanted = [expected(engine, request_of(engine, i), request_of(engine, i).sample) for i in range(8)]
+    assert len(set(wanted)) > 4
+    assert [run(engine, request_of(engine, i))[0].text for i in range(8)] == wanted
+    together = run(engine, *(request_of(engine, i) for i in range(8)))
+    assert [reader.text for reader in together] == wanted
+    assert {reader.last.finish for reader in together} == {"length"}
+
+
+def test_more_texts_than_slots_take_turns() -> None:
+    engine = story_teller(slots=2)
+    engine.start()
+    together = run(engine, *(request_of(engine, i) for i in range(6)))
+    wanted = [expected(engine, request_of(engine, i), request_of(engine, i).sample) for i in range(6)]
+    engine.stop()
+    assert [reader.text for reader in together] == wanted
+
+
+def test_a_long_prompt_is_read_in_chunks_while_others_go_on(engine: TextEngine) -> None:
+    prompt = engine.served.encode("Once there was a red ball and a blue ball. " * 16)
+    assert len(prompt) > 128
+    long = TextRequest(prompt, 10)
+    readers = run(engine, request_of(engine, 0), long)
+    assert readers[1].text == expected(engine, long, Sampler(0))
+    assert readers[0].text == expected(engine, request_of(engine, 0), Sampler(0))
+
+
+def test_a_known_prefix_is_not_read_again() -> None:
+    engine = story_teller(slots=1)
+    engine.start()
+    request = request_of(engine, 2)
+    first, second = (run(engine, request)[0] for _ in range(2))
+    engine.stop()
+    assert first.text == second.text
+    assert (first.last.cached, second.last.cached) == (0, len(request.tokens) - 1)
+
+
+def test_a_constraint_of_one_text_leaves_the_others_alone(engine: TextEngine) -> None:
+    form = json_schema({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    constraint = Constraint(form, Vocabulary(engine.served.words.token_bytes()), engine.served.stop_ids)
+    readers = run(engine, request_of(engine, 0, processors=[constraint]), request_of(engine, 0))
+    assert form.begins(readers[0].text)
+    assert readers[1].text == expected(engine, request_of(engine, 0), Sampler(0))
+
+
+def test_stop_strings_end_a_text_and_are_not_part_of_it(engine: TextEngine) -> None:
+    whole = expected(engine, request_of(engine, 0), Sampler(0))
+    stop = whole[10:16]
+    (reader,) = run(engine, request_of(engine, 0, stop=[stop]))
+    assert reader.text == whole[: whole.index(stop)]
+    assert reader.last.finish == "stop"
+
+
+def test_log_probabilities_are_those_of_the_model(engine: TextEngine) -> None:
+    (reader,) = run(engine, request_of(engine, 0, top_logprobs=3))
+    choices = [choice for update in reader.updates for choice in update.choices]
+    assert len(choices) == 40
+    assert all(choice.token == choice.top_logprobs[0][0] and len(choice.top_logprobs) == 3 for choice in choices)
+    assert all(sum(np.exp(score) for _, score in choice.top_logprobs) <= 1 + 1e-6 for choice in choices)
+
+
+def test_not_a_number_ends_one_text_only(engine: TextEngine) -> None:
+    def broken(logits_V: Any, tokens: Sequence[int]) -> Any:
+        return np.full_like(logits_V, np.nan) if len(tokens) > 20 else logits_V
+
+    bad, good = run(engine, request_of(engine, 0, processors=[broken]), request_of(engine, 1))
+    assert isinstance(bad.last.error, NumericError)
+    assert good.text == expected(engine, request_of(engine, 1), request_of(engine, 1).sample)
+
+
+def test_a_step_that_fails_ends_its_texts_and_the_engine_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = story_teller(slots=2)
+    engine.start()
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._slots, "read", lambda new: (_ for _ in ()).throw(MemoryError("too little memory")))
+        (failed,) = run(engine, request_of(engine, 0))
+    assert isinstance(failed.last.error, MemoryError)
+    assert run(engine, request_of(engine, 0))[0].text == expected(engine, request_of(engine, 0), Sampler(0))
+    engine.stop()
+
+
+def test_a_cancelled_text_ends_before_its_next_token() -> None:
+    engine = story_teller(slots=1)
+    reader = Reader()
+    engine.submit(TextRequest(engine.served.encode("Lily"), 200), reader).cancel()
+    engine.start()
+    assert reader.wait().last.finish == "cancelled"
+    assert not reader.text
+    assert run(engine, request_of(engine, 0))[0].last.finish == "length"  # its slot is free
+    engine.stop()
+
+
+def test_a_full_queue_refuses_requests() -> None:
+    engine = story_teller(slots=1, queue=2)  # not started: nothing leaves the queue
+    for _ in range(2):
+        engine.submit(request_of(engine, 0), Reader())
+    with pytest.raises(Busy, match="2 requests") as caught:
+        engine.submit(request_of(engine, 0), Reader())
+    assert caught.value.retry_after_s >= 1
+
+
+def test_a_stopped_engine_ends_its_texts_and_takes_no_more() -> None:
+    engine = story_teller(slots=1)
+    engine.start()
+    readers = [Reader() for _ in range(3)]
+    engine.submit_all([(TextRequest(engine.served.encode("Lily"), 200), reader) for reader in readers])
+    engine.stop()
+    for reader in readers:
+        last = reader.wait().last
+        assert last.finish == "cancelled" or isinstance(last.error, Closed) or last.finish == "length"
+    with pytest.raises(Closed):
+        engine.submit(request_of(engine, 0), Reader())
+
+
+@pytest.mark.parametrize("tokens", [[], [1] * 257, [99999], [-1]], ids=["empty", "too long", "unknown", "negative"])
+def test_bad_prompts_are_refused_at_once(engine: TextEngine, tokens: list[int]) -> None:
+    with pytest.raises(ArgumentError):
+        engine.submit(TextRequest(tokens, 5), Reader())

@@ -1,0 +1,32 @@
+"""A small sentence encoder whose tokens are letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tallow as tl
+from tallow.models import bert
+from tallow.models.sentence import SentenceEncoder
+from tallow.text.tokenizer import Tokenizer
+from tallow.text.tokenizer_engines import Encoded
+
+
+class Letters:
+    """A tokenizer whose tokens are letters, between 1 and 2."""
+
+    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
+        ids = [1, *(3 + ord(letter) % 17 for letter in text), 2]
+        return Encoded(ids, [0] * len(ids))
+
+    def decode(self, ids: Sequence[int], special: bool) -> str:
+        raise NotImplementedError
+
+    def token_to_id(self, token: str) -> int | None:
+        return {"[PAD]": 0}.get(token)
+
+
+def small_encoder() -> SentenceEncoder:
+    tl.manual_seed(0)
+    sizes = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = bert.BertConfig(**sizes, intermediate_size=12, max_position_embeddings=12, initializer_range=0.5)
+    return SentenceEncoder(Tokenizer(Letters(), {"pad_token": "[PAD]"}), bert.BertModel(config).eval(), max_length=10)

@@ -1,0 +1,54 @@
+"""A server of small models on a free port, in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from openai import OpenAI
+from starlette.applications import Starlette
+
+from tallow.models import stories
+from tallow.serving import TextEngine, TextModel
+from tallow.serving.catalog import Catalog
+from tallow.serving.http.server import listen
+
+KEY = "a key"
+
+
+@dataclass
+class Running:
+    """A server that answers at `url`."""
+
+    url: str
+    catalog: Catalog
+
+    def client(self, **options: object) -> OpenAI:
+        return OpenAI(base_url=f"{self.url}/v1", api_key=KEY, max_retries=0, timeout=60, **options)
+
+    @property
+    def engine(self) -> TextEngine:
+        return next(iter(self.catalog.texts.values()))
+
+
+@contextmanager
+def running(app: Starlette, catalog: Catalog) -> Iterator[Running]:
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", catalog)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listener.close()
+    assert not thread.is_alive()
+
+
+def story_teller(**limits: int) -> TextEngine:
+    model, words = stories.load()
+    return TextEngine(TextModel("stories", model, words, template="plain"), **limits)

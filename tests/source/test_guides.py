@@ -28,7 +28,7 @@ from tallow.models import spoken
 
 DOCS = ROOT / "docs"
 PAGES = {page.stem: page for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md")))}
-ELSEWHERE = ("distributed", "kernels", "porting")  # their programs have tests of their own, below or in other files
+ELSEWHERE = ("distributed", "kernels", "porting", "serving")  # tested below or in other files
 # The number of leading blocks that print the same under PyTorch.
 AS_PYTORCH = {"README": 1, "getting-started": 2, "pytorch": 3, "data": 2}
 MAX_README_LINES = 160

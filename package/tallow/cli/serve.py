@@ -1,7 +1,7 @@
 """`tallow serve`: answer requests for text, embeddings and transcripts over HTTP, with OpenAI's API.
 
-Without options, it serves two small built-in models: one tells stories, one transcribes a hundred words. Needs the
-packages of the extra `serve`.
+Without options, it serves three small built-in models: one tells stories, one computes embeddings of English words, and
+one transcribes a hundred words. Needs the packages of the extra `serve`; embeddings need those of the extra `text`.
 
     tallow serve --model Qwen/Qwen3-0.6B --embed sentence-transformers/all-MiniLM-L6-v2
     curl http://127.0.0.1:8000/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Hello!"}]}'
@@ -23,7 +23,7 @@ from tallow.errors import ArgumentError, MissingPackageError
 from tallow.models.causal_lm import CACHE_DTYPES
 from tallow.models.sentence import SentenceEncoder
 from tallow.models.whisper import Whisper
-from tallow.serving.catalog import Catalog, built_in_speech, built_in_texts
+from tallow.serving.catalog import GLOSSES, Catalog, built_in_encoder, built_in_speech, built_in_texts
 from tallow.serving.embedding import EmbeddingWorker
 from tallow.serving.engine import TextEngine
 from tallow.serving.speech import SpeechWorker
@@ -143,6 +143,11 @@ def load(arguments: argparse.Namespace) -> Catalog:
         encoder = SentenceEncoder.from_pretrained(arguments.embed, device=device, quant=quant)
         name = _public(arguments.embed)
         catalog.encoders[name] = EmbeddingWorker(name, encoder, queue=arguments.queue)
+    elif not any(names):
+        try:
+            catalog.encoders[GLOSSES] = built_in_encoder(arguments.queue)
+        except MissingPackageError as error:  # the other models need no tokenizers
+            report(f"no embeddings: {error}")
     if arguments.transcribe is not None:
         whisper = Whisper.from_pretrained(arguments.transcribe, device=device, quant=quant)
         name = _public(arguments.transcribe)

@@ -344,8 +344,7 @@ class SentenceEncoder:
             raise ArgumentError(f"encode: batch_size={batch_size}", hint="pass 1 or more")
         if isinstance(texts, str):
             return self.encode([texts], normalize=normalize)[0]
-        prepared = [text.lower() for text in texts] if self.lowercase else texts
-        rows = self.tokenizer.encode_each(prepared, max_length=self.max_length, add_special_tokens=self._marks)
+        rows = self.tokenize(texts)
         vectors: npt.NDArray[np.float32] | None = None
         done = 0
         for members in _buckets(rows, batch_size):
@@ -363,6 +362,11 @@ class SentenceEncoder:
             if progress is not None:
                 progress(done, len(rows))
         return np.empty((0, 0), np.float32) if vectors is None else vectors
+
+    def tokenize(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return the tokens of texts, at most `max_length` of each.  Raises: TokenizerError as `encode`"""
+        prepared = [text.lower() for text in texts] if self.lowercase else texts
+        return self.tokenizer.encode_each(prepared, max_length=self.max_length, add_special_tokens=self._marks)
 
     def embed(self, batch: Batch, *, normalize: bool = False) -> npt.NDArray[np.float32]:
         """Return the vectors (B, D) of one batch of tokenized texts; as `encode`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tallow.models import spoken, stories
+from tallow.models import glosses, spoken, stories
 from tallow.serving.embedding import EmbeddingWorker
 from tallow.serving.engine import TextEngine
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.text_model import TextModel
 
-STORIES, SPOKEN = "stories", "spoken"  # the names of the built-in models
+STORIES, GLOSSES, SPOKEN = "stories", "glosses", "spoken"  # the names of the built-in models
 
 
 @dataclass
@@ -46,6 +46,11 @@ def built_in_texts() -> TextModel:
     """Return the built-in story teller."""
     model, words = stories.load()
     return TextModel(STORIES, model, words, template="plain")
+
+
+def built_in_encoder(queue: int = 128) -> EmbeddingWorker:
+    """Return the built-in sentence encoder.  Raises: MissingPackageError without the package `tokenizers`"""
+    return EmbeddingWorker(GLOSSES, glosses.load(), queue=queue)
 
 
 def built_in_speech(queue: int = 32) -> SpeechWorker:

@@ -37,8 +37,7 @@ class EmbeddingWorker(Worker[Sequence[str], Embedded]):
 
     def answer(self, requests: Sequence[Sequence[str]]) -> Sequence[Embedded]:
         encoder = self.encoder
-        texts = [text.lower() if encoder.lowercase else text for request in requests for text in request]
-        rows = encoder.tokenizer.encode_each(texts, max_length=encoder.max_length)
+        rows = encoder.tokenize([text for request in requests for text in request])
         vectors: list[npt.NDArray[np.float32]] = [np.empty(0, np.float32)] * len(rows)
         for members in batches(rows):
             embedded = encoder.embed(encoder.tokenizer.pad([rows[i] for i in members]))

@@ -55,9 +55,9 @@ class TextApi(ABC):
     def part(self, index: int, update: Update) -> dict[str, Any]:
         """Return a choice of a part of a stream."""
 
-    def opening(self, index: int) -> dict[str, Any] | None:
-        """Return the first choice of a stream for a text, before its first token; None if there is none."""
-        return None
+    @abstractmethod
+    def openings(self) -> list[dict[str, Any] | None]:
+        """Return for each text the first choice of its stream, before the first token, or None."""
 
     async def respond(self, request: Request) -> Response:
         """Generate the texts.  Raises: ApiError; ClientGone"""
@@ -73,8 +73,8 @@ class TextApi(ABC):
         usage: dict[str, Any] = {"usage": None} if self.texts.usage else {}
         head = {**self.head, "object": self.chunk_kind}
         try:
-            for i in range(len(run.texts)):
-                if (opening := self.opening(i)) is not None:
+            for i, opening in enumerate(self.openings()):
+                if opening is not None:
                     yield head | {"choices": [{"index": i, **opening, "finish_reason": None}]} | usage
             async for i, update in updates:
                 if update.text or update.choices or update.finish:
@@ -137,8 +137,8 @@ class Completion(TextApi):
                 raise fields.wrong("prompt", "strings, or lists of ids")
         return prompts
 
-    def opening(self, index: int) -> dict[str, Any] | None:
-        return {"text": self._echoes[index], "logprobs": None} if self._echoes[index] else None
+    def openings(self) -> list[dict[str, Any] | None]:
+        return [{"text": echo, "logprobs": None} if echo else None for echo in self._echoes]
 
     def whole(self, index: int, text: Done) -> dict[str, Any]:
         return {"text": self._echoes[index] + text.text, "logprobs": self._logprobs(index, text.choices)}
@@ -180,8 +180,8 @@ class ChatCompletion(TextApi):
         top = (top or 0) if wanted else None
         return texts_of(fields, self.engine, [prompt], default_tokens=None, param="messages", top_logprobs=top)
 
-    def opening(self, index: int) -> dict[str, Any]:
-        return {"delta": {"role": "assistant", "content": ""}, "logprobs": None}
+    def openings(self) -> list[dict[str, Any] | None]:
+        return [{"delta": {"role": "assistant", "content": ""}, "logprobs": None} for _ in self.texts.requests]
 
     def whole(self, index: int, text: Done) -> dict[str, Any]:
         message = {"role": "assistant", "content": text.text, "refusal": None}

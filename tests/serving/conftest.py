@@ -11,10 +11,20 @@ from support.paths import ROOT
 from support.small_encoder import small_encoder
 from support.small_server import KEY, Running, running, story_teller
 
+import tallow as tl
 from tallow.models.sentence import SentenceEncoder
 from tallow.serving import EmbeddingWorker
 from tallow.serving.catalog import Catalog, built_in_speech
 from tallow.serving.http.app import make_app
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: with small models on a busy machine, threads of a kernel wait for each other."""
+    threads = tl.get_num_threads()
+    tl.set_num_threads(1)
+    yield
+    tl.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,9 @@ def serving(*options: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], s
     """Run the command on a free port; yield the process and the URL."""
     command = [sys.executable, "-m", "tallow", "serve", "--port", "0", *options]
     with (cwd / "log").open("w") as log:
-        process = subprocess.Popen(command, stderr=log, cwd=cwd, env=os.environ | {"TALLOW_API_KEY": ""}, text=True)
+        process = subprocess.Popen(
+            command, stderr=log, cwd=cwd, env=os.environ | {"TALLOW_API_KEY": "", "OMP_NUM_THREADS": "1"}, text=True
+        )
     try:
         end = time.monotonic() + 60
         while not (found := re.search(r"serving on (\S+)", (cwd / "log").read_text())):

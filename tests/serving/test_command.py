@@ -25,15 +25,15 @@ from tallow.io import safetensors
 from tallow.models.auto import AutoModel
 from tallow.models.qwen import Qwen3, Qwen3Config
 
+ENVIRONMENT = os.environ | {"TALLOW_API_KEY": "", "OMP_NUM_THREADS": "1"}
+
 
 @contextmanager
 def serving(*options: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run the command on a free port; yield the process and the URL."""
     command = [sys.executable, "-m", "tallow", "serve", "--port", "0", *options]
     with (cwd / "log").open("w") as log:
-        process = subprocess.Popen(
-            command, stderr=log, cwd=cwd, env=os.environ | {"TALLOW_API_KEY": "", "OMP_NUM_THREADS": "1"}, text=True
-        )
+        process = subprocess.Popen(command, stderr=log, cwd=cwd, env=ENVIRONMENT, text=True)
     try:
         end = time.monotonic() + 60
         while not (found := re.search(r"serving on (\S+)", (cwd / "log").read_text())):

@@ -64,7 +64,7 @@ def request_of(engine: TextEngine, number: int, **options: Any) -> TextRequest:
 
 
 def expected(engine: TextEngine, request: TextRequest, sample: Sampler) -> str:
-    """What the library generates."""
+    """Return the text that the library generates."""
     prompt, served = request.tokens, engine.served
     options: dict[str, Any] = {"max_tokens": request.max_tokens, "stop_ids": served.stop_ids}
     tokens = generate(served.model, prompt, sample=sample, processors=request.processors, **options)

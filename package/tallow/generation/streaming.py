@@ -39,7 +39,7 @@ class TextDecoder(Protocol):
         """Return the text that waited for further tokens."""
 
 
-class ByteDecoder:
+class ByteDecoder(TextDecoder):
     """The `TextDecoder` of a tokenizer whose tokens are bytes.  Args: as `decode_stream`"""
 
     def __init__(self, tokenizer: ByteTokenizer, previous: int | None = None) -> None:

@@ -24,7 +24,7 @@ CHUNK, IDLE_CHUNK = 64, 256  # tokens of a prompt per step, while other texts wa
 
 @dataclass
 class Counters:
-    """What an engine has done since its start.
+    """Counts of an engine since its start.
 
     Attributes:
         cached: tokens of prompts that were known from earlier requests.

@@ -84,5 +84,5 @@ class WaitingLine(Generic[T]):
 
     @property
     def retry_after_s(self) -> int:
-        """When there will be room, in whole seconds, by the speed of the last requests."""
+        """The time until there is room, in whole seconds, by the speed of the last requests."""
         return max(1, min(60, round(self._seconds_each)))

@@ -17,7 +17,7 @@ STOP, LENGTH, CANCELLED = "stop", "length", "cancelled"
 
 @dataclass
 class TextRequest:
-    """What to generate.
+    """A text to generate.
 
     Args:
         tokens: the prompt.
@@ -38,7 +38,7 @@ class TextRequest:
 
 @dataclass
 class Update:
-    """What a step adds to a text.
+    """The part of a text that a step adds.
 
     Attributes:
         text: the text that can be shown now; it may be empty.
@@ -57,7 +57,7 @@ class Update:
 
     @property
     def is_last(self) -> bool:
-        """Whether the text has ended."""
+        """True if the text has ended."""
         return self.finish is not None or self.error is not None
 
 

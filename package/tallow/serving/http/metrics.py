@@ -25,7 +25,7 @@ COUNTERS = {
 
 
 class Metrics:
-    """What a server counts.
+    """The counters of a server.
 
     Attributes:
         registry: of this server; `prometheus_client.generate_latest` writes it.

@@ -1,4 +1,4 @@
-"""What happens around each request: authentication, the size limit, the log and the metrics."""
+"""Authentication, the size limit, the log and the metrics of each request."""
 
 from __future__ import annotations
 

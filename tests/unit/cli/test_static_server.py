@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tallow.cli import serve
+from tallow.cli import static_server
 from tallow.cli.byte_range import Unsatisfiable, requested_range
 from tallow.cli.content_encoding import GzipFiles, accepts_gzip, is_far
 from tallow.cli.static_server import SiteHandler, SiteServer
@@ -330,7 +330,7 @@ TEXT = b"text " * 1000
 @pytest.fixture
 def far_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """A client that the server takes for one on another computer."""
-    monkeypatch.setattr(serve, "is_far", lambda address: True)
+    monkeypatch.setattr(static_server, "is_far", lambda address: True)
     for name in ("text.js", "text.gguf", "empty.js"):
         (tmp_path / name).write_bytes(b"" if name == "empty.js" else TEXT)
     (tmp_path / "random.js").write_bytes(os.urandom(5000))

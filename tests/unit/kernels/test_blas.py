@@ -24,7 +24,7 @@ def normal(*shape: int, dtype: str = "float32") -> Array:
 
 @pytest.fixture(autouse=True)
 def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not kernels.enabled():
+    if not kernels.info().enabled:
         pytest.skip("kernels are switched off")
     from tallow.kernels.bindings import blas, threads
 

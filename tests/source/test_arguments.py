@@ -43,6 +43,7 @@ UNUSED: dict[str, dict[str, str]] = {
     "given to all of a kind, and needed by the others": {
         "kernels.gguf_quantize.Q8_0": "importance",
         "models.gguf_importance._Sums.watch.hook": "module",
+        "models.static_embedding.StaticEmbedding.forward": "mask_BT",
     },
     "without effect in PyTorch or Keras, too": {
         "distributed.groups.init_process_group": "group_name",

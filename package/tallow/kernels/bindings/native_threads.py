@@ -7,6 +7,7 @@ than many a kernel. A part is a Python callable that releases the GIL, such as a
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import threading
 import time
@@ -26,6 +27,13 @@ _WORDS = 8  # of the control block, with room behind those of C
 _NONE_LEFT, _FAILED, _AGAIN = -1, -2, -3  # of parts.c; natively LOST says to call again
 _NOTHING, _COMPUTED, _THREW = range(3)  # how a thread's part before has ended
 
+
+def _with_gil(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    """Return a C function that takes nanoseconds: giving up the GIL for it could cost milliseconds."""
+    address_of = ctypes.cast(library.function(name, result, *arguments), POINTER).value
+    return ctypes.PYFUNCTYPE(result, *arguments)(address_of)
+
+
 _yield: Callable[[], Any] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 
@@ -35,8 +43,10 @@ class _Team:
     def __init__(self) -> None:
         self.words = np.zeros(_WORDS, np.int32)
         self.control = address(self.words)
-        self.begin = library.function("tl_parts_begin", INT, POINTER, SIZE)
-        self.next = library.function("tl_parts_next", INT, POINTER, SIZE)
+        self.begin = _with_gil("tl_parts_begin", INT, POINTER, SIZE)
+        self.claim = _with_gil("tl_parts_claim", INT, POINTER)
+        self.next = _with_gil("tl_parts_next", INT, POINTER, SIZE)
+        self.wait = library.function("tl_parts_next", INT, POINTER, SIZE)
         self.finish = library.function("tl_parts_finish", INT, POINTER, SIZE)
         self.work = library.function("tl_parts_work", INT, POINTER, INT, SIZE)
         self.busy = threading.Lock()
@@ -57,11 +67,11 @@ class _Team:
             for _ in range(min(len(self.asleep), len(of_parts) - 1)):
                 self.asleep.pop().release()
             while part != _NONE_LEFT and part != _FAILED:
-                if part == _AGAIN:
-                    _yield()
-                else:
+                if part >= 0:
                     function(*of_parts[part])
-                part = self.next(control, SPINS)
+                    part = self.next(control, 0)
+                elif (part := self.wait(control, SPINS)) == _AGAIN:
+                    _yield()
         except BaseException:
             # An interrupt, or an error of the caller's part: what the others write must not be freed before they end.
             while self.finish(control, SPINS) == _AGAIN:
@@ -82,15 +92,15 @@ class _Team:
         ended, alarm = _NOTHING, threading.Lock()
         alarm.acquire()
         while not self.is_over:
-            part = self.work(self.control, ended, SPINS)
-            if part == _NONE_LEFT:
+            if self.work(self.control, ended, SPINS):
+                # Claimed with the GIL: nobody waits for a part whose thread does not get it.
+                part = self.claim(self.control)
+            else:
                 self.asleep.append(alarm)
-                part = self.work(self.control, _NOTHING, 0)  # one that was published before the alarm was set
+                part = self.claim(self.control)  # one that was published before the alarm was set
                 if part == _NONE_LEFT or not self._has_taken(alarm):
                     alarm.acquire()
-            ended = _NOTHING
-            if part != _NONE_LEFT:
-                ended = self._compute_part(part)
+            ended = _NOTHING if part == _NONE_LEFT else self._compute_part(part)
 
     def _has_taken(self, alarm: threading.Lock) -> bool:
         """Take the alarm back, and return whether nobody has rung it meanwhile."""

@@ -3,7 +3,8 @@
 //   tl_parts_next    return the next part for the caller; NONE_LEFT after all others have computed theirs, or an error
 //   tl_parts_finish  take back the parts that nobody has claimed, and wait for the others: returns as tl_parts_next
 //   tl_parts_work    for the other threads of a native process, which Python starts: report how the part before has ended,
-//                    wait for at most so many spins, and return the next part, or NONE_LEFT
+//                    and return whether there are parts, after at most so many spins
+//   tl_parts_claim   for them too: return the next part, or NONE_LEFT
 // In WASM the other threads claim in JavaScript (web/kernel-thread.js). What a part is, they say, or Python.
 //   layout  `claim` is generation · 2^16 + count · 2^8 + the next part: one word, so that a claim is of the parts that its
 //           thread has seen. A thread adds 1 to it by compare-and-exchange, computes the part, and adds 1 to `done`;
@@ -20,7 +21,9 @@ typedef struct {
 } parts;
 
 enum { NONE_LEFT = -1, FAILED = -2, LOST = -3 };
+#if defined __wasm__
 enum { SPINS = 4000 }; // about 10 µs: what it takes to sleep and to be woken
+#endif
 
 EXPORT int tl_parts_begin(parts *p, size_t count);
 EXPORT int tl_parts_next(parts *p, size_t limit);
@@ -43,17 +46,22 @@ int tl_parts_begin(parts *p, size_t count) {
   return 0;
 }
 
-// Claim `taken` parts of those that are left, and return the first; -1 if none is left.
-static int claim(parts *p, int all) {
+// Claim one part, or all that are left, and return the first; NONE_LEFT if none is. Put the number of parts into `taken`.
+static int claim(parts *p, int all, int *taken) {
   int32_t seen = read(&p->claim);
   while (next_of(seen) < count_of(seen)) {
-    int taken = all ? count_of(seen) - next_of(seen) : 1;
-    if (__atomic_compare_exchange_n(&p->claim, &seen, seen + taken, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-      p->own += taken;
+    *taken = all ? count_of(seen) - next_of(seen) : 1;
+    if (__atomic_compare_exchange_n(&p->claim, &seen, seen + *taken, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
       return next_of(seen);
-    }
   }
+  *taken = 0;
   return NONE_LEFT;
+}
+
+static int claim_own(parts *p, int all) {
+  int taken, first = claim(p, all, &taken);
+  p->own += taken;
+  return first;
 }
 
 #if defined __wasm__
@@ -75,43 +83,51 @@ static size_t wait_a_little(parts *p, int32_t done) {
 }
 
 EXPORT int tl_parts_work(parts *p, int ended, size_t spins);
+EXPORT int tl_parts_claim(parts *p);
 
 enum { NOTHING, COMPUTED, THREW }; // how the part before has ended
 // Spins, some microseconds, until the caller has given up the GIL for its own part: who waits for the GIL is put to sleep.
 enum { HEAD_START = 150 };
 
+static int has_parts(parts *p) {
+  int32_t seen = read(&p->claim);
+  return next_of(seen) < count_of(seen);
+}
+
 int tl_parts_work(parts *p, int ended, size_t spins) {
   if (ended == THREW) __atomic_fetch_add(&p->failed, 1, __ATOMIC_SEQ_CST);
   if (ended != NOTHING) __atomic_fetch_add(&p->done, 1, __ATOMIC_SEQ_CST);
-  for (size_t i = 0; i <= spins; i += wait_a_little(p, 0)) {
-    int32_t seen = read(&p->claim);
-    if (next_of(seen) < count_of(seen) &&
-        __atomic_compare_exchange_n(&p->claim, &seen, seen + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-      for (size_t begun = 0; begun < HEAD_START; begun += wait_a_little(p, 0)) continue;
-      return next_of(seen);
-    }
-  }
-  return NONE_LEFT;
+  for (size_t i = 0; i < spins && !has_parts(p); i += wait_a_little(p, 0)) continue;
+  if (!has_parts(p)) return 0;
+  for (size_t i = 0; i < HEAD_START; i += wait_a_little(p, 0)) continue;
+  return 1;
+}
+
+int tl_parts_claim(parts *p) {
+  int taken;
+  return claim(p, 0, &taken);
 }
 #endif
 
 static int join(parts *p, size_t limit) {
   int others = count_of(read(&p->claim)) - p->own;
+#if defined __wasm__
   for (int i = 0; i < SPINS && read(&p->done) != others; i++) continue;
-  for (size_t waited = 0; waited < limit;) {
+#endif
+  for (size_t waited = 0;;) {
     int32_t done = read(&p->done);
     if (done == others) return read(&p->failed) ? FAILED : NONE_LEFT;
+    if (waited >= limit) return LOST;
     waited += wait_a_little(p, done);
   }
-  return LOST;
 }
 
 int tl_parts_next(parts *p, size_t limit) {
-  int mine = claim(p, 0);
+  int mine = claim_own(p, 0);
   return mine == NONE_LEFT ? join(p, limit) : mine;
 }
 
 int tl_parts_finish(parts *p, size_t limit) {
-  claim(p, 1);
+  claim_own(p, 1);
   return join(p, limit);
 }

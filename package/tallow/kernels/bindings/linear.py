@@ -50,15 +50,16 @@ def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
 
 
 def _worth_a_call(x: Array, weight: Array) -> bool:
-    if BACKEND != "wasm" and weight.size < 2 * matmul.WORTH_A_CALL:
+    work = x.size * weight.shape[0]
+    if BACKEND == "wasm":
+        return work >= matmul.WORTH_A_CALL
+    if work < blas.WORTH_DIVIDING and weight.size < 2 * matmul.WORTH_A_CALL:  # most small calls end here
         return False
     rows = x.size // max(x.shape[-1], 1)
-    if BACKEND == "wasm":
-        return rows * weight.size >= matmul.WORTH_A_CALL
     if rows == 1:
         return weight.nbytes > CACHED_BYTES
     if rows > FEW_ROWS:
-        return blas.is_divided(rows * weight.size)
+        return blas.is_divided(work)
     minimum = (4 if rows <= UNPACKED_ROWS else 2) * matmul.WORTH_A_CALL
     return rows > 0 and weight.size >= minimum and weight.strides[1] == ITEM
 

@@ -59,6 +59,7 @@ def test_a_missing_file_and_a_wrong_pattern(capsys: pytest.CaptureFixture[str]) 
     assert "not a regular expression" in capsys.readouterr().err
 
 
+@pytest.mark.native
 def test_commands_without_a_form_do_not_import_the_constraints() -> None:
     code = "import sys; from tallow.cli import chat, generate; print('tallow.generation.constrain' in sys.modules)"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

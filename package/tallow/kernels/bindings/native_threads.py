@@ -30,8 +30,9 @@ _NOTHING, _COMPUTED, _THREW = range(3)  # how a thread's part before has ended
 
 def _with_gil(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
     """Return a C function that takes nanoseconds: giving up the GIL for it could cost milliseconds."""
-    address_of = ctypes.cast(library.function(name, result, *arguments), POINTER).value
-    return ctypes.PYFUNCTYPE(result, *arguments)(address_of)
+    c_function: Any = library.function(name, result, *arguments)
+    place: Any = ctypes.cast(c_function, POINTER).value
+    return ctypes.PYFUNCTYPE(result, *arguments)(place)
 
 
 _yield: Callable[[], Any] = getattr(os, "sched_yield", lambda: time.sleep(0))

@@ -204,7 +204,7 @@ def _visit_story(page: Any, url: str) -> Visit:
 
 
 def _visit_console(page: Any, url: str) -> Visit:
-    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Ready')", polling="raf")
+    page.wait_for_function("() => document.getElementById('status')?.textContent.startsWith('Ready')", polling="raf")
     done: float = page.evaluate("() => performance.now() / 1000")
     return {**_stages(page), "ready": done, "done": done}
 

@@ -17,18 +17,12 @@ import tallow as tl
 from tallow import kernels
 from tallow.errors import CheckpointError, TallowError
 from tallow.io import gguf
-from tallow.io.model_folder import memory_folder
+from tallow.io.model_folder import check_head, memory_folder
 from tallow.io.source import Opened
 from tallow.models import SentenceEncoder, glosses
 from tallow.models.sentence_folder import CONFIG, encoder_class, files_of, transformer_class
 
-# The largest tokenizer.json files in use have about 40 MB. A larger file was chosen by mistake and is not read.
-MAX_JSON_BYTES = 64 << 20
-SAFETENSORS, PYTORCH = WEIGHTS = (".safetensors", ".bin")
-HEADER_AT = 8  # in a safetensors file, after the header's length
-PYTORCH_HEADS = (b"PK", b"\x80")  # a zip archive, or a pickle as older versions of PyTorch wrote
 GGUF_FILE = "model.gguf"
-DIRECTORY = "a model's files are on its Hub page, under Files and versions"
 
 
 class NothingLoaded(TallowError, RuntimeError):
@@ -59,19 +53,10 @@ class Demo:
         return {name: list(names) for name, names in files._asdict().items()}
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
-        if name.endswith(SAFETENSORS):
-            if head[HEADER_AT : HEADER_AT + 1] != b"{":
-                raise CheckpointError(f"{name} is not a safetensors file", hint=DIRECTORY)
-        elif name.endswith(PYTORCH):
-            if not head.startswith(PYTORCH_HEADS):
-                raise CheckpointError(f"{name} is not a PyTorch file", hint=DIRECTORY)
-        elif name == GGUF_FILE:
-            if not head.startswith(gguf.MAGIC):
-                raise CheckpointError("the file is not a GGUF file", hint="choose a .gguf file, or a model's folder")
-        elif size is not None and size > MAX_JSON_BYTES:
-            raise CheckpointError(f"{name} is too large: {size} bytes", hint=DIRECTORY)
-        elif head.lstrip()[:1] not in (b"{", b"["):
-            raise CheckpointError(f"{name} is not JSON", hint=DIRECTORY)
+        if name != GGUF_FILE:
+            check_head(name, head, size)
+        elif not head.startswith(gguf.MAGIC):
+            raise CheckpointError("the file is not a GGUF file", hint="choose a .gguf file, or a model's folder")
         return None
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:

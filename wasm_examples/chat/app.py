@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,18 +15,14 @@ from answers import Answer, Message, Settings
 from tallow import kernels
 from tallow.errors import CheckpointError, TallowError
 from tallow.io import gguf
+from tallow.io.model_folder import check_head, memory_folder
 from tallow.io.source import Opened
 from tallow.models.causal_lm import CausalLM
+from tallow.models.config import CONFIG
 
 GGUF_FILE = "GGUF file"  # its name in `Demo.load`, which the page shows while it reads the file
-SAFETENSORS, PYTORCH = WEIGHTS = (".safetensors", ".bin")
-HEADER_AT = 8  # in a safetensors file, after the header's length
-PYTORCH_HEADS = (b"PK", b"\x80")  # a zip archive, or a pickle as older versions of PyTorch wrote
-# The largest tokenizer.json files in use have about 40 MB. A larger file was chosen by mistake and is not read.
-MAX_TEXT_BYTES = 64 << 20
 REQUIRED = ["config.json", "tokenizer.json"]
 OPTIONAL = ["tokenizer_config.json", "generation_config.json", "special_tokens_map.json", "chat_template.jinja"]
-DIRECTORY = "a model's files are on its Hub page, under Files and versions"
 
 
 class NothingLoaded(TallowError, RuntimeError):
@@ -61,9 +55,8 @@ class Demo:
         if config is not None:
             from tallow.models.auto import model_class  # not at the top: the page starts without it
 
-            with _temporary_folder():
-                Path("config.json").write_text(config, encoding="utf-8")
-                _require_language_model(model_class("."))
+            with memory_folder({CONFIG: config.encode()}):
+                _require_language_model(model_class(Path()))
         return {"required": REQUIRED, "optional": OPTIONAL, "weights": [""]}
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
@@ -73,14 +66,8 @@ class Demo:
                     f"the file is not a GGUF file: it starts with {head[:4]!r}",
                     hint="choose a .gguf file, or the folder of a model with safetensors files",
                 )
-        elif name.endswith(SAFETENSORS):
-            if head[HEADER_AT : HEADER_AT + 1] != b"{":
-                raise CheckpointError(f"{name} is not a safetensors file", hint=DIRECTORY)
-        elif name.endswith(PYTORCH):
-            if not head.startswith(PYTORCH_HEADS):
-                raise CheckpointError(f"{name} is not a PyTorch file", hint=DIRECTORY)
-        elif size is not None and size > MAX_TEXT_BYTES:
-            raise CheckpointError(f"{name} is too large: {size} bytes", hint=DIRECTORY)
+        else:
+            check_head(name, head, size)
         return None
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
@@ -129,21 +116,15 @@ def _load_gguf(data: npt.NDArray[np.uint8]) -> CausalLM:
 
 def _load_folder(files: dict[str, npt.NDArray[np.uint8]]) -> CausalLM:
     """Return the model with its tokenizer. Weights are views of the files."""
-    from tallow.io.model_folder import load_folder, load_weights
     from tallow.models.auto import model_class
     from tallow.models.generation_config import GenerationConfig
     from tallow.text.tokenizer import Tokenizer
 
-    def read(path: str) -> dict[str, Any]:
-        name = Path(path).as_posix()
-        return load_weights(Opened(files[name], name))
-
-    with _temporary_folder() as folder:
-        for name, data in files.items():
-            Path(name).write_bytes(b"" if name.endswith(WEIGHTS) else data)
+    with memory_folder(files) as weights:
+        folder = Path()
         kind = model_class(folder)
         _require_language_model(kind)
-        model = kind.assemble(kind.config_class.from_json(folder / "config.json"), load_folder(folder, read))
+        model = kind.assemble(kind.config_class.from_json(CONFIG), weights(folder))
         model.tokenizer = Tokenizer.from_pretrained(folder)
         model.generation_config = GenerationConfig.from_folder(folder)
     return model
@@ -152,10 +133,3 @@ def _load_folder(files: dict[str, npt.NDArray[np.uint8]]) -> CausalLM:
 def _require_language_model(kind: type) -> None:
     if not issubclass(kind, CausalLM):
         raise CheckpointError(f"the model is a {kind.__name__}, which does not write", hint="choose a language model")
-
-
-@contextlib.contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """Work in an empty folder, so that files are named in errors as in the model's folder."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        yield Path()

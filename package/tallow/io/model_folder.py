@@ -28,6 +28,11 @@ WEIGHTS = (".safetensors", ".bin", ".pt")
 # Files next to the weights: config, vocabularies, chat templates.
 DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "additional_chat_templates/*.jinja")
 MAX_DEPTH = 3
+# The largest tokenizer.json files in use have about 40 MB. A larger file was chosen by mistake and is not read.
+MAX_TEXT_BYTES = 64 << 20
+HEADER_AT = 8  # in a safetensors file, after the header's length
+PYTORCH_HEADS = (b"PK", b"\x80")  # a zip archive, or a pickle as older versions of PyTorch wrote
+DIRECTORY = "a model's files are on its Hub page, under Files and versions"
 # Files often saved instead of weights: how they start, what they are, and a hint.
 MISTAKEN = (
     (b"<", "a web page", "download it again; the page may say why the download was refused"),
@@ -69,6 +74,27 @@ def memory_folder(files: Mapping[str, Any]) -> Iterator[LoadFolder]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"" if name.endswith(WEIGHTS) else data)
         yield lambda part: load_folder(part, load_file)
+
+
+def check_head(name: str, head: bytes, size: int | None) -> None:
+    """Check the start of a file of a folder before the rest is fetched: weights, JSON, or another text.
+
+    Args:
+        head: its first bytes, at least 9 if it has them
+        size: in bytes, None if not known
+
+    Raises:  CheckpointError if they do not fit the name
+    """
+    if name.endswith(".safetensors"):
+        if head[HEADER_AT : HEADER_AT + 1] != b"{":
+            raise CheckpointError(f"{name} is not a safetensors file", hint=DIRECTORY)
+    elif name.endswith(".bin"):
+        if not head.startswith(PYTORCH_HEADS):
+            raise CheckpointError(f"{name} is not a PyTorch file", hint=DIRECTORY)
+    elif size is not None and size > MAX_TEXT_BYTES:
+        raise CheckpointError(f"{name} is too large: {size} bytes", hint=DIRECTORY)
+    elif name.endswith(".json") and head.lstrip()[:1] not in (b"{", b"["):
+        raise CheckpointError(f"{name} is not JSON", hint=DIRECTORY)
 
 
 def weight_files(folder: Path) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from typing import Any
 
 from tallow import backends, dtypes
 from tallow.errors import ArgumentError
-from tallow.kernels import library, threads
+from tallow.kernels import threads
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -45,10 +44,11 @@ def set_num_threads(num: int) -> None:
         raise ArgumentError(f"set_num_threads: expected a positive number of threads, got {num!r}")
     before = get_num_threads()
     threads.set_thread_count(num)
-    pools = _thread_pools()
-    if pools is not None:
-        pools.limit(limits=num, user_api="blas")
-    elif library.IN_BROWSER:
+    libraries = threads.blas_libraries()
+    if libraries is not None:
+        for library in libraries:
+            library.set_num_threads(num)
+    elif threads.IN_BROWSER:
         if get_num_threads() < num:
             because = threads.one_thread_because()
             most = f"{threads.most_threads()} is the most here" + f": {because}" * bool(because)
@@ -64,14 +64,6 @@ def set_num_threads(num: int) -> None:
 def get_num_threads() -> int:
     """Return the number of threads that kernels may use."""
     return threads.thread_count()
-
-
-def _thread_pools() -> Any:
-    """Return the thread pools of the loaded libraries, or None without threadpoolctl."""
-    try:
-        return importlib.import_module("threadpoolctl").ThreadpoolController()
-    except ImportError:
-        return None
 
 
 def get_num_interop_threads() -> int:

@@ -67,3 +67,12 @@ def _default() -> int:
     if IN_BROWSER:
         return most_threads()
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def blas_libraries() -> list[Any] | None:
+    """Return the loaded BLAS libraries, as threadpoolctl's controllers of their threads; None without threadpoolctl."""
+    try:
+        found: list[Any] = importlib.import_module("threadpoolctl").ThreadpoolController().lib_controllers
+    except ImportError:
+        return None
+    return [library for library in found if library.user_api == "blas"]

@@ -40,10 +40,10 @@ class Number:
         self.number = 8
         self.seen: list[int] = []
 
-    def get(self) -> int:
+    def get_num_threads(self) -> int:
         return self.number
 
-    def set(self, number: int) -> None:
+    def set_num_threads(self, number: int) -> None:
         self.number = number
         self.seen.append(number)
 
@@ -53,7 +53,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Number:
     from tallow.kernels.bindings import blas
 
     number = Number()
-    monkeypatch.setattr(blas, "_settings", lambda: (blas._Setting(number.get, number.set),))
+    monkeypatch.setattr(blas, "_libraries", lambda: [number])
     return number
 
 
@@ -111,7 +111,7 @@ def test_other_products_are_left_to_numpy(a: Array, b: Array, library: Number) -
 def test_a_blas_that_cannot_be_set_keeps_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import blas
 
-    monkeypatch.setattr(blas, "_settings", lambda: ())
+    monkeypatch.setattr(blas, "_libraries", list)
     assert kernels.pick("matmul", "cpu", normal(801, 64), normal(64, 30)).backend == "array"
 
 

@@ -7,18 +7,17 @@ threadpoolctl can set the number of threads of NumPy's BLAS.
 
 from __future__ import annotations
 
-import importlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.kernels.bindings.threads import in_parts
-from tallow.kernels.threads import thread_count
+from tallow.kernels.threads import blas_libraries, thread_count
 
 # With fewer multiplications OpenBLAS, which NumPy's wheels have, uses one thread by itself.
 WORTH_DIVIDING = 1 << 18
@@ -29,21 +28,9 @@ GROUP = 16  # rows or columns that are divided together: a multiple of the tiles
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-class _Setting(NamedTuple):
-    """The number of threads of one library."""
-
-    get: Callable[[], int]
-    set: Callable[[int], None]
-
-
 @cache
-def _settings() -> tuple[_Setting, ...]:
-    """Return the settings of the loaded BLAS libraries; none without threadpoolctl."""
-    try:
-        found = importlib.import_module("threadpoolctl").ThreadpoolController().select(user_api="blas").lib_controllers
-    except ImportError:
-        return ()
-    return tuple(_Setting(library.get_num_threads, library.set_num_threads) for library in found)
+def _libraries() -> list[Any]:
+    return blas_libraries() or []
 
 
 class _OneThread:
@@ -57,7 +44,7 @@ class _OneThread:
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                self._before = [setting.get() for setting in _settings()]
+                self._before = [library.get_num_threads() for library in _libraries()]
                 self._set([1] * len(self._before))
         try:
             yield
@@ -68,8 +55,8 @@ class _OneThread:
                     self._set(self._before)
 
     def _set(self, numbers: list[int]) -> None:
-        for setting, number in zip(_settings(), numbers, strict=True):
-            setting.set(number)
+        for library, number in zip(_libraries(), numbers, strict=True):
+            library.set_num_threads(number)
 
 
 _one_thread = _OneThread()
@@ -77,7 +64,7 @@ _one_thread = _OneThread()
 
 def is_divided(work: int) -> bool:
     """Return whether a product of so many multiplications is divided among threads, or at least keeps BLAS to one."""
-    return work >= WORTH_DIVIDING and thread_count() > 1 and bool(_settings())
+    return work >= WORTH_DIVIDING and thread_count() > 1 and bool(_libraries())
 
 
 def large_products(a: Array, b: Array) -> bool:

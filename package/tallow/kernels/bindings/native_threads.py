@@ -81,7 +81,11 @@ class _Team:
         finally:
             self.of_parts = ()
         if self.error is not None:
-            raise self.error
+            error, self.error = self.error, None
+            try:
+                raise error
+            finally:
+                del error  # its traceback has this frame, which would keep the operands
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._compute, name="tallow", daemon=True)

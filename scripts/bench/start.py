@@ -32,7 +32,7 @@ from build_site import build_wheel
 
 from bench.report import Row
 from bench.turns import load_note
-from tallow.cli.site import PYODIDE_VERSION, build_site
+from tallow.cli.site import build_site
 from tallow.cli.static_server import SiteHandler, SiteServer
 from tallow.models import stories
 
@@ -127,8 +127,8 @@ def _build(site: Path, scratch: Path, wllama: Path | None) -> None:
     worker.write_text(worker.read_text(encoding="utf-8") + STOPWATCH, encoding="utf-8")
     plain = site / PLAIN
     shutil.copytree(pyodide, plain.parent)
-    shutil.copy(wheel, plain.parent)
-    _page(plain, "start_plain.mjs", {"wheel": wheel.name, "version": PYODIDE_VERSION})
+    (published,) = site.glob("runtime/*/tallow-*.whl")  # which has bytecode
+    _page(plain, "start_plain.mjs", {"wheel": f"/{published.relative_to(site).as_posix()}"})
     if wllama:
         peer = site / WLLAMA
         shutil.copytree(wllama / "esm", peer.parent / "esm")

@@ -15,7 +15,7 @@ import pytest
 import torch
 from support import tokenizer_kinds
 from support.gguf_files import add_words, write_model
-from support.gguf_models import MODELS, SIZES, TOKENS, output, reference, save
+from support.gguf_models import GEMMA3, MODELS, SIZES, TOKENS, output, reference, save
 
 import tallow as tl
 from tallow.cli import main
@@ -33,6 +33,8 @@ REFUSED = {"falcon, biases": "bias=True"}
 WRITTEN = [name for name in MODELS if name not in REFUSED]
 # Entries of files written by tallow alone, and those of the tokenizer, which has tests of its own.
 IGNORED = ("general.", "GGUF.", "tokenizer.")
+PLAIN = {"rope_type": "default", "rope_theta": 500.0}
+LINEAR = {"rope_type": "linear", "rope_theta": 500.0, "factor": 2.0}
 
 
 def convert(*arguments: Any) -> int:
@@ -74,7 +76,7 @@ def test_outputs_are_those_of_the_folder(name: str, tmp_path: Path) -> None:
     assert convert(tmp_path / "folder", tmp_path / "model.gguf") == 0
     folder, file = ours(tmp_path / "folder"), ours(tmp_path / "model.gguf")
     # Rounding of 1 + weight, of sums over reordered heads, and of the factor of "longrope".
-    rounding = 1e-4 if name in ("gemma", "gemma2", "gemma2, 27B", "mistral", "phi3, longrope") else 0
+    rounding = 1e-4 if name in ("gemma", "gemma2", "gemma2, 27B", "gemma3", "mistral", "phi3, longrope") else 0
     np.testing.assert_allclose(file, folder, atol=rounding)
     np.testing.assert_allclose(file, output(model), atol=1e-4)
 
@@ -137,6 +139,18 @@ def test_models_that_readers_would_compute_differently(
             {"head_dim": 32, "query_pre_attn_scalar": 32, "layer_types": ["full_attention"] * 2},
             "layer_types",
         ),
+        ("Gemma3ForCausalLM", GEMMA3 | {"query_pre_attn_scalar": 20}, "query_pre_attn_scalar=20"),
+        ("Gemma3ForCausalLM", GEMMA3 | {"layer_types": ["sliding_attention"] * 7}, "layer_types"),
+        (
+            "Gemma3ForCausalLM",
+            GEMMA3 | {"rope_parameters": dict.fromkeys(("full_attention", "sliding_attention"), LINEAR)},
+            "rope_local_scaling",
+        ),
+        (
+            "Gemma3ForCausalLM",
+            GEMMA3 | {"rope_parameters": dict.fromkeys(("full_attention", "sliding_attention"), PLAIN)},
+            "rope_local_base_freq=500.0",
+        ),
         ("FalconForCausalLM", {"alibi": True}, "alibi=True"),
         ("FalconForCausalLM", {"parallel_attn": False}, "parallel_attn=False"),
         ("FalconForCausalLM", {"activation": "relu"}, "activation='relu'"),
@@ -149,9 +163,9 @@ def test_models_that_readers_would_compute_differently(
 def test_settings_without_an_entry(
     name: str, changes: dict[str, Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = getattr(transformers, name.replace("LMHead", "").split("Model")[0].split("For")[0] + "Config")
+    kind = getattr(transformers, name)
     torch.manual_seed(0)
-    save(getattr(transformers, name)(config(**SIZES | changes)), tmp_path / "folder")
+    save(kind(kind.config_class(**SIZES | changes)), tmp_path / "folder")
     assert convert(tmp_path / "folder", tmp_path / "x.gguf") == 2
     assert message in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]

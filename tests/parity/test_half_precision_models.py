@@ -26,8 +26,8 @@ from tallow.models.auto import ARCHITECTURES
 SLACK = 1.5
 TEXTS = 24  # outputs per text have only a few elements each
 LANGUAGE_MODELS = (
-    *("gpt2", "llama", "mistral, sliding", "qwen2, sliding", "qwen3", "gemma", "gemma2", "phi3, a part of each head"),
-    *("falcon 7b", "falcon 40b", "falcon rw"),
+    *("gpt2", "llama", "mistral, sliding", "qwen2, sliding", "qwen3", "gemma", "gemma2", "gemma3"),
+    *("phi3, a part of each head", "falcon 7b", "falcon 40b", "falcon rw"),
 )
 VARIANTS = (
     *LANGUAGE_MODELS,

@@ -17,6 +17,7 @@ CONFIGS = {
     **{f"{name}Config": f"{name}Config" for name in ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3")},
     **{f"{name}Config": f"{name}Config" for name in ("Falcon", "GPT2", "Bert", "DistilBert", "Roberta", "Whisper")},
     "XLMRobertaConfig": "RobertaConfig",
+    "Gemma3TextConfig": "Gemma3Config",
 }
 # Another value for fields that are None or whose type does not suggest one.
 OTHERS = {
@@ -30,6 +31,8 @@ OTHERS = {
     "sliding_window": 3,
     "use_sliding_window": True,
     "use_bidirectional_attention": True,
+    "attn_logit_softcapping": 3.0,
+    "final_logit_softcapping": 3.0,
     "n_inner": 48,
     "ffn_hidden_size": 48,
     "eos_token_id": [3, 4],
@@ -102,3 +105,17 @@ def test_fields_that_a_file_leaves_out_are_as_in_transformers(theirs: str, ours:
         if value != usual:
             differing[field.name] = value, usual
     assert not differing
+
+
+def test_rotary_settings_of_older_gemma3_files() -> None:
+    """Before transformers 5 they were three entries."""
+    sizes = {"vocab_size": 64, "hidden_size": 64, "intermediate_size": 64}
+    sizes |= {"num_hidden_layers": 7, "num_attention_heads": 4, "num_key_value_heads": 4}
+    older = {"rope_theta": 5e5, "rope_local_base_freq": 500.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}
+    theirs = transformers.Gemma3TextConfig(**sizes, **older)
+    saved = models.Gemma3Config.from_entries(theirs.to_dict(), "the file")
+    read = models.Gemma3Config.from_entries({**sizes, **older, "sliding_window_pattern": 6}, "the file")
+    assert saved.rope_scaling == read.rope_scaling
+    for config in (saved, read):
+        assert (config.rope_theta, config.rope_local_base_freq) == (5e5, 500.0)
+    assert [saved.window_of(i) for i in range(7)] == [read.window_of(i) for i in range(7)]

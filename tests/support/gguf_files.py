@@ -59,7 +59,8 @@ def write_model(
     finish(writer)
 
 
-ARCHITECTURES = {"mistral": "llama", **dict.fromkeys(("roberta", "xlm-roberta", "distilbert"), "bert")}
+ENCODERS = ("roberta", "xlm-roberta", "distilbert")
+ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", **dict.fromkeys(ENCODERS, "bert")}
 # By model_type, for models not of Llama's design: the names of the feed-forward width and of eps in the config.
 SIZES = {
     "gpt2": ("n_inner", "layer_norm_epsilon"),
@@ -69,6 +70,7 @@ SIZES = {
     "xlm-roberta": ("intermediate_size", "layer_norm_eps"),
     "distilbert": ("hidden_dim", None),
 }
+GEMMAS = ("gemma", "gemma2", "gemma3_text")
 POSITIONS = "embeddings.position_embeddings.weight"
 
 
@@ -94,8 +96,10 @@ def add_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
 
 def add_decoder_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
     """Add the sizes of models of Llama's design."""
+    import gguf
+
     config = model.config
-    rope = config.rope_parameters
+    rope = config.rope_parameters.get("full_attention", config.rope_parameters)
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_block_count(config.num_hidden_layers)
     writer.add_embedding_length(config.hidden_size)
@@ -109,7 +113,7 @@ def add_decoder_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
         writer.add_pad_token_id(config.pad_token_id)
     if not implied_heads:
         writer.add_head_count_kv(config.num_key_value_heads)
-    if config.model_type in ("gemma", "gemma2"):
+    if config.model_type in GEMMAS:
         writer.add_key_length(head)
         writer.add_value_length(head)
     elif config.model_type != "phi3" and not implied_heads:
@@ -118,7 +122,7 @@ def add_decoder_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
         writer.add_sliding_window(config.sliding_window)
-    if config.model_type == "mistral":
+    if config.model_type in ("mistral", "gemma3_text"):
         writer.add_sliding_window(config.sliding_window)
     if config.model_type not in ("gemma", "gemma2"):
         writer.add_rope_freq_base(rope["rope_theta"])
@@ -126,9 +130,10 @@ def add_decoder_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
         unscaled = rope["rope_theta"] ** (-np.arange(0, 16, 2) / 16)
         divisors = unscaled / model.model.rotary_emb.inv_freq.numpy()
         writer.add_tensor("rope_freqs.weight", divisors.astype(np.float32))
+    if rope["rope_type"] == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(rope["factor"])
     if rope["rope_type"] == "yarn":
-        import gguf
-
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
@@ -154,7 +159,7 @@ def converted(model: Any, name: str, array: Any) -> Any:
         heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
         halves = array.reshape(heads, 2, -1, array.shape[1])
         return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(array.shape)
-    if kind in ("gemma", "gemma2") and name.endswith("norm.weight"):
+    if kind in GEMMAS and name.endswith("norm.weight"):
         return array + 1
     if kind == "gpt2" and name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
         return np.ascontiguousarray(array.T)

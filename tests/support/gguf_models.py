@@ -32,6 +32,16 @@ LONGROPE = {
     "original_max_position_embeddings": 32,
     "partial_rotary_factor": 1.0,
 }
+GEMMA3 = {
+    "head_dim": 32,
+    "query_pre_attn_scalar": 32,
+    "sliding_window": 4,
+    "num_hidden_layers": 7,
+    "rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+    },
+}
 HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
 GROUPS = {"new_decoder_architecture": True, "num_kv_heads": 2}
 # By name for a test: the class in transformers, and changes of SIZES.
@@ -41,6 +51,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "gemma": ("GemmaForCausalLM", {"head_dim": 32}),
     "gemma2": ("Gemma2ForCausalLM", {"head_dim": 32, "query_pre_attn_scalar": 32, "sliding_window": 4}),
     "gemma2, 27B": ("Gemma2ForCausalLM", {"head_dim": 32, "query_pre_attn_scalar": 16, "num_hidden_layers": 46}),
+    "gemma3": ("Gemma3ForCausalLM", GEMMA3),
     "phi3": ("Phi3ForCausalLM", {"rope_parameters": HALF, "sliding_window": 4}),
     "phi3, longrope": ("Phi3ForCausalLM", {"rope_parameters": LONGROPE, "original_max_position_embeddings": 32}),
     "falcon, 7B": ("FalconForCausalLM", {}),
@@ -61,9 +72,8 @@ def reference(name: str, changes: dict[str, Any], sizes: dict[str, Any] = SIZES)
     import transformers
 
     torch.manual_seed(0)
-    kind = name.removesuffix("ForCausalLM").removesuffix("LMHeadModel").removesuffix("Model")
-    kind = kind.removesuffix("ForSequenceClassification")
-    model = getattr(transformers, name)(getattr(transformers, f"{kind}Config")(**sizes | changes)).eval()
+    kind = getattr(transformers, name)
+    model = kind(kind.config_class(**sizes | changes)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 1:

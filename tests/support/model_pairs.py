@@ -55,6 +55,16 @@ GEMMA2 = {
     "attn_logit_softcapping": 1.0,
     "final_logit_softcapping": 3.0,
 }
+GEMMA3 = {
+    "head_dim": 16,
+    "sliding_window": 7,
+    "query_pre_attn_scalar": 24,
+    "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+    "rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 5000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+    },
+}
 LLAMA3 = {
     "rope_type": "llama3",
     "rope_theta": 500000.0,
@@ -110,6 +120,14 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         | GEMMA2
         | {"layer_types": ["full_attention", "full_attention", "sliding_attention"], "attention_bias": True}
         | {"attn_logit_softcapping": None, "final_logit_softcapping": None},
+    ),
+    "gemma3": ("Gemma3ForCausalLM", LLAMA_SIZES | GEMMA3),
+    "gemma3, by layer": (
+        "Gemma3ForCausalLM",
+        LLAMA_SIZES
+        | GEMMA3
+        | {"layer_types": ["full_attention", "sliding_attention", "full_attention"], "attention_bias": True}
+        | {"final_logit_softcapping": 3.0},
     ),
     "phi3": ("Phi3ForCausalLM", LLAMA_SIZES | {"sliding_window": 9}),
     "falcon 7b": ("FalconForCausalLM", FALCON_SIZES),

@@ -24,6 +24,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Phi3": DECODER | {"model_type": "phi3"},
     "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},
+    "Gemma3": DECODER | {"model_type": "gemma3_text", "head_dim": 4},
     "Falcon": {"model_type": "falcon", "alibi": True, "new_decoder_architecture": True, "num_kv_heads": 1} | ENCODER,
     "Whisper": {"model_type": "whisper"} | asdict(small_config(260 + OTHER_SPECIALS)),
 }

@@ -31,7 +31,7 @@ WHISPER_SIZES = dict.fromkeys(
     "begin_suppress_tokens": None,
 }
 SIZES = {
-    **dict.fromkeys(("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2"), LLAMA_SIZES | {"head_dim": 8}),
+    **dict.fromkeys(("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Gemma3"), LLAMA_SIZES | {"head_dim": 8}),
     **dict.fromkeys(("Bert", "Roberta", "XLMRoberta"), ENCODER_SIZES | {"pad_token_id": 1}),
     "DistilBert": DISTILBERT_SIZES | {"pad_token_id": 1},
     "Falcon": FALCON_SIZES,
@@ -79,6 +79,7 @@ DECODERS = [
     *(Case("Phi3", CAUSAL, {"hidden_act": act}) for act in ("linear", "sqrtsoftplus")),
     Case("Gemma", CAUSAL, {"hidden_act": "relu"}),
     Case("Gemma2", CAUSAL, {"hidden_activation": "gelu"}, {"hidden_act": "relu"}),
+    Case("Gemma3", CAUSAL, {"hidden_activation": "relu", "sliding_window": 3}),
     Case("GPT2", "LMHeadModel", {"tie_word_embeddings": False, "activation_function": "gelu_accurate"}),
     Case("Llama", CAUSAL, _rope(rope_type="proportional", factor=2.0, partial_rotary_factor=0.5)),
     Case("Llama", CAUSAL, _rope(rope_type="default"), {"partial_rotary_factor": 0.5}),
@@ -90,11 +91,13 @@ DECODERS = [
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3", "GPT2", "Falcon")
 BASE_MODELS = [
     *(Case(name, "Model") for name in FAMILIES),
+    Case("Gemma3", "TextModel"),
     Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
     Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),
 ]
 CLASSIFIERS = [
     *(Case(name, f"For{kind}Classification", LABELS) for name in FAMILIES for kind in ("Sequence", "Token")),
+    Case("Gemma3", "TextForSequenceClassification", LABELS),
     *(Case(name, "ForQuestionAnswering") for name in FAMILIES if not name.startswith(("Gemma", "Phi3"))),
 ]
 ENCODER_HEADS = [
@@ -128,6 +131,6 @@ def reference(case: Case, folder: Path) -> Any:
 
 def load_reference(case: Case, folder: Path) -> Any:
     """Load the transformers model of a folder."""
-    # Only the eager attention of transformers caps the scores of Gemma 2.
-    options = {"attn_implementation": "eager"} if case.family == "Gemma2" else {}
+    # Only the eager attention of transformers caps the scores of Gemma 2 and 3.
+    options = {"attn_implementation": "eager"} if case.family in ("Gemma2", "Gemma3") else {}
     return getattr(transformers, case.family + case.head).from_pretrained(folder, **options).eval()

@@ -6,7 +6,7 @@ OUT  .safetensors, .pt or .pth, .npz: the tensors, with the names that `tallow i
      .bin: a llama2c checkpoint; IN must be a Llama model
      .gguf: a model for tallow and llama.cpp, with its tokenizer and chat template, quantised by --quant. IN is a GGUF
      file, a llama2c checkpoint, or the folder of a model, or its .safetensors file beside the config.json: Llama,
-     Mistral, Qwen2, Qwen3, Gemma, Gemma 2, Phi-3, Falcon, GPT-2, or an encoder of texts: BERT, RoBERTa, DistilBERT
+     Mistral, Qwen2, Qwen3, Gemma to Gemma 3, Phi-3, Falcon, GPT-2, or an encoder of texts: BERT, RoBERTa, DistilBERT
      a folder: a model in Hugging Face format, with its config.json, its tokenizer and all parts listed in its
      modules.json; IN is such a folder, a GGUF file or a llama2c checkpoint. A name that ends in / is always a folder
 

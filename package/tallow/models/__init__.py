@@ -8,6 +8,7 @@ ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
 DECODER_HEADS = {
     **dict.fromkeys(("Falcon", "GPT2", "Llama", "Mistral", "Qwen2", "Qwen3"), (*LABELS, "ForQuestionAnswering")),
     **dict.fromkeys(("Gemma", "Gemma2", "Phi3"), LABELS),
+    "Gemma3": ("TextModel", "TextForSequenceClassification"),  # the other names are for texts with images
 }
 
 
@@ -22,6 +23,7 @@ _CLASSES = {
     "falcon": _decoders("Falcon"),
     "gemma": _decoders("Gemma"),
     "gemma2": _decoders("Gemma2"),
+    "gemma3": _decoders("Gemma3"),
     "gpt2": _decoders("GPT2"),
     "llama": _decoders("Llama"),
     "mistral": _decoders("Mistral"),

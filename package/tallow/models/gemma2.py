@@ -102,7 +102,7 @@ class Gemma2(Gemma):
     Args:    as DecoderModel
     """
 
-    model_class = Gemma2Model
+    model_class: ClassVar[type[Gemma2Model]] = Gemma2Model
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
         return soft_cap(super().logits(hidden_BTD), self.config.final_logit_softcapping)

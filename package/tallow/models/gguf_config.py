@@ -29,7 +29,8 @@ from tallow.nn.rope_scaling import ORIGINAL
 from tallow.text.gguf_tokenizer import end_ids
 
 EMBEDDING, HEAD = "token_embd.weight", "output.weight"
-GEMMA2_LAYERS = 46  # of the one Gemma 2 whose scores are not divided by the root of the head width, 27B
+# Layers of the models whose scores are divided by the root of width / heads, not of the head width: Gemma 2 27B, 3 27B.
+LARGEST = {"Gemma2": 46, "Gemma3": 62}
 
 
 @dataclass(frozen=True)
@@ -212,16 +213,30 @@ def _plain(metadata: _Metadata, model: str) -> Design:
 
 
 def _gemma2(metadata: _Metadata) -> Design:
-    names = NAMES["Gemma2"]
-    settings = _llama_settings(metadata, names)
+    return _scaled(metadata, "Gemma2", {})
+
+
+def _gemma3(metadata: _Metadata) -> Design:
+    # Older files have no entries for these, and all readers assume the config's defaults.
+    local = {
+        "rope_local_base_freq": metadata.get("rope.freq_base_swa"),
+        "sliding_window_pattern": metadata.get("attention.sliding_window_pattern"),
+    }
+    return _scaled(metadata, "Gemma3", local)
+
+
+def _scaled(metadata: _Metadata, model: str, more: Mapping[str, Any]) -> Design:
+    """Return a design of Llama's kind with a scale of the scores."""
+    names = NAMES[model]
+    settings = _llama_settings(metadata, names) | dict(more)
     scale, heads, width = metadata.get("attention.scale"), settings["num_attention_heads"], settings["hidden_size"]
     if isinstance(scale, float) and scale > 0:
         settings["query_pre_attn_scalar"] = scale**-2
-    elif settings["num_hidden_layers"] == GEMMA2_LAYERS and type(heads) is type(width) is int and heads > 0:
+    elif settings["num_hidden_layers"] == LARGEST[model] and type(heads) is type(width) is int and heads > 0:
         settings["query_pre_attn_scalar"] = width // heads
     else:
         settings["query_pre_attn_scalar"] = settings["head_dim"]
-    return Design("Gemma2", names, metadata.config("Gemma2", settings))
+    return Design(model, names, metadata.config(model, settings))
 
 
 def _phi3(metadata: _Metadata) -> Design:
@@ -299,6 +314,7 @@ _READERS: dict[str, Callable[[_Metadata], Design]] = {
     "qwen3": _qwen3,
     "gemma": _gemma,
     "gemma2": _gemma2,
+    "gemma3": _gemma3,
     "phi3": _phi3,
     "falcon": _falcon,
     "gpt2": _gpt2,

@@ -275,6 +275,12 @@ NAMES: dict[str, GGUFNames] = {
     "Qwen3": _llama("qwen3", _LLAMA_INNER | _QWEN3),
     "Gemma": _llama("gemma", _LLAMA_INNER, norm_offset=1.0),
     "Gemma2": _llama("gemma2", _LLAMA_INNER | _FOUR_NORMS, fields=_LLAMA_FIELDS | _SOFT_CAPS, norm_offset=1.0),
+    "Gemma3": _llama(
+        "gemma3",
+        _LLAMA_INNER | _FOUR_NORMS | _QWEN3,
+        fields=_LLAMA_FIELDS | {"final_logit_softcapping": "final_logit_softcapping"},
+        norm_offset=1.0,
+    ),
     "Phi3": _llama("phi3", _PHI3, fields=_LLAMA_FIELDS | _PHI3_FIELDS),
     "Falcon": _falcon({"input_layernorm": "attn_norm"}),
     "FalconTwoNorms": _falcon({"ln_mlp": "attn_norm", "ln_attn": "attn_norm_2"}),

@@ -9,7 +9,7 @@ Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; the entries 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ from tallow.models.distilbert import EPS, DistilBertModel
 from tallow.models.falcon import Falcon, FalconConfig
 from tallow.models.gemma import Gemma
 from tallow.models.gemma2 import Gemma2
-from tallow.models.gguf_config import GEMMA2_LAYERS
+from tallow.models.gemma3 import Gemma3
+from tallow.models.gguf_config import LARGEST
 from tallow.models.gguf_names import (
     CLASSIFIER,
     FREQUENCY_DIVISORS,
@@ -132,15 +133,35 @@ def _gemma(model: Any, values: Values) -> Settings:
 def _gemma2(model: Any, values: Values) -> Settings:
     """Gemma 2, whose scale of the scores, and whose layers with a sliding window, readers derive from the sizes."""
     config = model.config
-    is_largest = config.num_hidden_layers == GEMMA2_LAYERS
-    scale = config.hidden_size // config.num_attention_heads if is_largest else config.head_width
-    _require(model, query_pre_attn_scalar=scale)
+    _require_scale(model)
     windows = [config.sliding_window if layer % 2 == 0 else None for layer in range(config.num_hidden_layers)]
     if None in (config.attn_logit_softcapping, config.final_logit_softcapping, config.sliding_window):
         raise ArgumentError("GGUF has no entry for a Gemma2 without a soft cap or without a sliding window")
     if list(model.windows) != windows:
         raise ArgumentError("GGUF has no entry for the layer_types of a Gemma2; readers assume every other layer")
     return _gemma(model, values)
+
+
+def _gemma3(model: Any, values: Values) -> Settings:
+    """Gemma 3. Readers know its windows and their rotary angles without entries."""
+    config = model.config
+    _require_scale(model)
+    if _kind(config.rope_local_scaling or {}) != "default":
+        raise ArgumentError("GGUF has no entry for rope_local_scaling of a Gemma3")
+    windows = [config.sliding_window if config.slides(layer) else None for layer in range(config.num_hidden_layers)]
+    if config.sliding_window is None or list(model.windows) != windows:
+        raise ArgumentError("GGUF has no entry for the layer_types of a Gemma3; readers assume five of six layers")
+    assumed = {field.name: field.default for field in fields(config)}
+    _require(model, **{name: assumed[name] for name in ("rope_local_base_freq", "sliding_window_pattern")})
+    return _gemma(model, values)
+
+
+def _require_scale(model: PretrainedModel) -> None:
+    """Raise ArgumentError unless the scale of the scores is what readers derive from the sizes."""
+    config = model.config
+    is_largest = config.num_hidden_layers == LARGEST[type(model).__name__]
+    scale = config.hidden_size // config.num_attention_heads if is_largest else config.head_width
+    _require(model, query_pre_attn_scalar=scale)
 
 
 def _phi3(model: Any, values: Values) -> Settings:
@@ -278,6 +299,7 @@ _WRITERS: dict[type[PretrainedModel], Callable[[Any, Values], Settings]] = {
     Qwen3: _qwen,
     Gemma: _gemma,
     Gemma2: _gemma2,
+    Gemma3: _gemma3,
     Phi3: _phi3,
     Falcon: _falcon,
     GPT2: _gpt2,

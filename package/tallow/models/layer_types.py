@@ -41,6 +41,9 @@ class LayerTypesConfig(LlamaConfig):
     def slides(self, layer: int) -> bool:
         """Return whether a layer has the sliding window, if the config has no layer_types."""
 
+    def is_sliding(self, layer: int) -> bool:
+        """Return whether a layer has the sliding window."""
+        return self.slides(layer) if self.layer_types is None else self.layer_types[layer] == "sliding_attention"
+
     def window_of(self, layer: int) -> int | None:
-        slides = self.slides(layer) if self.layer_types is None else self.layer_types[layer] == "sliding_attention"
-        return self.sliding_window if slides else None
+        return self.sliding_window if self.is_sliding(layer) else None

@@ -277,10 +277,14 @@ class LlamaModel(DecoderModel):
         """Return the embeddings (B, T, D) of tokens."""
         return self.embed_tokens(tokens_BT)
 
+    def rotary_of(self, layer: int) -> RotaryEmbedding:
+        """Return the rotary embedding of a layer."""
+        return self.rotary_emb
+
     def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
         x_BTD = self.embed(tokens_BT)
-        for layer in self.layers:
-            x_BTD = layer(x_BTD, self.rotary_emb, cache)
+        for i, layer in enumerate(self.layers):
+            x_BTD = layer(x_BTD, self.rotary_of(i), cache)
         if cache is not None:
             cache.advance(tokens_BT.shape[1])
         return self.norm(x_BTD)
@@ -327,7 +331,7 @@ class Llama(CausalLM):
 
     fused_pattern = Pattern(
         {
-            LlamaModel: Kind(methods=("embed", "decode")),
+            LlamaModel: Kind(methods=("embed", "rotary_of", "decode")),
             LlamaDecoderLayer: Kind(),
             LlamaAttention: Kind(settings=("layer", "window"), dropout=("dropout_p",)),
             LlamaMLP: Kind(allowed={"activation": (F.silu,)}),

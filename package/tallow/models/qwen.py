@@ -113,10 +113,12 @@ class Qwen3Config(Qwen2Config):
 class Qwen3Attention(LlamaAttention):
     """Llama's attention with a norm on every head of queries and keys."""
 
+    head_norm_class: ClassVar[type[RMSNorm]] = RMSNorm
+
     def __init__(self, config: Qwen3Config, layer: int, device: Any, dtype: Any) -> None:
         super().__init__(config, layer, device, dtype)
-        self.q_norm = RMSNorm(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
-        self.k_norm = RMSNorm(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
+        self.q_norm = self.head_norm_class(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
+        self.k_norm = self.head_norm_class(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
 
     def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q_BHTK, k_BGTK, v_BGTK = super().heads(x_BTD)

@@ -45,7 +45,7 @@ def _bare_class(folder: Path, families: Collection[str], hint: str) -> type[Pret
     family = max((family for family in families if name.startswith(family)), key=len, default=None)
     if family is None:
         raise CheckpointError(f"{folder / CONFIG}: {name} does not compute embeddings of texts", hint=hint)
-    return getattr(models, f"{family}Model")
+    return getattr(models, family + models.DECODER_HEADS.get(family, models.LABELS)[0])
 
 
 class EncoderFiles(NamedTuple):

@@ -15,7 +15,8 @@ ALL_LINEAR = "all-linear"
 # By model type. Those of peft, which has none for DistilBERT, Phi-3 and Whisper.
 DEFAULT_TARGETS = {
     **dict.fromkeys(("bert", "roberta"), ("query", "value")),
-    **dict.fromkeys(("gemma", "gemma2", "llama", "mistral", "qwen2", "qwen3", "whisper"), ("q_proj", "v_proj")),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "llama", "mistral"), ("q_proj", "v_proj")),
+    **dict.fromkeys(("qwen2", "qwen3", "whisper"), ("q_proj", "v_proj")),
     "distilbert": ("q_lin", "v_lin"),
     "falcon": ("query_key_value",),
     "gpt2": ("c_attn",),

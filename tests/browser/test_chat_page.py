@@ -428,6 +428,32 @@ def test_thoughts_are_folded(talk: Talk) -> None:
 # ---- other ways to load
 
 
+def test_a_link_fills_a_new_conversation_and_starts_nothing(story: Talk) -> None:
+    page = story.page
+    story.say("Tell me a story")
+    story.set(system="Be brief.", prompt="And then?", temperature=1.5, seed="").click("share")
+    expect(page.get_by_test_id("share-note")).to_contain_text("The link was copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    other = page.context.new_page()
+    other.goto(link.replace("model=", "model=who%2Fx%3Ay.gguf"))
+    opened = Talk(other).is_ready()
+    expect(opened.prompt).to_have_value("And then?")
+    expect(opened.answers).to_have_count(0)
+    for name, value in {"system": "Be brief.", "temperature": "1.5", "seed": "", "model-url": "who/x:y.gguf"}.items():
+        expect(other.get_by_test_id(name)).to_have_value(value)
+    expect(other.get_by_test_id("share-note")).to_contain_text("The link is for the model who/x:y.gguf")
+    expect(other.get_by_test_id("model-name")).to_contain_text("Storyteller")
+    other.evaluate("location.hash = '#message=Hello&system=Shout.&temperature=0.5'")
+    expect(opened.prompt).to_have_value("Hello")
+    expect(other.get_by_test_id("system")).to_have_value("Shout.")
+    expect(other.get_by_test_id("temperature")).to_have_value("0.5")
+    other.evaluate("location.hash = '#temperature=%3Cscript%3E'")
+    expect(other.get_by_test_id("share-note")).to_contain_text("The link is damaged: its temperature cannot be used.")
+    expect(opened.prompt).to_have_value("")
+    other.close()
+    page.evaluate("history.back()")  # to the address without a fragment
+
+
 def test_hub_file_and_folder(talk: Talk, files: dict[str, Path], data_dir: Path, tmp_path: Path) -> None:
     save_qwen3(tmp_path / "qwen3", data_dir / "gpt2.tiktoken")
     talk.page.context.route("https://huggingface.co/**", Hub(tiny={"a.gguf": files["tiny"].read_bytes()}))

@@ -2,6 +2,7 @@ import { isolate } from "../../web/isolation.js";
 import { listenForModels } from "../../web/model-inputs.js";
 import { ModelPage } from "../../web/model-page.js";
 import { Figures, closeOnPhone, element, onSubmit, pageView, showStart } from "../../web/page.js";
+import { ShareLink } from "../../web/share.js";
 import { StoredDownloads } from "../../web/stored-downloads.js";
 import { saveJson, saveMarkdown } from "./export.js";
 import { History } from "./history.js";
@@ -12,8 +13,9 @@ import { PACKAGED, findPresets, fromFiles, fromText } from "./models.js";
 import { Settings } from "./settings.js";
 import { divide } from "./thoughts.js";
 
-/** @import { ModelChoice, ModelView } from "../../web/model-page.js" */
+/** @import { ModelView } from "../../web/model-page.js" */
 /** @import { Conversation, Message } from "./conversation.js" */
+/** @import { Choice } from "./models.js" */
 /** @typedef {{ name: string, description: string, bytes: number, cacheBytes: number, chats: boolean, thinks: boolean, constrains: boolean }} Model */
 
 const page = {
@@ -37,19 +39,20 @@ const view = {
   downloads: new StoredDownloads(element("downloads", HTMLElement), (urls) => models.markStored(urls)),
 };
 const { status, problems } = view;
+const MOST_NAME = 2000; // characters, of a model in a link
 
 /** Loads models and answers, one of each at a time. */
 class Chat {
-  /** @type {ModelChoice}  the last choice, even if it could not be loaded */
+  /** @type {Choice}  the last choice, even if it could not be loaded */
   #choice = PACKAGED;
-  #settings = new Settings();
+  settings = new Settings();
   #list = new MessageList(element("messages", HTMLElement), page.output, {
     edit: (message, content) => this.#say(this.#parentOf(message), content),
     again: (message) => this.#answer(/** @type {Message} */ (this.#parentOf(message))),
     choose: (message) => this.#choose(message),
   });
   history = new History(status, (conversation) => this.#show(conversation));
-  /** @type {ModelPage<ModelChoice, Model>} */
+  /** @type {ModelPage<Choice, Model>} */
   #page = new ModelPage(
     view,
     {
@@ -80,10 +83,15 @@ class Chat {
     return this.#page.runtime.call(method, keywords);
   }
 
-  /** Load a model in place of the one that is loading or loaded. @param {ModelChoice} choice */
+  /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
   load(choice) {
     this.#choice = choice;
     this.#page.load(choice);
+  }
+
+  /** What links call the chosen model. */
+  get link() {
+    return this.#choice.link;
   }
 
   /** Send a message. @param {string} content */
@@ -130,7 +138,7 @@ class Chat {
 
   /** @param {Conversation} conversation @param {Message} question @param {AbortSignal} signal */
   async #write(conversation, question, signal) {
-    const options = this.#settings.read(this.#page.model?.constrains ?? false);
+    const options = this.settings.read(this.#page.model?.constrains ?? false);
     if (!this.#page.model && !this.#page.isLoading) this.#page.loadForWork(this.#choice); // its load was stopped, or failed
     const usable = await this.#page.ready("The answer starts when the model has loaded.", signal);
     const { model } = this.#page;
@@ -190,7 +198,7 @@ class Chat {
   /** @param {Model | null} model */
   #showModel(model) {
     models.mark(model?.name ?? null);
-    this.#settings.offer(model ?? { thinks: false, constrains: false });
+    this.settings.offer(model ?? { thinks: false, constrains: false });
     page.advice.hidden = !model || model.chats;
     if (!model) return;
     page.advice.textContent =
@@ -269,6 +277,42 @@ function listen(chat) {
   );
 }
 
+/**
+ * Share the message, the system prompt and the settings. A link names the model, which the user then loads, and opens a new
+ * conversation.
+ * @param {Chat} chat
+ */
+async function share(chat) {
+  const [name, choices] = [element("model-url", HTMLInputElement), element("choices", HTMLDetailsElement)];
+  const model = {
+    get value() {
+      return chat.link;
+    },
+    set value(text) {
+      if (text === chat.link) return;
+      name.value = text;
+      for (const details of [choices, ...choices.querySelectorAll("details")]) details.open = true;
+    },
+    accepts: (/** @type {string} */ text) => text.length <= MOST_NAME,
+  };
+  const elements = { button: element("share", HTMLButtonElement), note: element("share-note", HTMLElement) };
+  if (location.hash) await chat.history.start();
+  const fields = { message: page.prompt, system: page.system, model, ...chat.settings.shared };
+  const link = new ShareLink(fields, elements);
+  const open = () => {
+    page.system.dispatchEvent(new Event("change"));
+    const isOther = name.value && name.value !== chat.link;
+    if (isOther && !elements.note.textContent) elements.note.textContent = `The link is for the model ${name.value}. Press Load to use it.`;
+  };
+  link.onOpen = async () => {
+    const { value } = page.system;
+    await chat.history.start(); // which empties the system prompt
+    page.system.value = value;
+    open();
+  };
+  if (location.hash) open();
+}
+
 const chat = new Chat();
 listen(chat);
 closeOnPhone(element("choices", HTMLDetailsElement));
@@ -278,5 +322,6 @@ loadMarkdown().then(
   (error) => console.warn("Markdown is shown as it is written:", error),
 );
 await chat.history.restore();
+await share(chat);
 models.show(await findPresets(), (preset) => chat.load(preset));
 await view.downloads.refresh();

@@ -6,10 +6,11 @@ import { Problem } from "../../web/protocol.js";
 /** @import { ModelChoice } from "../../web/model-page.js" */
 /** @import { NamedModel } from "../../web/model-files.js" */
 /** @typedef {(method: string, keywords: Record<string, unknown>) => Promise<any>} Call  calls Python */
+/** A model with what a link calls it, as in `fromText`; empty for one that is not on the web. @typedef {ModelChoice & { link: string }} Choice */
 /**
  * A model to offer. `bytes` is the size of its file, `memory` what it needs with a conversation of CONTEXT tokens, both 0 if it is
  * built in. `url` is the address of its file.
- * @typedef {ModelChoice & { about: string, bytes: number, memory: number, url: string }} Preset
+ * @typedef {Choice & { about: string, bytes: number, memory: number, url: string }} Preset
  */
 
 const CONTEXT = 4096;
@@ -23,7 +24,7 @@ const HEADS = { config: "config.json" };
 const GGUF_FILE = "GGUF file"; // as in app.py
 
 /** The model that comes with tallow. @type {Preset} */
-export const PACKAGED = { name: "Storyteller", files: async () => ({}), about: "tells stories only", bytes: 0, memory: 0, url: "" };
+export const PACKAGED = { name: "Storyteller", files: async () => ({}), link: "", about: "tells stories only", bytes: 0, memory: 0, url: "" };
 
 /** @returns {Promise<Preset[]>} */
 export async function findPresets() {
@@ -46,21 +47,21 @@ export function memoryOfDevice() {
 
 /**
  * The model that a user typed: owner/name or owner/name:file.gguf on the Hub, or the address of a folder or a GGUF file.
- * @param {string} text @param {Call} call @returns {ModelChoice}
+ * @param {string} text @param {Call} call @returns {Choice}
  * @throws {Problem} it is none of these
  */
 export function fromText(text, call) {
   const typed = text.trim();
   if (/\.gguf(\?.*)?$/i.test(typed)) {
     const { name, find } = parseGguf(typed, EXAMPLE);
-    return { name, files: async (signal) => ({ [GGUF_FILE]: await find(signal) }) };
+    return { name, link: typed, files: async (signal) => ({ [GGUF_FILE]: await find(signal) }) };
   }
-  return fromLocation(parseModel(typed, EXAMPLE), call);
+  return { ...fromLocation(parseModel(typed, EXAMPLE), call), link: typed };
 }
 
 /**
  * The model in files that a user chose or dropped, by path: a GGUF file, or a folder.
- * @param {Map<string, File>} files @param {Call} call @returns {ModelChoice}
+ * @param {Map<string, File>} files @param {Call} call @returns {Choice}
  * @throws {Problem} there are several GGUF files
  */
 export function fromFiles(files, call) {
@@ -69,8 +70,8 @@ export function fromFiles(files, call) {
     throw new Problem("TwoModels", `${ggufs[0].name} and ${ggufs[1].name} are two models.`, "Choose one GGUF file.");
   }
   const [file] = ggufs.length ? ggufs : files.size === 1 ? files.values() : [];
-  if (file) return { name: file.name, files: async () => ({ [GGUF_FILE]: { file } }) };
-  return fromLocation({ name: folderName(files) ?? "the model", location: localFolder(files) }, call);
+  if (file) return { name: file.name, link: "", files: async () => ({ [GGUF_FILE]: { file } }) };
+  return { ...fromLocation({ name: folderName(files) ?? "the model", location: localFolder(files) }, call), link: "" };
 }
 
 /** @param {NamedModel} model @param {Call} call @returns {ModelChoice} */

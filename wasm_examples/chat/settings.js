@@ -3,11 +3,14 @@
 import { element, readNumber } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 
+/** @import { Field } from "../../web/share.js" */
 /** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean }} Options */
 
 const KEY = "tallow-chat-settings";
 const NAMES = ["temperature", "top-p", "max-tokens", "seed", "context", "json", "schema", "thinks"];
 const MOST_SEED = 2 ** 31;
+const SEED = /^\d{0,10}$/; // empty: a random one
+const MOST_SCHEMA = 20_000; // characters, in a link
 
 export class Settings {
   #fields = Object.fromEntries(NAMES.map((name) => [name, field(name)]));
@@ -16,10 +19,41 @@ export class Settings {
     this.#restore();
     for (const input of Object.values(this.#fields)) input.addEventListener("change", () => this.#keep());
     const { json, schema } = this.#fields;
-    const showSchema = () => (element("schema-box", HTMLElement).hidden = !isChecked(json));
-    json.addEventListener("change", showSchema);
+    json.addEventListener("change", () => this.#showSchema());
     schema.spellcheck = false;
-    showSchema();
+    this.#showSchema();
+  }
+
+  /** What links contain. Settings that a link sets are not kept, until the user changes one. @returns {Record<string, Field>} */
+  get shared() {
+    const { temperature, "top-p": top_p, "max-tokens": max_tokens, context, seed, json, schema } = this.#fields;
+    const showSchema = () => this.#showSchema();
+    return {
+      temperature,
+      top_p,
+      max_tokens,
+      context,
+      seed: {
+        get value() {
+          return seed.value;
+        },
+        set value(text) {
+          seed.value = text;
+        },
+        accepts: (text) => SEED.test(text),
+      },
+      schema: {
+        get value() {
+          return isChecked(json) ? schema.value || "{}" : "";
+        },
+        set value(text) {
+          if (isCheckbox(json)) json.checked = text !== "";
+          if (text) schema.value = text;
+          showSchema();
+        },
+        accepts: (text) => text.length <= MOST_SCHEMA,
+      },
+    };
   }
 
   /** Show which settings the model has. @param {{ thinks: boolean, constrains: boolean }} traits */
@@ -43,6 +77,10 @@ export class Settings {
       schema: isJson ? schema.value : null,
       thinks: isChecked(thinks),
     };
+  }
+
+  #showSchema() {
+    element("schema-box", HTMLElement).hidden = !isChecked(this.#fields.json);
   }
 
   #keep() {

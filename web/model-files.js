@@ -180,27 +180,40 @@ export function parseModel(text, example) {
  * @throws {Problem} it is neither, or the file is a shard of a model
  */
 export function parseGguf(text, example) {
+  const parsed = parseModelFile(text, { ending: "gguf", kind: "a GGUF file", example });
+  if (SHARD.test(parsed.name)) throw new Problem("Shard", `${parsed.name} is a part of a model; the page loads models of one file.`, "Join the parts with llama.cpp: llama-gguf-split --merge.");
+  return parsed;
+}
+
+/**
+ * Parse the name or address of a model in one file that a user typed.
+ * @param {string} text  owner/name:file on the Hub, or an address
+ * @param {{ ending: string, kind: string, example: string }} expected
+ *   `ending` is that of the file's name, as a regular expression; `kind` and `example`, a name on the Hub, are for messages
+ * @returns {{ name: string, find(signal: AbortSignal): Promise<Remote> }}
+ * @throws {Problem} it is neither
+ */
+export function parseModelFile(text, { ending, kind, example }) {
   const typed = text.trim();
-  const named = /^((?:[\w.-]+\/)?[\w.-]+):((?:[\w.-]+\/)*[\w.-]+\.gguf)$/.exec(typed);
+  const named = new RegExp(`^((?:[\\w.-]+/)?[\\w.-]+):((?:[\\w.-]+/)*[\\w.-]+\\.(?:${ending}))$`).exec(typed);
   if (!named && !(/^https?:\/\//.test(typed) && URL.canParse(typed))) {
-    throw new Problem("BadModel", `"${typed}" is not the address of a model.`, `Write an address that begins with https://, or a GGUF file of the Hub, as in ${example}.`);
+    throw new Problem("BadModel", `"${typed}" is not the address of a model.`, `Write an address that begins with https://, or ${kind} of the Hub, as in ${example}.`);
   }
   // The Hub's page about a file has /blob/ where the file itself has /resolve/.
   const url = named ? "" : new URL(typed).href.replace(/^(https:\/\/huggingface\.co\/[^/]+\/[^/]+)\/blob\//, "$1/resolve/");
   const path = named ? named[2] : new URL(url).pathname;
   const name = path.split("/").pop() || url;
-  if (SHARD.test(name)) throw new Problem("Shard", `${name} is a part of a model; the page loads models of one file.`, "Join the parts with llama.cpp: llama-gguf-split --merge.");
-  return { name, find: async (signal) => (named ? hubFile(named[1], path, signal) : { url }) };
+  return { name, find: async (signal) => (named ? hubFile(named[1], path, { ending, kind }, signal) : { url }) };
 }
 
-/** A file of a repository of the Hub, with its size and hash if the Hub lists them. @param {string} name @param {string} path @param {AbortSignal} signal @returns {Promise<Remote>} */
-async function hubFile(name, path, signal) {
+/** A file of a repository of the Hub, with its size and hash if the Hub lists them. @param {string} name @param {string} path @param {{ ending: string, kind: string }} expected @param {AbortSignal} signal @returns {Promise<Remote>} */
+async function hubFile(name, path, { ending, kind }, signal) {
   const url = `${HUB}${name}/resolve/main/`;
   const files = await listFiles(name, url, signal);
   const file = files ? files.get(path) : { url: url + path };
   if (file) return file;
-  const others = [...(files?.keys() ?? [])].filter((other) => other.endsWith(".gguf"));
-  throw new Problem("MissingFiles", `${name} has no file ${path}.`, others.length ? `It has ${others.join(", ")}.` : "It has no GGUF file.");
+  const others = [...(files?.keys() ?? [])].filter((other) => new RegExp(`\\.(?:${ending})$`).test(other));
+  throw new Problem("MissingFiles", `${name} has no file ${path}.`, others.length ? `It has ${others.join(", ")}.` : `It has no ${kind.replace(/^an? /, "")}.`);
 }
 
 /** Read a small file, from the stored download if there is one; null if there is no such file. @param {Remote} remote @param {AbortSignal} signal */

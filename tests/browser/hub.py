@@ -36,7 +36,7 @@ class Hub:
             for file, content in files.items():
                 lfs = (
                     {"lfs": {"oid": hashlib.sha256(content).hexdigest()}}
-                    if file.endswith((".safetensors", ".gguf"))
+                    if file.endswith((".safetensors", ".gguf", ".bin"))
                     else {}
                 )
                 entries.append({"type": "file", "path": file, "size": len(content), **lfs})

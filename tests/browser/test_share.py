@@ -38,7 +38,12 @@ PAGES = {
         "seed": ("seed", "3"),
     },
     "bert": {"texts": ("lines", TEXT), "query": ("query", "größer & 100%")},
-    "whisper": {"task": ("task", "translate"), "timestamps": ("timestamps", "words")},
+    "whisper": {
+        "task": ("task", "translate"),
+        "timestamps": ("timestamps", "words"),
+        "live-on": ("live", "off"),
+        "address": ("sound", "https://example.org/a &b.mp3"),
+    },
 }
 DAMAGED = {
     "llama2c": [
@@ -54,7 +59,7 @@ DAMAGED = {
     ],
     "train": ["dataset=mnist", "noise=7", "hidden=" + "9" * 99, "learning_rate=NaN", "optimizer="],
     "bert": ["query=" + "a" * 2001, "lines=" + "a" * 20_001],
-    "whisper": ["language=<b>", "task=sing"],
+    "whisper": ["language=<b>", "task=sing", "live=maybe", "sound=" + "a" * 2001],
 }
 
 

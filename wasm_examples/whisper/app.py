@@ -36,7 +36,11 @@ SINGLE = WEIGHTS[1:]  # formats that may contain a complete model
 MAX_TEXT_BYTES = 64 << 20
 HEADER_AT = 8  # in a safetensors file, after the header's length
 SCALE = np.float32(1 / 32768)
-LOGPROB_THRESHOLD = -1.0  # OpenAI's whisper treats a text with a lower mean log-probability as wrong
+RATE = FRAMES_PER_SECOND * HOP
+# The most tokens of a live text: for timestamps, and for each second of speech. Quick English has about 5 a second.
+LIVE_TOKENS, LIVE_TOKENS_PER_S = 8, 12
+# OpenAI's whisper treats a text as wrong if its mean log-probability is lower, or its compression ratio higher.
+LIMITS = {"logprob": -1.0, "ratio": 2.4, "silence": 0.6}
 DIRECTORY = "a model's files are on its Hub page, under Files and versions"
 
 Emit = Callable[[dict[str, Any]], None]
@@ -55,7 +59,8 @@ class Demo:
         self._samples: list[npt.NDArray[np.int16]] = []
         self._run: Transcription | None = None
         self._segments: Iterator[Segment] = iter(())
-        self._threshold = LOGPROB_THRESHOLD
+        self._limits = LIMITS
+        self._live_frames: int | None = None  # of the samples that `live` hears, during that call
 
     # ---------------------------------------------------------------------------------------------------------- models
 
@@ -127,7 +132,7 @@ class Demo:
             raise NothingLoaded("there is no model yet", hint="choose one first")
         self._end()
         is_packaged = self._model.folder == spoken.FOLDER
-        self._threshold = spoken.LOGPROB_THRESHOLD if is_packaged else LOGPROB_THRESHOLD
+        self._limits = LIMITS | ({"logprob": spoken.LOGPROB_THRESHOLD} if is_packaged else {})
         total = sum(map(len, self._samples))
         if not total:
             raise AudioError("there is no sound yet", hint="record some, choose a file or use a sample")
@@ -145,7 +150,39 @@ class Demo:
             )
         self._segments = iter(self._run)
         self._seconds = time.perf_counter() - started
-        return {"language": LANGUAGES[self._run.language].title(), "duration_s": self._run.duration_s}
+        return {
+            "language": LANGUAGES[self._run.language].title(),
+            "duration_s": self._run.duration_s,
+            "limits": self._limits,
+        }
+
+    def live(self, *, samples: memoryview, language: str, task: str) -> dict[str, Any]:
+        """Return the text of a part of a recording, at most one window. The sound and its transcription do not change.
+
+        Args:
+            samples: as in `add`.
+            language: its code; detected if it is "".
+        """
+        if self._model is None:
+            raise NothingLoaded("there is no model yet", hint="choose one first")
+        part = np.asarray(samples, np.int16) * SCALE
+        most = self._model.config.max_target_positions // 2
+        self._live_frames = len(part) // HOP
+        try:
+            run = Transcription(
+                self._model,
+                part,
+                language=language or None,
+                task=task,
+                temperature=0.0,  # once: the next part comes in two seconds
+                condition_on_previous_text=False,
+                # A model that repeats itself would delay the next part.
+                sample_len=min(LIVE_TOKENS + round(LIVE_TOKENS_PER_S * len(part) / RATE), most),
+            )
+            segments = [{"end": segment.end, "text": segment.text} for segment in run]
+        finally:
+            self._live_frames = None
+        return {"language": run.language, "segments": segments}
 
     def advance(self, *, emit: Emit) -> dict[str, Any]:
         """Return the next segment, None at the end, with the counts so far."""
@@ -180,15 +217,35 @@ class Demo:
 
     def _frames_left(self) -> int:
         """Return the number of frames from the current position to the end of the sound; the model pads after them."""
+        if self._live_frames is not None:
+            return max(1, self._live_frames)
         done = round(FRAMES_PER_SECOND * self._run.position_s) if self._run else 0
         return max(1, sum(map(len, self._samples)) // HOP - done)
 
     def _segment_fields(self, segment: Segment) -> dict[str, Any]:
         words = [[word.word, word.start, word.end] for word in segment.words or ()]
         times = {"start": segment.start, "end": segment.end}
-        logprob = segment.avg_logprob
-        unsure = logprob < self._threshold
-        return {"id": segment.id, "text": segment.text, "words": words, "logprob": logprob, "unsure": unsure} | times
+        measures = {
+            "logprob": segment.avg_logprob,
+            "ratio": segment.compression_ratio,
+            "silence": segment.no_speech_prob,
+        }
+        return (
+            {"id": segment.id, "text": segment.text, "words": words}
+            | times
+            | measures
+            | {"doubts": self._doubts(measures)}
+        )
+
+    def _doubts(self, measures: dict[str, float]) -> list[str]:
+        """Return why a text may be wrong, see doubts.js."""
+        limits = self._limits
+        found = {
+            "unlikely": measures["logprob"] < limits["logprob"],
+            "repetitive": measures["ratio"] > limits["ratio"],
+            "silent": measures["silence"] > limits["silence"],
+        }
+        return [name for name, holds in found.items() if holds]
 
     def _running(self) -> tuple[Transcription, Progress]:
         if self._run is None or self._progress is None:

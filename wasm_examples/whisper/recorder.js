@@ -1,5 +1,6 @@
 /** The microphone, recorded as a WAV file. */
 
+import { aborted } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { mono16, writeWav } from "../../web/wav.js";
 
@@ -9,22 +10,35 @@ const REFUSALS = {
   NotFoundError: ["There is no microphone.", "Connect one and press Record again, or choose a file."],
   NotReadableError: ["The microphone does not answer; another program may be using it.", "Close that and press Record again, or choose a file."],
 };
+const FRAME_BYTES = 2;
+// The samples move from memory to a Blob, which browsers keep on disk, when this many seconds have accumulated.
+const IN_MEMORY_S = 10;
+
+/** @typedef {{ onLevel: (level: number, seconds: number) => void, onEnd: (reason: string) => void }} Events */
 
 export class Recorder {
   #stream;
   #context;
+  /** @type {Blob[]} */
+  #stored = [];
   /** @type {Int16Array<ArrayBuffer>[]} */
-  #chunks = [];
+  #recent = [];
+  #recentFrames = 0;
+  #frames = 0;
+  /** @type {Set<() => void>}  called after each chunk of samples */
+  #waiting = new Set();
+  #resume = () => void this.#context.resume();
 
   /** @param {MediaStream} stream @param {AudioContext} context */
   constructor(stream, context) {
     this.#stream = stream;
     this.#context = context;
+    addEventListener("visibilitychange", this.#resume); // phones suspend the context of a hidden page
   }
 
   /**
    * Ask for the microphone and start recording.
-   * @param {{ onLevel: (level: number, seconds: number) => void, onEnd: () => void }} on
+   * @param {Events} on
    *   `onLevel` gets the peak level, from 0 to 1, and the duration so far; `onEnd` is called if the microphone disappears
    * @returns {Promise<Recorder>}
    * @throws {Problem} there is no microphone, or the page may not use it
@@ -41,27 +55,69 @@ export class Recorder {
       throw error instanceof Problem ? error : new Problem("RecorderError", `The browser cannot record: ${error}`, "Choose a file.");
     }
     const recorder = new Recorder(stream, context);
-    for (const track of stream.getAudioTracks()) track.onended = onEnd;
+    for (const track of stream.getAudioTracks()) track.onended = () => onEnd("The microphone is gone; this is the text up to then.");
     const node = new AudioWorkletNode(context, "recorder");
-    let frames = 0;
+    node.onprocessorerror = () => onEnd("The browser stopped recording; this is the text up to then.");
     node.port.onmessage = ({ data }) => {
-      recorder.#chunks.push(data.samples);
-      frames += data.samples.length;
-      onLevel(data.level, frames / context.sampleRate);
+      recorder.#add(data.samples);
+      onLevel(data.level, recorder.seconds);
     };
     context.resume();
     context.createMediaStreamSource(stream).connect(node).connect(context.destination); // the worklet outputs silence, but only runs while connected
     return recorder;
   }
 
+  /** The duration so far. */
+  get seconds() {
+    return this.#frames / this.#context.sampleRate;
+  }
+
+  /** Wait until this much has been recorded. @param {number} seconds @param {AbortSignal} signal */
+  async reach(seconds, signal) {
+    signal.throwIfAborted();
+    while (this.seconds < seconds) {
+      let wake = () => {};
+      /** @type {Promise<void>} */
+      const chunk = new Promise((resolve) => (wake = resolve));
+      this.#waiting.add(wake);
+      try {
+        await Promise.race([chunk, aborted(signal)]);
+      } finally {
+        this.#waiting.delete(wake);
+      }
+    }
+  }
+
+  /** A part of the recording. @param {number} [start_s] @param {number} [end_s] @returns {File} */
+  part(start_s = 0, end_s = this.seconds) {
+    const samples = new Blob([...this.#stored, ...this.#recent]);
+    const { sampleRate } = this.#context;
+    const [start, end] = [start_s, end_s].map((seconds) => FRAME_BYTES * Math.round(seconds * sampleRate));
+    return new File([writeWav(mono16(sampleRate), samples.slice(start, end))], "recording.wav", { type: "audio/wav" });
+  }
+
   /** Stop recording. @returns {File}  the recording */
   stop() {
+    removeEventListener("visibilitychange", this.#resume);
     for (const track of this.#stream.getTracks()) {
       track.onended = null;
       track.stop();
     }
     this.#context.close();
-    return new File([writeWav(mono16(this.#context.sampleRate), new Blob(this.#chunks))], "recording.wav", { type: "audio/wav" });
+    return this.part();
+  }
+
+  /** @param {Int16Array<ArrayBuffer>} samples */
+  #add(samples) {
+    this.#recent.push(samples);
+    this.#frames += samples.length;
+    this.#recentFrames += samples.length;
+    if (this.#recentFrames > IN_MEMORY_S * this.#context.sampleRate) {
+      this.#stored.push(new Blob(this.#recent));
+      this.#recent = [];
+      this.#recentFrames = 0;
+    }
+    for (const wake of this.#waiting) wake();
   }
 }
 

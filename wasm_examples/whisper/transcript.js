@@ -1,8 +1,11 @@
 /** The text of a transcription: the final segments, which play when clicked, and the draft of the current one. */
 
+import { doubtLabel, explainDoubts } from "./doubts.js";
 import { clock } from "./spectrogram.js";
 
-/** @typedef {{ id: number, start: number, end: number, text: string, words: [string, number, number][], logprob: number, unsure: boolean }} Segment  `logprob` is the mean over its tokens */
+/** @import { Doubt, Measures } from "./doubts.js" */
+/** @typedef {{ id: number, start: number, end: number, text: string, words: [string, number, number][], doubts: Doubt[] } & Measures} Segment */
+/** @typedef {{ transcript: HTMLElement, segments: HTMLElement, player: HTMLAudioElement, unsure: HTMLElement, unsureText: HTMLElement, unsureWhy: HTMLElement }} Elements */
 
 export class Transcript {
   #text;
@@ -15,16 +18,22 @@ export class Transcript {
   /** @type {number | null}  the end of the segment that plays, in seconds */
   #playUntil = null;
 
-  /**
-   * @param {HTMLElement} text
-   * @param {HTMLElement} list
-   * @param {HTMLAudioElement} player
-   * @param {(segment: Segment) => void} onPlay
-   */
-  constructor(text, list, player, onPlay) {
-    this.#text = text;
-    this.#list = list;
+  /** The limits beyond which a segment is doubtful. @type {Measures} */
+  limits = { logprob: 0, ratio: 0, silence: 0 };
+  #unsure;
+  #unsureText;
+  #unsureWhy;
+  /** @type {Set<Doubt>} */
+  #doubts = new Set();
+
+  /** @param {Elements} elements @param {(segment: Segment) => void} onPlay */
+  constructor({ transcript, segments, player, unsure, unsureText, unsureWhy }, onPlay) {
+    this.#text = transcript;
+    this.#list = segments;
     this.#player = player;
+    this.#unsure = unsure;
+    this.#unsureText = unsureText;
+    this.#unsureWhy = unsureWhy;
     this.#onPlay = onPlay;
     this.#draft.className = "draft";
     player.addEventListener("timeupdate", () => this.#followPlayer());
@@ -38,6 +47,8 @@ export class Transcript {
     this.#draft.textContent = "";
     this.#text.replaceChildren();
     this.#list.replaceChildren();
+    this.#unsure.hidden = true;
+    this.#doubts.clear();
   }
 
   /** The text without the draft. */
@@ -62,16 +73,27 @@ export class Transcript {
     /** @type {HTMLButtonElement} */ (button).type = "button";
     button.dataset.testid = "segment";
     time.textContent = `${seconds(segment.start)} – ${seconds(segment.end)}`;
-    for (const label of [span, text]) {
-      label.classList.toggle("unsure", segment.unsure);
-      if (segment.unsure) label.title = `Unsure: the mean log-probability is ${segment.logprob.toFixed(2)}`;
-    }
     text.append(...(segment.words.length ? segment.words.map(wordSpan) : [segment.text.trim()]));
     button.append(time, text);
+    if (segment.doubts.length) {
+      for (const label of [span, text]) label.classList.add("unsure");
+      const flag = doubtLabel(segment.doubts, segment);
+      span.title = `${flag.textContent}. ${flag.title}`;
+      button.append(flag);
+      this.#explain(segment.doubts);
+    }
     button.onclick = () => this.#play(segment);
     item.append(button);
     this.#list.append(item);
     this.#rows.push({ segment, item, span });
+  }
+
+  /** Say what the model is unsure about, and why. @param {Doubt[]} doubts */
+  #explain(doubts) {
+    for (const doubt of doubts) this.#doubts.add(doubt);
+    this.#unsure.hidden = false;
+    this.#unsureText.textContent = "The model is unsure about the underlined text.";
+    this.#unsureWhy.textContent = explainDoubts(this.#doubts, this.limits);
   }
 
   /** @param {Segment} segment */

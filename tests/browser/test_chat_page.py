@@ -307,7 +307,7 @@ def test_conversations_survive_a_reload_and_can_be_deleted(talk: Talk) -> None:
 
 RENDER = """
 async (texts) => {
-  const { loadMarkdown, showMarkdown } = await import("/wasm_examples/chat/markdown.js");
+  const { loadMarkdown, showMarkdown } = await import("/web/markdown.js");
   await loadMarkdown();
   return texts.map((text) => {
     const box = document.createElement("div");

@@ -6,7 +6,7 @@ import { ShareLink } from "../../web/share.js";
 import { StoredDownloads } from "../../web/stored-downloads.js";
 import { saveJson, saveMarkdown } from "./export.js";
 import { History } from "./history.js";
-import { loadMarkdown } from "./markdown.js";
+import { loadMarkdown } from "../../web/markdown.js";
 import { MessageList, isSend } from "./messages.js";
 import { ModelList } from "./model-list.js";
 import { PACKAGED, findPresets, fromFiles, fromText } from "./models.js";

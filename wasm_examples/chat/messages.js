@@ -1,7 +1,7 @@
 /** The messages of a conversation on the page: their text, their figures, and the buttons to copy, edit, write again and branch. */
 
 import { megabytes } from "../../web/page.js";
-import { showMarkdown } from "./markdown.js";
+import { showMarkdown } from "../../web/markdown.js";
 import { divide } from "./thoughts.js";
 
 /** @import { Conversation, Message } from "./conversation.js" */

@@ -1,22 +1,37 @@
 /**
- * Markdown of a model, as elements of the page. What a model writes is hostile: raw HTML is shown as text, images are not loaded, and
- * DOMPurify keeps only the elements and attributes of Markdown.
+ * Markdown and HTML of others, as elements of the page. What a model, a notebook or a value in Python contains is hostile: in Markdown
+ * raw HTML is shown as text and images are not loaded; DOMPurify keeps only harmless elements and attributes.
  */
 
-import { SITE } from "../../web/tallow.js";
+import { SITE } from "./tallow.js";
 
 const TAGS = [
   ..."a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre s strong sub sup".split(" "),
   ..."table tbody td th thead tr ul".split(" "),
 ];
 const ATTRIBUTES = ["href", "title", "start", "align"];
+const HTML_TAGS = [...TAGS, ..."caption col colgroup dd details div dl dt img small span sub summary sup tfoot u".split(" ")];
+const HTML_ATTRIBUTES = [...ATTRIBUTES, "alt", "colspan", "rowspan", "height", "width", "src"];
+const STYLES = /<style\b[^]*?<\/style\s*>/gi;
 const ADDRESS = /^(?:https?:|mailto:)/i;
 
 /** The renderer, once it has loaded. @type {((text: string) => DocumentFragment) | null} */
 let render = null;
+/** @type {((html: string) => DocumentFragment) | null} */
+let sanitise = null;
+/** @type {Promise<void> | undefined} */
+let loading;
 
 /** Load the libraries; until then, and if they cannot be loaded, Markdown is shown as it is written. */
-export async function loadMarkdown() {
+export function loadMarkdown() {
+  loading ??= load().catch((error) => {
+    loading = undefined; // the next call tries again
+    throw error;
+  });
+  return loading;
+}
+
+async function load() {
   /** @type {{ libraries: Record<string, string> }} */
   const { libraries } = await (await fetch(new URL("site.json", SITE))).json();
   const [{ Marked }, { default: purify }] = await Promise.all(
@@ -31,6 +46,7 @@ export async function loadMarkdown() {
     },
   });
   purify.addHook("afterSanitizeAttributes", (/** @type {Element} */ element) => {
+    if (element.localName === "img" && !element.getAttribute("src")?.startsWith("data:image/")) element.removeAttribute("src");
     if (element.localName !== "a") return;
     element.setAttribute("target", "_blank");
     element.setAttribute("rel", "noopener noreferrer nofollow");
@@ -44,6 +60,13 @@ export async function loadMarkdown() {
     RETURN_DOM_FRAGMENT: true,
   };
   render = (text) => purify.sanitize(marked.parse(text), options);
+  sanitise = (html) => purify.sanitize(html, { ...options, ALLOWED_TAGS: HTML_TAGS, ALLOWED_ATTR: HTML_ATTRIBUTES });
+}
+
+/** HTML without what can act: scripts, styles, forms, frames, pictures from elsewhere. After `loadMarkdown`. @param {string} html */
+export function safeHtml(html) {
+  if (!sanitise) throw new Error("loadMarkdown has not ended");
+  return sanitise(html.replace(STYLES, "")); // the policy would report them while they are parsed
 }
 
 /** Show Markdown in an element. @param {HTMLElement} box @param {string} text */

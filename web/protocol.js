@@ -42,6 +42,9 @@
  * @typedef {{ info: Record<string, any>, seconds: number, bytes: number, notice: string | null }} Loaded
  */
 
+/** The name of the error when Python has stopped and answers nothing any more. */
+export const FATAL = "PythonStopped";
+
 /** An error whose message and hint a page shows to the user. */
 export class Problem extends Error {
   /** @param {string} name @param {string} message @param {string | null} hint @param {string | null} details */

@@ -2,7 +2,7 @@
 
 import { offerThreads, refuseThreads } from "./kernel-threads.js";
 import { PageParts, loadLater } from "./parts.js";
-import { Problem } from "./protocol.js";
+import { FATAL, Problem } from "./protocol.js";
 import { unshared } from "./shared-views.js";
 import { fetchForNextVisit, ofEarlierVisit } from "./snapshot-visits.js";
 import { start } from "./start.js";
@@ -116,6 +116,10 @@ export class Python {
   #pyodide;
   #bridge;
   #demo;
+  /** Why Python cannot go on, such as a stack that overflowed. @type {Problem | null} */
+  #failure = null;
+  /** @type {Promise<never>}  rejected when Python cannot go on */
+  #failed;
 
   /** @param {PyodideAPI} pyodide @param {Uint8Array | null} interrupts @param {any} bridge @param {any} demo @param {Started} started */
   constructor(pyodide, interrupts, bridge, demo, started) {
@@ -124,6 +128,11 @@ export class Python {
     this.#bridge = bridge;
     this.#demo = demo;
     this.started = started;
+    this.#failed = new Promise((_, reject) => {
+      // What runs then never ends.
+      /** @type {any} */ (pyodide)._api.on_fatal = (/** @type {unknown} */ error) => reject((this.#failure = fatal(error)));
+    });
+    this.#failed.catch(() => {}); // reported by each call
   }
 
   /** Set the number of threads for kernels. @param {number} count @returns {number}  at most what the browser offers */
@@ -186,14 +195,15 @@ export class Python {
    */
   async invoke(method, keywords, emit) {
     const send = emit && ((/** @type {unknown} */ value) => emit(this.#plain(value)));
+    if (this.#failure) throw this.#failure;
     const pythonKeywords = this.#pyodide.toPy(keywords);
     try {
       const result = this.#bridge.call(this.#demo, method, pythonKeywords, send);
-      return this.#plain(await result);
+      return this.#plain(await Promise.race([result, this.#failed]));
     } catch (error) {
       throw this.#problem(error);
     } finally {
-      pythonKeywords.destroy();
+      if (!this.#failure) pythonKeywords.destroy();
     }
   }
 
@@ -230,6 +240,7 @@ export class Python {
 
   /** @param {unknown} error */
   #problem(error) {
+    if (this.#failure) return this.#failure; // Pyodide's objects throw now
     if (!(error instanceof this.#pyodide.ffi.PythonError)) return error;
     return Problem.from(JSON.parse(this.#bridge.describe_last_error()));
   }
@@ -238,6 +249,13 @@ export class Python {
   #bytes(data) {
     return this.#pyodide.toPy(data);
   }
+}
+
+/** @param {unknown} error */
+function fatal(error) {
+  const what = error instanceof Error ? error.message : String(error);
+  const why = /call stack/.test(what) ? "the call stack overflowed, as in a recursion without end" : what;
+  return new Problem(FATAL, `Python has stopped: ${why}`, "Start Python again, or reload the page.", error instanceof Error ? (error.stack ?? null) : null);
 }
 
 /** Import a JavaScript module. @param {URL} url */

@@ -6,7 +6,7 @@ site.json                             the paths of the runtime, additional model
 runtime/pyodide-lock.json             NumPy and tallow, with their hashes
 runtime/python-<hash>/                with a copy of Pyodide: Python in parts, see parts.py
 runtime/<hash>/tallow-*.whl           the hash in the path prevents stale copies
-runtime/pyodide-<version>-<hash>/     only if Pyodide is not loaded from its CDN; with a second main module
+runtime/pyodide-<version>-<hash>/     only if Pyodide is not loaded from its CDN; with a second main module, packages
 runtime/snapshot-<hash>/              likewise: Python's memory after the imports of the pages
 runtime/huggingface-tokenizers-<version>/    likewise, for the pages that need it; and runtime/markdown-<versions>/
 """
@@ -24,6 +24,7 @@ import tallow
 from tallow.cli.browser_wheel import SiteError, pack_wheel, top_level_packages
 from tallow.cli.bytecode import add_bytecode
 from tallow.cli.parts import write_parts
+from tallow.cli.pyodide_packages import copy_packages
 from tallow.cli.shared_module import write_shared_module
 from tallow.cli.snapshot import Runtime, write_snapshot
 from tallow.cli.template_engine import pack_template_engine
@@ -243,6 +244,7 @@ def _copy_pyodide(source: Path, runtime: Path) -> str:
     copy.mkdir()
     for name in (*PYODIDE_CORE, NUMPY_WHEEL):
         shutil.copyfile(source / name, copy / name)
+    copy_packages(source, copy, cdn=CDN, without=["numpy"])
     add_bytecode(copy / STDLIB, STDLIB_PLACE, source)
     add_bytecode(copy / NUMPY_WHEEL, SITE_PACKAGES, source)
     folder = f"pyodide-{version}-{_sha256(copy / STDLIB)[:8]}"

@@ -1,10 +1,10 @@
 /**
- * A Run button on each block of Python that runs in a tab. Python is loaded when one is pressed first. The blocks of a
+ * A Run button on each block of Python that runs in a tab, and a link that opens it in the console. Python is loaded when one is pressed first. The blocks of a
  * page share one namespace: Run runs the blocks above first, if they have not run.
  */
 
 /** @import { Runtime } from "../../web/tallow.js" */
-/** @import { Terminal } from "../../wasm_examples/console/terminal.js" */
+/** @import { Piece, Terminal } from "../../wasm_examples/console/terminal.js" */
 
 // Code that has not ended so long after Stop is ended together with its Python.
 const PATIENCE_MS = 2000;
@@ -17,6 +17,7 @@ class Block {
   #code;
   #button = Object.assign(document.createElement("button"), { type: "button", textContent: "Run" });
   #status = Object.assign(document.createElement("span"), { className: "run-status" });
+  #link = Object.assign(document.createElement("a"), { textContent: "Open in console" });
   #output = Object.assign(document.createElement("div"), { className: "run-output", hidden: true });
   /** @type {Terminal | undefined} */
   #terminal;
@@ -25,7 +26,8 @@ class Block {
   constructor(place, page) {
     this.#code = place.querySelector("code");
     const bar = Object.assign(document.createElement("div"), { className: "run-bar" });
-    bar.append(this.#status, this.#button);
+    this.#link.dataset.testid = "open";
+    bar.append(this.#status, this.#link, this.#button);
     place.append(bar, this.#output);
     this.#status.setAttribute("role", "status");
     this.#output.setAttribute("role", "log");
@@ -39,6 +41,12 @@ class Block {
 
   get code() {
     return this.#code?.textContent ?? "";
+  }
+
+  /** Link to the console with this code, after that of the blocks above. @param {Block[]} above */
+  link(above) {
+    const code = [...above, this].map(({ code }) => code.trim()).join("\n\n");
+    this.#link.href = `${CONSOLE.href}#code=${encodeURIComponent(code)}`; // as fragment.js writes it
   }
 
   /** @param {string} text */
@@ -59,7 +67,7 @@ class Block {
     this.#terminal = new Kind(this.#output);
   }
 
-  /** @param {{ stream: string, text: string }} piece */
+  /** @param {Piece} piece */
   write(piece) {
     this.#output.hidden = false;
     this.#terminal?.write(piece);
@@ -86,6 +94,7 @@ class Page {
   constructor() {
     const places = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".runnable"));
     this.#blocks = [...places].map((place) => new Block(place, this));
+    for (const [i, block] of this.#blocks.entries()) block.link(this.#blocks.slice(0, i));
   }
 
   /** Run a block, after those above it that have not run. @param {Block} block */
@@ -120,7 +129,7 @@ class Page {
       block.begin(Terminal);
       block.say("Running.");
       const start = performance.now();
-      const onEvent = (/** @type {{ stream: string, text: string }} */ piece) => {
+      const onEvent = (/** @type {Piece} */ piece) => {
         hasFailed ||= piece.stream === "error";
         block.write(piece);
       };
@@ -150,12 +159,11 @@ class Page {
     const { Terminal } = /** @type {typeof import("../../wasm_examples/console/terminal.js")} */ (
       await import(new URL("terminal.js", CONSOLE).href)
     );
+    const { APP, OPTIONS } = /** @type {typeof import("../../wasm_examples/console/python.js")} */ (
+      await import(new URL("python.js", CONSOLE).href)
+    );
     const runtime = (this.#runtime = Runtime.create());
-    await runtime.start(new URL("app.py", CONSOLE), {
-      modules: [new URL("waits.py", CONSOLE)],
-      libraries: ["huggingface_tokenizers"],
-      onProgress: ({ name }) => block.say(`${name}.`),
-    });
+    await runtime.start(APP, { ...OPTIONS, onProgress: ({ name }) => block.say(`${name}.`) });
     return { runtime, Terminal };
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,49 @@ def test_axe_finds_no_violation(idle: Page, site: str, axe: str, path: str, sche
         found = idle.evaluate(RUN)
         assert found["checks"] > 20
         assert found["violations"] == [], state
+
+
+NOTEBOOK = {
+    "cells": [
+        {
+            "cell_type": "markdown",
+            "id": "a",
+            "metadata": {},
+            "source": "# Wax\n\n[link](https://example.org)\n\n|a|\n|-|\n|1|",
+        },
+        {
+            "cell_type": "code",
+            "id": "b",
+            "metadata": {},
+            "execution_count": 1,
+            "source": "@flame\ndef melt(x: int = 3):  # why\n    return 'wax'",
+            "outputs": [
+                {"output_type": "stream", "name": "stderr", "text": "a warning"},
+                {"output_type": "error", "ename": "E", "evalue": "", "traceback": ["Traceback", "E: x"]},
+            ],
+        },
+    ],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+@pytest.mark.parametrize("scheme", LOOKS)
+def test_axe_finds_no_violation_in_a_notebook(idle: Page, site: str, axe: str, scheme: Any) -> None:
+    idle.set_viewport_size(LOOKS[scheme])
+    idle.emulate_media(color_scheme=scheme)
+    idle.goto(f"{site}wasm_examples/console/")
+    idle.get_by_test_id("show-notebook").click()
+    file: Any = {"name": "a.ipynb", "mimeType": "", "buffer": json.dumps(NOTEBOOK).encode()}
+    idle.get_by_test_id("open-notebook").set_input_files(file)
+    idle.locator(".cell h1").wait_for()
+    idle.get_by_test_id("add-code").click()
+    idle.evaluate(axe)
+    found = idle.evaluate(RUN)
+    idle.evaluate("localStorage.clear()")
+    assert found["checks"] > 20
+    assert found["violations"] == []
 
 
 def test_axe_finds_a_violation(idle: Page, site: str, axe: str) -> None:

@@ -64,6 +64,18 @@ def press(block: Locator) -> None:
     block.get_by_test_id("run").click()
 
 
+def test_block_opens_in_the_console_with_those_above(browser: Browser, docs: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{docs}docs/getting-started/")
+    expect(page.get_by_test_id("open")).to_have_count(page.locator(".runnable").count())
+    first, second = (page.locator(".runnable code").nth(i).inner_text().strip() for i in range(2))
+    page.get_by_test_id("open").nth(1).click()
+    expect(page.get_by_test_id("prompt")).to_have_value(f"{first}\n\n{second}")
+    expect(page.get_by_test_id("output")).to_contain_text("came with the link")
+    context.close()
+
+
 def write(block: Locator, code: str) -> None:
     """Replace the code of a block."""
     block.locator("code").evaluate("(element, code) => { element.textContent = code; }", code)

@@ -1,10 +1,15 @@
 import { fragmentOf, readFragment } from "../../web/fragment.js";
 import { isolate } from "../../web/isolation.js";
-import { Figures, element, onSubmit, pageView, showStartFailure } from "../../web/page.js";
+import { Figures, element, onSubmit, pageView } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
-import { Runtime } from "../../web/tallow.js";
+import { Files } from "./files.js";
 import { Prompt } from "./prompt.js";
+import { Session } from "./session.js";
+import { keepSetting, setting } from "./settings.js";
 import { Terminal } from "./terminal.js";
+
+/** @import { Notebook } from "./notebook.js" */
+/** @import { Options } from "./session.js" */
 
 const EXAMPLES = [
   ["tensors.py", "Tensors and gradients"],
@@ -12,10 +17,8 @@ const EXAMPLES = [
   ["keras_fit.py", "Fit it as in Keras"],
   ["pytorch.py", "Code written for PyTorch"],
   ["kernel_speed.py", "Time the kernels"],
+  ["plot.py", "Draw with matplotlib"],
 ];
-// An interrupt has no effect on code that catches KeyboardInterrupt, on a single long operation, and on a page that is not
-// isolated. If the code still runs after this long, the page offers a restart.
-const PATIENCE_MS = 3000;
 
 const page = {
   interrupt: element("interrupt", HTMLButtonElement),
@@ -24,140 +27,14 @@ const page = {
   prompt: element("prompt", HTMLTextAreaElement),
   completions: element("completions", HTMLElement),
   copy: element("copy", HTMLButtonElement),
+  forget: element("forget", HTMLButtonElement),
   share: element("share", HTMLButtonElement),
   examples: element("examples", HTMLElement),
+  pictures: element("pictures", HTMLInputElement),
 };
 const view = pageView();
-const { status, problems, progress } = view;
-const figures = new Figures(element("stats", HTMLElement), ["Threads"]);
+const { status, problems } = view;
 const terminal = new Terminal(element("output", HTMLElement));
-
-/** A Python session, which runs cells one after the other. */
-class Session {
-  #runtime = Runtime.create();
-  #started = this.#start();
-  /** @type {string[]} */
-  #queue = [];
-  #running = false;
-  #booted = false;
-  /** @type {number | undefined} */
-  #restartTimer;
-  #isRestartOffered = false;
-
-  /** Boot Python. @returns {Promise<boolean>}  whether it runs */
-  async #start() {
-    const runtime = this.#runtime;
-    try {
-      const started = await runtime.start(new URL("app.py", import.meta.url), {
-        modules: [new URL("waits.py", import.meta.url)],
-        libraries: ["huggingface_tokenizers"],
-        onProgress: (report) => progress.show(report),
-      });
-      const kernels = await runtime.call("kernels");
-      this.#booted = true;
-      figures.showThreads(started, (count) => runtime.setThreads(count));
-      status.say(`Ready: tallow ${started.tallow}, Python ${started.python}, kernels ${kernels}.`);
-      return true;
-    } catch (error) {
-      if (runtime === this.#runtime) showStartFailure(view, error);
-      return false;
-    } finally {
-      progress.hide();
-    }
-  }
-
-  /** Run a cell after the cells before it. @param {string} code */
-  async run(code) {
-    problems.hide();
-    this.#queue.push(code);
-    if (this.#running) return;
-    this.#running = true;
-    document.body.classList.add("busy");
-    try {
-      if (!(await this.#started)) return;
-      for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) await this.#run(next);
-    } finally {
-      this.#running = false;
-      document.body.classList.remove("busy");
-    }
-  }
-
-  /** @param {string} code */
-  async #run(code) {
-    terminal.begin(code);
-    const runtime = this.#runtime;
-    status.say("Running.");
-    document.body.classList.add("burning");
-    try {
-      await runtime.call("run", { source: code }, { onEvent: (piece) => terminal.write(piece) });
-    } catch (error) {
-      if (runtime !== this.#runtime) return; // it was replaced, and the page says so
-      if (error instanceof Problem && error.name === "KeyboardInterrupt") {
-        terminal.write({ stream: "error", text: "KeyboardInterrupt\n" }); // before the first statement
-      } else problems.show(error);
-    } finally {
-      if (runtime === this.#runtime) {
-        this.#withdrawRestart();
-        status.say("Ready.");
-      }
-      terminal.flush();
-      document.body.classList.remove("burning");
-    }
-  }
-
-  /** @param {string} code @returns {Promise<boolean>} */
-  async isComplete(code) {
-    return (await this.#started) && this.#runtime.call("is_complete", { source: code });
-  }
-
-  /** @param {string} code @returns {Promise<{ names: string[], start: number }>} */
-  async complete(code) {
-    // Python would answer after the cell, when the text has changed.
-    if (this.#running || !(await this.#started)) return { names: [], start: code.length };
-    return this.#runtime.call("complete", { source: code });
-  }
-
-  /** Interrupt the running cell and drop the queued cells. */
-  interrupt() {
-    if (!this.#running) return status.remark("Nothing is running.");
-    this.#queue = [];
-    if (!this.#booted) return status.say("Python is starting. Queued code will not run.");
-    status.say("Interrupting.");
-    // Only the end of the cell shows that it was interrupted: code that catches the interrupt still answers calls.
-    this.#restartTimer ??= window.setTimeout(() => this.#offerRestart(), PATIENCE_MS);
-    this.#runtime.interrupt();
-  }
-
-  #offerRestart() {
-    this.#restartTimer = undefined;
-    this.#isRestartOffered = true;
-    const why = globalThis.crossOriginIsolated ? "The code does not answer." : "The code does not answer: this page is not cross-origin isolated, so it cannot interrupt a computation.";
-    const problem = new Problem("NoAnswer", why, "Wait, or restart Python, which deletes its variables.");
-    problems.show(problem, { label: "Restart Python", action: () => this.restart("Python did not answer.") });
-  }
-
-  /** Withdraw the offer, because the cell has ended. */
-  #withdrawRestart() {
-    clearTimeout(this.#restartTimer);
-    this.#restartTimer = undefined;
-    if (this.#isRestartOffered) problems.hide();
-    this.#isRestartOffered = false;
-  }
-
-  /** Terminate Python and start a new session. @param {string} reason */
-  restart(reason) {
-    const runtime = this.#runtime;
-    this.#queue = [];
-    this.#booted = false;
-    this.#withdrawRestart();
-    this.#runtime = Runtime.create();
-    this.#started = this.#start();
-    runtime.close();
-    problems.hide();
-    terminal.write({ stream: "note", text: `${reason} Python was restarted: its variables are gone.\n` });
-    status.say("Python is starting again.");
-  }
-}
 
 /** The code in the page's link, or null. It is shown but not run, because anybody can write a link. */
 function codeFromLink() {
@@ -169,10 +46,11 @@ function codeFromLink() {
   }
 }
 
-/** @param {Prompt} prompt */
-function showLink(prompt) {
+/** @param {Prompt} prompt @param {Views} views */
+function showLink(prompt, views) {
   const code = codeFromLink();
   if (code === null) return;
+  views.showConsole();
   prompt.code = code;
   terminal.write({ stream: "note", text: "The code below came with the link. Read it, then press Run.\n" });
 }
@@ -195,8 +73,8 @@ async function copy(text, remark) {
   }
 }
 
-/** @param {Prompt} prompt */
-function showExamples(prompt) {
+/** @param {Views} views */
+function showExamples(views) {
   page.examples.replaceChildren(
     ...EXAMPLES.map(([file, title]) => {
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: title });
@@ -206,8 +84,7 @@ function showExamples(prompt) {
         try {
           const response = await fetch(new URL(`examples/${file}`, import.meta.url));
           if (!response.ok) throw new Error(`the server answers ${response.status}`);
-          prompt.code = (await response.text()).trimEnd();
-          prompt.focus();
+          await views.take((await response.text()).trimEnd());
         } catch (error) {
           problems.show(new Problem("NoExample", `The example could not be fetched: ${error}`, "Check the connection, then try again."));
         }
@@ -219,8 +96,8 @@ function showExamples(prompt) {
   );
 }
 
-/** @param {Session} session @param {Prompt} prompt */
-function listen(session, prompt) {
+/** @param {Session} session @param {Prompt} prompt @param {Views} views */
+function listen(session, prompt, views) {
   onSubmit(page.form, () => {
     prompt.submit();
     prompt.focus();
@@ -232,17 +109,91 @@ function listen(session, prompt) {
   };
   page.copy.onclick = () => copy(terminal.text(), "The output was copied.");
   page.share.onclick = () => share(prompt);
-  addEventListener("hashchange", () => showLink(prompt));
+  page.forget.onclick = () => {
+    prompt.forget();
+    status.remark("The history was deleted.");
+  };
+  addEventListener("hashchange", () => showLink(prompt, views));
   addEventListener("keydown", (event) => {
     const selected = getSelection()?.toString() || page.prompt.selectionStart !== page.prompt.selectionEnd;
     if (event.key === "c" && event.ctrlKey && !selected) session.interrupt();
   });
 }
 
-const session = new Session();
-const prompt = new Prompt(page.prompt, page.completions, session);
-listen(session, prompt);
-showExamples(prompt);
-showLink(prompt);
-prompt.focus();
+/** The two views of one session. The notebook's module loads when it is shown first. */
+class Views {
+  #session;
+  #prompt;
+  /** @type {Promise<Notebook> | undefined} */
+  #notebook;
+  #buttons = { console: element("show-console", HTMLButtonElement), notebook: element("show-notebook", HTMLButtonElement) };
+  #parts = { console: element("console-view", HTMLElement), notebook: element("notebook", HTMLElement) };
+
+  /** @param {Session} session @param {Prompt} prompt */
+  constructor(session, prompt) {
+    this.#session = session;
+    this.#prompt = prompt;
+    this.#buttons.console.onclick = () => this.showConsole();
+    this.#buttons.notebook.onclick = () => this.openNotebook();
+  }
+
+  showConsole() {
+    this.#show("console");
+  }
+
+  /** Put code where the user can run it. @param {string} code */
+  async take(code) {
+    if (this.#parts.notebook.hidden) {
+      this.#prompt.code = code;
+      this.#prompt.focus();
+    } else (await this.#notebook)?.add(code);
+  }
+
+  /** @param {"console" | "notebook"} name */
+  #show(name) {
+    for (const [other, part] of Object.entries(this.#parts)) part.hidden = other !== name;
+    for (const [other, button] of Object.entries(this.#buttons)) button.setAttribute("aria-pressed", String(other === name));
+    keepSetting("view", name);
+  }
+
+  /** Show the notebook; with a file, that one. @param {File} [file] */
+  async openNotebook(file) {
+    try {
+      this.#notebook ??= import("./notebook.js").then(({ Notebook }) => Notebook.open(this.#parts.notebook, this.#session, view, runOptions));
+      const notebook = await this.#notebook;
+      this.#show("notebook");
+      if (file) await notebook.read(file);
+    } catch (error) {
+      this.#notebook = undefined;
+      problems.show(error);
+    }
+  }
+}
+
+/** @returns {Options} */
+function runOptions() {
+  return { shows_tensors: page.pictures.checked };
+}
+
+const session = new Session(view, new Figures(element("stats", HTMLElement), ["Threads"]));
+const prompt = new Prompt(page.prompt, page.completions, {
+  isComplete: (code) => session.isComplete(code),
+  complete: (code) => session.complete(code),
+  run: (code) => session.run(code, terminal, runOptions()),
+});
+const views = new Views(session, prompt);
+const files = new Files(session, view, (file) => {
+  const isNotebook = file.name.endsWith(".ipynb");
+  if (isNotebook) views.openNotebook(file);
+  return isNotebook;
+});
+session.onRan = () => files.show();
+session.onRestart = (text) => terminal.write({ stream: "note", text: `${text}\n` });
+page.pictures.checked = setting("tensors") !== "text";
+page.pictures.onchange = () => keepSetting("tensors", page.pictures.checked ? "pictures" : "text");
+listen(session, prompt, views);
+showExamples(views);
+showLink(prompt, views);
+if (setting("view") === "notebook" && !location.hash) views.openNotebook();
+else prompt.focus();
 isolate();

@@ -1,10 +1,20 @@
-/** The output of a terminal: a style for each stream, lines that "\r" overwrites, limited scrollback. */
+/** The output of a terminal: a style for each stream, lines that "\r" overwrites, pictures, limited scrollback. */
 
-/** @typedef {{ stream: string, text: string }} Piece */
+import { save } from "../../web/page.js";
+import { coloured } from "./colours.js";
+
+/**
+ * What a cell sends. The stream of an error is "error", of the last value "result" or "value", of what code shows "display".
+ * @typedef {{ stream: string, text: string, name?: string, value?: string }} Text
+ * @typedef {{ stream: "value" | "display", data: Record<string, string> }} Shown  data by media type
+ * @typedef {{ stream: "download", name: string, bytes: Uint8Array<ArrayBuffer> }} Download  a file to save
+ * @typedef {Text | Shown | Download} Piece
+ */
 
 // The scrollback is split into blocks, so that new text changes the layout of the last block only.
 const MAX_CHARACTERS = 100_000;
 const BLOCK_CHARACTERS = 4000;
+const PICTURE_CHARACTERS = 2000; // that a picture counts for
 // Colours and cursor movements, which are removed: the control sequences of ECMA-48.
 const CONTROL_SEQUENCES = /\x1b\[[0-?]*[ -/]*[@-~]/g;
 
@@ -18,6 +28,7 @@ export class Terminal {
   #size = 0;
   /** @type {Span | null}  the run of text that is being written */
   #span = null;
+  #isShown = false; // the last block is a picture, which text does not join
   #note = Object.assign(document.createElement("div"), { className: "note", textContent: "Earlier output is not shown." });
 
   /** @param {HTMLElement} box */
@@ -29,7 +40,8 @@ export class Terminal {
   begin(code) {
     this.flush();
     const echo = this.#begin("given");
-    echo.textContent = code.replace(/^/gm, "... ").replace("... ", ">>> ");
+    echo.classList.add("python");
+    echo.append(coloured(code, (line) => (line ? "... " : ">>> ")));
     this.#count(code.length);
     this.#begin("written");
     this.#scroll();
@@ -47,7 +59,11 @@ export class Terminal {
     clearTimeout(this.#timer);
     this.#timer = 0;
     if (!this.#pending.length) return;
-    for (const { stream, text } of joined(this.#pending)) {
+    for (const piece of joined(this.#pending)) {
+      if ("bytes" in piece) save(piece.name, piece.bytes);
+      if ("data" in piece) this.#show(piece);
+      if (!("text" in piece)) continue;
+      const { stream, text } = piece;
       // A traceback stays whole, because its last line has a style of its own.
       const parts = stream === "error" ? [text] : splitText(text.replace(CONTROL_SEQUENCES, ""));
       for (const part of parts) this.#put(stream, part);
@@ -75,7 +91,7 @@ export class Terminal {
   #put(stream, text) {
     const size = this.#blocks.at(-1)?.size ?? Infinity;
     const canSplit = this.#span?.atLineStart ?? true;
-    if ((size > BLOCK_CHARACTERS && canSplit) || size > MAX_CHARACTERS / 2) this.#begin("written");
+    if (this.#isShown || (size > BLOCK_CHARACTERS && canSplit) || size > MAX_CHARACTERS / 2) this.#begin("written");
     if (this.#span?.stream !== stream) {
       this.#span = new Span(stream);
       this.#blocks.at(-1)?.element.append(this.#span.element);
@@ -84,12 +100,27 @@ export class Terminal {
     this.#count(text.length);
   }
 
+  /** @param {Shown} piece */
+  #show({ stream, data }) {
+    const place = this.#begin("written");
+    this.#count(PICTURE_CHARACTERS);
+    // Most sessions need no pictures.
+    import("./pictures.js").then(({ elementOf }) => {
+      place.append(elementOf(data, { withText: stream === "value" }));
+      const image = place.querySelector("img");
+      if (image) image.onload = () => this.#scroll();
+      this.#scroll();
+    });
+    this.#isShown = true;
+  }
+
   /** Start a block. @param {string} name  its CSS class */
   #begin(name) {
     const element = Object.assign(document.createElement("div"), { className: name });
     this.#box.append(element);
     this.#blocks.push({ element, size: 0 });
     this.#span = null;
+    this.#isShown = false;
     return element;
   }
 
@@ -110,14 +141,14 @@ export class Terminal {
   }
 }
 
-/** Join consecutive pieces of the same stream. @param {Piece[]} pieces */
+/** Join consecutive texts of the same stream. @param {Piece[]} pieces */
 function joined(pieces) {
   /** @type {Piece[]} */
   const runs = [];
-  for (const { stream, text } of pieces) {
+  for (const piece of pieces) {
     const last = runs.at(-1);
-    if (last?.stream === stream && stream !== "error") last.text += text;
-    else runs.push({ stream, text });
+    if ("text" in piece && last && "text" in last && last.stream === piece.stream && piece.stream !== "error") last.text += piece.text;
+    else runs.push({ ...piece });
   }
   return runs;
 }

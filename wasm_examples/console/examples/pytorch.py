@@ -1,10 +1,6 @@
-# Code written for PyTorch, unchanged except for the first two lines.
-import tallow.compat
-
-tallow.compat.install_torch()
-
-import torch  # noqa: E402  tallow from here on
-from torch import nn  # noqa: E402
+# Code written for PyTorch, unchanged: torch is tallow here.
+import torch
+from torch import nn
 
 
 class Attention(nn.Module):

@@ -1,0 +1,84 @@
+"""A page object for wasm_examples/console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, Page, expect
+from tests.browser.conftest import START_MS
+
+PAGE = "wasm_examples/console/"
+expect.set_options(timeout=START_MS)  # generous timeout, for a busy machine
+ENDLESS = "print('begun')\nwhile True:\n    pass"
+
+
+class Console:
+    """A page object: what a user does and sees."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.prompt = page.get_by_test_id("prompt")
+        self.output = page.get_by_test_id("output")
+        self.status = page.get_by_test_id("status")
+        self.error = page.get_by_test_id("error")
+        self.written = self.output.locator(".written")
+
+    def open(self, site: str, fragment: str = "") -> Console:
+        self.page.goto(f"{site}{PAGE}{fragment}")
+        expect(self.status).to_contain_text("Ready: tallow", timeout=START_MS)
+        return self
+
+    def start(self, code: str) -> Console:
+        self.prompt.fill(code)
+        self.page.get_by_test_id("run").click()
+        return self
+
+    def wrote(self, text: str) -> Console:
+        """Wait for output. The whole box also has the cell's code, which is shown before Python runs it."""
+        expect(self.written.filter(has_text=text)).not_to_have_count(0)
+        return self
+
+    def ready(self) -> Console:
+        expect(self.status).to_have_text("Ready.", timeout=START_MS)
+        return self
+
+    def run(self, code: str) -> str:
+        """Return the output of a cell below its code."""
+        self.page.get_by_test_id("clear").click()
+        self.start(code)
+        expect(self.output).not_to_have_text("")  # with the code, or the rest of it after much output
+        self.ready()
+        return "".join(self.written.all_text_contents())
+
+    def click(self, button: str) -> Console:
+        self.page.get_by_test_id(button).click()
+        return self
+
+
+@contextmanager
+def opened_console(browser: Browser, site: str) -> Iterator[Page]:
+    """A page with a session, shared by the tests of a module."""
+    context = browser.new_context()
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(START_MS)
+    Console(page).open(site)
+    yield page
+    context.close()
+
+
+@contextmanager
+def idle_console(opened: Page, site: str) -> Iterator[Console]:
+    """The shared page, idle and cleared; an error on its console fails the test."""
+    bugs: list[str] = []
+    note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
+    opened.on("pageerror", note)
+    console = Console(opened)
+    if console.status.text_content() in ("Running.", "Interrupting."):  # left by a test that failed
+        console.open(site)
+    console.run("pass")
+    console.click("clear").prompt.fill("")
+    yield console
+    opened.remove_listener("pageerror", note)
+    assert not bugs

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import tallow
-from tallow.cli.site import CDN, TOKENIZERS_CDN
+from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
 
 ROOT = Path(__file__).resolve().parent.parent
 # The pages written by hand: section of the menu, title in the menu, source.
@@ -151,7 +151,7 @@ def settings(docs: Path, theme: Path, out: Path, site: str) -> dict[str, Any]:
             "site": site,
             "version": tallow.__version__,
             "folded": list(MENUS),
-            "scripts": [CDN, TOKENIZERS_CDN],
+            "scripts": [CDN, TOKENIZERS_CDN, *MARKDOWN_CDN.values()],
         },
         "nav": menu(),
     }

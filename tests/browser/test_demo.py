@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import START_MS
-from tests.browser.test_console_page import Console
+from tests.browser.consoles import Console
 
 DEMO = [sys.executable, "-m", "tallow", "demo"]
 

@@ -1,4 +1,4 @@
-"""What values look like: the data that the page shows, by media type, as in the outputs of a notebook (nbformat 4)."""
+"""The looks of values: data that the page shows, by media type, as in the outputs of a notebook (nbformat 4)."""
 
 from __future__ import annotations
 

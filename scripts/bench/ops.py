@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
+from bench import small_ops
 from bench.report import Row
 from bench.timing import per_call
 from tallow import kernels
@@ -46,7 +47,8 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         if "PyTorch" in by_library:
             row["of PyTorch"] = by_library["tallow"] / by_library["PyTorch"]
         rows.append(row)
-    return {"rows": rows, "notes": [f"one-element float32 tensors, one thread, best of {rounds} turns"]}
+    rows += small_ops.measure(libraries, rounds)
+    return {"rows": rows, "notes": [f"one-element and small float32 tensors, one thread, best of {rounds} turns"]}
 
 
 def _cases(m: Any) -> dict[str, Callable[[], Any]]:

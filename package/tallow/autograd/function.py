@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tallow.autograd.graph import FLOAT32, Output, check_inplace, edge_to, gradient_dtype, make_node, note_write
+from tallow.autograd.graph import FLOAT32, Node, Output, check_inplace, edge_to, gradient_dtype, note_write
 from tallow.autograd.modes import mode, no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import cast, dtype, widen
@@ -146,7 +146,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs:
             )
         return tuple(None if g is None else widen(g.array) for g in grads[:count])
 
-    node = make_node(cls.__name__, backward, edges, (), FLOAT32)
+    node = Node(cls.__name__, backward, edges, (), FLOAT32)
     node.outputs = []
     for index, y in enumerate(outputs):
         shape, dtype = (y.array.shape, gradient_dtype(y.array)) if isinstance(y, Tensor) else ((), NO_GRADIENT)

@@ -24,6 +24,7 @@ from tallow.dtypes import HALVES, Array
 from tallow.errors import GraphError
 
 FLOAT32 = np.dtype(np.float32)
+_next_in_sequence = count(1).__next__
 Edge = Any  # Node | Output | a leaf Tensor
 Shape = tuple[int, ...]
 Place = tuple[int, int]  # a key for the gradient that arrives at an edge, see `place_of`
@@ -41,16 +42,38 @@ class Node:
         reads_per_operand: as `Op.reads_per_operand`.
     """
 
-    op_name: str
-    backward: Callable[..., tuple[Any, ...]] | None
-    edges: Sequence[Edge | None]
-    sequence: int
-    shape: Shape
-    dtype: np.dtype[Any]
-    # Defaults that few nodes change stay on the class, which makes a node cheaper: there is one for every recorded op.
-    outputs: list[tuple[Shape, np.dtype[Any]]] | None = None
-    hooks: dict[int, dict[int, Callable[[Array], Array | None]]] | None = None
-    reads_per_operand = True
+    # There is one for every recorded op: slots, and an __init__ that Python calls without a C frame, make it cheap.
+    __slots__ = (
+        "__weakref__",
+        "backward",
+        "dtype",
+        "edges",
+        "hooks",
+        "op_name",
+        "outputs",
+        "reads_per_operand",
+        "sequence",
+        "shape",
+    )
+
+    def __init__(
+        self,
+        op_name: str,
+        backward: Callable[..., tuple[Any, ...]] | None,
+        edges: Sequence[Edge | None],
+        shape: Shape,
+        dtype: np.dtype[Any],
+        reads_per_operand: bool = True,
+    ) -> None:
+        self.op_name = op_name
+        self.backward = backward
+        self.edges = edges
+        self.shape = shape
+        self.dtype = dtype
+        self.reads_per_operand = reads_per_operand
+        self.sequence: int = _next_in_sequence()
+        self.outputs: list[tuple[Shape, np.dtype[Any]]] | None = None
+        self.hooks: dict[int, dict[int, Callable[[Array], Array | None]]] | None = None
 
     def name(self) -> str:
         """Return the name as PyTorch writes it, such as MulBackward0."""
@@ -101,28 +124,6 @@ class Output:
         self.node, self.index, self.shape, self.dtype = node, index, shape, dtype
 
 
-_next_in_sequence = count(1).__next__
-_new_node = Node.__new__
-
-
-def make_node(
-    op_name: str,
-    backward: Callable[..., tuple[Any, ...]],
-    edges: Sequence[Edge | None],
-    shape: Shape,
-    dtype: np.dtype[Any],
-) -> Node:
-    """Record an op."""
-    node = _new_node(Node)  # a third faster than with __init__
-    node.op_name = op_name
-    node.backward = backward
-    node.edges = edges
-    node.shape = shape
-    node.dtype = dtype
-    node.sequence = _next_in_sequence()
-    return node
-
-
 def gradient_dtype(array: Array) -> np.dtype[Any]:
     """Return the dtype in which the gradient of an array travels: float32 for halves, so that sums stay accurate."""
     dtype = array.dtype
@@ -157,7 +158,7 @@ def refresh_view(tensor: Any) -> None:
         )
     to_base = tensor._view.backward_to(base.array)
     array = tensor.array
-    tensor._node = make_node("as_view", lambda g: (to_base(g),), (edge_to(base),), array.shape, gradient_dtype(array))
+    tensor._node = Node("as_view", lambda g: (to_base(g),), (edge_to(base),), array.shape, gradient_dtype(array))
     tensor._requires_grad = True
     tensor._base_node = base._node
     if tensor._retained is not None:
@@ -187,8 +188,7 @@ def rebase(
     base = tensor._base
     if base is None:
         array = tensor.array
-        tensor._node = make_node(op_name, backward, edges, array.shape, gradient_dtype(array))
-        tensor._node.reads_per_operand = reads_per_operand
+        tensor._node = Node(op_name, backward, edges, array.shape, gradient_dtype(array), reads_per_operand)
         if tensor._retained is not None:
             tensor._keep_grad()
     else:
@@ -206,7 +206,7 @@ def rebase(
             return (base_grad, *others)
 
         array = base.array
-        base._node = make_node(
+        base._node = Node(
             op_name, backward_through_base, [edge_to(base), *edges[1:]], array.shape, gradient_dtype(array)
         )
         base._node.reads_per_operand = False  # the gradient of the former value is computed whether it is needed or not

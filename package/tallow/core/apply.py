@@ -1,8 +1,8 @@
 """Apply ops to tensors: prepare the arguments, compute, record.
 
-Built-in and custom ops go the same way: `apply`, or `apply_inplace` to write into the first operand. Two shortcuts do
-the same with less work, because calls of small ops cost more than their arithmetic: `_apply_view` for ops that only
-make a view, and `binary_operator` for operators between float tensors of one dtype.
+Built-in and custom ops go the same way: `apply`, or `apply_inplace` to write into the first operand. Both call the op's
+own function, see `tallow.core.short_way`. It hands the calls that need more than an unpacking of NumPy arrays to the
+general way, which is here, and uses `record` and `view_of` itself.
 
 An op is recorded by a node that holds its closure and an edge to each operand; see `tallow.autograd.graph`. Nothing is
 recorded unless an operand needs a gradient, so inference keeps no arrays alive.
@@ -17,11 +17,11 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.autograd.graph import (
+    Node,
     Output,
     check_inplace,
     edge_to,
     gradient_dtype,
-    make_node,
     note_write,
     rebase,
 )
@@ -30,7 +30,7 @@ from tallow.autograd.saved import is_saved
 from tallow.autograd.views import View
 from tallow.autograd.writes import owner_of
 from tallow.core.arguments import F32, F64, Prepared
-from tallow.core.autocast import LOWERED, prepare
+from tallow.core.autocast import prepare
 from tallow.core.half_precision import round_value
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
@@ -43,11 +43,11 @@ from tallow.errors import (
     ShapeError,
     TallowError,
 )
-from tallow.ops.arithmetic import LARGE
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
 
 _new = Tensor.__new__
+NO_KEYWORDS: dict[str, Any] = {}
 NUMERIC = (Tensor, int, float, np.generic)
 
 
@@ -80,34 +80,63 @@ def _failure(op: Op, ready: Prepared, error: Exception) -> str:
 
 
 def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
-    """Apply an op to tensors.
+    """Apply an op to tensors, by its function.
 
     Returns: a Tensor, or for an op with several outputs a tuple of them (of the op's `result` class if it has one).
 
     Raises: ShapeError, DtypeError, DeviceError, ArgumentTypeError with the op's name and its operands.
     """
+    function = op.call or apply_generally.__get__(op)
+    return function(*args, **kwargs)
+
+
+def apply_generally(op: Op, *args: Any, **kwargs: Any) -> Any:
+    """Apply an op to any tensors. As `apply`, which calls this for what the op's own function does not handle."""
     if devices.MULTI_DEVICE and (guard := devices.guard_for(args)) is not None:
         with guard:
-            return apply(op, *args, **kwargs)
-    if op.view and not kwargs and op.required <= len(args) and isinstance(args[0], Tensor):
-        return _apply_view(op, *args)
+            return apply_generally(op, *args, **kwargs)
     ready = Prepared(op, args, kwargs) if mode.autocast is None else prepare(mode.autocast, op, args, kwargs)
     value, backward = compute(op, ready)
     tensors = ready.tensors
+    if op.view and tensors[0] is not None:
+        return view_of(op, tensors[0], ready.call[1:], value, backward, ready.kwargs)
+    return outputs_of(op, value, backward, tensors)
+
+
+def outputs_of(op: Op, value: Any, backward: Any, tensors: Sequence[Tensor | None]) -> Any:
+    """Return the result of an op: tensors, recorded if an operand needs a gradient."""
     several = isinstance(value, tuple | list)
     outputs = [_output(v, tensors) for v in (value if several else (value,))]
-    if op.view and tensors[0] is not None:
-        for index, output in enumerate(outputs):
-            _note_view(op, tensors[0], ready.call[1:], ready.kwargs, output, index if several else None)
-    if (
-        mode.recording
-        and backward is not None
-        and any(t is not None and (t._requires_grad or t._base is not None) for t in tensors)
-    ):
+    if mode.recording and backward is not None and needs_gradient(tensors):
         _record(op, backward, tensors, outputs)
     if not several:
         return outputs[0]
     return tuple(outputs) if op.result is None else op.result(*outputs)
+
+
+def needs_gradient(tensors: Sequence[Tensor | None]) -> bool:
+    """Return whether a gradient may flow to any of the tensors; for a view, `edge_to` decides."""
+    for t in tensors:  # noqa: SIM110 - a generator takes longer
+        if t is not None and (t._requires_grad or t._base is not None):
+            return True
+    return False
+
+
+def arrays_of(tensors: Any) -> list[Array] | None:
+    """Return the NumPy arrays of a list of tensors; None if they are not of one dtype, or halves."""
+    if type(tensors) is not list and type(tensors) is not tuple:
+        return None
+    arrays: list[Array] = []
+    dtype = None
+    for t in tensors:
+        if not isinstance(t, Tensor) or type(array := t.array) is not np.ndarray:
+            return None
+        if dtype is None:
+            dtype = array.dtype
+        if array.dtype is not dtype:
+            return None
+        arrays.append(array)
+    return None if dtype is None or dtype in dtypes.HALVES else arrays
 
 
 def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
@@ -125,32 +154,32 @@ def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
     return wrap(value)
 
 
-def _apply_view(op: Op, source: Tensor, *args: Any) -> Any:
-    """Apply a view op that is called by position. Twice as fast as `apply`: nothing is converted or computed."""
-    spread = op.spread
-    if spread is not None and len(args) >= spread and not isinstance(args[spread - 1], tuple | list):
-        args = (*args[: spread - 1], args[spread - 1 :])
+def view_of(
+    op: Op, source: Tensor, rest: Sequence[Any], value: Any, backward: Any, kwargs: dict[str, Any] = NO_KEYWORDS
+) -> Any:
+    """Return the result of an op that makes views of its first operand.
+
+    Args:
+        rest: the arguments after the operand.
+    """
     array = source.array
-    try:
-        value, backward = op.function(array, *args)
-    except TallowError:
-        raise
-    except (TypeError, ValueError, IndexError, OverflowError) as error:
-        kinds = {TypeError: ArgumentTypeError, IndexError: DimensionError}
-        where = f"operand: {tuple(array.shape)} {source.dtype.name}"
-        raise kinds.get(type(error), ShapeError)(f"{op.name}: {error}; {where}") from error
-    several = isinstance(value, tuple)
-    outputs = []
-    for index, part in enumerate(value if several else (value,)):
-        output = wrap(part if part is not array else part[...])
-        _note_view(op, source, args, NO_KEYWORDS, output, index if several else None)
-        outputs.append(output)
+    if type(value) is tuple:
+        outputs = []
+        for index, part in enumerate(value):
+            output = wrap(part)
+            _note_view(op, source, rest, kwargs, output, index)
+            outputs.append(output)
+        if backward is not None and mode.recording and (source._requires_grad or source._base is not None):
+            _record(op, backward, (source,), outputs)
+        return tuple(outputs) if op.result is None else op.result(*outputs)
+    output = _new(Tensor)
+    output.array = value if value is not array else value[...]
+    if mode.inference:
+        output._inference = True
+    _note_view(op, source, rest, kwargs, output, None)
     if backward is not None and mode.recording and (source._requires_grad or source._base is not None):
-        _record(op, backward, (source,), outputs)
-    return tuple(outputs) if several else outputs[0]
-
-
-NO_KEYWORDS: dict[str, Any] = {}
+        record(op, backward, (source,), output)
+    return output
 
 
 def _note_view(
@@ -167,8 +196,8 @@ def _note_view(
     array, base = source.array, output.array.base
     if base is None or (base is not array and base is not array.base and owner_of(array) is not owner_of(output.array)):
         return
-    output._base = source if source._base is None else source._base
-    output._base_node = output._base._node
+    output._base = parent = source if source._base is None else source._base
+    output._base_node = parent._node
     if output._inference is not source._inference:
         output._inference = source._inference
     if mode.recording:
@@ -220,12 +249,10 @@ def _record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | Non
         array = outputs[0].array
         dtype = gradient_dtype(array)
         if dtype.kind == "f":
-            node = outputs[0]._node = make_node(op.name, backward, edges, array.shape, dtype)
-            node.reads_per_operand = op.reads_per_operand
+            outputs[0]._node = Node(op.name, backward, edges, array.shape, dtype, op.reads_per_operand)
             outputs[0]._requires_grad = True
         return
-    node = make_node(op.name, backward, edges, (), gradient_dtype(outputs[0].array))
-    node.reads_per_operand = op.reads_per_operand
+    node = Node(op.name, backward, edges, (), gradient_dtype(outputs[0].array), op.reads_per_operand)
     node.outputs = [(y.array.shape, gradient_dtype(y.array)) for y in outputs]
     for index, (output, (shape, dtype)) in enumerate(zip(outputs, node.outputs, strict=True)):
         if dtype.kind == "f":
@@ -233,6 +260,12 @@ def _record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | Non
 
 
 def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Apply an op to tensors and write into the first, by its function. Raises: as `inplace_generally`."""
+    function = op.inplace or inplace_generally.__get__(op)
+    return function(target, *args, **kwargs)
+
+
+def inplace_generally(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Apply an op and write its value into the memory of its first operand.
 
     The op itself is the same as out of place; only what happens with its value differs. So every op has an in-place
@@ -243,7 +276,7 @@ def apply_inplace(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     if devices.MULTI_DEVICE and (guard := devices.guard_for((target,))) is not None:
         with guard:
-            return apply_inplace(op, target, *args, **kwargs)
+            return inplace_generally(op, target, *args, **kwargs)
     name = op.name + "_"
     ready = Prepared(op, (target, *args), kwargs)
     recording = mode.recording and writes_history(target, ready.tensors)
@@ -321,15 +354,23 @@ def check_writable(target: Tensor, name: str) -> None:
         )
 
 
-def _record_two(op: Op, backward: Callable[..., Any], a: Tensor, b: Tensor | None, output: Tensor) -> None:
-    """Record an op with two operands. Faster than `_record` in the usual case that neither is a view."""
-    if a._base is not None or a._inference or (b is not None and (b._base is not None or b._inference)):
-        _record(op, backward, (a, b), (output,))
-        return
-    edge_a = (a._node or a) if a._requires_grad else None
-    edge_b = (b._node or b) if b is not None and b._requires_grad else None
+def record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | None], output: Tensor) -> None:
+    """Record an op with one output. Faster than `_record` in the usual case: no views, and no halves."""
+    edges: list[Any] = []
+    for t in tensors:
+        if t is None:
+            edges.append(None)
+        elif t._base is None and not t._inference:
+            edges.append((t._node or t) if t._requires_grad else None)
+        else:
+            _record(op, backward, tensors, (output,))
+            return
     array = output.array
-    output._node = make_node(op.name, backward, (edge_a, edge_b), array.shape, array.dtype)
+    dtype = array.dtype
+    if dtype is not F32 and dtype is not F64:
+        _record(op, backward, tensors, (output,))
+        return
+    output._node = Node(op.name, backward, edges, array.shape, dtype, op.reads_per_operand)
     output._requires_grad = True
 
 
@@ -341,61 +382,3 @@ def as_operand(x: Any) -> Any:
     if isinstance(x, NUMERIC):
         return x
     return Tensor(x) if isinstance(x, np.ndarray) else None
-
-
-def binary_operator(op: Op, plain: Callable[[Array, Array], Array] | None = None) -> Callable[[Any, Any], Any]:
-    """Return a method that applies an op to `self` and another operand.
-
-    Float arrays of one dtype on the CPU skip `Prepared`, which takes longer than adding small arrays. Whatever needs a
-    conversion or a check goes through `apply`.
-
-    Args:
-        plain: computes the op's value alone, for two float arrays or an array and a number, unless they are large;
-            usually a ufunc.
-    """
-    function = op.function
-    value_of = plain or (lambda a, b: function(a, b)[0])
-    takes_numbers = 1 in op.numbers
-    ndarray = np.ndarray
-    is_lowered = op.name in LOWERED
-
-    def operator(self: Tensor, other: Any) -> Any:
-        a = self.array
-        dtype = a.dtype
-        if (
-            (dtype is not F32 and dtype is not F64)
-            or type(a) is not ndarray
-            or (is_lowered and mode.autocast is not None)
-        ):
-            operand = as_operand(other)
-            return NotImplemented if operand is None else apply(op, self, operand)
-        if isinstance(other, Tensor):
-            b = other.array
-            if b.dtype is not dtype or type(b) is not ndarray:
-                return apply(op, self, other)
-            tracked = other._requires_grad or other._base is not None
-        elif takes_numbers and (type(other) is float or type(other) is int):
-            b = other
-            tracked = False
-        else:
-            operand = as_operand(other)
-            return NotImplemented if operand is None else apply(op, self, operand)
-        output = _new(Tensor)
-        try:
-            if mode.recording and (tracked or self._requires_grad or self._base is not None):
-                value, backward = function(a, b)
-                output.array = value if type(value) is ndarray else np.asarray(value)
-                if backward is not None:
-                    _record_two(op, backward, self, None if b is other else other, output)
-            else:
-                value = value_of(a, b) if a.size < LARGE else function(a, b)[0]
-                output.array = value if type(value) is ndarray else np.asarray(value)
-                if mode.inference:
-                    output._inference = True
-        except ValueError:
-            return apply(op, self, other)  # it fails again there, with an error that names the shapes
-        return output
-
-    operator.__name__ = operator.__qualname__ = op.name
-    operator.__doc__ = op.function.__doc__
-    return operator

@@ -6,17 +6,15 @@ table, `PUBLIC`, from which `tallow`, `tallow.nn.functional`, `tallow.linalg` an
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from functools import wraps
 from types import CodeType
 from typing import Any, TypeVar
 
-from tallow.autograd.modes import mode
-from tallow.core.apply import apply, apply_inplace, as_operand, binary_operator
+from tallow.core.short_source import Form
+from tallow.core.short_way import short_way, source
 from tallow.core.tensor import Tensor
-from tallow.dtypes import can_cast
-from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, ShapeError
+from tallow.errors import ArgumentError
 from tallow.ops.table import ALIASES, OPS, PLACES, Op
 from tallow.ops.table import op as register_op
 
@@ -45,20 +43,6 @@ OPERATORS = {
     "__le__": "le",
     "__gt__": "gt",
     "__ge__": "ge",
-}
-# For ops that are a single ufunc: a function that computes the value only, used when nothing is recorded.
-PLAIN: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "rsub": lambda a, b: b - a,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
 }
 UNARY_OPERATORS = {"__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not"}
 # Op -> the op that gives the same value with its operands exchanged, for the reflected operators.
@@ -113,55 +97,20 @@ def _register(place: str, name: str, function: Callable[..., Any]) -> None:
 
 def function_of(op: Op) -> Callable[..., Any]:
     """Return the public function of an op, with PyTorch's argument `out`."""
-
-    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        value = apply(op, *args, **kwargs)
-        return value if out is None else _write_out(out, value, op.name)
-
-    return _describe(function, op, op.name)
-
-
-def _write_out(out: Any, value: Any, name: str) -> Any:
-    """Write a result to `out`: a tensor of the same shape or an empty one, or a tuple of them for several outputs."""
-    if isinstance(value, tuple):
-        if not isinstance(out, tuple | list) or len(out) != len(value):
-            raise ArgumentTypeError(f"{name}: out must be a tuple of {len(value)} tensors")
-        outputs = [_write_out(o, v, name) for o, v in zip(out, value, strict=True)]
-        return type(value)(*outputs) if hasattr(value, "_fields") else tuple(outputs)
-    if mode.recording and (value.requires_grad or out.requires_grad):
-        raise GraphError(
-            f"{name}: functions with out=... don't support automatic differentiation, and an argument requires grad",
-            hint="call it inside `with tl.no_grad():`, or without out",
-        )
-    if not can_cast(value.dtype, out.dtype):
-        raise DtypeError(f"{name}: result type {value.dtype} can't be cast to the type {out.dtype} of out")
-    if out.numel() == 0:
-        out.data = value.to(out.dtype)
-        return out
-    if out.shape != value.shape:
-        raise ShapeError(f"{name}: out has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
-    return out.copy_(value)
+    op.call = _describe(short_way(op), op, op.name)
+    return op.call
 
 
 def inplace_function_of(op: Op) -> Callable[..., Any]:
     """Return the public function of an op that writes its value into its first operand."""
-
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return apply_inplace(op, input, *args, **kwargs)
-
-    return _describe(function, op, op.name + "_")
+    if op.inplace is None:
+        op.inplace = _describe(short_way(op, Form.inplace), op, op.name + "_")
+    return op.inplace
 
 
 def optional_inplace_function_of(op: Op) -> Callable[..., Any]:
     """Return the public function of an op with PyTorch's last argument `inplace`."""
-    number_of_arguments = len(op.names)
-
-    def function(*args: Any, inplace: bool = False, **kwargs: Any) -> Any:
-        if len(args) > number_of_arguments:
-            *args, inplace = args  # type: ignore[assignment]
-        return (apply_inplace if inplace else apply)(op, *args, **kwargs)
-
-    return _describe(function, op, op.name)
+    return _describe(short_way(op, Form.optional_inplace), op, op.name)
 
 
 def _describe(function: F, op: Op, name: str) -> F:
@@ -190,36 +139,26 @@ def publish_op(op: Op) -> Callable[..., Any]:
     return function
 
 
-def _reflected_operator(op: Op) -> Callable[[Tensor, Any], Any]:
-    def operator(self: Tensor, other: Any) -> Any:
-        operand = as_operand(other)
-        return NotImplemented if operand is None else apply(op, operand, self)
-
-    return operator
-
-
-def _inplace_operator(op: Op) -> Callable[[Tensor, Any], Tensor]:
-    def operator(self: Tensor, other: Any) -> Tensor:
-        return apply_inplace(op, self, other)
-
-    return operator
-
-
 def publish_operators() -> None:
     """Define the operators of Tensor: `a + b`, `2 - a`, `a += b`, `-a` and so on."""
     for dunder, name in OPERATORS.items():
         op = OPS[name]
-        setattr(Tensor, dunder, binary_operator(op, PLAIN.get(name)))
+        setattr(Tensor, dunder, _operator(op, Form.operator, dunder))
         if dunder not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
             exchanged = EXCHANGED.get(name)
-            reflected = (
-                _reflected_operator(op) if exchanged is None else binary_operator(OPS[exchanged], PLAIN.get(exchanged))
-            )
-            setattr(Tensor, "__r" + dunder[2:], reflected)
+            reflected, form = (op, Form.reflected) if exchanged is None else (OPS[exchanged], Form.operator)
+            setattr(Tensor, "__r" + dunder[2:], _operator(reflected, form, "__r" + dunder[2:]))
             if name != "matmul":
-                setattr(Tensor, "__i" + dunder[2:], _inplace_operator(op))
+                setattr(Tensor, "__i" + dunder[2:], inplace_function_of(op))
     for dunder, name in UNARY_OPERATORS.items():
         setattr(Tensor, dunder, PUBLIC["Tensor"][name])
+
+
+def _operator(op: Op, form: Form, name: str) -> Callable[..., Any]:
+    function = short_way(op, form)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = op.function.__doc__
+    return function
 
 
 def user_op(places: Any = "", **options: Any) -> Any:
@@ -251,3 +190,6 @@ def user_op(places: Any = "", **options: Any) -> Any:
     if callable(places):
         return publish_op(register_op("", **options)(places))
     return lambda function: publish_op(register_op(places, **options)(function))
+
+
+user_op.source = source  # type: ignore[attr-defined]  # tl.op.source("softmax")

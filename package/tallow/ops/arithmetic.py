@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def _check_factor(name: str, factor: Scalar, *operands: Any) -> None:
         raise DtypeError(f"{name}: a boolean factor requires boolean operands", hint="use 1 or 0")
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", small=operator.add)
 def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return input + alpha · other, broadcast."""
     if alpha == 1 and alpha is not True:
@@ -90,7 +91,7 @@ def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
     return input + other * factor(alpha, other, "add"), lambda g: (g, lambda: g * alpha)
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("subtract",))
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("subtract",), small=operator.sub)
 def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return input - alpha · other, broadcast."""
     try:
@@ -103,20 +104,20 @@ def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
     return input - other * factor(alpha, other, "sub"), lambda g: (g, lambda: g * -alpha)
 
 
-@op("tl Tensor", dtypes="promote")
+@op("tl Tensor", dtypes="promote", small=lambda a, b: b - a)
 def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return other - alpha · input, broadcast."""
     value, _ = sub.function(other, input, alpha=alpha)
     return value, lambda g: (lambda: g * -alpha, g)
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",))
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",), small=operator.mul)
 def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · other, broadcast."""
     return _times(input, other), lambda g: (lambda: _times(g, other), lambda: _times(g, input))
 
 
-@op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",))
+@op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",), small=operator.truediv)
 def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | None = None) -> Result:
     """Return input / other, broadcast.
 

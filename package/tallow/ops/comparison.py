@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -13,37 +14,37 @@ from tallow.ops.checks import no_floats
 from tallow.ops.table import Result, op
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", small=operator.eq)
 def eq(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input = other, elementwise."""
     return input == other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("not_equal",))
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("not_equal",), small=operator.ne)
 def ne(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≠ other, elementwise."""
     return input != other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("less",))
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("less",), small=operator.lt)
 def lt(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input < other, elementwise."""
     return input < other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("less_equal",))
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("less_equal",), small=operator.le)
 def le(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≤ other, elementwise."""
     return input <= other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater",))
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater",), small=operator.gt)
 def gt(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input > other, elementwise."""
     return input > other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater_equal",))
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater_equal",), small=operator.ge)
 def ge(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≥ other, elementwise."""
     return input >= other, None

@@ -65,13 +65,16 @@ class Op:
 
     __slots__ = (
         "aliases",
+        "all_defaults",
         "attributes",
+        "call",
         "casts",
         "defaults",
         "dtypes",
         "function",
         "halves",
         "indices",
+        "inplace",
         "keyword_indices",
         "name",
         "names",
@@ -85,6 +88,7 @@ class Op:
         "required",
         "result",
         "settings",
+        "small",
         "spread",
         "view",
     )
@@ -100,6 +104,7 @@ class Op:
         aliases: Sequence[str] = (),
         halves: bool = False,
         reads_per_operand: bool = True,
+        small: Callable[..., Any] | None = None,
     ) -> None:
         if dtypes not in RULES or not set(places.split()) <= PLACES.keys():
             raise ArgumentError(
@@ -114,7 +119,11 @@ class Op:
         self.result = result
         self.halves = halves
         self.reads_per_operand = reads_per_operand
+        self.small = small
+        self.call: Callable[..., Any] | None = None  # its functions on tensors, see tallow.core.short_way
+        self.inplace: Callable[..., Any] | None = None
         self.parameters = parameters_of(function, name)
+        self.all_defaults = {p.name: p.default for p in self.parameters}
         parameters = [p for p in self.parameters if not p.is_keyword_only]
         keywords = self.parameters[len(parameters) :]
         positions = range(len(parameters))
@@ -170,6 +179,7 @@ def op(
     aliases: Sequence[str] = (),
     halves: bool = False,
     reads_per_operand: bool = True,
+    small: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Result]], Op]:
     """Register a function of arrays in `OPS`, and make it public at `places`.
 
@@ -185,12 +195,15 @@ def op(
         reads_per_operand: `backward` itself reads no array that a function it returns reads too. An array that only
             an unneeded gradient would read may then be overwritten before backward, as in PyTorch. Otherwise
             overwriting any saved array is an error.
+        small: computes the value alone from small NumPy arrays, usually a ufunc; called where nothing is recorded.
 
     Raises: ArgumentError for a name that is already registered.
     """
 
     def register(function: Callable[..., Result]) -> Op:
-        op = Op(function, name or function.__name__, places, dtypes, view, result, aliases, halves, reads_per_operand)
+        op = Op(
+            function, name or function.__name__, places, dtypes, view, result, aliases, halves, reads_per_operand, small
+        )
         if op.name in OPS:
             raise ArgumentError(
                 f"op {op.name!r} exists already, in {OPS[op.name].function.__module__}", hint="choose another name"

@@ -1,0 +1,369 @@
+"""Write the source of an op's short way; `tallow.core.short_way` says what that is.
+
+For softmax it is, somewhat shortened:
+
+    def softmax(input=ABSENT, dim=None, dtype=None, *rest, out=None, **others):
+        if (
+            isinstance(input, Tensor)
+            and type(_input := input.array) is ndarray
+            and ((_dtype := _input.dtype) is F32 or _dtype is F64)
+            and not isinstance(dim, Tensor)
+            and dtype is None
+            and not rest and not others and out is None and modes.autocast is None
+        ):
+            try:
+                _result, _backward = of_arrays(_input, dim, dtype)
+            except Exception:
+                pass
+            else:
+                ...
+                return _output
+        return generally(op, (input, dim, dtype, *rest), others, out)
+
+Python itself binds the arguments. The names of the op's parameters are its own; all local names begin with an
+underscore, and `short_way.RUNTIME` lists the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from keyword import iskeyword
+from typing import Any
+
+from tallow.ops.parameters import REQUIRED, Parameter, Role
+from tallow.ops.table import Op
+
+
+class _Absent:
+    """The default of a required parameter: the general way raises the error for it."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = _Absent()
+
+
+class Form(Enum):
+    """The ways to call an op."""
+
+    function = "function"
+    inplace = "inplace"  # writes the value into the first operand
+    optional_inplace = "optional_inplace"  # has PyTorch's last argument `inplace`
+    operator = "operator"  # returns NotImplemented for operands of unknown types
+    reflected = "reflected"  # an operator with its operands exchanged
+
+
+FUNCTION = Form.function
+OPERATORS = (Form.operator, Form.reflected)
+FLOATS = "(_dtype := {}.dtype) is F32 or _dtype is F64"
+# Dtypes that need no conversion: no halves, and for an op with Python numbers no integers, whose dtype they may change.
+ANY = FLOATS + " or _dtype is I64 or _dtype is BOOL or _dtype is I32 or _dtype is U8"
+LITERALS = (int, float, str, bool, type(None))
+
+
+def source_of(op: Op, form: Form = FUNCTION, only_general: bool = False) -> str:
+    """Return the source of an op's function in a form.
+
+    Args:
+        only_general: the function goes the general way with every call.
+    """
+    return "\n".join(_Writer(op, form).lines(only_general)) + "\n"
+
+
+class _Writer:
+    """Writes one function."""
+
+    def __init__(self, op: Op, form: Form) -> None:
+        self.op, self.form = op, form
+        self.positional = [p for p in op.parameters if not p.is_keyword_only]
+        self.keywords = [p for p in op.parameters if p.is_keyword_only]
+        operands = [p for p in self.positional if p.is_operand]
+        self.operands = operands
+        self.lead = operands[1 if form is Form.reflected else 0]  # its dtype is that of all operands
+        self.spread = self.positional[op.spread] if op.spread is not None else None
+        if form in OPERATORS:
+            self.keywords, self.positional = [], operands[:2]
+
+    def lines(self, only_general: bool) -> Iterator[str]:
+        """Yield the lines of the function."""
+        name = self.op.name
+        yield f"def {name if name.isidentifier() and not iskeyword(name) else 'op'}({self.signature()}):"
+        if not only_general and self.has_short_way():
+            yield "    if ("
+            yield from (f"        {'and ' if i else ''}{c}" for i, c in enumerate(self.conditions()))
+            yield "    ):"
+            yield from self.short_way()
+        yield f"    return {self.general_way()}"
+
+    def has_short_way(self) -> bool:
+        """Return whether there is one: not with names that the source uses itself, and sequences beside operands."""
+        names = {p.name for p in self.op.parameters}
+        if any(n.startswith("_") or n in RESERVED for n in names):
+            return False
+        if self.lead.role is Role.OPERANDS:
+            return len(self.operands) == 1 and self.form is FUNCTION
+        return all(p.role is not Role.OPERANDS for p in self.operands)
+
+    # ---------------------------------------------------------------------------------------------------- arguments
+
+    def signature(self) -> str:
+        if self.form in OPERATORS:
+            names = [p.name for p in self.positional]
+            return ", ".join(names[::-1] if self.form is Form.reflected else names) + ", /"
+        parts = [f"*{p.name}" if p is self.spread else f"{p.name}={self.default(p)}" for p in self.positional]
+        if self.form is Form.optional_inplace:
+            parts.append("inplace=False")
+        if self.spread is None:
+            parts.append("*rest")
+        parts += [f"{p.name}={self.default(p)}" for p in self.keywords]
+        if self.form is FUNCTION:
+            parts.append("out=None")
+        return ", ".join([*parts, "**others"])
+
+    def default(self, p: Parameter) -> str:
+        if p.default is REQUIRED:
+            return "ABSENT"
+        is_literal = type(p.default) in LITERALS and p.default == p.default and abs_finite(p.default)
+        return repr(p.default) if is_literal else f"defaults[{p.name!r}]"
+
+    def general_way(self) -> str:
+        if self.form in OPERATORS:
+            return f"operator_generally(op, {', '.join(p.name for p in self.positional)})"
+        given = "".join(f"*{p.name}, " if p is self.spread else f"{p.name}, " for p in self.positional)
+        given += "" if self.spread is not None else "*rest"
+        keywords = "".join(f"{p.name!r}: {p.name}, " for p in self.keywords)
+        arguments = f"op, ({given.strip()}), " + (f"{{{keywords}**others}}" if keywords else "others")
+        if self.form is Form.inplace:
+            return f"inplace_generally({arguments})"
+        if self.form is Form.optional_inplace:
+            return f"optionally_inplace({arguments}, inplace)"
+        return f"generally({arguments}, out)"
+
+    # --------------------------------------------------------------------------------------------------- conditions
+
+    def conditions(self) -> Iterator[str]:
+        """Yield what must hold for a call to go the short way. They also name the arrays: `_input` is input's."""
+        yield from self.of_lead(self.lead)
+        for p in self.positional:
+            if p.is_operand and p is not self.lead:
+                yield self.of_operand(p)
+            elif p.role is Role.INDEX:
+                yield self.of_index(p)
+            elif p is self.spread:
+                yield f"{p.name}"
+            elif p.is_attribute:
+                yield from self.of_attribute(p)
+        for p in self.keywords:
+            yield from [f"{p.name} is None"] if p.role is Role.INDEX else self.of_attribute(p)
+        if self.form is Form.inplace:
+            yield f"not (modes.recording and ({self.any_needs_gradient()}))"
+            yield f"not {self.lead.name}._inference"
+        if self.form not in OPERATORS:
+            if self.spread is None:
+                yield "not rest"
+            yield "not others"
+        if self.form is Form.optional_inplace:
+            yield "inplace is False"
+        if self.form is FUNCTION:
+            yield "out is None"
+        yield "modes.autocast is None"
+
+    def of_lead(self, p: Parameter) -> Iterator[str]:
+        if p.role is Role.OPERANDS:
+            yield f"(_{p.name} := arrays_of({p.name})) is not None"
+            return
+        array = f"_{p.name}"
+        yield f"isinstance({p.name}, Tensor)"
+        yield f"type({array} := {p.name}.array) is ndarray"
+        rule = self.op.dtypes
+        if rule == "keep":
+            if len(self.operands) > 1 or self.form is Form.inplace:
+                yield f"(_dtype := {array}.dtype) is not None"
+        else:
+            yield f"({(FLOATS if rule in ('float', 'divide') else ANY).format(array)})"
+
+    def of_operand(self, p: Parameter) -> str:
+        """An operand after the first: a tensor of the same dtype, or None, or a number beside floats."""
+        name, array = p.name, f"_{p.name}"
+        ways = [f"isinstance({name}, Tensor) and type({array} := {name}.array) is ndarray and {array}.dtype is _dtype"]
+        if p.is_optional:
+            ways.insert(0, f"({array} := {name}) is None")
+        if p.takes_numbers:
+            floats = "" if self.op.dtypes == "float" else " and (_dtype is F32 or _dtype is F64)"
+            ways.append(f"(type({array} := {name}) is float or type({array}) is int){floats}")
+        return f"({' or '.join(ways)})"
+
+    def of_index(self, p: Parameter) -> str:
+        name = p.name
+        is_array = f"type(_{name} := {name}.array if isinstance({name}, Tensor) else {name}) is ndarray"
+        return f"({is_array} or _{name} is None)" if p.default is None else is_array
+
+    def of_attribute(self, p: Parameter) -> Iterator[str]:
+        if p.name == "dtype":
+            yield "dtype is None"
+            return
+        if p.default is REQUIRED:
+            yield f"{p.name} is not ABSENT"
+        yield f"not isinstance({p.name}, Tensor)"
+
+    def any_needs_gradient(self) -> str:
+        """Return the condition that the op has to be recorded."""
+        if self.lead.role is Role.OPERANDS:
+            return f"needs_gradient({self.lead.name})"
+        conditions = []
+        for p in self.operands_here():
+            needs = f"{p.name}._requires_grad or {p.name}._base is not None"
+            is_certain = p is self.lead or not (p.takes_numbers or p.is_optional)
+            conditions.append(needs if is_certain else f"_{p.name} is not {p.name} and ({needs})")
+        return " or ".join(conditions)
+
+    def operands_here(self) -> list[Parameter]:
+        return [p for p in self.positional if p.is_operand]
+
+    # ------------------------------------------------------------------------------------------------------ the call
+
+    def call(self) -> str:
+        """Return the call of the array function."""
+        return f"of_arrays({', '.join(self.arguments())})"
+
+    def arguments(self) -> list[str]:
+        parts = []
+        for p in self.positional:
+            if p is self.spread:
+                n = p.name
+                parts.append(f"{n}[0] if len({n}) == 1 and isinstance({n}[0], (tuple, list)) else {n}")
+            else:
+                parts.append(f"_{p.name}" if p.is_operand or p.role is Role.INDEX else p.name)
+        parts += [f"{p.name}={p.name}" for p in self.keywords]
+        return parts
+
+    def tensors(self) -> str:
+        if self.lead.role is Role.OPERANDS:
+            return self.lead.name
+        parts = []
+        for p in self.operands_here():
+            is_certain = p is self.lead or not p.takes_numbers
+            parts.append(p.name if is_certain else f"None if _{p.name} is {p.name} else {p.name}")
+        return f"({', '.join(parts)},)"
+
+    def short_way(self) -> Iterator[str]:
+        is_foreign = not self.op.function.__module__.startswith("tallow.")
+        if is_foreign:  # a warnings filter serves tallow's own modules, see tallow.ops.float_warnings
+            yield "        _token = suppress_warnings()"
+        yield "        try:"
+        if self.form is Form.inplace:
+            yield f"            _result, _ = {self.call()}"
+        elif self.op.view:
+            yield f"            _result, _backward = {self.call()}"
+        else:
+            yield "            _recording = modes.recording"
+            yield f"            _recorded = _recording and ({self.any_needs_gradient()})"
+            if self.op.small is not None and (self.form in OPERATORS or len(self.op.parameters) == len(self.operands)):
+                operands = ", ".join(f"_{p.name}" for p in self.positional)
+                yield f"            if _recorded or _{self.lead.name}.size >= LARGE:"
+                yield f"                _result, _backward = {self.call()}"
+                yield "            else:"
+                yield f"                _result = small({operands})"
+            else:
+                yield f"            _result, _backward = {self.call()}"
+        yield "        except Exception:  # the general way fails again, with an error that names the operands"
+        yield "            pass"
+        yield "        else:"
+        yield from (f"            {line}" for line in self.result())
+        if is_foreign:
+            yield "        finally:"
+            yield "            restore_warnings(_token)"
+
+    def result(self) -> Iterator[str]:
+        """Yield the lines that return the result of the array function."""
+        lead = self.lead.name
+        if self.form is Form.inplace:
+            yield "if isinstance(_result, generic):"
+            yield "    _result = asarray(_result)"
+            yield "if type(_result) is ndarray and _result.dtype is _dtype:"
+            yield f"    if _result.shape == _{lead}.shape and _{lead}.flags.writeable:"
+            yield f"        _{lead}[...] = _result"
+            yield f"        note_write({lead})"
+            yield f"        return {lead}"
+            return
+        if self.op.view:
+            rest = "".join(f"{argument}, " for argument in self.arguments()[1:]).rstrip()
+            yield f"return view_of(op, {lead}, ({rest}), _result, _backward)"
+            return
+        several = f"return outputs_of(op, _result, _backward, {self.tensors()})"
+        yield "if type(_result) is not ndarray:"
+        yield "    if not isinstance(_result, generic):"
+        yield f"        {several}"
+        yield "    _result = asarray(_result)"
+        if self.lead.role is not Role.OPERANDS and self.op.small is None:
+            arrays = " or ".join(f"_result is _{p.name}" for p in self.operands_here())
+            yield f"elif {arrays}:  # two tensors with different histories must not share one array"
+            yield "    _result = _result[...]"
+        yield "_output = new(Tensor)"
+        yield "_output.array = _result"
+        yield "if _recorded:"
+        yield "    if _backward is not None:"
+        yield f"        record(op, _backward, {self.tensors()}, _output)"
+        yield "elif not _recording and modes.inference:"
+        yield "    _output._inference = True"
+        yield "return _output"
+
+
+def abs_finite(x: Any) -> bool:
+    """Return whether the text of a number is a literal: not that of an infinity."""
+    return not isinstance(x, float) or abs(x) != float("inf")
+
+
+# Names that an op's parameter cannot have: those in `short_way.RUNTIME`, of builtins, and of locals.
+RESERVED = frozenset(
+    (
+        "ABSENT",
+        "BOOL",
+        "Exception",
+        "F32",
+        "F64",
+        "I32",
+        "I64",
+        "LARGE",
+        "Tensor",
+        "U8",
+        "arrays_of",
+        "asarray",
+        "backward",
+        "defaults",
+        "generally",
+        "generic",
+        "inplace",
+        "inplace_generally",
+        "isinstance",
+        "len",
+        "list",
+        "modes",
+        "ndarray",
+        "needs_gradient",
+        "new",
+        "note_write",
+        "of_arrays",
+        "op",
+        "operator_generally",
+        "optionally_inplace",
+        "others",
+        "out",
+        "output",
+        "outputs_of",
+        "record",
+        "recorded",
+        "recording",
+        "rest",
+        "restore_warnings",
+        "result",
+        "small",
+        "suppress_warnings",
+        "token",
+        "tuple",
+        "type",
+        "view_of",
+    )
+)

@@ -13,12 +13,26 @@ from tallow.dtypes import dtype
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+RECORDING, PLAIN, INFERENCE = "recording", "plain", "inference"  # values of `mode.usual`, compared by `is`
+
+
 class _Mode(threading.local):
-    """The recording mode of a thread: whether ops are recorded, and whether autocast lowers their precision."""
+    """The recording mode of a thread: whether ops are recorded, and whether autocast lowers their precision.
+
+    Attributes:
+        usual: all of this in one word, because the lookup of a thread's attribute is a noticeable part of a small op:
+            RECORDING, PLAIN or INFERENCE; None under autocast.
+    """
 
     recording = True
     inference = False
     autocast: dict[str, dtype] | None = None  # device type -> the dtype that `tallow.amp.autocast` lowers to there
+    usual: str | None = RECORDING
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        usual = RECORDING if self.recording else INFERENCE if self.inference else PLAIN
+        super().__setattr__("usual", usual if self.autocast is None else None)
 
 
 mode = _mode = _Mode()  # `_mode` where an argument is called `mode`, as in PyTorch

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from tallow.autograd.broadcast import fit
 from tallow.devices import array_module
@@ -14,12 +14,23 @@ class View(NamedTuple):
     """The op that made a view from its parent, and the parent's own `View` if that is one too.
 
     Attributes:
-        make: takes an array of the parent's shape; returns the view of it, and a function that maps a gradient of the
-            view to one of the parent.
+        function: the op's array function.
+        rest, kwargs: its arguments after the parent's array.
+        output: which output of an op with several; None for an op with one.
     """
 
-    make: Callable[[Array], tuple[Array, Callable[[Array], Array]]]
+    function: Callable[..., Any]
+    rest: Sequence[Any]
+    kwargs: dict[str, Any]
+    output: int | None
     parent: View | None
+
+    def make(self, array: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """Return the view of an array of the parent's shape, and what maps its gradient to one of the parent."""
+        value, backward = self.function(array, *self.rest, **self.kwargs)
+        if self.output is None:
+            return value, _alone(backward)
+        return value[self.output], _one_of(backward, value, self.output)
 
     def _from_the_base(self) -> Iterator[View]:
         """Yield the views from the base to this one."""
@@ -67,3 +78,24 @@ class Layout:
         """Copy an array of the same shape into this order."""
         xp = array_module(array)
         return xp.array(array.transpose(self.outermost_first), order="C").transpose(self.inverse)
+
+
+def _alone(backward: Any) -> Callable[..., Array]:
+    """Return the closure of an op with one operand as a function that returns one array."""
+
+    def back(*gs: Array) -> Array:
+        (entry,) = backward(*gs)
+        return entry() if callable(entry) else entry
+
+    return back
+
+
+def _one_of(backward: Any, values: Sequence[Array], index: int) -> Callable[[Array], Array]:
+    """Return the closure of an op with several outputs as a function of the gradient of one; the others are zero."""
+    shapes, back = [v.shape for v in values], _alone(backward)
+
+    def for_one(g: Array) -> Array:
+        xp = array_module(g)
+        return back(*(g if i == index else xp.zeros(shape, g.dtype) for i, shape in enumerate(shapes)))
+
+    return for_one

@@ -25,7 +25,7 @@ from tallow.autograd.graph import (
     note_write,
     rebase,
 )
-from tallow.autograd.modes import mode
+from tallow.autograd.modes import RECORDING, mode
 from tallow.autograd.saved import is_saved
 from tallow.autograd.views import View
 from tallow.autograd.writes import owner_of
@@ -47,6 +47,7 @@ from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
 
 _new = Tensor.__new__
+_new_view: Callable[..., View] = tuple.__new__  # a third of the time of View(...)
 NO_KEYWORDS: dict[str, Any] = {}
 NUMERIC = (Tensor, int, float, np.generic)
 
@@ -99,7 +100,7 @@ def apply_generally(op: Op, *args: Any, **kwargs: Any) -> Any:
     value, backward = compute(op, ready)
     tensors = ready.tensors
     if op.view and tensors[0] is not None:
-        return view_of(op, tensors[0], ready.call[1:], value, backward, ready.kwargs)
+        return _views_of(op, tensors[0], ready.call[1:], ready.kwargs, value, backward)
     return outputs_of(op, value, backward, tensors)
 
 
@@ -154,80 +155,58 @@ def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
     return wrap(value)
 
 
-def view_of(
-    op: Op, source: Tensor, rest: Sequence[Any], value: Any, backward: Any, kwargs: dict[str, Any] = NO_KEYWORDS
-) -> Any:
+def view_of(op: Op, source: Tensor, rest: Sequence[Any], value: Any, backward: Any, usual: str | None) -> Any:
     """Return the result of an op that makes views of its first operand.
+
+    A view notes which tensor it is a view of, and how it was made. After an in-place write to the base, the view's
+    history is out of date; `refresh_view` makes a new one by making the view again.
 
     Args:
         rest: the arguments after the operand.
+        usual: `mode.usual`.
     """
     array = source.array
-    if type(value) is tuple:
-        outputs = []
-        for index, part in enumerate(value):
-            output = wrap(part)
-            _note_view(op, source, rest, kwargs, output, index)
-            outputs.append(output)
-        if backward is not None and mode.recording and (source._requires_grad or source._base is not None):
-            _record(op, backward, (source,), outputs)
-        return tuple(outputs) if op.result is None else op.result(*outputs)
+    base = value.base if type(value) is np.ndarray and value is not array else None
+    if base is None or (base is not array and base is not array.base):
+        return _views_of(op, source, rest, NO_KEYWORDS, value, backward)
     output = _new(Tensor)
-    output.array = value if value is not array else value[...]
-    if mode.inference:
+    output.array = value
+    parent = source._base
+    if parent is None:
+        parent = source
+    output._base = parent
+    if parent._node is not None:
+        output._base_node = parent._node
+    if source._inference:
         output._inference = True
-    _note_view(op, source, rest, kwargs, output, None)
-    if backward is not None and mode.recording and (source._requires_grad or source._base is not None):
-        record(op, backward, (source,), output)
+    if usual is RECORDING:
+        output._view = _new_view(View, (op.function, rest, NO_KEYWORDS, None, source._view))
+        if (parent is not source or source._requires_grad) and backward is not None:
+            record(op, backward, (source,), output)
     return output
 
 
-def _note_view(
-    op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any], output: Tensor, index: int | None
-) -> None:
-    """Note on a view which tensor it is a view of, and how it was made.
-
-    After an in-place write to the base, the view's history is out of date; `refresh_view` makes a new one by making the
-    view again. Nothing is noted if the op has copied after all, such as `reshape` of a transposed tensor.
-
-    Args:
-        index: which output of an op with several; None for an op with one.
-    """
-    array, base = source.array, output.array.base
-    if base is None or (base is not array and base is not array.base and owner_of(array) is not owner_of(output.array)):
-        return
-    output._base = parent = source if source._base is None else source._base
-    output._base_node = parent._node
-    if output._inference is not source._inference:
-        output._inference = source._inference
-    if mode.recording:
-
-        def make(array: Array) -> tuple[Array, Callable[[Array], Array]]:
-            value, backward = op.function(array, *rest, **kwargs)
-            return (value, _alone(backward)) if index is None else (value[index], _one_of(backward, value, index))
-
-        output._view = View(make, source._view)
-
-
-def _alone(backward: Any) -> Callable[..., Array]:
-    """Return the closure of an op with one operand as a function that returns one array."""
-
-    def back(*gs: Array) -> Array:
-        (entry,) = backward(*gs)
-        return entry() if callable(entry) else entry
-
-    return back
-
-
-def _one_of(backward: Any, values: Sequence[Array], index: int) -> Callable[[Array], Array]:
-    """Return the closure of an op with several outputs as a function of the gradient of one; the others are zero."""
-    shapes, back = [v.shape for v in values], _alone(backward)
-
-    def for_one(g: Array) -> Array:
-        xp = devices.array_module(g)
-        return back(*(g if i == index else xp.zeros(shape, g.dtype) for i, shape in enumerate(shapes)))
-
-    return for_one
+def _views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any], value: Any, backward: Any) -> Any:
+    """As `view_of`, for values that are tuples of views, copies, or arrays of other devices."""
+    array = source.array
+    several = isinstance(value, tuple | list)
+    outputs = [_output(v, (source,)) for v in (value if several else (value,))]
+    for index, output in enumerate(outputs):
+        base = output.array.base
+        is_view = base is not None and (
+            base is array or base is array.base or owner_of(array) is owner_of(output.array)
+        )
+        if is_view:  # not if the op has copied after all, such as `reshape` of a transposed tensor
+            parent = source if source._base is None else source._base
+            output._base, output._base_node = parent, parent._node
+            output._inference = source._inference
+            if mode.recording:
+                output._view = View(op.function, rest, kwargs, index if several else None, source._view)
+    if backward is not None and mode.recording and (source._requires_grad or source._base is not None):
+        _record(op, backward, (source,), outputs)
+    if not several:
+        return outputs[0]
+    return tuple(outputs) if op.result is None else op.result(*outputs)
 
 
 def _record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> None:

@@ -9,7 +9,7 @@ For softmax it is, somewhat shortened:
             and ((_dtype := _input.dtype) is F32 or _dtype is F64)
             and not isinstance(dim, Tensor)
             and dtype is None
-            and not rest and not others and out is None and modes.autocast is None
+            and not rest and not others and out is None and (_mode := modes.usual) is not None
         ):
             try:
                 _result, _backward = of_arrays(_input, dim, dtype)
@@ -99,8 +99,9 @@ class _Writer:
 
     def has_short_way(self) -> bool:
         """Return whether there is one: not with names that the source uses itself, and sequences beside operands."""
-        names = {p.name for p in self.op.parameters}
-        if any(n.startswith("_") or n in RESERVED for n in names):
+        if any(p.name.startswith("_") or p.name in RESERVED for p in self.op.parameters):
+            return False
+        if any(p.name in LOCALS for p in self.op.parameters if not p.is_attribute):
             return False
         if self.lead.role is Role.OPERANDS:
             return len(self.operands) == 1 and self.form is FUNCTION
@@ -158,7 +159,6 @@ class _Writer:
         for p in self.keywords:
             yield from [f"{p.name} is None"] if p.role is Role.INDEX else self.of_attribute(p)
         if self.form is Form.inplace:
-            yield f"not (modes.recording and ({self.any_needs_gradient()}))"
             yield f"not {self.lead.name}._inference"
         if self.form not in OPERATORS:
             if self.spread is None:
@@ -168,7 +168,9 @@ class _Writer:
             yield "inplace is False"
         if self.form is FUNCTION:
             yield "out is None"
-        yield "modes.autocast is None"
+        yield "(_mode := modes.usual) is not None"
+        if self.form is Form.inplace:
+            yield f"not (_mode is RECORDING and ({self.any_needs_gradient()}))"
 
     def of_lead(self, p: Parameter) -> Iterator[str]:
         if p.role is Role.OPERANDS:
@@ -258,8 +260,7 @@ class _Writer:
         elif self.op.view:
             yield f"            _result, _backward = {self.call()}"
         else:
-            yield "            _recording = modes.recording"
-            yield f"            _recorded = _recording and ({self.any_needs_gradient()})"
+            yield f"            _recorded = _mode is RECORDING and ({self.any_needs_gradient()})"
             if self.op.small is not None and (self.form in OPERATORS or len(self.op.parameters) == len(self.operands)):
                 operands = ", ".join(f"_{p.name}" for p in self.positional)
                 yield f"            if _recorded or _{self.lead.name}.size >= LARGE:"
@@ -290,7 +291,7 @@ class _Writer:
             return
         if self.op.view:
             rest = "".join(f"{argument}, " for argument in self.arguments()[1:]).rstrip()
-            yield f"return view_of(op, {lead}, ({rest}), _result, _backward)"
+            yield f"return view_of(op, {lead}, ({rest}), _result, _backward, _mode)"
             return
         several = f"return outputs_of(op, _result, _backward, {self.tensors()})"
         yield "if type(_result) is not ndarray:"
@@ -306,7 +307,7 @@ class _Writer:
         yield "if _recorded:"
         yield "    if _backward is not None:"
         yield f"        record(op, _backward, {self.tensors()}, _output)"
-        yield "elif not _recording and modes.inference:"
+        yield "elif _mode is INFERENCE:"
         yield "    _output._inference = True"
         yield "return _output"
 
@@ -316,7 +317,10 @@ def abs_finite(x: Any) -> bool:
     return not isinstance(x, float) or abs(x) != float("inf")
 
 
-# Names that an op's parameter cannot have: those in `short_way.RUNTIME`, of builtins, and of locals.
+LOCALS = frozenset(
+    ("backward", "dtype", "mode", "output", "recorded", "result", "token")
+)  # with an underscore before them
+# Names that an op's parameter cannot have: those in `short_way.RUNTIME`, and of builtins.
 RESERVED = frozenset(
     (
         "ABSENT",
@@ -326,12 +330,13 @@ RESERVED = frozenset(
         "F64",
         "I32",
         "I64",
+        "INFERENCE",
         "LARGE",
+        "RECORDING",
         "Tensor",
         "U8",
         "arrays_of",
         "asarray",
-        "backward",
         "defaults",
         "generally",
         "generic",
@@ -351,17 +356,12 @@ RESERVED = frozenset(
         "optionally_inplace",
         "others",
         "out",
-        "output",
         "outputs_of",
         "record",
-        "recorded",
-        "recording",
         "rest",
         "restore_warnings",
-        "result",
         "small",
         "suppress_warnings",
-        "token",
         "tuple",
         "type",
         "view_of",

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from tallow.autograd.graph import note_write
-from tallow.autograd.modes import mode
+from tallow.autograd.modes import INFERENCE, RECORDING, mode
 from tallow.core import apply as general_way
 from tallow.core.arguments import F32, F64
 from tallow.core.short_source import ABSENT, FUNCTION, Form, source_of
@@ -148,7 +148,9 @@ RUNTIME: dict[str, Any] = {
     "I64": np.dtype(np.int64),
     "U8": np.dtype(np.uint8),
     "BOOL": np.dtype(np.bool_),
+    "INFERENCE": INFERENCE,
     "LARGE": LARGE,
+    "RECORDING": RECORDING,
     "Tensor": Tensor,
     "arrays_of": general_way.arrays_of,
     "asarray": np.asarray,

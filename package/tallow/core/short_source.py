@@ -184,7 +184,7 @@ class _Writer:
             if len(self.operands) > 1 or self.form is Form.inplace:
                 yield f"(_dtype := {array}.dtype) is not None"
         else:
-            yield f"({(FLOATS if rule in ('float', 'divide') else ANY).format(array)})"
+            yield f"({(FLOATS if rule == 'float' else ANY).format(array)})"
 
     def of_operand(self, p: Parameter) -> str:
         """An operand after the first: a tensor of the same dtype, or None, or a number beside floats."""
@@ -263,7 +263,8 @@ class _Writer:
             yield f"            _recorded = _mode is RECORDING and ({self.any_needs_gradient()})"
             if self.op.small is not None and (self.form in OPERATORS or len(self.op.parameters) == len(self.operands)):
                 operands = ", ".join(f"_{p.name}" for p in self.positional)
-                yield f"            if _recorded or _{self.lead.name}.size >= LARGE:"
+                is_large = f"_{self.lead.name}.size >= LARGE"
+                yield f"            if _recorded or {is_large} or (_dtype is not F32 and _dtype is not F64):"
                 yield f"                _result, _backward = {self.call()}"
                 yield "            else:"
                 yield f"                _result = small({operands})"

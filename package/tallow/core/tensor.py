@@ -245,9 +245,12 @@ class Tensor(Methods):
 
     def item(self) -> Any:
         """Return the only element as a Python number."""
-        if self.array.size != 1:
+        array = self.array
+        if type(array) is np.ndarray and array.ndim == 0 and array.dtype is not dtypes.BF16:
+            return array.item()
+        if array.size != 1:
             raise ArgumentError(
-                f"a Tensor with {self.array.size} elements cannot be converted to Scalar", hint="use tolist()"
+                f"a Tensor with {array.size} elements cannot be converted to Scalar", hint="use tolist()"
             )
         return self._host().item()
 

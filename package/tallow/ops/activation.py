@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tallow import dtypes
 from tallow.devices import array_module
 from tallow.dtypes import Array
@@ -23,7 +25,7 @@ def logistic(x: Array) -> Array:
     return 1 / (1 + array_module(x).exp(-x))
 
 
-@op("tl tl_ Tensor Tensor_ F", dtypes="float")
+@op("tl tl_ Tensor Tensor_ F", dtypes="float", small=logistic)
 def sigmoid(input: Array) -> Result:
     """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
     value = logistic(input)
@@ -42,7 +44,15 @@ def logsigmoid(input: Array) -> Result:
 # --------------------------------------------------------------------------------------------------- piecewise linear
 
 
-@op("tl tl_ Tensor Tensor_ F_")
+ZEROS = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
+
+
+def _small_relu(x: Array) -> Array:
+    value: Array = np.maximum(x, ZEROS[x.dtype])  # half the time of a Python number
+    return value
+
+
+@op("tl tl_ Tensor Tensor_ F_", small=_small_relu)
 def relu(input: Array) -> Result:
     """Return max(x, 0) of each element."""
     refuse_bool("relu", input)
@@ -53,7 +63,7 @@ def relu(input: Array) -> Result:
 @kernel("relu", "array")
 def relu_array(x: Array) -> Array:
     """Return max(x, 0) of each element."""
-    value: Array = array_module(x).maximum(x, 0)
+    value: Array = array_module(x).maximum(x, ZEROS.get(x.dtype, 0) if type(x) is np.ndarray else 0)
     return value
 
 

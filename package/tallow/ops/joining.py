@@ -16,7 +16,7 @@ AT_ONCE = 8  # arrays up to which CuPy copies one by one; for more, the host wri
 
 def concatenate(arrays: Sequence[Array], axis: int) -> Array:
     """Concatenate as numpy.concatenate does, in a way that a CUDA graph can capture."""
-    xp = array_module(*arrays)
+    xp = array_module(arrays[0])
     if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
         groups = range(0, len(arrays), AT_ONCE)
         return concatenate([xp.concatenate(arrays[i : i + AT_ONCE], axis=axis) for i in groups], axis)
@@ -37,15 +37,15 @@ def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
     """
     if not tensors:
         raise ArgumentError("cat: expected a non-empty list of tensors")
-    xp = array_module(tensors[0])
     try:
         value = concatenate(tensors, dim)
     except ValueError:  # a shape error, or empty one-dim tensors that PyTorch skips
         value = concatenate(_joinable(tensors, dim), dim)
-    axis = dim % value.ndim
-    sizes = [a.shape[axis] if a.ndim == value.ndim else None for a in tensors]
+    shapes = [a.shape for a in tensors]
 
     def backward(g: Array) -> tuple[Array, ...]:
+        xp, axis = array_module(g), dim % g.ndim
+        sizes = [shape[axis] if len(shape) == g.ndim else None for shape in shapes]
         ends = list(accumulate(n or 0 for n in sizes))
         parts = zip(sizes, ends, strict=True)
         return tuple(xp.zeros(0, g.dtype) if n is None else g[part(axis, end - n, end)] for n, end in parts)
@@ -79,7 +79,7 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     if not tensors:
         raise ShapeError("stack: expected a non-empty list of tensors")
     shape = tensors[0].shape
-    if any(a.shape != shape for a in tensors):
+    if [a.shape for a in tensors].count(shape) != len(tensors):
         shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
         raise ShapeError(f"stack: expected tensors of equal size, got {shapes}")
     dim = normalize_dim(dim, len(shape) + 1, "stack")

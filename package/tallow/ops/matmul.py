@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tallow import kernels
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, cast, dtype, float32, widen
@@ -14,6 +16,8 @@ from tallow.ops.half_gradients import reads_rounded
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
+SMALL = 1 << 15  # multiplications, below which no kernel is faster than NumPy
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 Products = Callable[[Array], tuple[Any, Any]]  # returns the gradients of two factors, from that of their product
 
 
@@ -48,6 +52,8 @@ def product(a: Array, b: Array, name: str) -> Array:
     if a.dtype.kind == "b":
         raise DtypeError(f"{name}: not implemented for bool", hint="convert the operands first: x.float()")
     try:
+        if a.ndim == b.ndim == 2 and type(a) is np.ndarray and a.dtype in FLOATS and a.size * b.shape[1] < SMALL:
+            return a @ b
         return kernels.run("matmul", a, b)
     except ValueError:
         raise _unfit(a, b, name) from None

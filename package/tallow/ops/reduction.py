@@ -20,8 +20,11 @@ Dims = int | Sequence[int] | None
 
 def axes_of(input: Array, dim: Dims, name: str) -> tuple[int, ...]:
     """Return the axes to reduce, for NumPy; a zero-dim array has none, whichever dim is given."""
-    axes = normalize_dims(dim, input.ndim, name)
-    return axes if input.ndim else ()
+    ndim = input.ndim
+    if type(dim) is int and -ndim <= dim < ndim:
+        return (dim % ndim,)
+    axes = normalize_dims(dim, ndim, name)
+    return axes if ndim else ()
 
 
 def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
@@ -51,7 +54,10 @@ def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object 
     Dtypes:  integers and bool are summed in int64; `dtype` converts the input first
     """
     axes = axes_of(input, dim, "sum")
-    value = input.sum(axis=axes, dtype=sum_dtype(input, dtype), keepdims=keepdim)
+    if input.dtype.kind == "f":  # NumPy takes longer with a dtype
+        value = input.sum(axis=axes, keepdims=keepdim)
+    else:
+        value = input.sum(axis=axes, dtype=sum_dtype(input, dtype), keepdims=keepdim)
     shape = input.shape
     return value, lambda g: (array_module(g).broadcast_to(g.reshape(kept_shape(shape, axes)), shape),)
 

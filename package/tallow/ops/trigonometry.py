@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.ops.table import Result, op
@@ -11,14 +13,14 @@ from tallow.ops.table import Result, op
 DEGREE = math.pi / 180
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.sin)
 def sin(input: Array) -> Result:
     """Return the sine of angles in radians."""
     xp = array_module(input)
     return xp.sin(input), lambda g: (g * xp.cos(input),)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.cos)
 def cos(input: Array) -> Result:
     """Return the cosine of angles in radians."""
     xp = array_module(input)
@@ -66,7 +68,7 @@ def cosh(input: Array) -> Result:
     return xp.cosh(input), lambda g: (g * xp.sinh(input),)
 
 
-@op("tl tl_ Tensor Tensor_ F", dtypes="float")
+@op("tl tl_ Tensor Tensor_ F", dtypes="float", small=np.tanh)
 def tanh(input: Array) -> Result:
     """Return the hyperbolic tangent."""
     value = array_module(input).tanh(input)

@@ -48,7 +48,7 @@ def is_plain(array: Array) -> bool:
 
 def contiguous(array: Array) -> Array:
     """Return the float32 array in row-major order at aligned addresses, copied only if necessary."""
-    if array.dtype != FLOAT32:
+    if array.dtype is not FLOAT32 and array.dtype != FLOAT32:
         raise DtypeError(
             f"expected a float32 array, not {array.dtype}", hint="call kernels.run, which checks dtypes first"
         )

@@ -76,7 +76,7 @@ def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
 
 
 def _failure(op: Op, ready: Prepared, error: Exception) -> str:
-    operands = ", ".join("None" if t is None else f"{tuple(t.shape)} {t.dtype.name}" for t in ready.tensors)
+    operands = ", ".join(f"{tuple(t.shape)} {t.dtype.name}" for t in ready.tensors if t is not None)
     return f"{op.name}: {error}; operands: {operands}"
 
 

@@ -29,7 +29,7 @@ from tallow.autograd.graph import note_write
 from tallow.autograd.modes import INFERENCE, RECORDING, mode
 from tallow.core import apply as general_way
 from tallow.core.arguments import F32, F64
-from tallow.core.short_source import ABSENT, FUNCTION, Form, source_of
+from tallow.core.short_source import ABSENT, FUNCTION, LITERALS, Form, source_of
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError
@@ -129,15 +129,24 @@ def operator_generally(op: Op, *operands: Any) -> Any:
 
 
 def _as_called(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments as they were given: without defaults at the end, and by name after an absent one."""
-    args, kwargs = list(given), {k: v for k, v in keywords.items() if v is not ABSENT}
-    while args and len(args) <= len(op.defaults) and (args[-1] is op.defaults[len(args) - 1] or args[-1] is ABSENT):
+    """Return the arguments as if only what differs from a default were given, by name after an absent one."""
+    defaults = op.all_defaults
+    args = list(given)
+    kwargs = {k: v for k, v in keywords.items() if v is not ABSENT and not _is_same(v, defaults.get(k, ABSENT))}
+    while args and len(args) <= len(op.defaults):
+        if args[-1] is not ABSENT and not _is_same(args[-1], op.defaults[len(args) - 1]):
+            break
         args.pop()
     first = next((i for i, x in enumerate(args) if x is ABSENT), len(args))
     for name, value, default in zip(op.names[first:], args[first:], op.defaults[first:], strict=False):
-        if value is not ABSENT and value is not default:
+        if value is not ABSENT and not _is_same(value, default):
             kwargs[name] = value
     return args[:first], kwargs
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Return whether a value is a default, or an equal literal of the same type."""
+    return value is default or (type(value) in LITERALS and type(value) is type(default) and value == default)
 
 
 RUNTIME: dict[str, Any] = {

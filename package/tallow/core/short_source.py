@@ -230,6 +230,19 @@ class _Writer:
         """Return the call of the array function."""
         return f"of_arrays({', '.join(self.arguments())})"
 
+    def is_small(self) -> str | None:
+        """Return the condition that `Op.small` computes the value; None for an op without it."""
+        if self.op.small is None or len(self.positional) > len(self.operands):
+            return None
+        conditions = [f"_{self.lead.name}.size < LARGE", "(_dtype is F32 or _dtype is F64)"]
+        if self.form is not Form.inplace:
+            conditions.insert(0, "not _recorded")
+        for p in self.keywords:
+            is_singleton = p.default is None or isinstance(p.default, bool)
+            equal = f"{p.name} is {p.default}" if is_singleton else f"{p.name} == {self.default(p)}"
+            conditions.append(equal if is_singleton else f"type({p.name}) is {type(p.default).__name__} and {equal}")
+        return " and ".join(conditions)
+
     def arguments(self) -> list[str]:
         parts = []
         for p in self.positional:
@@ -255,21 +268,17 @@ class _Writer:
         if is_foreign:  # a warnings filter serves tallow's own modules, see tallow.ops.float_warnings
             yield "        _token = suppress_warnings()"
         yield "        try:"
-        if self.form is Form.inplace:
-            yield f"            _result, _ = {self.call()}"
-        elif self.op.view:
-            yield f"            _result, _backward = {self.call()}"
-        else:
+        if self.form is not Form.inplace and not self.op.view:
             yield f"            _recorded = _mode is RECORDING and ({self.any_needs_gradient()})"
-            if self.op.small is not None and (self.form in OPERATORS or len(self.op.parameters) == len(self.operands)):
-                operands = ", ".join(f"_{p.name}" for p in self.positional)
-                is_large = f"_{self.lead.name}.size >= LARGE"
-                yield f"            if _recorded or {is_large} or (_dtype is not F32 and _dtype is not F64):"
-                yield f"                _result, _backward = {self.call()}"
-                yield "            else:"
-                yield f"                _result = small({operands})"
-            else:
-                yield f"            _result, _backward = {self.call()}"
+        target = "_result, _" if self.form is Form.inplace else "_result, _backward"
+        condition = self.is_small()
+        if condition is None:
+            yield f"            {target} = {self.call()}"
+        else:
+            yield f"            if {condition}:"
+            yield f"                _result = small({', '.join(f'_{p.name}' for p in self.positional)})"
+            yield "            else:"
+            yield f"                {target} = {self.call()}"
         yield "        except Exception:  # the general way fails again, with an error that names the operands"
         yield "            pass"
         yield "        else:"
@@ -345,6 +354,7 @@ RESERVED = frozenset(
         "inplace_generally",
         "isinstance",
         "len",
+        "int",
         "list",
         "modes",
         "ndarray",

@@ -39,7 +39,7 @@ class ReLU(_Inplace):
     """max(x, 0)"""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, inplace=self.inplace)
+        return F.relu(input, self.inplace)
 
 
 class LeakyReLU(Module):

@@ -76,8 +76,8 @@ class Sequential(_Numbered):
             self.extend(modules)
 
     def forward(self, input: Any) -> Any:
-        for module in self:
-            input = module(input)
+        for module in self._modules.values():
+            input = module(input)  # type: ignore[misc]  # none is None
         return input
 
 

@@ -74,9 +74,10 @@ class Module(Stateful):
         raise NotImplementedError(f"{type(self).__name__} has no forward; define it, or call one of its children")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self.has_hooks():
-            return self.forward(*args, **kwargs)
-        return self._call_with_hooks(args, kwargs)
+        # What `has_hooks` returns, without the call: there is one for every layer.
+        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for key, hook in list(self._forward_pre_hooks.items()):
@@ -137,9 +138,9 @@ class Module(Stateful):
         registry[name] = None
 
     def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
         for kind in ("_parameters", "_modules", "_buffers"):
-            registry = self.__dict__.get(kind, ())
-            if name in registry:
+            if kind in own and name in (registry := own[kind]):
                 return registry[name]
         raise MissingNameError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

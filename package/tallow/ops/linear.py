@@ -7,6 +7,7 @@ from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.half_gradients import reads_rounded
+from tallow.ops.matmul import is_small_product
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
@@ -22,6 +23,9 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     _check(input, weight, bias)
     if weight.ndim == 1:
         return _dot(input, weight, bias)
+    columns = weight.T
+    if is_small_product(input, columns):
+        return _small_linear(input, weight, columns, bias)
     y = run("linear", input, weight, bias)
     has_bias, is_half = bias is not None, input.dtype in HALVES and weight.dtype in HALVES
     rounded = run("rounded_dtype", weight) if is_half else None
@@ -41,8 +45,22 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     return y, backward
 
 
+def _small_linear(input: Array, weight: Array, columns: Array, bias: Array | None) -> Result:
+    """Compute `linear` of float matrices, where the choice of a kernel would take longer than the product."""
+    y = input @ columns
+    has_bias = bias is not None
+    if has_bias:
+        y += bias
+    return y, lambda g: (
+        lambda: g @ weight,
+        lambda: g.T @ input,
+        (lambda: g.sum(axis=0)) if has_bias else None,
+    )
+
+
 def _check(input: Array, weight: Array, bias: Array | None) -> None:
-    if weight.ndim not in (1, 2) or input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
+    out = weight.shape[:-1]
+    if len(out) > 1 or weight.ndim == 0 or input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
         raise ShapeError(
             f"linear: input {tuple(input.shape)} does not fit weight {tuple(weight.shape)}; "
             "expected input (..., in_features) and weight (out_features, in_features)",
@@ -50,8 +68,7 @@ def _check(input: Array, weight: Array, bias: Array | None) -> None:
         )
     if input.dtype == bool:
         raise DtypeError("linear: bool tensors cannot be multiplied", hint="convert with .float()")
-    out = weight.shape[:-1]
-    if bias is not None and bias.shape not in ((out, (1,), ()) if out else (out,)):
+    if bias is not None and bias.shape != out and (not out or bias.shape not in ((1,), ())):
         raise ShapeError(f"linear: bias {tuple(bias.shape)} does not fit weight {tuple(weight.shape)}; expected {out}")
 
 

@@ -52,11 +52,15 @@ def product(a: Array, b: Array, name: str) -> Array:
     if a.dtype.kind == "b":
         raise DtypeError(f"{name}: not implemented for bool", hint="convert the operands first: x.float()")
     try:
-        if a.ndim == b.ndim == 2 and type(a) is np.ndarray and a.dtype in FLOATS and a.size * b.shape[1] < SMALL:
-            return a @ b
-        return kernels.run("matmul", a, b)
+        return a @ b if is_small_product(a, b) else kernels.run("matmul", a, b)
     except ValueError:
         raise _unfit(a, b, name) from None
+
+
+def is_small_product(a: Array, b: Array) -> bool:
+    """Return whether a @ b of two matrices is quicker in NumPy than the choice of a kernel."""
+    is_plain = a.ndim == 2 and b.ndim == 2 and type(a) is np.ndarray and a.dtype in FLOATS
+    return is_plain and a.size * b.shape[1] < SMALL
 
 
 def _unfit(a: Array, b: Array, name: str) -> ShapeError:
@@ -76,11 +80,15 @@ def _unfit(a: Array, b: Array, name: str) -> ShapeError:
 
 def _times_transposed(g: Array, b: Array) -> Array:
     """Return the gradient of `a` in a @ b, where both are matrices or batches of them."""
+    if is_small_product(g, b):
+        return g @ b.T
     return _of_gradient(g, b.swapaxes(-1, -2), b)
 
 
 def _transposed_times(a: Array, g: Array, b_ndim: int) -> Array:
     """Return the gradient of `b` in a @ b. For one matrix shared by a whole batch it is a single product."""
+    if is_small_product(a, g):
+        return a.T @ g
     if b_ndim == 2 and a.ndim > 2:
         a, g = as_rows(a), as_rows(g)
     return _of_gradient(a.swapaxes(-1, -2), g, a)

@@ -32,7 +32,7 @@ from tallow.autograd.writes import owner_of
 from tallow.core.arguments import F32, F64, Prepared
 from tallow.core.autocast import prepare
 from tallow.core.half_precision import round_value
-from tallow.core.tensor import Tensor, wrap
+from tallow.core.tensor import Tensor
 from tallow.dtypes import Array
 from tallow.errors import (
     ArgumentTypeError,
@@ -106,9 +106,15 @@ def apply_generally(op: Op, *args: Any, **kwargs: Any) -> Any:
 
 def outputs_of(op: Op, value: Any, backward: Any, tensors: Sequence[Tensor | None]) -> Any:
     """Return the result of an op: tensors, recorded if an operand needs a gradient."""
-    several = isinstance(value, tuple | list)
-    outputs = [_output(v, tensors) for v in (value if several else (value,))]
-    if mode.recording and backward is not None and needs_gradient(tensors):
+    several = type(value) is tuple or isinstance(value, tuple | list)
+    outputs, inference = [], mode.inference
+    for array in value if several else (value,):
+        output = _new(Tensor)
+        output.array = _own_array(array, tensors)
+        if inference:
+            output._inference = True
+        outputs.append(output)
+    if backward is not None and mode.recording and needs_gradient(tensors):
         _record(op, backward, tensors, outputs)
     if not several:
         return outputs[0]
@@ -140,19 +146,26 @@ def arrays_of(tensors: Any) -> list[Array] | None:
     return None if dtype is None or dtype in dtypes.HALVES else arrays
 
 
-def _output(value: Any, tensors: Sequence[Tensor | None]) -> Tensor:
-    """Wrap an output as a tensor.
+def are_arrays(index: tuple[Any, ...]) -> bool:
+    """Return whether an index has NumPy arrays only, and None."""
+    for part in index:  # noqa: SIM110 - a generator takes longer
+        if type(part) is not np.ndarray and part is not None:
+            return False
+    return True
+
+
+def _own_array(value: Any, tensors: Sequence[Tensor | None]) -> Array:
+    """Return the array of an output.
 
     An op may return an operand's own array, such as `x.contiguous()`. The output then gets a view of it: two tensors
     with different histories must not share one array object, by which views and writes are recognised.
     """
-    if isinstance(value, np.generic):
-        value = np.asarray(value)
+    if type(value) is not np.ndarray and isinstance(value, np.generic):
+        return np.asarray(value)
     for t in tensors:
         if t is not None and t.array is value:
-            value = value[...]
-            break
-    return wrap(value)
+            return value[...]
+    return value
 
 
 def view_of(op: Op, source: Tensor, rest: Sequence[Any], value: Any, backward: Any, usual: str | None) -> Any:
@@ -188,21 +201,27 @@ def view_of(op: Op, source: Tensor, rest: Sequence[Any], value: Any, backward: A
 
 def _views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any], value: Any, backward: Any) -> Any:
     """As `view_of`, for values that are tuples of views, copies, or arrays of other devices."""
-    array = source.array
-    several = isinstance(value, tuple | list)
-    outputs = [_output(v, (source,)) for v in (value if several else (value,))]
-    for index, output in enumerate(outputs):
+    array, recording = source.array, mode.recording
+    several = type(value) is tuple or isinstance(value, list)
+    parent = source if source._base is None else source._base
+    outputs = []
+    for index, part in enumerate(value if several else (value,)):
+        output = _new(Tensor)
+        output.array = part if type(part) is np.ndarray and part is not array else _own_array(part, (source,))
+        if mode.inference:
+            output._inference = True
+        outputs.append(output)
         base = output.array.base
         is_view = base is not None and (
             base is array or base is array.base or owner_of(array) is owner_of(output.array)
         )
         if is_view:  # not if the op has copied after all, such as `reshape` of a transposed tensor
-            parent = source if source._base is None else source._base
             output._base, output._base_node = parent, parent._node
             output._inference = source._inference
-            if mode.recording:
-                output._view = View(op.function, rest, kwargs, index if several else None, source._view)
-    if backward is not None and mode.recording and (source._requires_grad or source._base is not None):
+            if recording:
+                step = (op.function, rest, kwargs, index if several else None, source._view)
+                output._view = _new_view(View, step)
+    if backward is not None and recording and (source._requires_grad or source._base is not None):
         _record(op, backward, (source,), outputs)
     if not several:
         return outputs[0]

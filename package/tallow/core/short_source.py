@@ -200,7 +200,8 @@ class _Writer:
     def of_index(self, p: Parameter) -> str:
         name = p.name
         is_array = f"type(_{name} := {name}.array if isinstance({name}, Tensor) else {name}) is ndarray"
-        return f"({is_array} or _{name} is None)" if p.default is None else is_array
+        is_tuple = f"type(_{name}) is tuple and are_arrays(_{name})"
+        return f"({is_array} or {f'_{name} is None' if p.default is None else is_tuple})"
 
     def of_attribute(self, p: Parameter) -> Iterator[str]:
         if p.name == "dtype":
@@ -345,6 +346,7 @@ RESERVED = frozenset(
         "RECORDING",
         "Tensor",
         "U8",
+        "are_arrays",
         "arrays_of",
         "asarray",
         "defaults",

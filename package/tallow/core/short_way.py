@@ -161,6 +161,7 @@ RUNTIME: dict[str, Any] = {
     "LARGE": LARGE,
     "RECORDING": RECORDING,
     "Tensor": Tensor,
+    "are_arrays": general_way.are_arrays,
     "arrays_of": general_way.arrays_of,
     "asarray": np.asarray,
     "generally": generally,

@@ -41,7 +41,7 @@ def embedding(
         raise ArgumentTypeError(f"embedding: input must be a Tensor of indices, not {type(input).__name__}")
     if max_norm is not None:
         shorten_rows("embedding", weight, input, max_norm, norm_type)
-    return apply(embedding_op, input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+    return embedding_op.call(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
 
 
 def refuse_sparse(name: str, sparse: bool) -> None:

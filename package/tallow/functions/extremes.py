@@ -24,8 +24,8 @@ class Overloads(NamedTuple):
     def __call__(self, input: Tensor, second: Any, keepdim: bool, other: Tensor | None) -> Any:
         other = second if isinstance(second, Tensor) else other
         if other is not None:
-            return apply(self.pairwise, input, other)
-        return apply(self.of_all, input) if second is None else apply(self.along, input, second, keepdim)
+            return self.pairwise.call(input, other)
+        return self.of_all.call(input) if second is None else self.along.call(input, second, keepdim)
 
 
 _max = Overloads(amax, max_along, maximum)

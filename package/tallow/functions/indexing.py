@@ -166,10 +166,10 @@ def __getitem__(input: Tensor, index: Any) -> Tensor:
     """Return x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
     simple = _simple(index)
     if simple is not None:
-        return apply(getitem, input, simple)
+        return getitem.call(input, simple)
     places = index.array if type(index) is Tensor else None
     if places is not None and places.ndim and places.dtype in PLACES and type(places) is type(input.array):
-        return apply(take_at, input, (places,))
+        return take_at.call(input, (places,))
     return _getitem_parsed(input, index)
 
 

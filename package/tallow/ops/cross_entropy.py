@@ -13,9 +13,10 @@ from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.axis_index import on_axis, places, take
 from tallow.ops.half_gradients import Roundable
-from tallow.ops.indexing import check_places
+from tallow.ops.indexing import FEW, check_places
 from tallow.ops.table import Array, Index, Result, op
 
+INDICES = tuple(np.dtype(kind) for kind in (np.int64, np.int32, np.uint8))
 REDUCTIONS = ("none", "mean", "sum")
 
 
@@ -33,7 +34,7 @@ def _axis_of_classes(name: str, input: Array, target: Array, weight: Array | Non
             "target (N), or input (N, C, d1, ...) and target (N, d1, ...)",
             hint="bring the classes to dim 1, and give target as class indices",
         )
-    if target.dtype not in (np.int64, np.int32, np.uint8):  # NumPy's default integers are int32 in a browser
+    if target.dtype not in INDICES:  # NumPy's default integers are int32 in a browser
         raise DtypeError(f"{name}: class indices must be int64, not {target.dtype}", hint="convert with .long()")
     classes = input.shape[axis]
     if weight is not None and weight.shape != (classes,):
@@ -161,6 +162,9 @@ def cross_entropy_array(
     """
     x = widen(x)
     xp = array_module(x)
+    if weight is None and not smoothing and (flat := _flat_places(x, target, ignore_index)) is not None:
+        highest, total = run("sum_exp", x)
+        return np.log(total) - (x.reshape(-1)[flat] - highest), np.ones(total.shape, x.dtype), highest, total
     targets = _Targets("cross_entropy", x, target, weight, ignore_index)
     highest, total = run("sum_exp", x)
     log_sum = xp.log(total)
@@ -185,6 +189,12 @@ def cross_entropy_backward_array(
     """
     x = widen(x)
     xp = array_module(x)
+    if weight is None and not smoothing and (flat := _flat_places(x, target, ignore_index)) is not None:
+        g_hit = g.astype(x.dtype, copy=False)
+        d = run("scaled_exp", x, highest, g_hit / total)
+        if d.flags.c_contiguous:
+            d.reshape(-1)[flat] -= g_hit
+            return cast(d, BY_STORAGE[dtype])
     targets = _Targets(None, x, target, weight, ignore_index)
     target_weight = targets.share * (1 - smoothing) if smoothing else targets.share
     g_hit = factor = xp.where(targets.valid, g * target_weight, 0).astype(x.dtype, copy=False)
@@ -196,6 +206,17 @@ def cross_entropy_backward_array(
     if smoothing:
         d -= g_spread[..., None] if weight is None else g_spread[..., None] * weight
     return cast(d, BY_STORAGE[dtype])
+
+
+def _flat_places(x: Array, target: Array, ignore_index: int) -> Array | None:
+    """Return the places of the classes in the flat memory of few rows (N, C) in NumPy; None unless all are counted."""
+    if type(x) is not np.ndarray or x.ndim != 2 or not 0 < len(x) <= FEW or not x.flags.c_contiguous:
+        return None
+    classes = x.shape[1]
+    numbers = target.tolist()
+    if ignore_index in numbers or min(numbers) < 0 or max(numbers) >= classes:
+        return None
+    return np.arange(0, x.size, classes) + target
 
 
 def _total_weight(x: Array, weight: Array | None) -> Array | int:

@@ -15,10 +15,12 @@ from tallow.ops.dims import normalize_dim
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
 
+INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))  # dtypes, which compare quicker than their types
+
 
 def check_index_dtype(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:
     """Raise `error` unless the index has integers of an accepted dtype."""
-    if index.dtype not in (np.int64, np.int32):
+    if index.dtype not in INTEGERS:
         raise error(f"{name}: expected an index of int64 or int32, got {index.dtype}", hint="convert it with .long()")
 
 

@@ -11,6 +11,8 @@ from tallow.errors import DimensionError, TallowError
 from tallow.ops.accumulate import add_at
 from tallow.ops.table import Array, Index, Result, op
 
+FEW = 32  # places that Python compares quicker than NumPy
+
 
 @op("", dtypes="keep", view=True)
 def getitem(input: Array, index: object) -> Result:
@@ -61,7 +63,11 @@ def check_places(
     """Raise `error` for a position out of range. Only on the CPU: elsewhere, the check would wait for the device."""
     if type(places) is not np.ndarray or not places.size:
         return
-    if lowest == 0 and places.dtype == np.int64 and int(places.view(np.uint64).max()) < size:
+    if lowest == 0 and places.ndim == 1 and places.size <= FEW:
+        numbers = places.tolist()
+        if min(numbers) >= 0 and max(numbers) < size:
+            return
+    elif lowest == 0 and places.dtype == np.int64 and int(places.view(np.uint64).max()) < size:
         return  # one pass is enough: as an unsigned number, a negative place is larger than any size
     low = -size if lowest is None else lowest
     smallest, largest = int(places.min()), int(places.max())

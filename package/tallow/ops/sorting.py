@@ -11,6 +11,8 @@ from tallow.ops.axis_index import axis_of, on_axis, part, put, reversal, take
 from tallow.ops.checks import refuse_bool
 from tallow.ops.table import Array, Result, op
 
+INT64 = np.dtype(np.int64)
+
 
 def chosen(input: Array, x: Array, indices: Array, axis: int) -> Result:
     """Return the elements of `x` at `indices` along `axis`, and the indices; `x` is `input` with at least one axis.
@@ -108,8 +110,27 @@ def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> 
     """Return the first maximum or minimum along `dim`, and its index."""
     x, axis = axis_of(input, dim, name)
     expect_elements(x, axis, dim, name)
-    indices = getattr(x, function)(axis=axis)[on_axis(axis, None)].astype(np.int64, copy=False)
+    best = getattr(x, function)(axis=axis)
+    if type(best) is np.ndarray and best.dtype is INT64 and axis == x.ndim - 1 and not keepdim:
+        return _last_extreme(x, best)
+    indices = best[on_axis(axis, None)].astype(np.int64, copy=False)
     return pick_one(input, x, indices, axis, keepdim)
+
+
+def _last_extreme(x: Array, indices: Array) -> Result:
+    """Return the elements at one index per row of the last axis of a NumPy array, and the indices.
+
+    Rows are one after the other in flat memory, so that one flat index finds each element.
+    """
+    n, shape = x.shape[-1], x.shape
+    flat = indices.reshape(-1) + np.arange(0, x.size, n)
+
+    def backward(g: Array, _: None) -> tuple[Array]:
+        dx = np.zeros(shape, g.dtype)
+        dx.reshape(-1)[flat] = g.reshape(-1)
+        return (dx,)
+
+    return (x.reshape(-1)[flat].reshape(indices.shape), indices), backward
 
 
 @op("", result=return_types.max)

@@ -120,8 +120,8 @@ class Op:
         self.halves = halves
         self.reads_per_operand = reads_per_operand
         self.small = small
-        self.call: Callable[..., Any] | None = None  # its functions on tensors, see tallow.core.short_way
-        self.inplace: Callable[..., Any] | None = None
+        self.call: Any = None  # its functions on tensors, see tallow.core.short_way
+        self.inplace: Any = None
         self.parameters = parameters_of(function, name)
         self.all_defaults = {p.name: p.default for p in self.parameters}
         parameters = [p for p in self.parameters if not p.is_keyword_only]

@@ -31,8 +31,12 @@ class _Mode(threading.local):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        usual = RECORDING if self.recording else INFERENCE if self.inference else PLAIN
-        super().__setattr__("usual", usual if self.autocast is None else None)
+        self.switch(self.recording, self.inference)
+
+    def switch(self, recording: bool, inference: bool) -> None:
+        """Set whether ops are recorded, and whether tensors are made that can never be."""
+        usual = None if self.autocast is not None else RECORDING if recording else INFERENCE if inference else PLAIN
+        self.__dict__.update(recording=recording, inference=inference, usual=usual)
 
 
 mode = _mode = _Mode()  # `_mode` where an argument is called `mode`, as in PyTorch
@@ -50,12 +54,11 @@ class _ModeSwitch:
         self._switch()
 
     def _switch(self) -> None:
-        if self.inference is not None:
-            mode.inference = self.inference
-        mode.recording = self.recording and not mode.inference
+        inference = mode.inference if self.inference is None else self.inference
+        mode.switch(self.recording and not inference, inference)
 
     def __exit__(self, *exc_info: object) -> None:
-        mode.recording, mode.inference = self._saved.pop()  # type: ignore[attr-defined]
+        mode.switch(*self._saved.pop())  # type: ignore[attr-defined]
 
     def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function):
@@ -73,7 +76,7 @@ class _ModeSwitch:
         try:
             return function()
         finally:
-            mode.recording, mode.inference = before
+            mode.switch(*before)
 
     def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a generator function so that the mode is set while the generator runs, not while its consumer does."""
@@ -157,7 +160,7 @@ class set_grad_enabled(_ModeSwitch):
         self._switch()
 
     def __call__(self, function: F) -> F:
-        _mode.recording, _mode.inference = self._saved[0]
+        _mode.switch(*self._saved[0])
         return super().__call__(function)
 
 

@@ -60,6 +60,7 @@ OPERATORS = (Form.operator, Form.reflected)
 FLOATS = "(_dtype := {}.dtype) is F32 or _dtype is F64"
 # Dtypes that need no conversion: no halves, and for an op with Python numbers no integers, whose dtype they may change.
 ANY = FLOATS + " or _dtype is I64 or _dtype is BOOL or _dtype is I32 or _dtype is U8"
+MOST_EDGES = 2  # operands that are recorded without a call
 LITERALS = (int, float, str, bool, type(None))
 
 
@@ -316,11 +317,35 @@ class _Writer:
         yield "_output = new(Tensor)"
         yield "_output.array = _result"
         yield "if _recorded:"
-        yield "    if _backward is not None:"
-        yield f"        record(op, _backward, {self.tensors()}, _output)"
+        yield from (f"    {line}" for line in self.recording())
         yield "elif _mode is INFERENCE:"
         yield "    _output._inference = True"
         yield "return _output"
+
+    def recording(self) -> Iterator[str]:
+        """Yield the lines that record the op. For one or two tensors they do what `record` does, without the call."""
+        operands = self.operands_here()
+        if self.lead.role is Role.OPERANDS or len(operands) > MOST_EDGES:
+            yield "if _backward is not None:"
+            yield f"    record(op, _backward, {self.tensors()}, _output)"
+            return
+        conditions, edges = [], []
+        for p in operands:
+            n = p.name
+            is_certain = p is self.lead or not (p.takes_numbers or p.is_optional)
+            plain = f"{n}._base is None and not {n}._inference"
+            conditions.append(plain if is_certain else f"(_{n} is {n} or {plain})")
+            edge = f"({n}._node or {n}) if {n}._requires_grad else None"
+            edges.append(edge if is_certain else f"None if _{n} is {n} else {edge}")
+        yield "if _backward is None:"
+        yield "    pass"
+        yield f"elif {' and '.join(conditions)} and (_result.dtype is F32 or _result.dtype is F64):"
+        reads = "" if self.op.reads_per_operand else ", False"
+        yield f"    _edges = ({', '.join(edges)},)"
+        yield f"    _output._node = Node({self.op.name!r}, _backward, _edges, _result.shape, _result.dtype{reads})"
+        yield "    _output._requires_grad = True"
+        yield "else:"
+        yield f"    record(op, _backward, {self.tensors()}, _output)"
 
 
 def abs_finite(x: Any) -> bool:
@@ -329,54 +354,13 @@ def abs_finite(x: Any) -> bool:
 
 
 LOCALS = frozenset(
-    ("backward", "dtype", "mode", "output", "recorded", "result", "token")
+    ("backward", "dtype", "edges", "mode", "output", "recorded", "result", "token")
 )  # with an underscore before them
 # Names that an op's parameter cannot have: those in `short_way.RUNTIME`, and of builtins.
-RESERVED = frozenset(
-    (
-        "ABSENT",
-        "BOOL",
-        "Exception",
-        "F32",
-        "F64",
-        "I32",
-        "I64",
-        "INFERENCE",
-        "LARGE",
-        "RECORDING",
-        "Tensor",
-        "U8",
-        "are_arrays",
-        "arrays_of",
-        "asarray",
-        "defaults",
-        "generally",
-        "generic",
-        "inplace",
-        "inplace_generally",
-        "isinstance",
-        "len",
-        "int",
-        "list",
-        "modes",
-        "ndarray",
-        "needs_gradient",
-        "new",
-        "note_write",
-        "of_arrays",
-        "op",
-        "operator_generally",
-        "optionally_inplace",
-        "others",
-        "out",
-        "outputs_of",
-        "record",
-        "rest",
-        "restore_warnings",
-        "small",
-        "suppress_warnings",
-        "tuple",
-        "type",
-        "view_of",
-    )
+_NAMES = (
+    "ABSENT BOOL Exception F32 F64 I32 I64 INFERENCE LARGE Node RECORDING Tensor U8 are_arrays arrays_of asarray "
+    "defaults generally generic inplace inplace_generally int isinstance len list modes ndarray needs_gradient "
+    "new note_write of_arrays op operator_generally optionally_inplace others out outputs_of record rest "
+    "restore_warnings small suppress_warnings tuple type view_of"
 )
+RESERVED = frozenset(_NAMES.split())

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import note_write
+from tallow.autograd.graph import Node, note_write
 from tallow.autograd.modes import INFERENCE, RECORDING, mode
 from tallow.core import apply as general_way
 from tallow.core.arguments import F32, F64
@@ -159,6 +159,7 @@ RUNTIME: dict[str, Any] = {
     "BOOL": np.dtype(np.bool_),
     "INFERENCE": INFERENCE,
     "LARGE": LARGE,
+    "Node": Node,
     "RECORDING": RECORDING,
     "Tensor": Tensor,
     "are_arrays": general_way.are_arrays,

@@ -1,12 +1,13 @@
 """Suppress floating-point warnings that NumPy raises and PyTorch does not: log(0) is -inf, 1 / 0 is inf.
 
-Ops need not do anything about it. The apply layer calls `suppress_warnings()` before each array function, and autograd
-before each backward pass, and `restore_warnings(token)` after it. This is `np.errstate(all="ignore")` in 0.08 µs
-instead of 0.7 µs, because it sets NumPy's context variable directly.
+Ops need not do anything about it. The general way of `tallow.core.apply` calls `suppress_warnings()` before each array
+function, and autograd before each backward pass, and `restore_warnings(token)` after it. This is
+`np.errstate(all="ignore")` in 0.08 µs instead of 0.7 µs, because it sets NumPy's context variable directly.
 
-The fast path of the operators skips even that: `a + b` takes 0.8 µs in all, and would take a tenth more. Its ufunc is
-called from a tallow module, so a warnings filter for these modules suppresses its warnings. The filter belongs to the
-process, but applies to RuntimeWarning in tallow's own modules only.
+The short way of tallow's own ops skips even that: `a + b` takes 0.8 µs in all, and would take a tenth more. Their array
+functions are in tallow's modules, so a warnings filter for these modules suppresses the warnings. The filter belongs to
+the process, but applies to RuntimeWarning in tallow's own modules only. Where NumPy raises instead, the general way
+computes the op again.
 """
 
 from __future__ import annotations

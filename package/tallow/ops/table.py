@@ -136,7 +136,7 @@ class Op:
         self.indices = tuple([i for i in positions if parameters[i].role is Role.INDEX])
         self.keyword_indices = frozenset([p.name for p in keywords if p.role is Role.INDEX])
         self.spread = positions[-1] if parameters[-1].role is Role.INTS else None
-        # Precomputed for the fast path of `apply`.
+        # Precomputed for `tallow.core.arguments`.
         self.settings = tuple([i for i in positions if parameters[i].is_attribute])
         self.attributes = frozenset([p.name for p in self.parameters if p.is_attribute and p.name != "dtype"])
         self.casts = "dtype" in [p.name for p in self.parameters]

@@ -124,13 +124,13 @@ def transpose(input: Array, dim0: int, dim1: int) -> Result:
 @op(dtypes="keep", view=True)
 def permute(input: Array, dims: Ints) -> Result:
     """Reorder the dims: dim i of the result is dim dims[i] of the input."""
-    order = tuple(normalize_dim(d, input.ndim, "permute") for d in dims)
-    if len(order) != input.ndim:
-        raise ShapeError(f"permute: got {len(order)} dims for a tensor of {input.ndim}")
+    ndim = input.ndim
+    order = tuple([normalize_dim(d, ndim, "permute") for d in dims])
+    if len(order) != ndim:
+        raise ShapeError(f"permute: got {len(order)} dims for a tensor of {ndim}")
     if len(set(order)) != len(order):
         raise ShapeError(f"permute: repeated dim in {list(dims)}")
-    inverse = sorted(range(len(order)), key=order.__getitem__)
-    return input.transpose(order), lambda g: (g.transpose(inverse),)
+    return input.transpose(order), lambda g: (g.transpose(sorted(range(ndim), key=order.__getitem__)),)
 
 
 @op("Tensor", dtypes="keep", view=True)

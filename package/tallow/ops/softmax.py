@@ -30,7 +30,10 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
     if input.dtype.kind != "f":
         expect_float("softmax", input)
     dim = _required_dim("softmax", dim, input)
-    value = _along("softmax", dim, input) if input.ndim else array_module(input).ones_like(widen(input))
+    if dim == input.ndim - 1:
+        value = run("softmax", input)
+    else:
+        value = _along("softmax", dim, input) if input.ndim else array_module(input).ones_like(widen(input))
 
     def backward(g: Array) -> tuple[Array]:
         if not value.ndim:

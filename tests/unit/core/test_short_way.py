@@ -18,8 +18,9 @@ from tallow.errors import ArgumentError
 from tallow.ops.parameters import Parameter, Role
 from tallow.ops.table import OPS, Op
 
+pytestmark = pytest.mark.cpu("the short way is for NumPy arrays")
+
 OWN = {name: op for name, op in OPS.items() if op.function.__module__.startswith("tallow.")}
-# Reads or writes large memory for the numbers below, or waits.
 WRONG: dict[str, Any] = {
     "None": None,
     "text": "north",

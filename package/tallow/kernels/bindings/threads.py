@@ -116,6 +116,12 @@ def rowwise(name: str, function: Function, work: float, *operands: Array) -> Arr
     Args:    work: multiplications for each element
     Raises:  ShapeError, DtypeError
     """
+    if len(operands) == 1 and 0 < work * operands[0].size < WORTH_A_THREAD:  # the usual call, without further ones
+        (x,) = operands
+        x, shape = contiguous(x), x.shape
+        y = np.empty(shape, FLOAT32)
+        function(address(y), address(x), x.size // shape[-1], shape[-1])
+        return y
     y, operands = _prepared(name, operands)
     size = y.size
     if size:

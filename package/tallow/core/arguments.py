@@ -25,8 +25,8 @@ class Prepared:
         tensors: the tensor at each operand, sequences flattened; None for numbers and absent operands.
         half: the sixteen-bit dtype to round the value to, if the op computes in float32 for it.
 
-    There are two ways. `_unpack_plain` serves most calls, where nothing has to be converted, in one loop: it is on the
-    path of every op. `_unpack_general` serves all others, and raises the errors.
+    There are two ways. `_unpack_plain` serves calls where nothing has to be converted, in one loop: it is on the path
+    of every op on a GPU. `_unpack_general` serves all others, and raises the errors.
     """
 
     __slots__ = ("call", "half", "kwargs", "tensors")

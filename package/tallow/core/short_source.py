@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from keyword import iskeyword
-from typing import Any
+from math import inf
 
 from tallow.ops.parameters import REQUIRED, Parameter, Role
 from tallow.ops.table import Op
@@ -62,6 +62,7 @@ FLOATS = "(_dtype := {}.dtype) is F32 or _dtype is F64"
 ANY = FLOATS + " or _dtype is I64 or _dtype is BOOL or _dtype is I32 or _dtype is U8"
 MOST_EDGES = 2  # operands that are recorded without a call
 LITERALS = (int, float, str, bool, type(None))
+NOT_LITERAL = (inf, -inf)  # numbers whose text is a name; NaN would have to be compared by identity
 
 
 def source_of(op: Op, form: Form = FUNCTION, only_general: bool = False) -> str:
@@ -111,6 +112,7 @@ class _Writer:
     # ---------------------------------------------------------------------------------------------------- arguments
 
     def signature(self) -> str:
+        """Return the parameters: the op's own, and what takes all other arguments."""
         if self.form in OPERATORS:
             names = [p.name for p in self.positional]
             return ", ".join(names[::-1] if self.form is Form.reflected else names) + ", /"
@@ -125,12 +127,14 @@ class _Writer:
         return ", ".join([*parts, "**others"])
 
     def default(self, p: Parameter) -> str:
+        """Return the default of a parameter."""
         if p.default is REQUIRED:
             return "ABSENT"
-        is_literal = type(p.default) in LITERALS and p.default == p.default and abs_finite(p.default)
+        is_literal = type(p.default) in LITERALS and p.default not in NOT_LITERAL
         return repr(p.default) if is_literal else f"defaults[{p.name!r}]"
 
     def general_way(self) -> str:
+        """Return the call that hands all arguments to the general way."""
         if self.form in OPERATORS:
             return f"operator_generally(op, {', '.join(p.name for p in self.positional)})"
         given = "".join(f"*{p.name}, " if p is self.spread else f"{p.name}, " for p in self.positional)
@@ -174,6 +178,7 @@ class _Writer:
             yield f"not (_mode is RECORDING and ({self.any_needs_gradient()}))"
 
     def of_lead(self, p: Parameter) -> Iterator[str]:
+        """The first operand: a tensor in NumPy whose dtype the op's rule leaves as it is; or a list of tensors."""
         if p.role is Role.OPERANDS:
             yield f"(_{p.name} := arrays_of({p.name})) is not None"
             return
@@ -182,7 +187,7 @@ class _Writer:
         yield f"type({array} := {p.name}.array) is ndarray"
         rule = self.op.dtypes
         if rule == "keep":
-            if len(self.operands) > 1 or self.form is Form.inplace:
+            if len(self.operands) > 1 or self.form is Form.inplace or self.op.small is not None:
                 yield f"(_dtype := {array}.dtype) is not None"
         else:
             yield f"({(FLOATS if rule == 'float' else ANY).format(array)})"
@@ -199,12 +204,14 @@ class _Writer:
         return f"({' or '.join(ways)})"
 
     def of_index(self, p: Parameter) -> str:
+        """An index: a tensor or an array in NumPy, None if that is the default, or else a tuple of arrays."""
         name = p.name
         is_array = f"type(_{name} := {name}.array if isinstance({name}, Tensor) else {name}) is ndarray"
         is_tuple = f"type(_{name}) is tuple and are_arrays(_{name})"
         return f"({is_array} or {f'_{name} is None' if p.default is None else is_tuple})"
 
     def of_attribute(self, p: Parameter) -> Iterator[str]:
+        """An attribute: anything but a tensor, whose number the general way would take."""
         if p.name == "dtype":
             yield "dtype is None"
             return
@@ -224,6 +231,7 @@ class _Writer:
         return " or ".join(conditions)
 
     def operands_here(self) -> list[Parameter]:
+        """Return the operands that this form takes."""
         return [p for p in self.positional if p.is_operand]
 
     # ------------------------------------------------------------------------------------------------------ the call
@@ -246,6 +254,7 @@ class _Writer:
         return " and ".join(conditions)
 
     def arguments(self) -> list[str]:
+        """Return the arguments of the array function."""
         parts = []
         for p in self.positional:
             if p is self.spread:
@@ -257,6 +266,7 @@ class _Writer:
         return parts
 
     def tensors(self) -> str:
+        """Return the tuple of the operands' tensors, with None for a number."""
         if self.lead.role is Role.OPERANDS:
             return self.lead.name
         parts = []
@@ -266,6 +276,7 @@ class _Writer:
         return f"({', '.join(parts)},)"
 
     def short_way(self) -> Iterator[str]:
+        """Yield the lines that call the array function, below the condition."""
         is_foreign = not self.op.function.__module__.startswith("tallow.")
         if is_foreign:  # a warnings filter serves tallow's own modules, see tallow.ops.float_warnings
             yield "        _token = suppress_warnings()"
@@ -348,14 +359,8 @@ class _Writer:
         yield f"    record(op, _backward, {self.tensors()}, _output)"
 
 
-def abs_finite(x: Any) -> bool:
-    """Return whether the text of a number is a literal: not that of an infinity."""
-    return not isinstance(x, float) or abs(x) != float("inf")
-
-
-LOCALS = frozenset(
-    ("backward", "dtype", "edges", "mode", "output", "recorded", "result", "token")
-)  # with an underscore before them
+# Names of the source's own variables, without their underscore: an operand cannot have them.
+LOCALS = frozenset(("backward", "dtype", "edges", "mode", "output", "recorded", "result", "token"))
 # Names that an op's parameter cannot have: those in `short_way.RUNTIME`, and of builtins.
 _NAMES = (
     "ABSENT BOOL Exception F32 F64 I32 I64 INFERENCE LARGE Node RECORDING Tensor U8 are_arrays arrays_of asarray "

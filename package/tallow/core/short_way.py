@@ -59,7 +59,7 @@ def source(name: str, form: str = "function") -> str:
 
     Raises: ArgumentError for an op that does not exist, or has no such form.
     """
-    if (name, form) not in _forms:
+    if name not in OPS or (name, form) not in _forms:
         raise ArgumentError(f"no op {name!r} has the form {form!r}", hint="see tallow.ops.OPS for the names")
     return source_of(OPS[name], Form(form))
 

@@ -11,8 +11,6 @@ from tallow.ops.axis_index import axis_of, on_axis, part, put, reversal, take
 from tallow.ops.checks import refuse_bool
 from tallow.ops.table import Array, Result, op
 
-INT64 = np.dtype(np.int64)
-
 
 def chosen(input: Array, x: Array, indices: Array, axis: int) -> Result:
     """Return the elements of `x` at `indices` along `axis`, and the indices; `x` is `input` with at least one axis.
@@ -111,8 +109,8 @@ def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> 
     x, axis = axis_of(input, dim, name)
     expect_elements(x, axis, dim, name)
     best = getattr(x, function)(axis=axis)
-    if type(best) is np.ndarray and best.dtype is INT64 and axis == x.ndim - 1 and not keepdim:
-        return _last_extreme(x, best)
+    if type(best) is np.ndarray and axis == x.ndim - 1 and not keepdim:
+        return _last_extreme(x, best.astype(np.int64, copy=False))
     indices = best[on_axis(axis, None)].astype(np.int64, copy=False)
     return pick_one(input, x, indices, axis, keepdim)
 

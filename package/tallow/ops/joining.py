@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
+
 from tallow.devices import array_module, is_capturing
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
 from tallow.ops.axis_index import on_axis, part
@@ -16,7 +18,9 @@ AT_ONCE = 8  # arrays up to which CuPy copies one by one; for more, the host wri
 
 def concatenate(arrays: Sequence[Array], axis: int) -> Array:
     """Concatenate as numpy.concatenate does, in a way that a CUDA graph can capture."""
-    xp = array_module(arrays[0])
+    if type(arrays[0]) is np.ndarray:
+        return np.concatenate(arrays, axis)
+    xp = array_module(*arrays)
     if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
         groups = range(0, len(arrays), AT_ONCE)
         return concatenate([xp.concatenate(arrays[i : i + AT_ONCE], axis=axis) for i in groups], axis)

@@ -21,6 +21,8 @@ Dims = int | Sequence[int] | None
 def axes_of(input: Array, dim: Dims, name: str) -> tuple[int, ...]:
     """Return the axes to reduce, for NumPy; a zero-dim array has none, whichever dim is given."""
     ndim = input.ndim
+    if dim is None:
+        return tuple(range(ndim))
     if type(dim) is int and -ndim <= dim < ndim:
         return (dim % ndim,)
     axes = normalize_dims(dim, ndim, name)

@@ -45,7 +45,8 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     """
     x, axis = axis_of(input, dim, "cumsum")
     input_shape, shape = input.shape, x.shape
-    y = x.cumsum(axis=axis, dtype=sum_dtype(input, dtype)).reshape(input_shape)
+    y = x.cumsum(axis=axis) if x.dtype.kind == "f" else x.cumsum(axis=axis, dtype=sum_dtype(input, dtype))
+    y = y if input_shape else y.reshape(())
     return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(input_shape),)
 
 

@@ -13,9 +13,11 @@ from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.ops.filling import constant, factor, placed
 from tallow.ops.table import Index, Result, op
 
+BOOL = np.dtype(np.bool_)
+
 
 def _check_mask(name: str, mask: Any) -> None:
-    if getattr(mask, "dtype", None) != np.bool_:
+    if getattr(mask, "dtype", None) != BOOL:
         got = dtypes.dtype_of(mask).name if hasattr(mask, "dtype") else type(mask).__name__
         raise DtypeError(f"{name}: expected a bool mask, got {got}", hint="compare, or convert with .bool()")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tallow.autograd.modes import mode
 from tallow.autograd.saved import saved_arrays, unread_variables
-from tallow.autograd.views import Layout
+from tallow.autograd.views import Layout, View
 from tallow.autograd.writes import last_write, note, owner_of, writes
 from tallow.dtypes import HALVES, Array
 from tallow.errors import GraphError
@@ -156,7 +156,7 @@ def refresh_view(tensor: Any) -> None:
             "this is a view of a tensor whose shape has been changed in place since",
             hint="use an op that returns a new view, such as x = x.t(), in place of x.t_()",
         )
-    to_base = tensor._view.backward_to(base.array)
+    to_base = View(*tensor._view).backward_to(base.array)
     array = tensor.array
     tensor._node = Node("as_view", lambda g: (to_base(g),), (edge_to(base),), array.shape, gradient_dtype(array))
     tensor._requires_grad = True
@@ -192,7 +192,7 @@ def rebase(
         if tensor._retained is not None:
             tensor._keep_grad()
     else:
-        view, layout = tensor._view, Layout(base.array)
+        view, layout = View(*tensor._view), Layout(base.array)
 
         def backward_through_base(g: Array) -> tuple[Any, ...]:
             # The base's gradient passes unchanged, except where the view lies: there it goes through the op. The copy

@@ -27,7 +27,6 @@ from tallow.autograd.graph import (
 )
 from tallow.autograd.modes import RECORDING, mode
 from tallow.autograd.saved import is_saved
-from tallow.autograd.views import View
 from tallow.autograd.writes import owner_of
 from tallow.core.arguments import F32, F64, Prepared
 from tallow.core.autocast import prepare
@@ -47,7 +46,6 @@ from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
 
 _new = Tensor.__new__
-_new_view: Callable[..., View] = tuple.__new__  # a third of the time of View(...)
 NO_KEYWORDS: dict[str, Any] = {}
 NUMERIC = (Tensor, int, float, np.generic)
 
@@ -193,7 +191,7 @@ def view_of(op: Op, source: Tensor, rest: Sequence[Any], value: Any, backward: A
     if source._inference:
         output._inference = True
     if usual is RECORDING:
-        output._view = _new_view(View, (op.function, rest, NO_KEYWORDS, None, source._view))
+        output._view = (op.function, rest, NO_KEYWORDS, None, source._view)
         if (parent is not source or source._requires_grad) and backward is not None:
             record(op, backward, (source,), output)
     return output
@@ -219,8 +217,7 @@ def _views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any
             output._base, output._base_node = parent, parent._node
             output._inference = source._inference
             if recording:
-                step = (op.function, rest, kwargs, index if several else None, source._view)
-                output._view = _new_view(View, step)
+                output._view = (op.function, rest, kwargs, index if several else None, source._view)
     if backward is not None and recording and (source._requires_grad or source._base is not None):
         _record(op, backward, (source,), outputs)
     if not several:

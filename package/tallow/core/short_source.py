@@ -103,7 +103,7 @@ class _Writer:
         """Return whether there is one: not with names that the source uses itself, and sequences beside operands."""
         if any(p.name.startswith("_") or p.name in RESERVED for p in self.op.parameters):
             return False
-        if any(p.name in LOCALS for p in self.op.parameters if not p.is_attribute):
+        if any(p.name in LOCALS for p in self.op.parameters if not p.is_attribute or p is self.spread):
             return False
         if self.lead.role is Role.OPERANDS:
             return len(self.operands) == 1 and self.form is FUNCTION
@@ -158,7 +158,10 @@ class _Writer:
             elif p.role is Role.INDEX:
                 yield self.of_index(p)
             elif p is self.spread:
-                yield f"{p.name}"
+                n = p.name
+                yield n
+                is_one = f"len({n}) == 1 and isinstance({n}[0], (tuple, list))"
+                yield f"(_{n} := {n}[0] if {is_one} else {n}) is not None"
             elif p.is_attribute:
                 yield from self.of_attribute(p)
         for p in self.keywords:
@@ -257,11 +260,8 @@ class _Writer:
         """Return the arguments of the array function."""
         parts = []
         for p in self.positional:
-            if p is self.spread:
-                n = p.name
-                parts.append(f"{n}[0] if len({n}) == 1 and isinstance({n}[0], (tuple, list)) else {n}")
-            else:
-                parts.append(f"_{p.name}" if p.is_operand or p.role is Role.INDEX else p.name)
+            is_unpacked = p.is_operand or p.role is Role.INDEX or p is self.spread
+            parts.append(f"_{p.name}" if is_unpacked else p.name)
         parts += [f"{p.name}={p.name}" for p in self.keywords]
         return parts
 

@@ -16,7 +16,7 @@ import numpy as np
 from tallow import autograd, devices, dtypes
 from tallow.autograd.graph import Node, Output, refresh_view
 from tallow.autograd.modes import mode
-from tallow.autograd.views import View
+from tallow.autograd.views import Fields
 from tallow.autograd.writes import owner_of, write_count
 from tallow.core import printing
 from tallow.core.size import Size
@@ -56,7 +56,7 @@ class Tensor(Methods):
     _node: Node | Output | None = None  # the op that made it, or one output of it; None for a leaf
     _base: Tensor | None = None  # the tensor that a view is a view of; never itself a view
     _base_node: Node | Output | None = None  # the base's node when the view's history was made
-    _view: View | None = None  # how the view was made; None if it was made under no_grad
+    _view: Fields | None = None  # how the view was made, see `View`; None if it was made under no_grad
     _reshaped: Node | Output | None = None  # its node when its own shape was last changed in place, as by `t_`
     _is_apart = False  # made by `.data`: its in-place writes are noted for its own array, see `autograd.writes`
     _inference = False

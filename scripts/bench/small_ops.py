@@ -68,7 +68,7 @@ def measure(libraries: dict[str, ModuleType], rounds: int) -> list[Row]:
     forward = {library: _functions(library, module, False) for library, module in libraries.items()}
     both = {library: _functions(library, module, True) for library, module in libraries.items()}
     for name, (differentiable, _) in CASES.items():
-        row: Row = {"small op": name}
+        row: Row = {"µs per op": name}
         for suffix, functions in (("", forward), (" + backward", both)):
             if suffix and not differentiable:
                 continue
@@ -80,7 +80,7 @@ def measure(libraries: dict[str, ModuleType], rounds: int) -> list[Row]:
         rows.append(row)
     for column in ("speed", "speed + backward"):
         if measured := [row[column] for row in rows if column in row]:
-            rows.append({"small op": f"median of {column}", column: statistics.median(measured)})
+            rows.append({"µs per op": f"median of {column}", column: statistics.median(measured)})
     return rows
 
 

@@ -35,6 +35,9 @@ PAGES = {
         "optimizer": ("optimizer", "SGD"),
         "lr": ("learning_rate", "0.003"),
         "batch-size": ("batch_size", "7"),
+        "l1": ("l1", "0.001"),
+        "weight-decay": ("weight_decay", "0.01"),
+        "speed": ("speed", "10"),
         "seed": ("seed", "3"),
     },
     "bert": {"texts": ("lines", TEXT), "query": ("query", "größer & 100%")},
@@ -57,7 +60,7 @@ DAMAGED = {
         "seed=",
         "top_p=2",
     ],
-    "train": ["dataset=mnist", "noise=7", "hidden=" + "9" * 99, "learning_rate=NaN", "optimizer="],
+    "train": ["dataset=mnist", "noise=7", "hidden=" + "9" * 99, "learning_rate=NaN", "optimizer=", "l1=-1", "speed=5"],
     "bert": ["query=" + "a" * 2001, "lines=" + "a" * 20_001],
     "whisper": ["language=<b>", "task=sing", "live=maybe", "sound=" + "a" * 2001],
 }

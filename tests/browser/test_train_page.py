@@ -147,7 +147,7 @@ def bench(opened: Page) -> Iterator[Bench]:
     bugs: list[str] = []
     note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
     opened.on("pageerror", note)
-    bench = Bench(opened).click("reset").fill(seed=1, batch_size=32, weight_decay=0, lr=0.01)
+    bench = Bench(opened).click("reset").choose(speed="0").fill(seed=1, batch_size=32, weight_decay=0, l1=0, lr=0.01)
     bench.choose(dataset="moons").fill(hidden="16, 16").choose(activation="Tanh", optimizer="Adam").click("reset")
     expect(bench.error).to_be_hidden()
     yield bench
@@ -209,6 +209,57 @@ def test_reset_makes_the_network_new(bench: Bench) -> None:
     expect(bench.page.get_by_test_id("stats")).to_contain_text(re.compile(r"Steps\s*0"))
     bench.stands_still()
     assert bench.figure("Test: loss") == new
+
+
+def test_speed_sets_the_steps_between_two_pictures(bench: Bench) -> None:
+    bench.choose(speed="1").click("train")
+    bench.reaches("Steps", 2)
+    steps = bench.number("Steps")
+    bench.page.wait_for_timeout(1000)
+    assert bench.number("Steps") - steps <= 13, "a picture takes 80 ms"
+    bench.choose(speed="100")
+    bench.reaches("Steps", steps + 200)
+    bench.click("pause")
+    expect(bench.status).to_contain_text("Paused after")
+    bench.stands_still()
+
+
+def test_l1_makes_weights_small(bench: Bench, tmp_path: Path) -> None:
+    """With a strong penalty most weights are near zero, and the loss that is shown is without it."""
+    near_zero = []
+    for l1 in (0, 0.03):
+        bench.fill(l1=l1).click("reset", "train")
+        bench.reaches("Steps", 400)
+        bench.click("pause")
+        expect(bench.status).to_contain_text("Paused after")
+        weights = [each.numpy() for each in tl.load(bench.saved(tmp_path)).values() if each.ndim > 1]
+        near_zero.append(float(np.mean(np.abs(np.concatenate([each.ravel() for each in weights])) < 0.02)))
+    assert near_zero[0] < 0.3 < 0.6 < near_zero[1]
+    assert bench.number("Loss") < 1
+
+
+def test_accuracy_curve_and_network_are_drawn(bench: Bench) -> None:
+    before = bench.colors("diagram")
+    assert before > 10
+    words = bench.page.get_by_test_id("diagram-words")
+    bench.page.get_by_text("The network in words").click()
+    expect(words.locator("li")).to_have_count(4)
+    expect(words).to_contain_text("Hidden layer 1 has 16 neurons, of which 8 are drawn")
+    picture = "(it) => it.toDataURL()"
+    pictures = {name: bench.page.get_by_test_id(name).evaluate(picture) for name in ("accuracy-curve", "diagram")}
+    text = words.inner_text()
+    bench.click("train")
+    bench.reaches("Steps", 100)
+    bench.click("pause")
+    expect(bench.status).to_contain_text("Paused after")
+    for name, earlier in pictures.items():
+        assert bench.page.get_by_test_id(name).evaluate(picture) != earlier
+    assert words.inner_text() != text
+    bench.fill(hidden="")
+    expect(words.locator("li")).to_have_count(2)
+    bench.fill(hidden="3, 5, 7, 9")
+    expect(words.locator("li")).to_have_count(6)
+    bench.page.get_by_text("The network in words").click()
 
 
 def test_buttons_with_nothing_to_do(bench: Bench) -> None:
@@ -289,7 +340,8 @@ def test_diverged_training_stops_with_a_message(bench: Bench) -> None:
         ("lr", -1, ["Learning rate cannot be -1", "at least 0"]),
         ("batch-size", 0, ["Batch size cannot be 0", "at least 1"]),
         ("batch-size", 1.5, ["Batch size", "whole number"]),
-        ("weight-decay", -1, ["Weight decay cannot be -1"]),
+        ("weight-decay", -1, ["L2 (weight decay) cannot be -1"]),
+        ("l1", -1, ["L1 cannot be -1"]),
         ("seed", "", ["Seed"]),
     ],
 )
@@ -333,8 +385,9 @@ def output_of(code: str, folder: Path, library: str = "tallow") -> str:
     return run_script(script, folder=folder)
 
 
-def test_script_prints_what_the_page_shows(bench: Bench, tmp_path: Path) -> None:
-    bench.fill(batch_size=100)  # an epoch of four steps
+@pytest.mark.parametrize("penalties", [{}, {"l1": 0.01, "weight_decay": 0.02}])
+def test_script_prints_what_the_page_shows(bench: Bench, tmp_path: Path, penalties: dict[str, float]) -> None:
+    bench.fill(batch_size=100, **penalties)  # an epoch of four steps
     code = bench.page.get_by_test_id("code")
     expect(code).to_contain_text("split(100)")
     lines = output_of(code.inner_text(), tmp_path).splitlines()
@@ -498,6 +551,29 @@ def test_drawn_digits_are_recognized(bench: Bench) -> None:
     assert wrong.count() < 6
     bench.click("reset")
     expect(wrong.first).to_contain_text(re.compile(r"\d, not \d"))
+
+
+def test_confusion_and_mistakes_agree(bench: Bench) -> None:
+    """The confusion matrix counts the test images; its errors are in the gallery, its accuracy in the figures."""
+    bench.choose(dataset="digits").fill(lr=0.003).click("train")
+    bench.reaches("Test: accuracy", 80)
+    bench.click("pause")
+    expect(bench.status).to_contain_text("Paused after")
+    table = bench.page.get_by_test_id("confusion")
+    rows = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
+    counts = np.array([[int(cell or 0) for cell in row] for row in rows])
+    assert counts.shape == (10, 10)
+    assert counts.sum() == 420
+    assert f"{100 * counts.trace() / 420:.1f}%" == bench.figure("Test: accuracy")
+    gallery = bench.page.get_by_test_id("mistakes").locator("li")
+    wrong = int(counts.sum() - counts.trace())
+    expect(gallery).to_have_count(min(wrong, 24))
+    shown = [re.fullmatch(r"(\d) \(\d+%\), not (\d)", text) for text in gallery.all_inner_texts()]
+    for match in shown:
+        assert match
+        assert counts[int(match[2]), int(match[1])] > 0
+        assert match[1] != match[2]
+    expect(bench.page.get_by_test_id("confusion-summary")).to_have_text(f"{420 - wrong} of 420 test images are right.")
 
 
 def test_digit_drawn_by_the_keyboard(bench: Bench) -> None:

@@ -2,11 +2,11 @@ import { isolate } from "../../web/isolation.js";
 import { element, onDrop, onSubmit, pageView } from "../../web/page.js";
 import { ShareLink } from "../../web/share.js";
 import { Runtime } from "../../web/tallow.js";
-import { fields, showChoices, suitNetwork } from "./form.js";
+import { fields, showChoices, speed, suitNetwork } from "./form.js";
 import { showPresets } from "./presets.js";
 import { Workbench } from "./workbench.js";
 
-const MODULES = ["datasets.py", "digits.py", "files.py", "points.py", "script.py", "settings.py", "training.py"];
+const MODULES = ["datasets.py", "digits.py", "files.py", "inspection.py", "points.py", "script.py", "settings.py", "training.py"];
 
 const page = {
   dataFiles: element("data-files", HTMLInputElement),
@@ -59,7 +59,7 @@ function listen(workbench) {
 
 const { lr: learning_rate, batchSize: batch_size, weightDecay: weight_decay, ...others } = fields;
 const link = new ShareLink(
-  { ...others, learning_rate, batch_size, weight_decay },
+  { ...others, speed, learning_rate, batch_size, weight_decay },
   { button: element("share", HTMLButtonElement), note: element("share-note", HTMLElement) },
 );
 showChoices();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import datasets
 import digits
+import inspection
 import numpy as np
 import numpy.typing as npt
 from datasets import Dataset
@@ -28,7 +30,7 @@ WEIGHTS = "weights"
 MAX_IMAGES = 20_000
 # The part of the plane that is shown, from -VIEW to VIEW on both axes, and the number of predictions along each axis.
 VIEW = 1.4
-GRID = 72
+GRID = 90
 SAMPLES = 24
 # Evaluation takes at most this share of the training time.
 EVALUATION_SHARE = 0.25
@@ -64,6 +66,7 @@ class Demo:
         else:
             optimizer = make_optimizer(settings, self._trainer.network, self._trainer.optimizer)
             self._trainer.optimizer, self._trainer.batch_size = optimizer, settings.batch_size
+            self._trainer.l1 = settings.l1
         self._settings, self._dataset = settings, dataset
         self._data_key, self._network_key = settings.data_key(), settings.network_key()
         return self._description(new)
@@ -126,15 +129,16 @@ class Demo:
 
     # ------------------------------------------------------------------------------------------------------- training
 
-    def advance(self, seconds: float) -> dict[str, Any]:
-        """Train for this long, at least one batch."""
+    def advance(self, seconds: float, steps: int | None = None) -> dict[str, Any]:
+        """Train for this long, at least one batch and at most `steps`."""
         trainer = self._trainer
         if len(trainer.data.y.unique()) < 2:
             raise ArgumentError("all points have the same class", hint="add points of two classes first")
         started = time.perf_counter()
         losses: list[float] = []
         duration = 0.0
-        while not trainer.diverged and (not losses or duration < seconds):
+        most = math.inf if steps is None else steps
+        while not trainer.diverged and (not losses or (duration < seconds and len(losses) < most)):
             losses.append(trainer.step())
             duration = time.perf_counter() - started
         if trainer.diverged:
@@ -163,15 +167,15 @@ class Demo:
     # ----------------------------------------------------------------------------------------------------- predictions
 
     def view(self) -> dict[str, Any]:
-        """Return the predicted classes of the plane or of the samples, with the confidence of each, 0 to 255."""
+        """Return the predicted classes of the plane or of the samples, with the confidence of each, 0 to 255.
+
+        With the plane comes the diagram of the network, with the samples come its mistakes.
+        """
         if self._dataset.has_images:
-            x = self._dataset.data.x[self._dataset.data.test[:SAMPLES]]
-        else:
-            axis = tl.linspace(-VIEW, VIEW, GRID)
-            rows, columns = tl.meshgrid(-axis, axis, indexing="ij")  # the first row is at the top
-            x = tl.stack([columns, rows], dim=-1).reshape(-1, 2)
-        confidence, classes = self._trainer.logits(x).softmax(1).max(1)
-        return {"classes": _bytes(classes, 1), "confidence": _bytes(confidence)}
+            return inspection.mistakes(self._trainer, SAMPLES)
+        confidence, classes = self._trainer.logits(inspection.grid(VIEW, GRID)).softmax(1).max(1)
+        field = {"classes": _bytes(classes, 1), "confidence": _bytes(confidence)}
+        return {**field, "diagram": inspection.diagram(self._trainer.network, VIEW)}
 
     def classify(self, strokes: list[list[list[float]]]) -> dict[str, Any]:
         """Classify a drawing. Each stroke is a list of points [x, y], in any unit, with y downwards."""
@@ -223,7 +227,7 @@ class Demo:
 def _new_trainer(settings: Settings, dataset: Dataset) -> Trainer:
     tl.manual_seed(settings.seed)
     network = make_network(settings, dataset.has_images, dataset.classes)
-    return Trainer(dataset.data, network, make_optimizer(settings, network), settings.batch_size)
+    return Trainer(dataset.data, network, make_optimizer(settings, network), settings.batch_size, settings.l1)
 
 
 def _bytes(values: tl.Tensor, scale: int = 255) -> npt.NDArray[np.uint8]:

@@ -1,14 +1,19 @@
 /** What the page shows of the data and the network: figures, curves and predictions. */
 
 import { Figures, element } from "../../web/page.js";
-import { LossCurve } from "./curve.js";
+import { AccuracyCurve, LossCurve } from "./curve.js";
+import { Diagram } from "./diagram.js";
 import { fields } from "./form.js";
+import { Confusion, Gallery } from "./mistakes.js";
 import { Plane } from "./plane.js";
 import { Samples } from "./samples.js";
 
 /** @import { Started } from "../../web/protocol.js" */
+/** @import { Network } from "./diagram.js" */
+/** @import { Mistakes } from "./mistakes.js" */
 /** @import { Field } from "./plane.js" */
 /** @typedef {{ loss: number, accuracy: number, train_accuracy: number }} Evaluation */
+/** @typedef {Field & { diagram: Network, confusion: Uint32Array, mistakes: Mistakes }} Predictions  `diagram` for points only, the last two for images only */
 /** @typedef {{ losses: Float32Array, steps: number, epochs: number, seconds: number, evaluation: Evaluation | null }} Report */
 /**
  * The data and the network, as app.py describes them. The other fields are those of Points, or the images and their labels.
@@ -24,7 +29,11 @@ export class Display {
   #description = null;
   #figures = new Figures(element("stats", HTMLElement), FIGURES);
   #curve = new LossCurve(element("loss-curve", HTMLCanvasElement));
+  #accuracy = new AccuracyCurve(element("accuracy-curve", HTMLCanvasElement));
   #samples = new Samples(element("predictions", HTMLElement));
+  #confusion = new Confusion(element("confusion", HTMLTableElement), element("confusion-summary", HTMLElement));
+  #gallery = new Gallery(element("mistakes", HTMLElement), element("mistakes-summary", HTMLElement));
+  #diagram = new Diagram(element("diagram", HTMLCanvasElement), element("diagram-words", HTMLElement));
   #plane;
   #code = element("code", HTMLElement);
   #dataHint = element("data-hint", HTMLElement);
@@ -69,6 +78,7 @@ export class Display {
     else this.#plane.setPoints(/** @type {any} */ (description));
     if (description.new) {
       this.#curve.clear();
+      this.#accuracy.clear();
       this.#showCounts(0, 0);
       for (const name of ["Loss", "Speed"]) this.#figures.show(name, "–");
     }
@@ -90,16 +100,24 @@ export class Display {
     if (!evaluation) return;
     const { loss, accuracy, train_accuracy } = evaluation;
     this.#curve.addTestLoss(loss);
+    this.#accuracy.add(this.steps, { training: train_accuracy, test: accuracy });
     this.#figures.show("Test: loss", short(loss));
     this.#figures.show("Test: accuracy", percent(accuracy));
     this.#figures.show("Training: accuracy", percent(train_accuracy));
     this.#curve.draw();
+    this.#accuracy.draw();
   }
 
-  /** Show the network's predictions of the plane or of test images. @param {Field} predictions */
-  predict(predictions) {
-    if (this.hasImages) this.#samples.setPredictions(predictions.classes, predictions.confidence);
-    else this.#plane.setField(predictions);
+  /** Show the network's predictions of the plane or of test images. @param {Predictions} predictions @param {boolean} isFinal  whether no others follow soon */
+  predict(predictions, isFinal) {
+    if (this.hasImages) {
+      this.#samples.setPredictions(predictions.classes, predictions.confidence);
+      this.#confusion.set(predictions.confusion);
+      this.#gallery.set(predictions.mistakes);
+    } else {
+      this.#plane.setField(predictions);
+      this.#diagram.set(predictions.diagram, isFinal);
+    }
   }
 
   /** @param {number} steps @param {number} epochs */

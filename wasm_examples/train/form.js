@@ -11,9 +11,12 @@ export const fields = {
   optimizer: element("optimizer", HTMLSelectElement),
   lr: element("lr", HTMLInputElement),
   batchSize: element("batch-size", HTMLInputElement),
+  l1: element("l1", HTMLInputElement),
   weightDecay: element("weight-decay", HTMLInputElement),
   seed: element("seed", HTMLInputElement),
 };
+/** How many steps are between two pictures; it changes no result. */
+export const speed = element("speed", HTMLSelectElement);
 const boundary = element("boundary", HTMLCanvasElement);
 
 /** The settings as Python takes them. @throws {Problem} a field has no such number */
@@ -27,6 +30,7 @@ export function readSettings() {
     activation: fields.activation.value,
     optimizer: fields.optimizer.value,
     lr: readNumber(fields.lr),
+    l1: readNumber(fields.l1),
     weight_decay: readNumber(fields.weightDecay),
     batch_size: readNumber(fields.batchSize, { whole: true }),
   };

@@ -96,7 +96,7 @@ function addMarker(context, label, x, y) {
 }
 
 /** The red, green and blue of "#rrggbb". @param {string} color */
-function components(color) {
+export function components(color) {
   const number = Number.parseInt(color.trim().slice(1), 16);
   return [number >> 16, (number >> 8) & 255, number & 255];
 }

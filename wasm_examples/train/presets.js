@@ -1,6 +1,6 @@
 /** Settings that show something, one button each. A preset names the fields of the form that it sets. */
 
-const ANY = { noise: "0.1", activation: "Tanh", optimizer: "Adam", lr: "0.01", "batch-size": "32", "weight-decay": "0", seed: "1" };
+const ANY = { noise: "0.1", activation: "Tanh", optimizer: "Adam", lr: "0.01", "batch-size": "32", l1: "0", "weight-decay": "0", seed: "1" };
 
 /** @type {{ name: string, title: string, fields: Record<string, string> }[]} */
 const PRESETS = [

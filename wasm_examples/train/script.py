@@ -25,7 +25,7 @@ for epoch in range({epochs}):
     model.train()
     for batch in train[tl.randperm(len(train))].split({batch_size}):
         loss = F.cross_entropy(model(x[batch]), y[batch])
-        optimizer.zero_grad()
+{penalty}        optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     model.eval()
@@ -36,6 +36,7 @@ for epoch in range({epochs}):
 
 tl.save(model.state_dict(), "model.pt")
 '''
+PENALTY = "        loss = loss + {l1:g} * sum(weight.abs().sum() for weight in model.parameters() if weight.ndim > 1)\n"
 
 
 def write_script(settings: Settings, dataset: Dataset, network: nn.Sequential) -> str:
@@ -52,6 +53,7 @@ def write_script(settings: Settings, dataset: Dataset, network: nn.Sequential) -
         options=", ".join(f"{name}={value:g}" for name, value in settings.optimizer_options().items()),
         epochs=10 if dataset.has_images else 50,
         batch_size=settings.batch_size,
+        penalty=PENALTY.format(l1=settings.l1) if settings.l1 else "",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,12 +37,15 @@ class Settings:
     activation: str
     optimizer: str
     lr: float
+    l1: float
     weight_decay: float
     batch_size: int
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise <= 1:
             raise ArgumentError(f"Noise cannot be {self.noise}", hint="write a number from 0 to 1")
+        if not 0 <= self.l1 < math.inf:
+            raise ArgumentError(f"L1 cannot be {self.l1}", hint="write 0 or more")
         if self.batch_size < 1:
             raise ArgumentError(f"Batch size cannot be {self.batch_size}", hint="write 1 or more")
 

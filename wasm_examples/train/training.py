@@ -28,28 +28,32 @@ class Trainer:
     """A network in training.
 
     Attributes:
+        l1: factor of the sum of |weight| that is added to the loss of a batch; biases are not in the sum.
         steps, epochs: the number of complete steps and epochs.
         diverged: whether the last loss was not finite.
     """
 
-    def __init__(self, data: Data, network: nn.Sequential, optimizer: optim.Optimizer, batch_size: int) -> None:
+    def __init__(
+        self, data: Data, network: nn.Sequential, optimizer: optim.Optimizer, batch_size: int, l1: float = 0.0
+    ) -> None:
         self.data = data
         self.network = network
         self.optimizer = optimizer
         self.batch_size = batch_size
+        self.l1 = l1
         self.steps = 0
         self.epochs = 0
         self.diverged = False
         self._remaining = tl.arange(0)  # the indices that are left of the epoch
 
     def step(self) -> float:
-        """Train on one batch and return its loss."""
+        """Train on one batch and return its loss, without L1."""
         if len(self._remaining) == 0:
             self._remaining = self.data.train[tl.randperm(len(self.data.train))]
         batch, self._remaining = self._remaining[: self.batch_size], self._remaining[self.batch_size :]
         loss = F.cross_entropy(self.network(self.data.x[batch]), self.data.y[batch])
         self.optimizer.zero_grad()
-        loss.backward()
+        (loss + self.l1 * sum_of_weights(self.network) if self.l1 else loss).backward()
         self.optimizer.step()
         self.steps += 1
         self.epochs += len(self._remaining) == 0
@@ -79,3 +83,8 @@ class Trainer:
             logits = self.network(x)
         self.network.train()
         return logits
+
+
+def sum_of_weights(network: nn.Module) -> tl.Tensor:
+    """Return the sum of |weight|, without biases."""
+    return sum(weight.abs().sum() for weight in network.parameters() if weight.ndim > 1)

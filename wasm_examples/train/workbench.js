@@ -4,7 +4,7 @@ import { save, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Display } from "./display.js";
 import { Drawing } from "./drawing.js";
-import { chosenClass, fields, readSettings, showChoices } from "./form.js";
+import { chosenClass, fields, readSettings, showChoices, speed } from "./form.js";
 
 /** @import { PageView } from "../../web/page.js" */
 /** @import { Source, Started } from "../../web/protocol.js" */
@@ -12,6 +12,8 @@ import { chosenClass, fields, readSettings, showChoices } from "./form.js";
 
 // Python trains this long at a time, two frames of a 60 Hz screen; between two slices it takes changed settings.
 const SLICE_S = 1 / 30;
+// The longest slice, where the user chooses the number of steps.
+const SLOW_SLICE_S = 1;
 // How often the pictures are redrawn during training.
 const VIEW_MS = { points: 80, images: 300 };
 
@@ -104,7 +106,10 @@ export class Workbench {
       }
       if (this.#run === run) status.say("Training.");
       document.body.classList.add("burning");
-      while (this.#run === run) await this.#advance(SLICE_S);
+      while (this.#run === run) {
+        const steps = Number(speed.value) || null;
+        await this.#advance(steps ? SLOW_SLICE_S : SLICE_S, steps);
+      }
     } catch (error) {
       status.say("Training has ended.");
       problems.show(error);
@@ -224,11 +229,17 @@ export class Workbench {
     }
   }
 
-  /** @param {number} seconds */
-  async #advance(seconds) {
-    this.#display.report(await this.#runtime.call("advance", { seconds }));
+  /**
+   * Train, and draw what follows from it when it is time.
+   * @param {number} seconds @param {number | null} [steps]  between two pictures; null for as many as there is time for
+   */
+  async #advance(seconds, steps = null) {
+    const run = this.#run;
+    this.#display.report(await this.#runtime.call("advance", { seconds, ...(steps && { steps }) }));
     const pause = VIEW_MS[this.#display.hasImages ? "images" : "points"];
-    if (!this.#run || performance.now() - this.#viewedAt > pause) await this.#predict();
+    const left = this.#viewedAt + pause - performance.now();
+    if (steps !== null && run && left > 0) await new Promise((resolve) => setTimeout(resolve, left));
+    if (!this.#run || steps !== null || left < 0) await this.#predict();
   }
 
   /** Show the figures and the predictions of the current weights: those shown may be of some steps before. */
@@ -240,7 +251,7 @@ export class Workbench {
   /** Draw the current predictions. */
   async #predict() {
     this.#viewedAt = performance.now();
-    this.#display.predict(await this.#runtime.call("view"));
+    this.#display.predict(await this.#runtime.call("view"), !this.#run);
     if (this.#display.hasImages && this.#drawing.strokes.length) await this.#classify();
   }
 

@@ -4,7 +4,11 @@ import { ShareLink } from "../../web/share.js";
 import { Runtime } from "../../web/tallow.js";
 import { fields, showChoices, speed, suitNetwork } from "./form.js";
 import { showPresets } from "./presets.js";
+import { Tabs } from "./tabs.js";
+import { textFields } from "./text-fields.js";
 import { Workbench } from "./workbench.js";
+
+/** @import { TextTab } from "./text-tab.js" */
 
 const MODULES = ["datasets.py", "digits.py", "files.py", "inspection.py", "points.py", "script.py", "settings.py", "training.py"];
 
@@ -52,14 +56,41 @@ function listen(workbench) {
     input.onclick = () => (input.value = ""); // otherwise, choosing the same file again would not be a change
   }
   onDrop(element("drop", HTMLElement), (files) => {
-    if (files.length === 1 && files[0].name.endsWith(".safetensors")) workbench.import(files[0]);
+    if (files.length === 1 && (tabs.value === "text" || /\.(txt|md)$/.test(files[0].name))) takeTextFile(files[0]);
+    else if (files.length === 1 && files[0].name.endsWith(".safetensors")) workbench.import(files[0]);
     else workbench.takeData(files);
   });
 }
 
+/** Show the chosen tab. The text tab is loaded when it is opened first; the other one stops. */
+async function showTab() {
+  if (tabs.value === "text") {
+    workbench.leave();
+    await openTextTab();
+  } else (await textTab)?.leave();
+}
+
+/** @returns {Promise<TextTab>} */
+function openTextTab() {
+  textTab ??= import("./text-tab.js").then(({ TextTab }) => new TextTab(runtime, started));
+  return textTab;
+}
+
+/** Give the text tab a file: a text or weights. @param {File} file */
+async function takeTextFile(file) {
+  tabs.value = "text";
+  const tab = await openTextTab();
+  if (file.name.endsWith(".safetensors")) await tab.import(file);
+  else await tab.takeFile(file);
+}
+
+const tabs = new Tabs(element("tabs", HTMLElement));
+/** @type {Promise<TextTab> | undefined} */
+let textTab;
 const { lr: learning_rate, batchSize: batch_size, weightDecay: weight_decay, ...others } = fields;
+const { lr: text_learning_rate, batch: text_batch_size, seed: text_seed, ...textOthers } = textFields;
 const link = new ShareLink(
-  { ...others, speed, learning_rate, batch_size, weight_decay },
+  { ...others, speed, learning_rate, batch_size, weight_decay, tab: tabs, ...textOthers, text_learning_rate, text_batch_size, text_seed },
   { button: element("share", HTMLButtonElement), note: element("share-note", HTMLElement) },
 );
 showChoices();
@@ -67,6 +98,11 @@ const runtime = Runtime.create();
 const modules = MODULES.map((name) => new URL(name, import.meta.url));
 const started = runtime.start(new URL("app.py", import.meta.url), { modules, onProgress: (report) => view.progress.show(report) });
 const workbench = new Workbench(runtime, started, view);
-link.onOpen = () => workbench.change();
+link.onOpen = async () => {
+  workbench.change();
+  (await textTab)?.open();
+};
 listen(workbench);
+tabs.onChange = showTab;
+if (tabs.value === "text") showTab();
 isolate();

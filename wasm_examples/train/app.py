@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import tempfile
 import time
@@ -24,8 +25,8 @@ from tallow import kernels
 from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.io import safetensors
 
-# The page's name for a file of weights; files of other names belong to a dataset.
-WEIGHTS = "weights"
+# The page's names for files of weights; files of other names belong to a dataset.
+WEIGHTS, TEXT_WEIGHTS = "weights", "text weights"
 # Further images are ignored: a tab has to hold the images as float32.
 MAX_IMAGES = 20_000
 # The part of the plane that is shown, from -VIEW to VIEW on both axes, and the number of predictions along each axis.
@@ -53,6 +54,22 @@ class Demo:
         self._files: tuple[tl.Tensor, tl.Tensor, tuple[str, str]] | None = None
         self._evaluated_s = 0.0  # the duration of the last evaluation
         self._trained_s = 0.0  # the training time since then
+        self._words: Any = None  # of the text tab
+
+    # ---------------------------------------------------------------------------------------------------- the text tab
+
+    def open_words(self, sources: dict[str, str]) -> None:
+        """Import the modules of the text tab: their texts by their files' names. Pages start without them."""
+        for name, source in sources.items():
+            Path(__file__).with_name(name).write_text(source, encoding="utf-8")
+        importlib.invalidate_caches()
+        self._words = importlib.import_module("words").Words()
+
+    def words(self, method: str, keywords: dict[str, Any]) -> Any:
+        """Call a public method of the text tab."""
+        if method.startswith("_"):
+            raise AttributeError(f"{method} is private")
+        return getattr(self._words, method)(**keywords)
 
     # ---------------------------------------------------------------------------------------- settings and the dataset
 
@@ -197,7 +214,7 @@ class Demo:
             return path.read_bytes()
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
-        if name == WEIGHTS:
+        if name in (WEIGHTS, TEXT_WEIGHTS):
             check_weights(head)
         else:
             check_head(name, head, size)
@@ -205,6 +222,8 @@ class Demo:
 
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         """Load weights into the network; or images and labels, which the next `configure` uses."""
+        if TEXT_WEIGHTS in files:
+            return self._words.load(files[TEXT_WEIGHTS])
         if WEIGHTS in files:
             self._import(files[WEIGHTS])
             return {}

@@ -130,6 +130,11 @@ export class Workbench {
     if (!this.#run) this.#showState();
   }
 
+  /** Stop when the user leaves the tab. */
+  leave() {
+    if (this.#run) this.pause();
+  }
+
   /** Train on one batch. */
   async step() {
     this.#run = null;

@@ -1,4 +1,4 @@
-"""Vocabularies for training a language model: bytes, BPE learned from the texts, or another model's.
+"""Vocabularies for training a language model: bytes, characters, BPE learned from the texts, or another model's.
 
 A vocabulary is stored as `tokenizer.json`, for `tallow.text.Tokenizer` and transformers.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,3 +137,23 @@ def _size(entries: dict[str, Any]) -> int:
     tokens, added = entries["model"]["vocab"], entries.get("added_tokens") or []
     ids = tokens.values() if isinstance(tokens, dict) else range(len(tokens))
     return 1 + max([*ids, *(token["id"] for token in added)])
+
+
+def character_vocabulary(characters: Sequence[str]) -> Vocabulary:
+    """Return a vocabulary whose ids are the positions of characters. Characters that are not in it are dropped.
+
+    Args:  characters: in the order of their code points, as `characters_of` returns them
+    """
+    codes = np.array([ord(each) for each in characters], np.uint32)
+
+    def encode(text: str) -> npt.NDArray[np.int32]:
+        own = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+        ids = np.searchsorted(codes, own).clip(max=len(codes) - 1)
+        return ids[codes[ids] == own].astype(np.int32)
+
+    return Vocabulary(len(codes) + 1, len(codes), encode)
+
+
+def characters_of(texts: Iterable[str]) -> list[str]:
+    """Return the different characters of texts, in the order of their code points."""
+    return sorted(set().union(*texts))

@@ -21,7 +21,7 @@ from tallow.training import LanguageModelSettings, LanguageModelTraining, Settin
 from tallow.training.processes import Processes
 from tallow.training.progress import interruption, sparkline
 from tallow.training.texts import Rows, documents, tokens_of
-from tallow.training.vocabulary import byte_vocabulary
+from tallow.training.vocabulary import byte_vocabulary, character_vocabulary, characters_of
 
 
 def test_learning_rate_rises_in_a_line_and_falls_along_a_cosine() -> None:
@@ -53,6 +53,16 @@ def test_invalid_documents(tmp_path: Path) -> None:
 
 def test_bytes_and_marks() -> None:
     assert tokens_of(["ë", "ab"], byte_vocabulary()).tolist() == [256, 0xC3, 0xAB, 256, 97, 98, 256]
+
+
+def test_characters_are_tokens() -> None:
+    characters = characters_of(["cab 😀", "aë"])
+    assert characters == [" ", "a", "b", "c", "ë", "😀"]
+    vocabulary = character_vocabulary(characters)
+    assert (vocabulary.size, vocabulary.end_of_text) == (7, 6)
+    assert tokens_of(["😀a", "ë"], vocabulary).tolist() == [6, 5, 1, 6, 4, 6]
+    assert vocabulary.encode("xa~\U0001f601b!").tolist() == [1, 2], "unknown characters are dropped"
+    assert vocabulary.encode("").tolist() == []
 
 
 def test_each_time_through_has_each_row_once() -> None:

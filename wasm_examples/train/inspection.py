@@ -1,4 +1,4 @@
-"""What a network does inside, and where it is wrong, in numbers that the page draws."""
+"""The inside of a network, and its mistakes, in numbers that the page draws."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ const PRESETS = [
   { name: "Solve the spiral", title: "Two wide layers separate two spirals", fields: { ...ANY, dataset: "spirals", noise: "0.04", network: "mlp", hidden: "32, 32", activation: "SiLU", lr: "0.03" } },
   { name: "A line is not enough", title: "Without hidden layers, no line separates the classes of exclusive or", fields: { ...ANY, dataset: "xor", network: "mlp", hidden: "" } },
   { name: "Overfit", title: "A large network learns the noise: the loss of the test set rises", fields: { ...ANY, dataset: "moons", noise: "0.4", network: "mlp", hidden: "256, 256", activation: "ReLU" } },
+  { name: "Few weights", title: "L1 makes most weights zero: see them fade in the picture of the network", fields: { ...ANY, dataset: "moons", network: "mlp", hidden: "16, 16", l1: "0.01" } },
   { name: "Read digits", title: "A network with convolutions learns digits", fields: { ...ANY, dataset: "digits", network: "cnn", hidden: "32", activation: "ReLU" } },
 ];
 

@@ -11,6 +11,7 @@ import { TextSamples } from "./text-samples.js";
 
 const SLICE_S = 1 / 20;
 const SAMPLE = { length: 120, temperature: 0.8, seed: 1 };
+// In a folder of their own, so that the snapshot of all pages is without what they import.
 const MODULES = ["recipes.py", "words_script.py", "words.py"];
 const FIGURES = ["Steps", "Loss", "Test: loss", "Speed", "Parameters", "Trained", "Vocabulary"];
 const DEFAULTS = /** @type {const} */ ({
@@ -61,7 +62,7 @@ export class TextTab {
 
   /** Import the Python of this tab. @param {Promise<Started>} started */
   async #prepare(started) {
-    const sources = await Promise.all(MODULES.map((name) => fetchText(new URL(name, import.meta.url))));
+    const sources = await Promise.all(MODULES.map((name) => fetchText(new URL(`text/${name}`, import.meta.url))));
     await started;
     await this.#runtime.call("open_words", { sources: Object.fromEntries(MODULES.map((name, i) => [name, sources[i]])) });
   }

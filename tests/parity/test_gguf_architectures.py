@@ -22,7 +22,8 @@ from tallow.cli import main
 from tallow.errors import CheckpointError
 from tallow.models import AutoModel, BertForSequenceClassification
 from tallow.models.gguf_names import NAMES
-from tallow.models.sentence import Pooling, SentenceEncoder
+from tallow.models.sentence import SentenceEncoder
+from tallow.models.sentence_parts import Pooling
 from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLinear, widened_state
 
 transformers = pytest.importorskip("transformers")

@@ -13,8 +13,8 @@ from support.small_server import KEY, Running, running, story_teller
 
 import tallow as tl
 from tallow.models.sentence import SentenceEncoder
-from tallow.serving import EmbeddingWorker
 from tallow.serving.catalog import Catalog, built_in_speech
+from tallow.serving.encoding import embedder
 from tallow.serving.http.app import make_app
 
 
@@ -32,7 +32,7 @@ def server() -> Iterator[Running]:
     """A server of the built-in models, as `tallow serve` starts it."""
     speech = built_in_speech()
     catalog = Catalog(texts={"stories": story_teller()}, listeners={speech.name: speech})
-    catalog.encoders["encoder"] = EmbeddingWorker("encoder", small_encoder())
+    catalog.encoders["encoder"] = embedder("encoder", small_encoder())
     with running(make_app(catalog, api_key=KEY, most_bytes=1 << 20), catalog) as started:
         yield started
 

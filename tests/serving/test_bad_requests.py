@@ -11,26 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from support.small_server import KEY, Running, running, story_teller
+from support.small_server import KEY, Running, post, running, story_teller
 
 from tallow.serving.catalog import Catalog
 from tallow.serving.http.app import make_app
 
 TEXT = {"prompt": "Lily"}
 CHAT = {"messages": [{"role": "user", "content": "Lily"}]}
-
-
-def send(
-    server: Running, path: str, body: bytes | dict[str, Any], *, key: str = KEY, **headers: str
-) -> tuple[int, dict[str, Any], dict[str, str]]:
-    """Return the status, the JSON and the headers of the answer."""
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
-    connection.request("POST", path, data, {"Authorization": f"Bearer {key}", **headers})
-    answer = connection.getresponse()
-    content = answer.read()
-    connection.close()
-    return answer.status, json.loads(content), dict(answer.getheaders())
 
 
 BAD_TEXTS: dict[str, Any] = {
@@ -85,7 +72,7 @@ BAD_CHATS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", BAD_TEXTS)
 def test_bad_completions(server: Running, name: str) -> None:
-    status, answer, _ = send(server, "/v1/completions", BAD_TEXTS[name])
+    status, answer, _ = post(server, "/v1/completions", BAD_TEXTS[name])
     assert status == 400, answer
     assert set(answer["error"]) == {"message", "type", "param", "code"}
     assert answer["error"]["type"] == "invalid_request_error"
@@ -93,40 +80,40 @@ def test_bad_completions(server: Running, name: str) -> None:
 
 @pytest.mark.parametrize("name", BAD_CHATS)
 def test_bad_chats(server: Running, name: str) -> None:
-    status, answer, _ = send(server, "/v1/chat/completions", BAD_CHATS[name])
+    status, answer, _ = post(server, "/v1/chat/completions", BAD_CHATS[name])
     assert status == 400, answer
     assert answer["error"]["type"] == "invalid_request_error"
 
 
 def test_errors_name_the_field(server: Running) -> None:
-    _, answer, _ = send(server, "/v1/completions", TEXT | {"temperature": 3})
+    _, answer, _ = post(server, "/v1/completions", TEXT | {"temperature": 3})
     assert answer["error"]["param"] == "temperature"
-    _, answer, _ = send(server, "/v1/completions", {"prompt": "dog " * 300})
+    _, answer, _ = post(server, "/v1/completions", {"prompt": "dog " * 300})
     assert (answer["error"]["param"], answer["error"]["code"]) == ("prompt", "context_length_exceeded")
 
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions", "/v1/embeddings"])
 def test_an_unknown_model(server: Running, path: str) -> None:
-    status, answer, _ = send(server, path, TEXT | CHAT | {"input": "a", "model": "gpt-4"})
+    status, answer, _ = post(server, path, TEXT | CHAT | {"input": "a", "model": "gpt-4"})
     assert (status, answer["error"]["code"]) == (404, "model_not_found")
 
 
 def test_an_unknown_path_and_a_wrong_method(server: Running) -> None:
-    assert send(server, "/v1/nothing", TEXT)[0] == 404
-    status, answer, _ = send(server, "/v1/models", TEXT)
+    assert post(server, "/v1/nothing", TEXT)[0] == 404
+    status, answer, _ = post(server, "/v1/models", TEXT)
     assert status == 405
     assert "error" in answer
 
 
 def test_the_key_is_asked_for(server: Running) -> None:
     for key in ("", "another", "\xe9", KEY + "x"):
-        status, answer, headers = send(server, "/v1/completions", TEXT, key=key)
+        status, answer, headers = post(server, "/v1/completions", TEXT, key=key)
         assert (status, answer["error"]["code"]) == (401, "invalid_api_key")
         assert headers["www-authenticate"] == "Bearer"
 
 
 def test_large_bodies_are_refused(server: Running) -> None:
-    status, answer, _ = send(server, "/v1/completions", b" " * (2 << 20))
+    status, answer, _ = post(server, "/v1/completions", b" " * (2 << 20))
     assert (status, answer["error"]["code"]) == (413, "body_too_large")
 
     def chunks() -> Iterator[bytes]:
@@ -144,10 +131,10 @@ def test_large_bodies_are_refused(server: Running) -> None:
 def test_sounds_that_are_none(server: Running, data: bytes) -> None:
     form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n' + data + b"\r\n--x--\r\n"
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    status, answer, _ = send(server, "/v1/audio/transcriptions", form, **headers)
+    status, answer, _ = post(server, "/v1/audio/transcriptions", form, **headers)
     assert status == 400, answer
-    assert send(server, "/v1/audio/transcriptions", b"--x--\r\n", **headers)[0] == 400
-    assert send(server, "/v1/audio/transcriptions", {"file": "a"})[0] == 400
+    assert post(server, "/v1/audio/transcriptions", b"--x--\r\n", **headers)[0] == 400
+    assert post(server, "/v1/audio/transcriptions", {"file": "a"})[0] == 400
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -179,14 +166,14 @@ def test_a_full_queue_is_refused_with_the_time_to_try_again() -> None:
     engine = story_teller(slots=1, queue=1)
     catalog = Catalog(texts={"stories": engine})
     with running(make_app(catalog), catalog) as server:
-        status, answer, headers = send(server, "/v1/completions", TEXT | {"n": 2})
+        status, answer, headers = post(server, "/v1/completions", TEXT | {"n": 2})
         assert (status, answer["error"]["type"]) == (429, "rate_limit_error")
         assert int(headers["retry-after"]) >= 1
-        assert send(server, "/v1/completions", TEXT)[0] == 200
+        assert post(server, "/v1/completions", TEXT)[0] == 200
 
 
 def test_pages_cannot_call_the_server(server: Running) -> None:
-    _, _, headers = send(server, "/v1/completions", TEXT, Origin="https://example.org")
+    _, _, headers = post(server, "/v1/completions", TEXT, Origin="https://example.org")
     assert not [name for name in headers if name.lower().startswith("access-control")]
 
 

@@ -40,8 +40,8 @@ from tallow.io.stored import stored_folder
 from tallow.models import AutoModel, Llama, Whisper, gguf_models
 from tallow.models.causal_lm import CausalLM
 from tallow.models.generation_config import GenerationConfig
-from tallow.models.sentence import Dense, Pooling
 from tallow.models.sentence_folder import encoder_files, files_of, modules_of
+from tallow.models.sentence_parts import Dense, Pooling
 from tallow.optim import lr_scheduler
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.llama2c import Llama2cTokenizer

@@ -8,7 +8,7 @@ import tallow as tl
 from tallow.models import bert
 from tallow.models.sentence import SentenceEncoder
 from tallow.text.tokenizer import Tokenizer
-from tallow.text.tokenizer_engines import Encoded
+from tallow.text.tokenizer_engines import Encoded, Token
 
 
 class Letters:
@@ -17,6 +17,15 @@ class Letters:
     def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
         ids = [1, *(3 + ord(letter) % 17 for letter in text), 2]
         return Encoded(ids, [0] * len(ids))
+
+    def split(self, text: str, special: bool) -> list[Token]:
+        row = self.encode(text, None, special)
+        ends = len(row.ids) - 1
+        places = [(0, 0) if i in (0, ends) else (i - 1, i) for i in range(len(row.ids))]
+        return [
+            Token(token, text[start:end] or "[]", start, end, not start < end)
+            for token, (start, end) in zip(row.ids, places, strict=True)
+        ]
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         raise NotImplementedError

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 from openai import OpenAI
@@ -52,3 +56,27 @@ def running(app: Starlette, catalog: Catalog) -> Iterator[Running]:
 def story_teller(**limits: int) -> TextEngine:
     model, words = stories.load()
     return TextEngine(TextModel("stories", model, words, template="plain"), **limits)
+
+
+def post(
+    server: Running, path: str, body: bytes | dict[str, Any], *, key: str = KEY, **headers: str
+) -> tuple[int, Any, dict[str, str]]:
+    """Return the status, the JSON and the headers of the answer."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return _request(server, "POST", path, data, {"Authorization": f"Bearer {key}", **headers})
+
+
+def get(server: Running, path: str) -> tuple[int, Any, dict[str, str]]:
+    """Return the status, the JSON and the headers of the answer."""
+    return _request(server, "GET", path, None, {"Authorization": f"Bearer {KEY}"})
+
+
+def _request(
+    server: Running, method: str, path: str, data: bytes | None, headers: dict[str, str]
+) -> tuple[int, Any, dict[str, str]]:
+    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    connection.request(method, path, data, headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, json.loads(content), dict(answer.getheaders())

@@ -27,8 +27,8 @@ from tallow.models.gguf_importance import importance_of
 from tallow.models.gguf_names import POOLINGS
 from tallow.models.llama import Llama
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.sentence import Pooling
 from tallow.models.sentence_folder import modules_of
+from tallow.models.sentence_parts import Pooling
 from tallow.text import tokenizer
 from tallow.text.gguf_tokenizer_export import gguf_entries
 from tallow.text.llama2c import Llama2cTokenizer

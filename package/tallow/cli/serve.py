@@ -22,9 +22,11 @@ from tallow.cli.terminal import report
 from tallow.errors import ArgumentError, MissingPackageError
 from tallow.models.causal_lm import CACHE_DTYPES
 from tallow.models.sentence import SentenceEncoder
+from tallow.models.sparse_encoder import SparseEncoder
+from tallow.models.text_classifier import TextClassifier
 from tallow.models.whisper import Whisper
 from tallow.serving.catalog import GLOSSES, Catalog, built_in_encoder, built_in_speech, built_in_texts
-from tallow.serving.embedding import EmbeddingWorker
+from tallow.serving.encoding import embedder, labeller, weigher
 from tallow.serving.engine import TextEngine
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.text_model import TextModel
@@ -41,6 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     models = parser.add_argument_group("models", "Each is a folder, or owner/repository on the Hugging Face Hub.")
     models.add_argument("--model", metavar="MODEL", help="a language model, or a GGUF file with one")
     models.add_argument("--embed", metavar="MODEL", help="a sentence encoder for embeddings, or a GGUF file with one")
+    models.add_argument(
+        "--rerank", metavar="MODEL", help="a cross-encoder, or another classifier of texts, for /rerank and /predict"
+    )
+    models.add_argument("--sparse", metavar="MODEL", help="a SPLADE model for /embed_sparse")
     models.add_argument("--transcribe", metavar="MODEL", help="a Whisper model for transcripts")
     add_loading_options(models)
     limits = parser.add_argument_group("limits")
@@ -132,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
 def load(arguments: argparse.Namespace) -> Catalog:
     """Load the models that the options name; the built-in ones if they name none.  Raises: TallowError, OSError"""
     catalog = Catalog()
-    names = (arguments.model, arguments.embed, arguments.transcribe)
+    names = (arguments.model, arguments.embed, arguments.rerank, arguments.sparse, arguments.transcribe)
     device, quant = arguments.device, arguments.quant
     if arguments.model is not None:
         model = load_language_model(arguments.model, arguments.dtype, device, quant)
@@ -142,12 +148,20 @@ def load(arguments: argparse.Namespace) -> Catalog:
     if arguments.embed is not None:
         encoder = SentenceEncoder.from_pretrained(arguments.embed, device=device, quant=quant)
         name = _public(arguments.embed)
-        catalog.encoders[name] = EmbeddingWorker(name, encoder, queue=arguments.queue)
+        catalog.encoders[name] = embedder(name, encoder, arguments.queue)
     elif not any(names):
         try:
             catalog.encoders[GLOSSES] = built_in_encoder(arguments.queue)
         except MissingPackageError as error:  # the other models need no tokenizers
             report(f"no embeddings: {error}")
+    if arguments.rerank is not None:
+        classifier = TextClassifier.from_pretrained(arguments.rerank, device=device, quant=quant)
+        name = _public(arguments.rerank)
+        catalog.labellers[name] = labeller(name, classifier, arguments.queue)
+    if arguments.sparse is not None:
+        sparse = SparseEncoder.from_pretrained(arguments.sparse, device=device, quant=quant)
+        name = _public(arguments.sparse)
+        catalog.weighers[name] = weigher(name, sparse, arguments.queue)
     if arguments.transcribe is not None:
         whisper = Whisper.from_pretrained(arguments.transcribe, device=device, quant=quant)
         name = _public(arguments.transcribe)

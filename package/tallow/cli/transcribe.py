@@ -23,12 +23,12 @@ from tallow.errors import ArgumentError, AudioError, MissingPackageError
 from tallow.io.atomic import atomic_write
 from tallow.models import spoken
 from tallow.models.whisper import Transcription, Whisper
+from tallow.models.whisper.transcribe import temperatures_from
 from tallow.models.whisper.writers import WRITERS
 from tallow.text.whisper import TASKS, WhisperTokenizer
 
 STDIN = "-"
 FAILED = 1
-FALLBACKS = (0.2, 0.4, 0.6, 0.8, 1.0)  # the temperatures after --temperature 0
 
 positive_int = number(int, "1 or more", lambda n: n >= 1)
 threshold = number(float, "a number", lambda n: n == n)
@@ -217,14 +217,13 @@ def _sound(name: str) -> Sound:
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options for `Transcription`."""
-    temperature = arguments.temperature
     names = (
         *("task", "language", "initial_prompt", "carry_initial_prompt", "word_timestamps", "without_timestamps"),
         *("beam_size", "patience", "length_penalty", "best_of", "seed", "compression_ratio_threshold"),
         *("logprob_threshold", "no_speech_threshold", "hallucination_silence_threshold", "batch_size"),
     )
     return {name: getattr(arguments, name) for name in names} | {
-        "temperature": (temperature, *(t for t in FALLBACKS if t > temperature)),
+        "temperature": temperatures_from(arguments.temperature),
         # The built-in model knows commands, which do not depend on each other.
         "condition_on_previous_text": arguments.model is not None and not arguments.no_context,
         "clip_timestamps": arguments.clip,

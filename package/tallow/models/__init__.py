@@ -30,6 +30,8 @@ _CLASSES = {
     "phi3": _decoders("Phi3"),
     "qwen": _decoders("Qwen2", "Qwen3"),
     "sentence": ("SentenceEncoder",),
+    "sparse_encoder": ("SparseEncoder",),
+    "text_classifier": ("TextClassifier",),
     "whisper": ("Whisper", "WhisperConfig"),
     "roberta": ("RobertaConfig", "RobertaForCausalLM", *(f"Roberta{head}" for head in ENCODER_HEADS)),
 }

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tallow import models
 from tallow.errors import CheckpointError
 from tallow.io.json_object import parse_list
 from tallow.io.model_folder import weight_files
 from tallow.models.auto import ENCODERS, model_class
-from tallow.models.config import CONFIG
+from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
 from tallow.text.tokenizer import CONFIG as TOKENIZER_CONFIG
 from tallow.text.tokenizer import FILE as TOKENIZER
 
 MODULES = "modules.json"
 TEXT_CONFIG = "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
 STATIC = "StaticEmbedding"  # a kind of module
 MAX_DEPTH = 8
 
@@ -76,7 +77,7 @@ def files_of(modules: bytes | None) -> EncoderFiles:
     Raises:  CheckpointError
     """
     parts = [("Transformer", "")] if modules is None else list(_parse_modules(modules, MODULES))
-    required, optional, weights = ([] if modules is None else [MODULES]), [], []
+    required, optional, weights = ([], [], []) if modules is None else ([MODULES], [PROMPTS], [])
     for kind, place in parts:
         files = FILES.get(kind, EncoderFiles(()))
         required += [f"{place}/{name}".lstrip("/") for name in files.required]
@@ -117,6 +118,21 @@ def modules_of(folder: Path) -> Iterator[tuple[str, Path]]:
     if path.exists():
         for kind, place in _parse_modules(path.read_bytes(), str(path)):
             yield kind, folder / place
+
+
+def prompts_of(folder: Path) -> dict[str, Any]:
+    """Return the arguments `prompts` and `default_prompt` of a SentenceEncoder, by the folder's files.
+
+    Raises:  CheckpointError for prompts that are no texts, or a default that is none of them
+    """
+    path = folder / PROMPTS
+    entries = read_entries(path) if path.exists() else {}
+    prompts, default = entries.get("prompts") or {}, entries.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
+        raise CheckpointError(f"{path}: prompts are {prompts!r:.200}; expected texts by name")
+    if default is not None and default not in prompts:
+        raise CheckpointError(f"{path}: default_prompt_name is {default!r:.80}, which is none of the prompts")
+    return {"prompts": prompts, "default_prompt": default}
 
 
 def _parse_modules(text: bytes, source: str) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@
 """
 
 from tallow.core.lazy_names import names_of
-from tallow.serving.embedding import EmbeddingWorker
+from tallow.serving.encoding import EncoderWorker, Rows
 from tallow.serving.engine import TextEngine
 from tallow.serving.queue import Busy, Closed, WaitingLine
 from tallow.serving.requests import Generation, TextRequest, Update
@@ -20,8 +20,9 @@ from tallow.serving.text_model import TextModel
 __all__ = [
     "Busy",
     "Closed",
-    "EmbeddingWorker",
+    "EncoderWorker",
     "Generation",
+    "Rows",
     "SpeechWorker",
     "TextEngine",
     "TextModel",

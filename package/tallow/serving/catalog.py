@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tallow.models import glosses, spoken, stories
-from tallow.serving.embedding import EmbeddingWorker
+from tallow.serving.encoding import Embedder, Labeller, Weigher, embedder
 from tallow.serving.engine import TextEngine
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.text_model import TextModel
+from tallow.text.tokenizer import Tokenizer
 
 STORIES, GLOSSES, SPOKEN = "stories", "glosses", "spoken"  # the names of the built-in models
 
@@ -18,18 +19,32 @@ class Catalog:
     """The engines of a server. The first of each kind answers requests that name no model."""
 
     texts: dict[str, TextEngine] = field(default_factory=dict)
-    encoders: dict[str, EmbeddingWorker] = field(default_factory=dict)
+    encoders: dict[str, Embedder] = field(default_factory=dict)
+    labellers: dict[str, Labeller] = field(default_factory=dict)
+    weighers: dict[str, Weigher] = field(default_factory=dict)
     listeners: dict[str, SpeechWorker] = field(default_factory=dict)
 
     @property
-    def engines(self) -> list[TextEngine | EmbeddingWorker | SpeechWorker]:
+    def engines(self) -> list[TextEngine | Embedder | Labeller | Weigher | SpeechWorker]:
         """All engines."""
-        return [*self.texts.values(), *self.encoders.values(), *self.listeners.values()]
+        return [*self.texts.values(), *self.row_workers.values(), *self.listeners.values()]
+
+    @property
+    def row_workers(self) -> dict[str, Embedder | Labeller | Weigher]:
+        """The engines that compute arrays of texts."""
+        return {**self.encoders, **self.labellers, **self.weighers}
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        """The tokenizers of the package `tokenizers`: first those of the encoders."""
+        words = {name: worker.encoder.tokenizer for name, worker in self.row_workers.items()}
+        texts = {name: engine.served.words for name, engine in self.texts.items()}
+        return words | {name: each for name, each in texts.items() if isinstance(each, Tokenizer)}
 
     @property
     def names(self) -> list[str]:
         """The names of all models."""
-        return [*self.texts, *self.encoders, *self.listeners]
+        return [*self.texts, *self.row_workers, *self.listeners]
 
     def start(self) -> None:
         """Start the threads."""
@@ -48,9 +63,9 @@ def built_in_texts() -> TextModel:
     return TextModel(STORIES, model, words, template="plain")
 
 
-def built_in_encoder(queue: int = 128) -> EmbeddingWorker:
+def built_in_encoder(queue: int = 128) -> Embedder:
     """Return the built-in sentence encoder.  Raises: MissingPackageError without the package `tokenizers`"""
-    return EmbeddingWorker(GLOSSES, glosses.load(), queue=queue)
+    return embedder(GLOSSES, glosses.load(), queue)
 
 
 def built_in_speech(queue: int = 32) -> SpeechWorker:

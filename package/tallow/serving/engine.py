@@ -79,6 +79,11 @@ class TextEngine:
         return self._slots.length
 
     @property
+    def slots(self) -> int:
+        """The number of texts that can be generated at once."""
+        return self._slots.count
+
+    @property
     def active(self) -> int:
         """The number of texts that are being generated."""
         return len(self._active)

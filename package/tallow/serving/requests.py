@@ -46,6 +46,7 @@ class Update:
         finish: why the text has ended, "stop", "length" or "cancelled"; None if it goes on.
         error: why the text has failed; it has ended then.
         cached: the number of tokens of the prompt that were known from an earlier request.
+        by_string: a stop string has ended the text, not a stop token.
     """
 
     text: str = ""
@@ -54,6 +55,7 @@ class Update:
     error: Exception | None = None
     tokens: int = 0
     cached: int = 0
+    by_string: bool = False
 
     @property
     def is_last(self) -> bool:
@@ -120,7 +122,7 @@ class Generation:
         self.pending = [token]
         text = self._strings.push(self._decoder.push(token))
         if self._strings.found:
-            self._end(Update(text, choices, STOP, tokens=1))
+            self._end(Update(text, choices, STOP, tokens=1, by_string=True))
         elif self.generated >= request.max_tokens:
             self._end(Update(text + self._rest(), choices, LENGTH, tokens=1))
         else:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from tallow.audio.sound import Sound
 from tallow.errors import ArgumentError
 from tallow.models.whisper import Transcript, Transcription, Whisper
+from tallow.models.whisper.transcribe import temperatures_from
 from tallow.serving.worker import Worker
 
-FALLBACKS = (0.2, 0.4, 0.6, 0.8, 1.0)  # temperatures after 0, as of `tallow transcribe`
 MAX_SECONDS = 4 * 3600
 
 
@@ -57,7 +57,7 @@ class SpeechWorker(Worker[SpeechRequest, Transcript]):
             language=request.language,
             initial_prompt=request.prompt,
             word_timestamps=request.words,
-            temperature=(request.temperature, *(t for t in FALLBACKS if t > request.temperature)),
+            temperature=temperatures_from(request.temperature),
             condition_on_previous_text=self._context,
         )
         if transcription.duration_s > MAX_SECONDS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tallow.errors import ArgumentError, TokenizerError
 from tallow.generation.constrain import Constraint, Grammar, Vocabulary
@@ -31,6 +32,8 @@ class TextModel:
 
     def __post_init__(self) -> None:
         self._vocabulary: Vocabulary | None = None
+        # Texts share a constraint: what may follow in each of its states is found once.
+        self._constraints: WeakKeyDictionary[Grammar, Constraint] = WeakKeyDictionary()
 
     @property
     def stop_ids(self) -> frozenset[int]:
@@ -82,8 +85,10 @@ class TextModel:
         return self._vocabulary
 
     def constraint(self, grammar: Grammar) -> Constraint:
-        """Return the processor that keeps one text within a grammar.  Raises: as `vocabulary`"""
-        return Constraint(grammar, self.vocabulary, self.stop_ids)
+        """Return the processor that keeps texts within a grammar.  Raises: as `vocabulary`"""
+        if (known := self._constraints.get(grammar)) is None:
+            known = self._constraints[grammar] = Constraint(grammar, self.vocabulary, self.stop_ids)
+        return known
 
     @property
     def _is_plain(self) -> bool:

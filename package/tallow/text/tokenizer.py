@@ -26,7 +26,7 @@ from tallow.text.chat import ChatTemplate, Message, choose_template
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.stream_decoder import StreamDecoder
 from tallow.text.token_bytes import token_bytes
-from tallow.text.tokenizer_engines import Encoded, Engine, engine_of
+from tallow.text.tokenizer_engines import Encoded, Engine, Token, engine_of
 
 FILE = "tokenizer.json"
 CONFIG = "tokenizer_config.json"
@@ -109,6 +109,14 @@ class Tokenizer:
         Raises:  TokenizerError for a text with lone surrogates
         """
         return self._encode(text, pair, add_special_tokens).ids
+
+    def split(self, text: str, *, add_special_tokens: bool = True) -> list[Token]:
+        """Return the tokens of a text with their places in it.
+
+        Raises:  TokenizerError for a text with lone surrogates, and in Pyodide
+        """
+        _check_surrogates(text)
+        return self._engine.split(text, add_special_tokens)
 
     def encode_batch(self, texts: Sequence[str | tuple[str, str]], *, max_length: int | None = None) -> Batch:
         """Encode texts, or pairs of texts, with special tokens, padded on the right to the longest.
@@ -234,14 +242,8 @@ class Tokenizer:
         return token_bytes(self._engine.definition())
 
     def _encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        for part in (text, pair or ""):
-            try:
-                part.encode()
-            except UnicodeEncodeError as error:
-                raise TokenizerError(
-                    f"the text has a lone surrogate at {error.start}: {part[error.start]!r}",
-                    hint="decode the bytes it came from with errors='replace'",
-                ) from error
+        _check_surrogates(text)
+        _check_surrogates(pair or "")
         return self._engine.encode(text, pair, special)
 
     def _id_of(self, name: str) -> int | None:
@@ -257,6 +259,16 @@ class Tokenizer:
             if name.endswith("_token") and isinstance(token, str):
                 tokens[name] = token
         return tokens
+
+
+def _check_surrogates(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TokenizerError(
+            f"the text has a lone surrogate at {error.start}: {text[error.start]!r}",
+            hint="decode the bytes it came from with errors='replace'",
+        ) from error
 
 
 def read_files(folder: str | Path) -> tuple[Path, str, dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from tallow.errors import MissingPackageError, TokenizerError
 
 HINT = "use the model's own tokenizer.json, or save it again with transformers"
+NATIVE = "use Python outside of the browser"
 IN_PYODIDE = sys.platform == "emscripten"
 
 
@@ -20,11 +21,25 @@ class Encoded(NamedTuple):
     segments: list[int]
 
 
+class Token(NamedTuple):
+    """A token of a text: its id, the token itself, where its part of the text starts and ends, in characters, and
+    whether it is a special token, which has no part."""
+
+    id: int
+    token: str
+    start: int
+    end: int
+    is_special: bool
+
+
 class Engine(Protocol):
     """The interface to Hugging Face's library, in Rust or JavaScript."""
 
     def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
         """Encode a text or a pair, with special tokens if `special`."""
+
+    def split(self, text: str, special: bool) -> list[Token]:
+        """Return the tokens of a text, with special tokens if `special`."""
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         """Return the text of ids, with special tokens if `special`."""
@@ -71,6 +86,12 @@ class _Native:
         with _converted_errors(f"{self._name} cannot encode the text"):
             encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
             return Encoded(encoding.ids, encoding.type_ids)
+
+    def split(self, text: str, special: bool) -> list[Token]:
+        with _converted_errors(f"{self._name} cannot encode the text"):
+            found = self._tokenizer.encode(text, add_special_tokens=special)
+        rows = zip(found.ids, found.tokens, found.offsets, found.special_tokens_mask, strict=True)
+        return [Token(id, token, start, end, bool(mark)) for id, token, (start, end), mark in rows]
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         with _converted_errors(f"{self._name} cannot decode the ids"):
@@ -134,6 +155,9 @@ class _JavaScript:
         # Without separators, some post-processors would drop the second text.
         first, second = self.encode(text, None, special), self.encode(pair, None, special)
         return Encoded(first.ids + second.ids, first.segments + [1] * len(second.ids))
+
+    def split(self, text: str, special: bool) -> list[Token]:
+        raise TokenizerError("the JavaScript tokenizer does not say where tokens are in the text", hint=NATIVE)
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         from pyodide.ffi import to_js  # a module of Pyodide

@@ -13,7 +13,8 @@ from support.small_encoder import small_encoder
 import tallow as tl
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import safetensors
-from tallow.models.sentence import POOLINGS, Dense, Normalize, Pooling, SentenceEncoder
+from tallow.models.sentence import SentenceEncoder
+from tallow.models.sentence_parts import POOLINGS, Dense, Normalize, Pooling
 
 X = np.float32([[[1, 2], [3, 5], [7, 11]], [[2, 0], [4, 6], [9, 9]]])
 MASK = np.int64([[1, 1, 1], [1, 1, 0]])

@@ -25,15 +25,22 @@ def test_files_of_an_encoder_alone() -> None:
     assert files_of(None) == EncoderFiles(ALONE, OPTIONAL, ("",))
 
 
+PROMPTS = "config_sentence_transformers.json"
+
+
 def test_files_of_its_parts() -> None:
     parts = ("1_Pooling/config.json", "2_Dense/config.json")
-    assert files_of(MODULES.encode()) == EncoderFiles(("modules.json", *ALONE, *parts), OPTIONAL, ("", "2_Dense/"))
+    assert files_of(MODULES.encode()) == EncoderFiles(
+        ("modules.json", *ALONE, *parts), (PROMPTS, *OPTIONAL), ("", "2_Dense/")
+    )
 
 
 def test_files_of_a_transformer_in_a_folder_of_its_own() -> None:
     modules = b'[{"path": "0_BERT", "type": "sentence_transformers.models.Transformer"}]'
     required = ("modules.json", *(f"0_BERT/{name}" for name in ALONE))
-    assert files_of(modules) == EncoderFiles(required, tuple(f"0_BERT/{name}" for name in OPTIONAL), ("0_BERT/",))
+    assert files_of(modules) == EncoderFiles(
+        required, (PROMPTS, *(f"0_BERT/{name}" for name in OPTIONAL)), ("0_BERT/",)
+    )
 
 
 @pytest.mark.parametrize("modules", [b"{", b"\xff", b"[" * 100_000, b"{}", b"[1]", b'[{"path": "../x"}]'])

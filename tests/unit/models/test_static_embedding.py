@@ -9,8 +9,9 @@ import pytest
 
 import tallow as tl
 from tallow.errors import ArgumentError, CheckpointError
-from tallow.models.sentence import Normalize, SentenceEncoder
+from tallow.models.sentence import SentenceEncoder
 from tallow.models.sentence_folder import EncoderFiles, files_of
+from tallow.models.sentence_parts import Normalize
 from tallow.models.static_embedding import StaticEmbedding
 from tallow.text.tokenizer import Encoded, Tokenizer
 

@@ -26,6 +26,7 @@ from tallow.models.whisper.timing import APPENDED, PREPENDED, align
 from tallow.models.whisper.words import add_words, skip_hallucinations, spoken_until
 from tallow.text.languages import language_code
 
+TEMPERATURES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 MAX_CONTEXT_TEMPERATURE = 0.5  # texts of higher temperatures are not context for the next window
 
 Audio = str | PathLike[str] | bytes | Sound | Tensor | npt.NDArray[np.float32] | Iterable[npt.NDArray[np.float32]]
@@ -56,7 +57,7 @@ class TranscribeOptions:
     Raises:  ArgumentError for options that exclude each other
     """
 
-    temperature: float | Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    temperature: float | Sequence[float] = TEMPERATURES
     compression_ratio_threshold: float | None = 2.4
     logprob_threshold: float | None = -1.0
     no_speech_threshold: float | None = 0.6
@@ -347,6 +348,11 @@ def _check_names(options: dict[str, Any]) -> None:
     names = {each.name for each in fields(DecodingOptions)} - {"prompt", "temperature"}
     if unknown := sorted(options.keys() - names):
         raise ArgumentError(f"transcribe has no option {', '.join(unknown)}", hint="see TranscribeOptions")
+
+
+def temperatures_from(first: float) -> tuple[float, ...]:
+    """Return a temperature, and those to fall back to, which are higher."""
+    return first, *(t for t in TEMPERATURES if t > first)
 
 
 def _for_temperature(options: dict[str, Any], temperature: float) -> dict[str, Any]:

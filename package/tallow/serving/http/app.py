@@ -1,12 +1,12 @@
-"""The application: OpenAI's API over the engines of a catalog."""
+"""The application: the APIs of OpenAI and of Hugging Face's servers over the engines of a catalog."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
@@ -19,8 +19,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tallow import __version__
 from tallow.errors import TallowError
 from tallow.serving.catalog import Catalog
+from tallow.serving.engine import TextEngine
+from tallow.serving.http import embeddings_inference
 from tallow.serving.http.completions import ChatCompletion, Completion, TextApi
 from tallow.serving.http.errors import NOT_FOUND, UNAVAILABLE, ApiError, api_error
 from tallow.serving.http.fields import Fields
@@ -28,10 +31,13 @@ from tallow.serving.http.metrics import Metrics
 from tallow.serving.http.middleware import Guard
 from tallow.serving.http.running import ClientGone
 from tallow.serving.http.speech import transcripts
+from tallow.serving.http.text_generation import Generation, describe
 from tallow.serving.http.vectors import embeddings
+from tallow.text.tokenizer import Tokenizer
 
 MOST_BYTES = 32 << 20  # of a body; OpenAI's limit for sounds is 25 MB
 MAX_FORM_FIELDS = 32
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 log = logging.getLogger("tallow.serving")
 Engine = TypeVar("Engine")
 
@@ -81,6 +87,44 @@ def make_app(
     return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
 
 
+class Kind(NamedTuple):
+    """A kind of model: its attribute of the catalog, what it does, and the option that loads one."""
+
+    engines: str
+    does: str
+    option: str
+
+
+TEXTS = Kind("texts", "generates texts", "--model")
+ENCODERS = Kind("encoders", "computes embeddings", "--embed")
+LABELLERS = Kind("labellers", "labels texts", "--rerank")
+WEIGHERS = Kind("weighers", "computes sparse vectors", "--sparse")
+LISTENERS = Kind("listeners", "transcribes speech", "--transcribe")
+WORDS = Kind("tokenizers", "has a tokenizer of the package tokenizers", "--embed")
+
+
+def chosen(engines: Mapping[str, Engine], fields: Fields, kind: Kind) -> Engine:
+    """Return the engine of the field `model`, by default the first.  Raises: ApiError"""
+    if not engines:
+        raise ApiError(
+            f"no model of this server {kind.does}; start it with {kind.option} MODEL",
+            "model",
+            status=NOT_FOUND,
+            code="model_not_found",
+        )
+    name = fields.text("model")
+    if name is None:
+        return next(iter(engines.values()))
+    if name not in engines:
+        raise ApiError(
+            f"the model {name!r:.80} does not exist, or is of another kind; choose {', '.join(engines)}",
+            "model",
+            status=NOT_FOUND,
+            code="model_not_found",
+        )
+    return engines[name]
+
+
 class Api:
     """The endpoints.
 
@@ -96,16 +140,30 @@ class Api:
 
     def routes(self) -> list[Route]:
         """Return the routes of all endpoints."""
-        posts: dict[str, Callable[[Request], Awaitable[Response]]] = {
-            "/v1/completions": self.completions,
-            "/v1/chat/completions": self.chat,
-            "/v1/embeddings": self.embeddings,
-            "/v1/audio/transcriptions": self.transcriptions,
-            "/v1/audio/translations": self.translations,
+        tei = embeddings_inference
+        encoders, labellers, weighers = ENCODERS, LABELLERS, WEIGHERS
+        posts: dict[str, Endpoint] = {
+            "/v1/completions": self._texts(Completion),
+            "/v1/chat/completions": self._texts(ChatCompletion),
+            "/v1/embeddings": self._rows(embeddings, encoders),
+            "/v1/audio/transcriptions": self._transcripts("transcribe"),
+            "/v1/audio/translations": self._transcripts("translate"),
+            "/embed": self._rows(tei.embed, encoders),
+            "/embed_all": self._rows(tei.embed_all, encoders),
+            "/similarity": self._rows(tei.similarity, encoders),
+            "/embed_sparse": self._rows(tei.embed_sparse, weighers),
+            "/rerank": self._rows(tei.rerank, labellers),
+            "/predict": self._rows(tei.predict, labellers),
+            "/tokenize": self._words(tei.tokenize),
+            "/decode": self._words(tei.decode),
+            "/generate": self._generate(stream=False),
+            "/generate_stream": self._generate(stream=True),
+            "/": self.root,
         }
-        gets = {
+        gets: dict[str, Endpoint] = {
             "/v1/models": self.models,
             "/v1/models/{name:path}": self.model,
+            "/info": self.info,
             "/health": self.health,
             "/ready": self.ready,
             "/metrics": self.metrics_text,
@@ -115,61 +173,71 @@ class Api:
             *(Route(path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),
         ]
 
-    async def completions(self, request: Request) -> Response:
-        """Continue texts."""
-        return await self._texts(request, Completion)
+    def _texts(self, kind: type[TextApi]) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            fields = Fields.parse(await request.body())
+            engine = chosen(self.catalog.texts, fields, TEXTS)
+            # In a thread: long prompts and schemas take time, and other streams must go on meanwhile.
+            texts = await run_in_threadpool(kind, fields, engine)
+            return await texts.respond(request)
 
-    async def chat(self, request: Request) -> Response:
-        """Answer a conversation."""
-        return await self._texts(request, ChatCompletion)
+        return endpoint
 
-    async def _texts(self, request: Request, kind: type[TextApi]) -> Response:
-        fields = Fields.parse(await request.body())
-        engine = self._chosen(self.catalog.texts, fields, "generates texts", "--model")
-        # In a thread: long prompts and schemas take time, and other streams must go on meanwhile.
-        texts = await run_in_threadpool(kind, fields, engine)
-        return await texts.respond(request)
+    def _generate(self, *, stream: bool | None) -> Endpoint:
+        """Return the endpoint of text-generation-inference; if `stream` is None, the request says whether to stream."""
 
-    async def embeddings(self, request: Request) -> Response:
-        """Compute vectors of texts."""
-        fields = Fields.parse(await request.body())
-        worker = self._chosen(self.catalog.encoders, fields, "computes embeddings", "--embed")
-        return await embeddings(request, fields, worker)
+        async def endpoint(request: Request) -> Response:
+            fields = Fields.parse(await request.body())
+            engine = chosen(self.catalog.texts, fields, TEXTS)
+            text = await run_in_threadpool(Generation, fields, engine)
+            if fields.flag("stream") if stream is None else stream:
+                return text.stream(request)
+            answer = await text.whole(request)
+            return JSONResponse(answer if stream is not None else [answer])
 
-    async def transcriptions(self, request: Request) -> Response:
-        """Transcribe a sound."""
-        return await self._transcripts(request, "transcribe")
+        return endpoint
 
-    async def translations(self, request: Request) -> Response:
-        """Translate a sound to English."""
-        return await self._transcripts(request, "translate")
+    def _rows(self, answer: Callable[[Request, Fields, Any], Awaitable[Response]], kind: Kind) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            fields = Fields.parse(await request.body())
+            return await answer(request, fields, chosen(getattr(self.catalog, kind.engines), fields, kind))
 
-    async def _transcripts(self, request: Request, task: str) -> Response:
-        async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
-            fields = Fields({"model": form.get("model")})
-            worker = self._chosen(self.catalog.listeners, fields, "transcribes speech", "--transcribe")
-            return await transcripts(request, form, worker, task)
+        return endpoint
 
-    def _chosen(self, engines: dict[str, Engine], fields: Fields, does: str, option: str) -> Engine:
-        """Return the engine of the field `model`, by default the first."""
-        if not engines:
-            raise ApiError(
-                f"no model of this server {does}; start it with {option} MODEL",
-                "model",
-                status=NOT_FOUND,
-                code="model_not_found",
-            )
-        name = fields.text("model")
-        if name is None:
-            return next(iter(engines.values()))
-        if name not in engines:
-            raise ApiError(
-                f"the model {name!r:.80} does not exist, or is of another kind; choose {', '.join(engines)}",
-                "model",
-                status=NOT_FOUND,
-                code="model_not_found",
-            )
-        return engines[name]
+    def _words(self, answer: Callable[[Request, Fields, Tokenizer], Awaitable[Response]]) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            fields = Fields.parse(await request.body())
+            return await answer(request, fields, chosen(self.catalog.tokenizers, fields, WORDS))
+
+        return endpoint
+
+    def _transcripts(self, task: str) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
+                fields = Fields({"model": form.get("model")})
+                return await transcripts(request, form, chosen(self.catalog.listeners, fields, LISTENERS), task)
+
+        return endpoint
+
+    async def root(self, request: Request) -> Response:
+        """Answer as the servers of Hugging Face do at their root: by the first model that they would have served."""
+        tei, catalog = embeddings_inference, self.catalog
+        if catalog.texts or not catalog.row_workers:
+            return await self._generate(stream=None)(request)
+        if catalog.encoders:
+            return await self._rows(tei.embed, ENCODERS)(request)
+        if catalog.labellers:
+            return await self._rows(tei.predict, LABELLERS)(request)
+        return await self._rows(tei.embed_sparse, WEIGHERS)(request)
+
+    async def info(self, request: Request) -> Response:
+        """Describe a model: that of the query `model`, or the first."""
+        fields = Fields(dict(request.query_params))
+        every = {**self.catalog.texts, **self.catalog.row_workers}
+        engine = chosen(every, fields, Kind("", "handles text", "--model"))
+        if isinstance(engine, TextEngine):
+            return JSONResponse(describe(engine, __version__))
+        return JSONResponse(embeddings_inference.describe(engine) | {"version": __version__})
 
     async def models(self, request: Request) -> Response:
         """List the models."""
@@ -204,12 +272,12 @@ async def _on_error(request: Request, error: Exception) -> Response:
     answer = api_error(error)
     if answer.status >= 500 and answer.status != UNAVAILABLE:
         log.error("a request failed", exc_info=error)
-    return answer.response()
+    return answer.response(request.url.path)
 
 
 async def _on_http_error(request: Request, error: HTTPException) -> Response:
     message = f"{error.detail}: {request.method} {request.url.path[:200]}"
-    return ApiError(message, status=error.status_code, headers=dict(error.headers or {})).response()
+    return ApiError(message, status=error.status_code, headers=dict(error.headers or {})).response(request.url.path)
 
 
 async def _on_gone(request: Request, error: ClientGone) -> Response:

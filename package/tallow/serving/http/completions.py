@@ -16,6 +16,7 @@ from tallow.generation.sequence import Choice
 from tallow.serving.engine import TextEngine
 from tallow.serving.http.errors import ApiError, api_error
 from tallow.serving.http.fields import Fields
+from tallow.serving.http.grammars import response_format
 from tallow.serving.http.running import Done, Run
 from tallow.serving.http.sampling import MAX_LOGPROBS, Texts, texts_of
 from tallow.serving.http.streaming import EventStream
@@ -63,7 +64,7 @@ class TextApi(ABC):
         """Generate the texts.  Raises: ApiError; ClientGone"""
         run = Run(self.engine, self.texts.requests)
         if self.texts.stream:
-            return EventStream(self._parts(run), on_close=run.cancel)
+            return EventStream(self._parts(run), run.cancel, path=request.url.path)
         texts = await run.finish(request)
         choices = [{"index": i, **self.whole(i, text), "finish_reason": text.finish} for i, text in enumerate(texts)]
         return JSONResponse({**self.head, "object": self.kind, "choices": choices, "usage": self._usage(run)})
@@ -109,7 +110,15 @@ class Completion(TextApi):
         fields.refuse("suffix", "best_of")
         top = fields.integer("logprobs", 0, MAX_LOGPROBS)
         prompts = self._prompts(fields)
-        texts = texts_of(fields, self.engine, prompts, default_tokens=DEFAULT_TOKENS, param="prompt", top_logprobs=top)
+        texts = texts_of(
+            fields,
+            self.engine,
+            prompts,
+            default_tokens=DEFAULT_TOKENS,
+            param="prompt",
+            top_logprobs=top,
+            grammar=response_format(fields.inner("response_format")),
+        )
         self._offsets = [0] * len(texts.requests)
         choices = len(texts.requests) // len(prompts)
         self._echoes = [""] * len(texts.requests)
@@ -178,7 +187,15 @@ class ChatCompletion(TextApi):
         except TallowError as error:
             raise api_error(error, "messages") from error
         top = (top or 0) if wanted else None
-        return texts_of(fields, self.engine, [prompt], default_tokens=None, param="messages", top_logprobs=top)
+        return texts_of(
+            fields,
+            self.engine,
+            [prompt],
+            default_tokens=None,
+            param="messages",
+            top_logprobs=top,
+            grammar=response_format(fields.inner("response_format")),
+        )
 
     def openings(self) -> list[dict[str, Any] | None]:
         return [{"delta": {"role": "assistant", "content": ""}, "logprobs": None} for _ in self.texts.requests]

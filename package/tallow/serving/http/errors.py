@@ -1,4 +1,4 @@
-"""Errors in the form of OpenAI's API."""
+"""Errors: what a client sees of an exception, in the form of the API that it called."""
 
 from __future__ import annotations
 
@@ -10,8 +10,29 @@ from tallow.errors import ArgumentError, AudioError, GrammarError, NumericError,
 from tallow.serving.queue import Busy, Closed
 
 BAD_REQUEST, UNAUTHORIZED, NOT_FOUND, TOO_LARGE, TOO_MANY, FAILED, UNAVAILABLE = 400, 401, 404, 413, 429, 500, 503
-TYPES = {UNAUTHORIZED: "authentication_error", TOO_MANY: "rate_limit_error", UNAVAILABLE: "service_unavailable"}
 INPUT_ERRORS = (ArgumentError, AudioError, GrammarError, TokenizerError)
+TOO_LONG = "context_length_exceeded"
+
+OPENAI_TYPES = {UNAUTHORIZED: "authentication_error", TOO_MANY: "rate_limit_error", UNAVAILABLE: "service_unavailable"}
+# The servers of Hugging Face have other statuses for some errors, and a word for each.
+TEI_TYPES = {
+    BAD_REQUEST: (422, "Tokenizer"),
+    TOO_LARGE: (413, "Validation"),
+    TOO_MANY: (429, "Overloaded"),
+    FAILED: (424, "Backend"),
+    UNAVAILABLE: (503, "Unhealthy"),
+}
+TGI_TYPES = {
+    BAD_REQUEST: (422, "validation"),
+    TOO_LARGE: (413, "validation"),
+    TOO_MANY: (429, "overloaded"),
+    FAILED: (424, "generation"),
+    UNAVAILABLE: (503, "unhealthy"),
+}
+TEI_PATHS = frozenset(
+    {"/embed", "/embed_all", "/embed_sparse", "/rerank", "/predict", "/similarity", "/tokenize", "/decode"}
+)
+TGI_PATHS = frozenset({"/", "/generate", "/generate_stream", "/info"})
 
 
 class ApiError(Exception):
@@ -19,6 +40,7 @@ class ApiError(Exception):
 
     Args:
         param: the field of the request that is wrong.
+        status: in OpenAI's API; see `form`.
         code: a word for programs.
     """
 
@@ -33,13 +55,26 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
+        self.param = param
+        self.code = code
         self.headers = headers or {}
-        kind = TYPES.get(status, "server_error" if status >= FAILED else "invalid_request_error")
-        self.body: dict[str, Any] = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
-    def response(self) -> Response:
-        """Return the response."""
-        return JSONResponse(self.body, self.status, self.headers)
+    def form(self, path: str) -> tuple[int, dict[str, Any]]:
+        """Return the status and the body of the answer, in the form of the API that has the path."""
+        if path in TEI_PATHS:
+            status = TOO_LARGE if self.code in (TOO_LONG, "too_many_items") else self.status
+            status, kind = TEI_TYPES.get(status, (status, "Validation"))
+            return status, {"error": str(self), "error_type": kind}
+        if path in TGI_PATHS:
+            status, kind = TGI_TYPES.get(self.status, (self.status, "validation"))
+            return status, {"error": str(self), "error_type": kind}
+        kind = OPENAI_TYPES.get(self.status, "server_error" if self.status >= FAILED else "invalid_request_error")
+        return self.status, {"error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}}
+
+    def response(self, path: str) -> Response:
+        """Return the response to a request for a path."""
+        status, body = self.form(path)
+        return JSONResponse(body, status, self.headers)
 
 
 def api_error(error: Exception, param: str | None = None) -> ApiError:

@@ -98,8 +98,18 @@ class Fields:
         if not isinstance(value, list):
             raise self.wrong(field, "a list")
         if not least <= len(value) <= most:
-            raise ApiError(f"{self.name(field)}: {len(value)} items; expected {least} to {most}", self.name(field))
+            code = "too_many_items" if len(value) > most else None
+            message = f"{self.name(field)}: {len(value)} items; expected {least} to {most}"
+            raise ApiError(message, self.name(field), code=code)
         return value
+
+    def texts(self, field: str, most: int) -> list[str]:
+        """Return a list of texts that are not empty; a single one may stand without the list."""
+        value = self.get(field)
+        texts = [value] if isinstance(value, str) else self.items(field, most, least=1)
+        if not all(isinstance(text, str) and text for text in texts):
+            raise self.wrong(field, "a string that is not empty, or a list of them")
+        return texts
 
     def inner(self, field: str) -> Fields | None:
         """Return an object, or None."""

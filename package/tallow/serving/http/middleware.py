@@ -56,7 +56,7 @@ class Guard:
 
         try:
             if (error := self._refusal(scope)) is not None:
-                await error.response()(scope, receive, record)
+                await error.response(scope["path"])(scope, receive, record)
             else:
                 await self._app(scope, self._limited(receive), record)
         finally:

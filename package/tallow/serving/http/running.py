@@ -31,6 +31,7 @@ class Done:
     finish: str = ""
     tokens: int = 0
     cached: int = 0
+    by_string: bool = False
 
     def add(self, update: Update) -> None:
         """Append what a step adds."""
@@ -39,6 +40,7 @@ class Done:
         self.tokens += update.tokens
         self.cached = max(self.cached, update.cached)
         self.finish = update.finish or self.finish
+        self.by_string = self.by_string or update.by_string
 
 
 class Run:

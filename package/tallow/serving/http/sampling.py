@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from tallow.errors import ArgumentError, TallowError
+from tallow.errors import ArgumentError
 from tallow.generation import LogitBias, LogitsProcessor, Sampler
-from tallow.generation.constrain import Grammar, json_object, json_schema
 from tallow.serving.engine import TextEngine
-from tallow.serving.http.errors import ApiError, api_error
+from tallow.serving.http.errors import TOO_LONG, ApiError
 from tallow.serving.http.fields import Fields
+from tallow.serving.http.grammars import Constrained
 from tallow.serving.requests import TextRequest
 
 MAX_CHOICES, MAX_STOPS, MAX_LOGPROBS, MAX_BIASES = 16, 16, 20, 1024
@@ -45,12 +43,14 @@ def texts_of(
     default_tokens: int | None,
     param: str,
     top_logprobs: int | None,
+    grammar: Constrained | None,
 ) -> Texts:
     """Return the texts that the fields describe.
 
     Args:
         default_tokens: the most tokens of a text if the request does not say; None for as many as fit.
         param: the field of the prompts.
+        grammar: what each text must be one of.
 
     Raises:  ApiError
     """
@@ -58,18 +58,14 @@ def texts_of(
     requested = fields.integer("max_completion_tokens", 1, SEEDS) or fields.integer("max_tokens", 1, SEEDS)
     seed = fields.integer("seed", -SEEDS, SEEDS)
     stop = stop_strings(fields)
-    make_processors = processors_of(fields, engine)
+    processors = processors_of(fields, engine, grammar)
     requests = []
     for prompt in prompts:
-        try:
-            count = engine.max_tokens(prompt, requested or default_tokens)
-        except ArgumentError as error:
-            too_long = len(prompt) > engine.length
-            raise ApiError(str(error), param, code="context_length_exceeded" if too_long else None) from error
+        count = checked_count(engine, prompt, requested or default_tokens, param)
         for choice in range(choices):
             number = secrets.randbits(32) if seed is None else seed + choice
-            sample = sampler(fields, engine, number)
-            requests.append(TextRequest(prompt, count, sample, make_processors(), stop, top_logprobs))
+            sample = sampler(fields, engine.served.sampling, number)
+            requests.append(TextRequest(prompt, count, sample, processors, stop, top_logprobs))
     options = fields.inner("stream_options")
     return Texts(
         requests,
@@ -79,9 +75,20 @@ def texts_of(
     )
 
 
-def sampler(fields: Fields, engine: TextEngine, seed: int) -> Sampler:
-    """Return the sampler that the fields describe; the model's own settings are the defaults."""
-    options: dict[str, Any] = dict(engine.served.sampling)
+def checked_count(engine: TextEngine, prompt: Sequence[int], requested: int | None, param: str) -> int:
+    """Return how many tokens may follow a prompt, of the field `param`.  Raises: ApiError"""
+    try:
+        return engine.max_tokens(prompt, requested)
+    except ArgumentError as error:
+        raise ApiError(str(error), param, code=TOO_LONG if len(prompt) > engine.length else None) from error
+
+
+def sampler(fields: Fields, defaults: Mapping[str, Any], seed: int) -> Sampler:
+    """Return the sampler that the fields describe.
+
+    Args:  defaults: arguments of a Sampler for missing fields, such as the model's own settings
+    """
+    options = dict(defaults)
     limits: dict[str, tuple[float, float]] = {"temperature": (0, 2), "top_p": (0, 1), "min_p": (0, 1)}
     limits |= {"presence_penalty": (-2, 2), "frequency_penalty": (-2, 2), "repetition_penalty": (0.01, 100)}
     for name, (least, most) in limits.items():
@@ -103,19 +110,12 @@ def stop_strings(fields: Fields) -> list[str]:
     return stop
 
 
-def processors_of(fields: Fields, engine: TextEngine) -> Callable[[], list[LogitsProcessor]]:
-    """Return a function that makes the processors of one text, by `logit_bias` and `response_format`."""
-    shared: list[LogitsProcessor] = []
+def processors_of(fields: Fields, engine: TextEngine, grammar: Constrained | None) -> list[LogitsProcessor]:
+    """Return the processors of a request's texts, by `logit_bias` and a grammar; the texts share them."""
+    processors: list[LogitsProcessor] = []
     if (bias := fields.inner("logit_bias")) is not None:
-        shared.append(logit_bias(fields.get("logit_bias"), bias, engine.served.model.vocab_size))
-    grammar = grammar_of(fields)
-    if grammar is None:
-        return lambda: list(shared)
-    try:
-        engine.served.constraint(grammar)  # errors come before the text begins
-    except TallowError as error:
-        raise api_error(error, "response_format") from error
-    return lambda: [*shared, engine.served.constraint(grammar)]
+        processors.append(logit_bias(fields.get("logit_bias"), bias, engine.served.model.vocab_size))
+    return processors if grammar is None else [*processors, grammar.processor(engine.served)]
 
 
 def logit_bias(values: dict[str, Any], fields: Fields, vocab_size: int) -> LogitBias:
@@ -128,30 +128,3 @@ def logit_bias(values: dict[str, Any], fields: Fields, vocab_size: int) -> Logit
             raise ApiError(f"logit_bias: {key!r:.40} is not the id of a token", "logit_bias")
         biases[int(key)] = fields.number(key, -100, 100) or 0.0
     return LogitBias(biases)
-
-
-def grammar_of(fields: Fields) -> Grammar | None:
-    """Return the texts that `response_format` allows, or None for all."""
-    form = fields.inner("response_format")
-    kind = "text" if form is None else form.choice("type", ("text", "json_object", "json_schema"))
-    if form is None or kind == "text":
-        return None
-    if kind == "json_object":
-        return _json_object()
-    inner = form.inner("json_schema")
-    if inner is None or inner.inner("schema") is None:
-        raise form.wrong("json_schema", 'an object with "name" and "schema"')
-    try:
-        return _json_schema(json.dumps(inner.get("schema")))
-    except TallowError as error:
-        raise api_error(error, inner.name("schema")) from error
-
-
-@lru_cache(maxsize=1)
-def _json_object() -> Grammar:
-    return json_object()
-
-
-@lru_cache(maxsize=32)
-def _json_schema(text: str) -> Grammar:
-    return json_schema(text)

@@ -1,4 +1,4 @@
-"""Server-sent events, as OpenAI's API sends them."""
+"""Server-sent events, as the APIs send them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,37 @@ from starlette.types import Receive, Scope, Send
 
 from tallow.serving.http.errors import ApiError
 
-DONE = "data: [DONE]\n\n"
+DONE = "[DONE]"
 
 
-def event(value: dict[str, Any]) -> str:
-    """Return a JSON object as an event."""
-    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
+def event(value: dict[str, Any] | str, name: str | None = None) -> str:
+    """Return a JSON object, or a word, as an event."""
+    data = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    head = "" if name is None else f"event: {name}\n"
+    return f"{head}data: {data}\n\n"
 
 
 class EventStream(StreamingResponse):
     """A response that sends each object as an event, and an error, if one occurs, as the last.
 
-    Args:  on_close: called when the stream has ended or the client has disconnected, also before the first event
+    Args:
+        path: of the request, which decides the form of an error.
+        done: what the last event says if there is no error; None for no such event.
+        named: each event has a name, its "type".
+        on_close: called when the stream has ended or the client has disconnected, also before the first event.
     """
 
-    def __init__(self, values: AsyncGenerator[dict[str, Any], None], on_close: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        values: AsyncGenerator[dict[str, Any], None],
+        on_close: Callable[[], None],
+        *,
+        path: str,
+        done: str | None = DONE,
+        named: bool = False,
+    ) -> None:
         headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-        super().__init__(_lines(values), media_type="text/event-stream", headers=headers)
+        super().__init__(_lines(values, path, done, named), media_type="text/event-stream", headers=headers)
         self._on_close = on_close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,12 +51,16 @@ class EventStream(StreamingResponse):
             self._on_close()
 
 
-async def _lines(values: AsyncGenerator[dict[str, Any], None]) -> AsyncIterator[str]:
+async def _lines(
+    values: AsyncGenerator[dict[str, Any], None], path: str, done: str | None, named: bool
+) -> AsyncIterator[str]:
     try:
         async for value in values:
-            yield event(value)
-        yield DONE
+            yield event(value, str(value["type"]) if named else None)
+        if done is not None:
+            yield event(done)
     except ApiError as error:
-        yield event(error.body)
+        _, body = error.form(path)
+        yield event({"type": "error", **body["error"]} if named else body, "error" if named else None)
     finally:
         await values.aclose()

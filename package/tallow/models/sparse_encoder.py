@@ -1,0 +1,101 @@
+"""Sparse vectors of texts by a masked language model (SPLADE): a weight for each token of the vocabulary,
+most of them 0.
+
+The weight of a token is the maximum over the positions of the text of log(1 + relu(logit)).
+
+Letters: B texts of a batch, N texts, T positions, V vocabulary.
+
+Source:  Formal et al. 2021, arXiv:2109.10086, equation 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tallow.autograd.modes import no_grad
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.hub import local_folder
+from tallow.models.auto import model_class
+from tallow.models.bert import BertForMaskedLM
+from tallow.models.distilbert import DistilBertForMaskedLM
+from tallow.models.roberta import RobertaForMaskedLM
+from tallow.models.text_batches import TextBatches, Vectors, length_limit
+from tallow.models.text_classifier import context_length
+from tallow.nn import functional as F
+from tallow.text.tokenizer import Batch, Tokenizer
+
+KINDS = (BertForMaskedLM, DistilBertForMaskedLM, RobertaForMaskedLM)
+MaskedLM = BertForMaskedLM | DistilBertForMaskedLM | RobertaForMaskedLM
+
+
+class SparseEncoder(TextBatches):
+    """Maps texts to weights of tokens.
+
+    Args:
+        model: a masked language model, trained for it.
+        max_length: the most tokens of a text; longer texts are truncated. None means the tokenizer's limit.
+
+    Example:
+        encoder = SparseEncoder.from_pretrained("naver/splade-cocondenser-ensembledistil")
+        weights = encoder.encode(["A cat sleeps.", "A kitten naps."])
+        weights[0] @ weights[1]
+    """
+
+    batch_tokens: ClassVar[int] = 512  # the logits of a batch take `vocab_size` numbers for each
+
+    def __init__(self, tokenizer: Tokenizer, model: MaskedLM, *, max_length: int | None = None) -> None:
+        super().__init__(tokenizer, model, max_length)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        dtype: Any = None,
+        device: Any = None,
+        *,
+        quant: str | None = None,
+        revision: str | None = None,
+        token: str | None = None,
+    ) -> SparseEncoder:
+        """Load the folder of a masked language model.
+
+        Args:    as in `SentenceEncoder.from_pretrained`
+        Raises:  CheckpointError for a folder of another kind; TokenizerError, MissingPackageError, HubError
+        """
+        folder = local_folder(name, revision=revision, token=token)
+        kind = model_class(folder)
+        if not issubclass(kind, KINDS):
+            raise CheckpointError(
+                f"{folder}: {kind.__name__} has no masked language modelling head", hint="choose a SPLADE model"
+            )
+        model = kind.from_pretrained(folder, dtype, device, quant=quant)
+        tokenizer = Tokenizer.from_pretrained(folder)
+        return cls(tokenizer, model, max_length=length_limit(None, tokenizer, context_length(model)))
+
+    def encode(self, texts: str | Sequence[str], *, batch_size: int = 8) -> Vectors:
+        """Return the weights of texts.
+
+        Args:    batch_size: how many texts, of about the same length, to compute at once
+        Shapes:  (N, V) for N texts, (V,) for a single string
+        Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded; NumericError
+                 when a weight is NaN or infinite
+        """
+        if batch_size < 1:
+            raise ArgumentError(f"encode: batch_size={batch_size}", hint="pass 1 or more")
+        if isinstance(texts, str):
+            return self.encode([texts])[0]
+        weights = np.empty((len(texts), self.model.config.vocab_size), np.float32)
+        for members, computed in self.each_batch(self.tokenize(texts), self.weigh, most=batch_size):
+            weights[members] = computed
+        return weights
+
+    def weigh(self, batch: Batch) -> Vectors:
+        """Return the weights (B, V) of one batch of tokenized texts."""
+        logits_BTV, mask_BT = self.run(batch)
+        with no_grad():
+            weights_BTV = F.relu(logits_BTV.float()).log1p() * mask_BT.unsqueeze(-1)
+            return weights_BTV.amax(1).cpu().numpy()

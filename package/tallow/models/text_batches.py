@@ -1,0 +1,127 @@
+"""The base of models that compute an array for each text: their texts form batches of similar length.
+
+Letters: B texts of a batch, T positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow import devices
+from tallow.autograd.modes import no_grad
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import NumericError
+from tallow.nn.module import Module
+from tallow.text.tokenizer import Batch, Tokenizer
+from tallow.text.tokenizer_engines import Encoded
+
+Vectors = npt.NDArray[np.float32]
+Text = str | tuple[str, str]
+
+
+class TextBatches:
+    """A model with its tokenizer.
+
+    Args:
+        max_length: the most tokens of a text; longer texts are truncated. None means the tokenizer's limit.
+        options: of the model's `forward` for a batch with padding.
+
+    Attributes:
+        batch_tokens: how many tokens, padding included, a server puts into one batch.
+    """
+
+    batch_tokens: ClassVar[int] = 4096
+
+    def __init__(
+        self, tokenizer: Tokenizer, model: Module, max_length: int | None, options: dict[str, Any] | None = None
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.model = model
+        self.max_length = max_length
+        self._options = options or {}
+
+    def prepare(self, texts: Sequence[Text]) -> Sequence[Text]:
+        """Return the texts as the tokenizer gets them."""
+        return texts
+
+    def tokenize(self, texts: Sequence[Text], *, truncate: bool = True, special: bool = True) -> list[Encoded]:
+        """Return the tokens of texts, or of pairs of texts.
+
+        Args:
+            truncate: to `max_length`; of a pair, the second text is truncated.
+            special: with special tokens.
+
+        Raises:  TokenizerError for a text that cannot be encoded
+        """
+        limit = self.max_length if truncate else ENDLESS
+        return self.tokenizer.encode_each(self.prepare(texts), max_length=limit, add_special_tokens=special)
+
+    def run(self, batch: Batch, *, segments: bool = False) -> tuple[Any, Tensor]:
+        """Return the model's output for a batch, and the mask (B, T).
+
+        Args:  segments: the model tells the two texts of a pair apart
+        """
+        device = next(self.model.parameters()).device
+        tokens_BT, mask_BT, segments_BT = (
+            wrap(devices.move(array, device)) for array in (batch.input_ids, batch.attention_mask, batch.token_type_ids)
+        )
+        options: dict[str, Any] = {"token_type_ids": segments_BT} if segments else {}
+        with no_grad():
+            if batch.attention_mask.all():  # no padding: no mask
+                return self.model(tokens_BT, **options), mask_BT
+            return self.model(tokens_BT, mask_BT, **options, **self._options), mask_BT
+
+    def each_batch(
+        self,
+        rows: Sequence[Encoded],
+        compute: Callable[[Batch], Vectors],
+        *,
+        most: int | None = None,
+        tokens: int | None = None,
+    ) -> Iterator[tuple[list[int], Vectors]]:
+        """Yield the indices of a batch's rows, and what `compute` returns for them, until all rows are done.
+
+        Args:    most, tokens: the most rows of a batch, and the most tokens in it, padding included
+        Raises:  NumericError when a result holds NaN or infinities
+        """
+        for members in buckets(rows, most, tokens):
+            computed = compute(self.tokenizer.pad([rows[i] for i in members]))
+            if not np.isfinite(computed).all():
+                raise NumericError(
+                    "a vector holds NaN or infinities",
+                    hint="check the weights for NaN: tallow inspect --check FILE; if they are float16, try float32, "
+                    "which does not overflow",
+                )
+            yield members, computed
+
+
+ENDLESS = 1 << 40
+
+
+def buckets(rows: Sequence[Encoded], most: int | None, tokens: int | None) -> Iterator[list[int]]:
+    """Yield the indices of rows in batches, longest first: little padding, and the first batch needs most memory.
+
+    Args:  most, tokens: as for `each_batch`; a row that is longer than `tokens` is a batch of its own
+    """
+    batch: list[int] = []
+    for i in sorted(range(len(rows)), key=lambda i: -len(rows[i].ids)):
+        size = len(batch) + 1
+        is_full = (most is not None and size > most) or (
+            tokens is not None and size * len(rows[batch[0] if batch else i].ids) > tokens
+        )
+        if batch and is_full:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+def length_limit(requested: Any, tokenizer: Tokenizer, positions: int) -> int:
+    """Return the limit that a folder sets, or else its tokenizer's, but at most the positions of the model."""
+    limit = requested if type(requested) is int and requested > 2 else tokenizer.model_max_length
+    return positions if limit is None else min(limit, positions)

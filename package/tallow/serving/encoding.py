@@ -1,0 +1,87 @@
+"""Arrays of the texts of several requests, computed together: embeddings, labels, sparse vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from tallow.models.sentence import SentenceEncoder
+from tallow.models.sparse_encoder import SparseEncoder
+from tallow.models.text_batches import TextBatches, Vectors
+from tallow.models.text_classifier import TextClassifier
+from tallow.serving.worker import Worker
+from tallow.text.tokenizer import Batch
+from tallow.text.tokenizer_engines import Encoded
+
+GROUP = 64  # requests that are computed together
+
+E = TypeVar("E", bound=TextBatches)
+
+
+@dataclass
+class Rows:
+    """The tokens of a request's texts.
+
+    Args:  each_position: compute a vector for each token, not one for each text
+    """
+
+    rows: Sequence[Encoded]
+    each_position: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens in all texts."""
+        return sum(len(row.ids) for row in self.rows)
+
+
+class EncoderWorker(Worker[Rows, Sequence[Vectors]], Generic[E]):
+    """Computes an array for each text with one model. Texts of all waiting requests form batches of similar length.
+
+    Args:
+        compute: returns the arrays of a batch; a method of `encoder`.
+        queue: how many requests may wait.
+    """
+
+    def __init__(self, name: str, encoder: E, compute: Callable[[Batch], Vectors], *, queue: int = 128) -> None:
+        super().__init__(name, queue=queue, group=GROUP)
+        self.encoder = encoder
+        self._compute = compute
+
+    def answer(self, requests: Sequence[Rows]) -> Sequence[Sequence[Vectors]]:
+        results: list[list[Vectors]] = [[] for _ in requests]
+        for each_position in (False, True):
+            chosen = [i for i, request in enumerate(requests) if request.each_position == each_position]
+            arrays = self._arrays([row for i in chosen for row in requests[i].rows], each_position)
+            for i in chosen:
+                results[i], arrays = arrays[: len(requests[i].rows)], arrays[len(requests[i].rows) :]
+        return results
+
+    def _arrays(self, rows: Sequence[Encoded], each_position: bool) -> list[Vectors]:
+        encoder = self.encoder
+        compute = encoder.positions if each_position and isinstance(encoder, SentenceEncoder) else self._compute
+        arrays: dict[int, Vectors] = {}
+        for members, computed in encoder.each_batch(rows, compute, tokens=encoder.batch_tokens):
+            for i, array in zip(members, computed, strict=True):
+                arrays[i] = array[: len(rows[i].ids)] if each_position else array
+        return [arrays[i] for i in range(len(rows))]
+
+
+Embedder: TypeAlias = EncoderWorker[SentenceEncoder]
+Labeller: TypeAlias = EncoderWorker[TextClassifier]
+Weigher: TypeAlias = EncoderWorker[SparseEncoder]
+
+
+def embedder(name: str, encoder: SentenceEncoder, queue: int = 128) -> Embedder:
+    """Return a worker that computes embeddings."""
+    return EncoderWorker(name, encoder, encoder.embed, queue=queue)
+
+
+def labeller(name: str, classifier: TextClassifier, queue: int = 128) -> Labeller:
+    """Return a worker that computes the logits of labels."""
+    return EncoderWorker(name, classifier, classifier.classify, queue=queue)
+
+
+def weigher(name: str, encoder: SparseEncoder, queue: int = 128) -> Weigher:
+    """Return a worker that computes the weights of tokens."""
+    return EncoderWorker(name, encoder, encoder.weigh, queue=queue)

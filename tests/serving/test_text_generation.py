@@ -46,8 +46,8 @@ def test_details(server: Running, hub: InferenceClient) -> None:
     assert "".join(token.text for token in answer.details.tokens) == answer.generated_text
     for token, tops in zip(answer.details.tokens, answer.details.top_tokens, strict=True):
         assert len(tops) == 3
-        assert (token.id, token.logprob) == (tops[0].id, tops[0].logprob)
-        assert sum(np.exp(top.logprob) for top in tops) <= 1 + 1e-5
+        assert (token.id, token.logprob) == (tops[0]["id"], tops[0]["logprob"])
+        assert sum(np.exp(top["logprob"]) for top in tops) <= 1 + 1e-5
 
 
 def test_a_stream(server: Running, hub: InferenceClient) -> None:

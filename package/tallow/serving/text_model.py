@@ -14,6 +14,8 @@ from tallow.models.causal_lm import CausalLM
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.text.tokenizer import Tokenizer
 
+DEMAND = 'demand a call with tool_choice "required", or use a chat model that was trained with tools'
+
 
 @dataclass
 class TextModel:
@@ -53,17 +55,23 @@ class TextModel:
         tokens = self.words.encode(text)
         return [self.words.bos_token_id] if not tokens and self.words.bos_token_id is not None else tokens
 
-    def encode_chat(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[dict[str, Any]] | None) -> list[int]:
+    def encode_chat(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[dict[str, Any]] | None, *, required: bool = True
+    ) -> list[int]:
         """Return the tokens of a conversation and the beginning of an answer.
 
+        Args:    required: refuse tools if the prompt does not tell of them
         Raises:  TokenizerError without a chat template; ArgumentError if the template refuses the messages
         """
         if isinstance(self.words, Tokenizer) and self.words.chat_template is not None:
-            return self.words.apply_chat_template(messages, tools=tools, add_generation_prompt=True)
+            prompt = self.words.render_chat(messages, tools=tools, add_generation_prompt=True)
+            if tools and required and prompt == self.words.render_chat(messages, add_generation_prompt=True):
+                raise ArgumentError(f"the chat template of {self.name} does not tell of tools", hint=DEMAND)
+            return self.words.encode(prompt, add_special_tokens=False)
         if self.template != "plain":
             raise TokenizerError(f"{self.name} has no chat template", hint="use /v1/completions, or a chat model")
-        if tools:
-            raise ArgumentError(f"{self.name} does not call tools", hint="use a chat model")
+        if tools and required:
+            raise ArgumentError(f"{self.name} does not choose tools", hint=DEMAND)
         return self.encode("\n".join(str(message["content"]) for message in messages))
 
     def decoder(self, prompt: Sequence[int]) -> TextDecoder:

@@ -24,11 +24,13 @@ from tallow.errors import TallowError
 from tallow.serving.catalog import Catalog
 from tallow.serving.engine import TextEngine
 from tallow.serving.http import embeddings_inference
-from tallow.serving.http.completions import ChatCompletion, Completion, TextApi
+from tallow.serving.http.chat import ChatCompletion
+from tallow.serving.http.completions import Completion, TextApi
 from tallow.serving.http.errors import NOT_FOUND, UNAVAILABLE, ApiError, api_error
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.metrics import Metrics
 from tallow.serving.http.middleware import Guard
+from tallow.serving.http.responses import ModelResponse
 from tallow.serving.http.running import ClientGone
 from tallow.serving.http.speech import transcripts
 from tallow.serving.http.text_generation import Generation, describe
@@ -37,6 +39,7 @@ from tallow.text.tokenizer import Tokenizer
 
 MOST_BYTES = 32 << 20  # of a body; OpenAI's limit for sounds is 25 MB
 MAX_FORM_FIELDS = 32
+PLACEHOLDERS = ("dummy", "tgi", "tei")  # which clients of Hugging Face send if they know only the address
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 log = logging.getLogger("tallow.serving")
 Engine = TypeVar("Engine")
@@ -113,7 +116,7 @@ def chosen(engines: Mapping[str, Engine], fields: Fields, kind: Kind) -> Engine:
             code="model_not_found",
         )
     name = fields.text("model")
-    if name is None:
+    if name is None or (name in PLACEHOLDERS and name not in engines):
         return next(iter(engines.values()))
     if name not in engines:
         raise ApiError(
@@ -145,6 +148,7 @@ class Api:
         posts: dict[str, Endpoint] = {
             "/v1/completions": self._texts(Completion),
             "/v1/chat/completions": self._texts(ChatCompletion),
+            "/v1/responses": self._texts(ModelResponse),
             "/v1/embeddings": self._rows(embeddings, encoders),
             "/v1/audio/transcriptions": self._transcripts("transcribe"),
             "/v1/audio/translations": self._transcripts("translate"),
@@ -173,7 +177,7 @@ class Api:
             *(Route(path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),
         ]
 
-    def _texts(self, kind: type[TextApi]) -> Endpoint:
+    def _texts(self, kind: type[TextApi] | type[ModelResponse]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             fields = Fields.parse(await request.body())
             engine = chosen(self.catalog.texts, fields, TEXTS)

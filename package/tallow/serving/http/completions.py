@@ -1,4 +1,4 @@
-"""`/v1/completions` and `/v1/chat/completions`."""
+"""`/v1/completions`, and what it shares with `/v1/chat/completions`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from tallow.serving.http.streaming import EventStream
 from tallow.serving.requests import Update
 
 DEFAULT_TOKENS = 16  # of a completion, as in OpenAI's API
-MAX_PROMPTS, MAX_MESSAGES, MAX_PARTS = 64, 4096, 256
-ROLES = ("system", "developer", "user", "assistant", "tool")
+MAX_PROMPTS = 64
 
 
 class TextApi(ABC):
@@ -53,8 +52,8 @@ class TextApi(ABC):
         """Return a choice of a whole answer."""
 
     @abstractmethod
-    def part(self, index: int, update: Update) -> dict[str, Any]:
-        """Return a choice of a part of a stream."""
+    def parts(self, index: int, update: Update) -> list[dict[str, Any]]:
+        """Return the choices of a stream that an update gives."""
 
     @abstractmethod
     def openings(self) -> list[dict[str, Any] | None]:
@@ -66,7 +65,7 @@ class TextApi(ABC):
         if self.texts.stream:
             return EventStream(self._parts(run), run.cancel, path=request.url.path)
         texts = await run.finish(request)
-        choices = [{"index": i, **self.whole(i, text), "finish_reason": text.finish} for i, text in enumerate(texts)]
+        choices = [{"index": i, "finish_reason": text.finish, **self.whole(i, text)} for i, text in enumerate(texts)]
         return JSONResponse({**self.head, "object": self.kind, "choices": choices, "usage": self._usage(run)})
 
     async def _parts(self, run: Run) -> AsyncGenerator[dict[str, Any], None]:
@@ -78,9 +77,8 @@ class TextApi(ABC):
                 if opening is not None:
                     yield head | {"choices": [{"index": i, **opening, "finish_reason": None}]} | usage
             async for i, update in updates:
-                if update.text or update.choices or update.finish:
-                    choice = {"index": i, **self.part(i, update), "finish_reason": update.finish}
-                    yield head | {"choices": [choice]} | usage
+                for part in self.parts(i, update):
+                    yield head | {"choices": [{"index": i, "finish_reason": None, **part}]} | usage
             if usage:
                 yield head | {"choices": [], "usage": self._usage(run)}
         finally:
@@ -152,8 +150,11 @@ class Completion(TextApi):
     def whole(self, index: int, text: Done) -> dict[str, Any]:
         return {"text": self._echoes[index] + text.text, "logprobs": self._logprobs(index, text.choices)}
 
-    def part(self, index: int, update: Update) -> dict[str, Any]:
-        return {"text": update.text, "logprobs": self._logprobs(index, update.choices)}
+    def parts(self, index: int, update: Update) -> list[dict[str, Any]]:
+        if not (update.text or update.choices or update.finish):
+            return []
+        logprobs = self._logprobs(index, update.choices)
+        return [{"text": update.text, "logprobs": logprobs, "finish_reason": update.finish}]
 
     def _logprobs(self, index: int, choices: Sequence[Choice]) -> dict[str, Any] | None:
         if self.texts.requests[index].top_logprobs is None:
@@ -170,80 +171,9 @@ class Completion(TextApi):
         return listed
 
 
-class ChatCompletion(TextApi):
-    """`/v1/chat/completions`: answer a conversation."""
-
-    prefix, kind, chunk_kind = "chatcmpl", "chat.completion", "chat.completion.chunk"
-
-    def parse(self, fields: Fields) -> Texts:
-        fields.refuse("tools", "tool_choice", "functions", "function_call", "audio", "modalities", "prediction")
-        top = fields.integer("top_logprobs", 0, MAX_LOGPROBS)
-        wanted = fields.flag("logprobs")
-        if top is not None and not wanted:
-            raise ApiError("top_logprobs needs logprobs: true", "top_logprobs")
-        messages = [_message(item, i) for i, item in enumerate(fields.items("messages", MAX_MESSAGES, least=1))]
-        try:
-            prompt = self.engine.served.encode_chat(messages, None)
-        except TallowError as error:
-            raise api_error(error, "messages") from error
-        top = (top or 0) if wanted else None
-        return texts_of(
-            fields,
-            self.engine,
-            [prompt],
-            default_tokens=None,
-            param="messages",
-            top_logprobs=top,
-            grammar=response_format(fields.inner("response_format")),
-        )
-
-    def openings(self) -> list[dict[str, Any] | None]:
-        return [{"delta": {"role": "assistant", "content": ""}, "logprobs": None} for _ in self.texts.requests]
-
-    def whole(self, index: int, text: Done) -> dict[str, Any]:
-        message = {"role": "assistant", "content": text.text, "refusal": None}
-        return {"message": message, "logprobs": self._logprobs(index, text.choices)}
-
-    def part(self, index: int, update: Update) -> dict[str, Any]:
-        delta = {"content": update.text} if update.text else {}
-        return {"delta": delta, "logprobs": self._logprobs(index, update.choices)}
-
-    def _logprobs(self, index: int, choices: Sequence[Choice]) -> dict[str, Any] | None:
-        if self.texts.requests[index].top_logprobs is None:
-            return None
-        content = [
-            self.token(choice.token, choice.logprob)
-            | {"top_logprobs": [self.token(*top) for top in choice.top_logprobs]}
-            for choice in choices
-        ]
-        return {"content": content, "refusal": None}
-
-
 def encoded(engine: TextEngine, text: str, param: str) -> list[int]:
     """Return the tokens of a prompt.  Raises: ApiError"""
     try:
         return engine.served.encode(text)
     except TallowError as error:
         raise api_error(error, param) from error
-
-
-def _message(value: Any, index: int) -> dict[str, Any]:
-    """Return a message whose content is one text.  Raises: ApiError"""
-    path = f"messages[{index}]"
-    if not isinstance(value, dict):
-        raise ApiError(f"{path}: expected an object", path)
-    fields = Fields(value, f"{path}.")
-    role = fields.required_text("role")
-    if role not in ROLES:
-        raise fields.wrong("role", f"one of {', '.join(ROLES)}")
-    content = value.get("content")
-    if isinstance(content, list):
-        parts = [
-            Fields(part, f"{path}.content.") for part in fields.items("content", MAX_PARTS) if isinstance(part, dict)
-        ]
-        if len(parts) < len(content) or any(part.get("type") != "text" for part in parts):
-            raise fields.wrong("content", 'a string, or parts of type "text"')
-        content = "".join(part.required_text("text") for part in parts)
-    elif not isinstance(content, str):
-        raise fields.wrong("content", 'a string, or parts of type "text"')
-    return {"role": "system" if role == "developer" else role, "content": content}

@@ -14,13 +14,13 @@ MAX_DEPTH = 64
 
 
 class Fields:
-    """A JSON object. A field that is null counts as missing.
+    """A JSON object, `values`. A field that is null counts as missing.
 
     Raises:  (all methods) ApiError for a value of another type or out of range
     """
 
     def __init__(self, values: Mapping[str, Any], path: str = "") -> None:
-        self._values = values
+        self.values = values
         self._path = path
 
     @classmethod
@@ -38,12 +38,12 @@ class Fields:
     def wrong(self, field: str, expected: str) -> ApiError:
         """Return the error for a field."""
         return ApiError(
-            f"{self.name(field)}: expected {expected}, got {self._values.get(field)!r:.80}", self.name(field)
+            f"{self.name(field)}: expected {expected}, got {self.values.get(field)!r:.80}", self.name(field)
         )
 
     def get(self, field: str) -> Any:
         """Return the value of a field, or None."""
-        return self._values.get(field)
+        return self.values.get(field)
 
     def text(self, field: str, default: str | None = None) -> str | None:
         """Return a string."""
@@ -123,5 +123,6 @@ class Fields:
     def refuse(self, *fields: str) -> None:
         """Raise ApiError for fields whose meaning is not supported, unless they have no effect."""
         for field in fields:
-            if self.get(field) not in (None, False, [], {}, "none", "auto", 1):
+            value = self.get(field)
+            if value is True or value not in (None, False, [], {}, "none", "auto", 1):
                 raise ApiError(f"{self.name(field)} is not supported", self.name(field), code="unsupported_parameter")

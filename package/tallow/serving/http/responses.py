@@ -1,0 +1,153 @@
+"""`/v1/responses`: one text, whole or as a stream of named events."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.responses import Response as HttpResponse
+
+from tallow.serving.engine import TextEngine
+from tallow.serving.http.chat import chat_prompt, messages_of
+from tallow.serving.http.errors import ApiError
+from tallow.serving.http.fields import Fields
+from tallow.serving.http.grammars import Constrained, constrained
+from tallow.serving.http.running import Run
+from tallow.serving.http.sampling import texts_of
+from tallow.serving.http.streaming import EventStream
+from tallow.serving.requests import LENGTH
+
+UNSUPPORTED = ("tools", "previous_response_id", "conversation", "background", "reasoning", "prompt")
+
+
+class ModelResponse:
+    """A request for a text.
+
+    Raises:  ApiError for invalid fields
+    """
+
+    def __init__(self, fields: Fields, engine: TextEngine) -> None:
+        fields.refuse(*UNSUPPORTED)
+        self.engine = engine
+        values = {"max_tokens": fields.get("max_output_tokens")} | {
+            name: fields.get(name) for name in ("temperature", "top_p", "top_k", "min_p", "seed", "stop", "stream")
+        }
+        messages = messages_of(_with_list(fields), "input")
+        if instructions := fields.text("instructions"):
+            messages = [{"role": "system", "content": instructions}, *messages]
+        texts = texts_of(
+            Fields(values),
+            engine,
+            [chat_prompt(engine, messages, None, "input")],
+            default_tokens=None,
+            param="input",
+            top_logprobs=None,
+            grammar=_format(fields.inner("text")),
+        )
+        (self.request,) = texts.requests
+        self._stream = texts.stream
+        self._asked = {name: fields.get(name) for name in ("instructions", "max_output_tokens", "metadata")}
+        self._asked |= {"temperature": fields.get("temperature"), "top_p": fields.get("top_p")}
+        self._text = fields.get("text") or {"format": {"type": "text"}}
+        self._id, self._item = f"resp_{secrets.token_hex(12)}", f"msg_{secrets.token_hex(12)}"
+        self._created = int(time.time())
+
+    async def respond(self, request: Request) -> HttpResponse:
+        """Generate the text.  Raises: ApiError; ClientGone"""
+        run = Run(self.engine, [self.request])
+        if self._stream:
+            return EventStream(self._events(run), run.cancel, path=request.url.path, done=None, named=True)
+        await run.finish(request)
+        return JSONResponse(self._whole(run))
+
+    async def _events(self, run: Run) -> AsyncGenerator[dict[str, Any], None]:
+        number = 0
+
+        def event(kind: str, **values: Any) -> dict[str, Any]:
+            nonlocal number
+            number += 1
+            return {"type": f"response.{kind}", "sequence_number": number - 1, **values}
+
+        place = {"item_id": self._item, "output_index": 0, "content_index": 0}
+        updates = run.updates()
+        try:
+            for kind in ("created", "in_progress"):
+                yield event(kind, response=self._head("in_progress"))
+            yield event("output_item.added", output_index=0, item=self._message("in_progress", None))
+            yield event("content_part.added", **place, part=_part(""))
+            async for _, update in updates:
+                if update.text:
+                    yield event("output_text.delta", **place, delta=update.text, logprobs=[])
+            whole = self._whole(run)
+            (item,) = whole["output"]
+            (part,) = item["content"]
+            yield event("output_text.done", **place, text=part["text"], logprobs=[])
+            yield event("content_part.done", **place, part=part)
+            yield event("output_item.done", output_index=0, item=item)
+            yield event(whole["status"], response=whole)
+        finally:
+            await updates.aclose()
+
+    def _whole(self, run: Run) -> dict[str, Any]:
+        (text,) = run.texts
+        is_cut = text.finish == LENGTH
+        status = "incomplete" if is_cut else "completed"
+        prompt = len(self.request.tokens)
+        usage = {
+            "input_tokens": prompt,
+            "input_tokens_details": {"cached_tokens": text.cached},
+            "output_tokens": text.tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": prompt + text.tokens,
+        }
+        ended = {"incomplete_details": {"reason": "max_output_tokens"}} if is_cut else {}
+        return self._head(status) | ended | {"output": [self._message(status, text.text)], "usage": usage}
+
+    def _head(self, status: str) -> dict[str, Any]:
+        return {
+            "id": self._id,
+            "object": "response",
+            "created_at": self._created,
+            "status": status,
+            "model": self.engine.served.name,
+            "error": None,
+            "incomplete_details": None,
+            "output": [],
+            "parallel_tool_calls": False,
+            "tool_choice": "none",
+            "tools": [],
+            "text": self._text,
+            **self._asked,
+        }
+
+    def _message(self, status: str, text: str | None) -> dict[str, Any]:
+        content = [] if text is None else [_part(text)]
+        return {"id": self._item, "type": "message", "role": "assistant", "status": status, "content": content}
+
+
+def _part(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+def _with_list(fields: Fields) -> Fields:
+    """Return the fields with the messages of `input`, which may be a string or a list."""
+    value = fields.get("input")
+    messages = [{"role": "user", "content": value}] if isinstance(value, str) else value
+    for i, item in enumerate(messages if isinstance(messages, list) else ()):
+        if isinstance(item, dict) and item.get("type") not in (None, "message"):
+            raise ApiError(f"input[{i}]: expected a message", f"input[{i}]", code="unsupported_parameter")
+    return Fields({"input": messages})
+
+
+def _format(text: Fields | None) -> Constrained | None:
+    """Return the grammar of the object `text.format`, or None.  Raises: ApiError"""
+    form = None if text is None else text.inner("format")
+    kind = "text" if form is None else form.choice("type", ("text", "json_object", "json_schema"))
+    if form is None or kind == "text":
+        return None
+    schema = {"type": "object"} if kind == "json_object" else form.get("schema")
+    return constrained(schema, form.name("schema"))

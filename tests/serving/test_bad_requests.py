@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
@@ -11,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from support.small_server import KEY, Running, post, running, story_teller
+from support.small_server import KEY, Running, get, post, running, story_teller
 
 from tallow.serving.catalog import Catalog
 from tallow.serving.http.app import make_app
@@ -184,6 +185,19 @@ def test_other_host_names_are_refused() -> None:
         connection.request("GET", "/health", headers={"Host": "evil.example"})
         assert connection.getresponse().status == 400
         connection.close()
+
+
+def test_a_server_that_warms_up_is_alive_but_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = story_teller(slots=1)
+    catalog = Catalog(texts={"stories": engine})
+    proceed = threading.Event()
+    warm_up = catalog.warm_up
+    monkeypatch.setattr(catalog, "warm_up", lambda: (proceed.wait(), warm_up()))
+    with running(make_app(catalog, warmup=True), catalog) as server:
+        assert (get(server, "/health")[0], get(server, "/ready")[0]) == (200, 503)
+        proceed.set()
+        wait_until(lambda: get(server, "/ready")[0] == 200)
+        assert engine.counters.generated_tokens == 2
 
 
 def test_health_and_metrics(server: Running) -> None:

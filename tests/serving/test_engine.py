@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -170,6 +171,37 @@ def test_a_full_queue_refuses_requests() -> None:
     with pytest.raises(Busy, match="2 requests") as caught:
         engine.submit(request_of(engine, 0), Reader())
     assert caught.value.retry_after_s >= 1
+
+
+def test_a_text_ends_at_the_time_limit_and_late_requests_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = story_teller(slots=1, time_limit_s=0.5)
+    read = engine._slots.read
+    monkeypatch.setattr(engine._slots, "read", lambda new: (time.sleep(0.05), read(new))[1])  # 12 s for a text
+    readers = [Reader() for _ in range(3)]
+    request = TextRequest(engine.served.encode("Lily"), 240)
+    engine.submit_all([(request, reader) for reader in readers])
+    engine.start()
+    first, second, third = (reader.wait().last for reader in readers)
+    assert first.finish == "length"
+    assert 1 < len(readers[0].text) < 200
+    assert isinstance(second.error, Busy)
+    assert isinstance(third.error, Busy)
+    engine.stop()
+
+
+def test_a_cancelled_request_leaves_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = story_teller(slots=1, queue=2)
+    read = engine._slots.read
+    monkeypatch.setattr(engine._slots, "read", lambda new: (time.sleep(0.05), read(new))[1])
+    readers = [Reader() for _ in range(2)]
+    request = TextRequest(engine.served.encode("Lily"), 240)
+    busy, waiting = engine.submit_all([(request, reader) for reader in readers])
+    engine.start()
+    waiting.cancel()
+    assert readers[1].wait().last.finish == "cancelled"
+    assert not readers[0].ended.is_set()
+    busy.cancel()
+    engine.stop()
 
 
 def test_a_stopped_engine_ends_its_texts_and_takes_no_more() -> None:

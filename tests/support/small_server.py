@@ -53,7 +53,7 @@ def running(app: Starlette, catalog: Catalog) -> Iterator[Running]:
     assert not thread.is_alive()
 
 
-def story_teller(**limits: int) -> TextEngine:
+def story_teller(**limits: Any) -> TextEngine:
     model, words = stories.load()
     return TextEngine(TextModel("stories", model, words, template="plain"), **limits)
 

@@ -63,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the most tokens of a text, prompt included (default: the model's context, at most {LENGTH})",
     )
     limits.add_argument(
+        "--time-limit",
+        metavar="S",
+        type=positive,
+        help="end a text after S seconds, and refuse requests that wait for longer (default: no limit)",
+    )
+    limits.add_argument(
         "--max-body", metavar="MIB", type=positive, default=32, help="the largest request (default: %(default)s)"
     )
     add_cache_option(limits)
@@ -83,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     server.add_argument("--tls-certificate", metavar="FILE", help="certificate in PEM, for HTTPS")
     server.add_argument("--tls-key", metavar="FILE", help="the certificate's private key in PEM")
+    server.add_argument("--warmup", action="store_true", help="compute with each model before /ready answers 200")
     server.add_argument(
         "--drain-timeout",
         metavar="S",
@@ -120,6 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         most_bytes=arguments.max_body << 20,
         cors=tuple(arguments.cors),
         hosts=LOOPBACK if arguments.host in LOOPBACK else None,
+        warmup=arguments.warmup,
     )
     scheme = "http" if arguments.tls_key is None else "https"
     name = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
@@ -180,6 +188,7 @@ def _add_text(catalog: Catalog, served: TextModel, arguments: argparse.Namespace
         queue=arguments.queue,
         length=length,
         cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
+        time_limit_s=arguments.time_limit,
     )
     report(f"{served.name}: {arguments.slots} texts of at most {length} tokens at once")
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from threading import Event
 
 from tallow.models import glosses, spoken, stories
-from tallow.serving.encoding import Embedder, Labeller, Weigher, embedder
+from tallow.serving.encoding import Embedder, Labeller, Rows, Weigher, embedder
 from tallow.serving.engine import TextEngine
+from tallow.serving.requests import TextRequest
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.text_model import TextModel
 from tallow.text.tokenizer import Tokenizer
@@ -50,6 +52,20 @@ class Catalog:
         """Start the threads."""
         for engine in self.engines:
             engine.start()
+
+    def warm_up(self) -> None:
+        """Answer one short request with each model of texts, so that the first client does not wait for what is done
+        once: threads, buffers, and pages of the files.
+
+        Raises:  as the engines
+        """
+        for engine in self.texts.values():
+            ended = Event()
+            tokens = engine.served.encode("a")
+            engine.submit(TextRequest(tokens, 2), lambda update, ended=ended: ended.set() if update.is_last else None)
+            ended.wait()
+        for worker in self.row_workers.values():
+            worker.submit(Rows(worker.encoder.tokenize(["a"]))).result()
 
     def stop(self) -> None:
         """Stop the threads; requests in progress fail."""

@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from tallow.errors import ArgumentError
 from tallow.generation.sequence import check_prompt
 from tallow.generation.slots import open_slots
-from tallow.serving.queue import Closed, WaitingLine
-from tallow.serving.requests import CANCELLED, Generation, TextRequest, Update
+from tallow.serving.queue import Busy, Closed, WaitingLine
+from tallow.serving.requests import CANCELLED, LENGTH, Generation, TextRequest, Update
 from tallow.serving.text_model import TextModel
 
 CHUNK, IDLE_CHUNK = 64, 256  # tokens of a prompt per step, while other texts wait for their next token and if none does
@@ -50,6 +51,7 @@ class TextEngine:
         queue: how many more requests may wait.
         length: the most tokens of a text, prompt included; None means the model's context.
         cache_dtype: of the keys and values in memory, as `dtype` of the model's `new_cache`.
+        time_limit_s: a text ends there, as at its last token; a request that waits for longer is refused.
 
     Raises:  ArgumentError for no slots, and for a length beyond the context
     """
@@ -62,6 +64,7 @@ class TextEngine:
         queue: int = 128,
         length: int | None = None,
         cache_dtype: object = None,
+        time_limit_s: float | None = None,
     ) -> None:
         self.served = served
         self.counters = Counters()
@@ -72,6 +75,7 @@ class TextEngine:
         self._thread = threading.Thread(target=self._run, name=f"tallow {served.name}", daemon=True)
         self._next_prompt = 0  # prompts are read in turns
         self._is_stopping = False
+        self._time_limit_s = inf if time_limit_s is None else time_limit_s
 
     @property
     def length(self) -> int:
@@ -141,6 +145,19 @@ class TextEngine:
             if self._active:
                 self._step()
                 self._retire()
+            self._refuse_late()
+
+    def _refuse_late(self) -> None:
+        """Remove waiting requests whose client is gone, or whose time is over."""
+        if not self.line:
+            return
+        begun_by = time.monotonic() - self._time_limit_s
+        for generation in self.line.remove(lambda each: each.is_cancelled or each.submitted < begun_by):
+            if generation.is_cancelled:
+                self.counters.cancelled += 1
+                generation.finish(CANCELLED)
+            else:
+                generation.fail(Busy(len(self.line), self.line.retry_after_s))
 
     def _admit(self, generation: Generation) -> None:
         taken = {other.slot for other in self._active}
@@ -189,6 +206,8 @@ class TextEngine:
             if (generation.is_cancelled or self._is_stopping) and not generation.has_ended:
                 self.counters.cancelled += 1
                 generation.finish(CANCELLED)
+            if time.monotonic() - generation.submitted > self._time_limit_s and not generation.has_ended:
+                generation.finish(LENGTH)
             if generation.has_ended:
                 seconds = time.monotonic() - generation.submitted
                 self.line.served(seconds / self._slots.count)

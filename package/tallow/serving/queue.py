@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from tallow.errors import TallowError
@@ -68,6 +69,14 @@ class WaitingLine(Generic[T]):
             if self._closed and not self._items:
                 return None
             return [self._items.popleft() for _ in range(min(most, len(self._items)))]
+
+    def remove(self, matches: Callable[[T], bool]) -> list[T]:
+        """Remove and return the waiting requests that match."""
+        with self._changed:
+            found = [item for item in self._items if matches(item)]
+            if found:
+                self._items = deque(item for item in self._items if item not in found)
+            return found
 
     def close(self) -> list[T]:
         """Refuse further requests; return those that waited, which are no longer in the line."""

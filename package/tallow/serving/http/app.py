@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -52,6 +53,7 @@ def make_app(
     most_bytes: int = MOST_BYTES,
     cors: tuple[str, ...] = (),
     hosts: tuple[str, ...] | None = None,
+    warmup: bool = False,
 ) -> Starlette:
     """Return the ASGI application. It starts and stops the engines.
 
@@ -61,6 +63,7 @@ def make_app(
         cors: origins of pages that may call the server; none by default.
         hosts: names under which clients may reach the server, None for any. On this computer alone, other names are
             those of web pages that lead a browser here (DNS rebinding).
+        warmup: compute with each model before `/ready` says that the server is.
     """
     api = Api(catalog)
     routes = api.routes()
@@ -77,12 +80,18 @@ def make_app(
         )
         middleware.insert(0, pages)  # before the key is asked for: a browser's preflight request has none
 
+    async def prepare() -> None:
+        if warmup:
+            await run_in_threadpool(catalog.warm_up)
+        api.is_ready = True
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         catalog.start()
-        api.is_ready = True
+        task = asyncio.create_task(prepare())  # meanwhile /health answers, and /ready says no
         yield
         api.is_ready = False
+        task.cancel()
         await run_in_threadpool(catalog.stop)
 
     handlers: Any = dict.fromkeys((ApiError, TallowError, MemoryError, Exception), _on_error)
@@ -177,7 +186,7 @@ class Api:
             *(Route(path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),
         ]
 
-    def _texts(self, kind: type[TextApi] | type[ModelResponse]) -> Endpoint:
+    def _texts(self, kind: Callable[[Fields, TextEngine], TextApi | ModelResponse]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             fields = Fields.parse(await request.body())
             engine = chosen(self.catalog.texts, fields, TEXTS)

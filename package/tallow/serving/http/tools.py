@@ -21,7 +21,7 @@ from tallow.serving.http.grammars import Constrained, constrained
 MAX_TOOLS = 128
 NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
-HEAD = re.compile(r'\s*\{\s*"name"\s*:\s*"([\w.-]+)"\s*,\s*"arguments"\s*:\s*')
+HEAD = re.compile(r'\s*\{\s*"name"\s*:\s*"([\w.-]+)"\s*,\s*"arguments"\s*:\s*(?=\S)')
 TAIL = re.compile(r"\s*(\}\s*)?\Z")  # may be the end of the call, not of its arguments
 START, TEXT, CALLS, DEMANDED, ARGUMENTS = range(5)  # where a CallReader is
 

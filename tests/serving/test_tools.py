@@ -1,0 +1,194 @@
+"""Tools and responses, as the package `openai` uses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import pytest
+from openai import BadRequestError, OpenAI, pydantic_function_tool
+from pydantic import BaseModel
+from support.chats import CHATML, HEADERS, save_tokenizer
+from support.small_server import Running, post
+
+from tallow.errors import ArgumentError
+from tallow.serving import TextModel
+from tallow.serving.http.tools import CallReader, Tools, merged
+from tallow.text import Tokenizer
+
+WEATHER = {
+    "type": "object",
+    "properties": {"city": {"$ref": "#/$defs/city"}, "days": {"type": "integer", "minimum": 1, "maximum": 9}},
+    "required": ["city", "days"],
+    "additionalProperties": False,
+    "$defs": {"city": {"enum": ["Paris", "Rome"]}},
+}
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": "weather", "description": "Foretell.", "parameters": WEATHER}},
+    {"type": "function", "function": {"name": "time"}},
+]
+NAMED = {"type": "function", "function": {"name": "weather"}}
+MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "Is it warm in Rome?"}]
+OPTIONS: dict[str, Any] = {"model": "stories", "messages": MESSAGES, "max_tokens": 120, "temperature": 0}
+
+
+def is_forecast(text: str) -> bool:
+    arguments = json.loads(text)
+    return set(arguments) == {"city", "days"} and arguments["city"] in ("Paris", "Rome") and 1 <= arguments["days"] <= 9
+
+
+@pytest.mark.parametrize("choice", ["required", NAMED], ids=["required", "named"])
+def test_a_demanded_call(client: OpenAI, choice: Any) -> None:
+    options = OPTIONS | {"tools": TOOLS if choice is NAMED else TOOLS[:1], "tool_choice": choice}
+    (answer,) = client.chat.completions.create(**options).choices
+    assert (answer.finish_reason, answer.message.content) == ("tool_calls", None)
+    (call,) = answer.message.tool_calls
+    assert (call.type, call.function.name) == ("function", "weather")
+    assert is_forecast(call.function.arguments)
+    chunks = [chunk.choices[0] for chunk in client.chat.completions.create(**options, stream=True)]
+    parts = [part for chunk in chunks for part in chunk.delta.tool_calls or ()]
+    assert (parts[0].function.name, parts[0].id[:5]) == ("weather", "call_")
+    assert len(parts) > 3
+    assert "".join(part.function.arguments for part in parts) == call.function.arguments
+    assert chunks[-1].finish_reason == "tool_calls"
+
+
+def test_one_of_several_tools(client: OpenAI) -> None:
+    (answer,) = client.chat.completions.create(**OPTIONS, tools=TOOLS, tool_choice="required", seed=3).choices
+    for call in answer.message.tool_calls or ():
+        assert call.function.name in ("weather", "time")
+
+
+class Forecast(BaseModel):
+    city: Literal["Paris", "Rome"]
+    warm: bool
+
+
+def test_the_package_parses_a_call(client: OpenAI) -> None:
+    tools = [pydantic_function_tool(Forecast)]
+    options = OPTIONS | {"tools": tools, "tool_choice": "required"}
+    (call,) = client.chat.completions.parse(**options).choices[0].message.tool_calls
+    assert isinstance(call.function.parsed_arguments, Forecast)
+    with client.chat.completions.stream(**options) as stream:
+        (call,) = stream.get_final_completion().choices[0].message.tool_calls
+    assert isinstance(call.function.parsed_arguments, Forecast)
+
+
+def test_no_call(client: OpenAI) -> None:
+    plain = client.chat.completions.create(**OPTIONS).choices[0].message.content
+    (answer,) = client.chat.completions.create(**OPTIONS, tools=TOOLS, tool_choice="none").choices
+    assert (answer.message.content, answer.message.tool_calls) == (plain, None)
+    with pytest.raises(BadRequestError, match="does not choose tools"):
+        client.chat.completions.create(**OPTIONS, tools=TOOLS)
+
+
+@pytest.mark.parametrize("template", [HEADERS, CHATML], ids=["with tools", "without"])
+def test_prompts_that_tell_of_tools(template: str, tmp_path: Path) -> None:
+    save_tokenizer(tmp_path, chat_template=template)
+    words = Tokenizer.from_pretrained(tmp_path)
+    served = TextModel("small", cast(Any, None), words)
+    if template is HEADERS:
+        assert "Foretell." in words.decode(served.encode_chat(MESSAGES, TOOLS), skip_special_tokens=False)
+        return
+    with pytest.raises(ArgumentError, match="does not tell of tools"):
+        served.encode_chat(MESSAGES, TOOLS)
+    assert served.encode_chat(MESSAGES, TOOLS, required=False) == served.encode_chat(MESSAGES, None)
+
+
+CALL = '{"name": "time", "arguments": {"zone": "é"}}'
+TEXTS = {
+    "a text": ("It is <b>warm</b> < 3.", "It is <b>warm</b> < 3.", 0),
+    "a call": (f"<tool_call>\n{CALL}\n</tool_call>", None, 1),
+    "two calls after a text": (
+        f"Let me see. <tool_call>{CALL}</tool_call>\n<tool_call>{CALL}</tool_call>",
+        "Let me see. ",
+        2,
+    ),
+    "a call alone": (CALL.replace("arguments", "parameters"), None, 1),
+    "an object": ('{"name": "other", "arguments": {}}', '{"name": "other", "arguments": {}}', 0),
+    "no end": (f"<tool_call>{CALL}", None, 1),
+    "half a marker": ("a <tool_c", "a <tool_c", 0),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_calls_that_a_model_chooses(name: str) -> None:
+    text, content, count = TEXTS[name]
+    for size in (1, 2, 5, len(text)):
+        reader = CallReader(Tools(TOOLS, {"weather": WEATHER, "time": {}}, ()))
+        pieces = [text[i : i + size] for i in range(0, len(text), size)]
+        deltas = [delta for piece in pieces for delta in reader.push(piece)] + reader.finish()
+        found, calls = merged(deltas)
+        assert (found, len(calls)) == (content, count)
+        assert all(json.loads(call["function"]["arguments"]) == {"zone": "é"} for call in calls)
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "no function": {"tools": [{"type": "function"}]},
+    "another type": {"tools": [{"type": "web_search"}]},
+    "a bad name": {"tools": [{"type": "function", "function": {"name": "a b"}}]},
+    "one name twice": {"tools": [TOOLS[0], TOOLS[0]]},
+    "an unknown choice": {"tools": TOOLS, "tool_choice": "always"},
+    "an unknown tool": {"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "other"}}},
+    "required without tools": {"tool_choice": "required"},
+    "a bad schema": {
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "dragon"}}}],
+        "tool_choice": "required",
+    },
+    "calls that are none": {"messages": [{"role": "assistant", "tool_calls": [3]}]},
+    "arguments that are no JSON": {
+        "messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]
+    },
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_tools(server: Running, name: str) -> None:
+    status, answer, _ = post(server, "/v1/chat/completions", OPTIONS | BAD[name])
+    assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+
+
+def test_a_response(client: OpenAI) -> None:
+    options = {"model": "stories", "input": "Once upon a time", "max_output_tokens": 30, "temperature": 0}
+    wanted = client.chat.completions.create(
+        model="stories", messages=[{"role": "user", "content": "Once upon a time"}], max_tokens=30, temperature=0
+    )
+    answer = client.responses.create(**options)
+    assert answer.output_text == wanted.choices[0].message.content
+    assert (answer.status, answer.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+    assert answer.usage.output_tokens == 30
+    parts = [{"type": "input_text", "text": "Once upon a time"}]
+    listed = client.responses.create(**options | {"input": [{"role": "user", "content": parts}]})
+    assert listed.output_text == answer.output_text
+    with client.responses.stream(**options) as stream:
+        events = list(stream)
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "".join(deltas) == answer.output_text
+    assert len(deltas) > 10
+    assert [event.sequence_number for event in events if hasattr(event, "sequence_number")] == sorted(
+        event.sequence_number for event in events
+    )
+
+
+def test_a_parsed_response(client: OpenAI) -> None:
+    answer = client.responses.parse(
+        model="stories", input="Rome", text_format=Forecast, max_output_tokens=100, temperature=0
+    )
+    assert isinstance(answer.output_parsed, Forecast)
+    assert answer.status == "completed"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"input": 3},
+        {"input": []},
+        {"input": [{"type": "function_call"}]},
+        {"input": "a", "tools": TOOLS},
+        {"input": "a", "previous_response_id": "b"},
+        {"input": "a", "text": {"format": {"type": "xml"}}},
+    ],
+)
+def test_bad_responses(server: Running, fields: dict[str, Any]) -> None:
+    assert post(server, "/v1/responses", fields)[0] == 400

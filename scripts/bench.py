@@ -8,6 +8,7 @@
     python scripts/bench.py --gpu
     python scripts/bench.py whisper --native --browser --onnx FOLDER
     python scripts/bench.py start --browser --wllama FOLDER
+    python scripts/bench.py serve --minutes 5
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
 Each claim is a module of scripts/bench/. Everything runs on one thread; native training also runs on two. --gpu
@@ -47,6 +48,7 @@ MODULES = {
     "perplexity": "perplexity",
     "products": "products",
     "quantised": "quantised",
+    "serve": "serve",
     "start": "start",
     "threads": "threads",
     "training": "training",
@@ -96,6 +98,8 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("--tokens", type=int, default=50, help="whisper: tokens of a text (default: %(default)s)")
     parser.add_argument("--workload", action="append", default=[], help="training: only this one of bench/workloads.py")
+    parser.add_argument("--model", help="serve: this model in place of the built-in ones")
+    parser.add_argument("--minutes", type=float, default=0.2, help="serve: of load (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=5, help="number of measurements of each (default: %(default)s)")
     arguments = parser.parse_args()
     if not (arguments.claim or arguments.gpu or arguments.gpu_row):
@@ -110,6 +114,8 @@ def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
     if claim == "whisper":
         job.options["tokens"] = arguments.tokens
         job.onnx = arguments.onnx
+    if claim == "serve":
+        job.options |= {"model": arguments.model, "minutes": arguments.minutes}
     if claim == "start":
         job.options["wllama"] = arguments.wllama
     if claim == "llama":

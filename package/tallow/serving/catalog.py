@@ -8,7 +8,7 @@ from threading import Event
 from tallow.models import glosses, spoken, stories
 from tallow.serving.encoding import Embedder, Labeller, Rows, Weigher, embedder
 from tallow.serving.engine import TextEngine
-from tallow.serving.requests import TextRequest
+from tallow.serving.requests import TextRequest, Update
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.text_model import TextModel
 from tallow.text.tokenizer import Tokenizer
@@ -60,10 +60,7 @@ class Catalog:
         Raises:  as the engines
         """
         for engine in self.texts.values():
-            ended = Event()
-            tokens = engine.served.encode("a")
-            engine.submit(TextRequest(tokens, 2), lambda update, ended=ended: ended.set() if update.is_last else None)
-            ended.wait()
+            _first_text(engine)
         for worker in self.row_workers.values():
             worker.submit(Rows(worker.encoder.tokenize(["a"]))).result()
 
@@ -71,6 +68,17 @@ class Catalog:
         """Stop the threads; requests in progress fail."""
         for engine in self.engines:
             engine.stop()
+
+
+def _first_text(engine: TextEngine) -> None:
+    ended = Event()
+
+    def deliver(update: Update) -> None:
+        if update.is_last:
+            ended.set()
+
+    engine.submit(TextRequest(engine.served.encode("a"), 2), deliver)
+    ended.wait()
 
 
 def built_in_texts() -> TextModel:

@@ -1,0 +1,244 @@
+"""`tallow serve` with the built-in models, or with --model, on loopback: what it adds to the library, and under load.
+
+Claims: at most 0.3 ms a token and 3 ms a request more than `lm.generate`; with 8 clients at least 3 times the tokens of
+one (of a model that is large enough for its products to matter), and the first token after at most 3 times as long;
+with 32 clients at least 0.9 times the embeddings of `SentenceEncoder.encode`; with 200 clients every request answered,
+or refused with 429 and Retry-After, and memory that grows by less than 1 MB a minute.
+
+The clients run in this process and share the processor with the server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import turns
+from bench.report import Row
+
+NAME = "serve"
+TOKENS, PROMPT = 64, "Once upon a time"
+START_S, TIMEOUT_S = 60, 120
+
+
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    repeats = options["repeats"]
+    with serving(options["model"]) as (pid, port):
+        rows = [
+            *_overhead(port, options["model"], repeats),
+            *_throughput(port, repeats),
+            *([] if options["model"] else _embeddings(port, repeats)),
+            *_load(pid, port, options["minutes"] * 60),
+        ]
+    return {"rows": rows, "notes": [f"texts of {TOKENS} tokens; the best of {repeats} turns", turns.load_note()]}
+
+
+@contextmanager
+def serving(model: str | None) -> Iterator[tuple[int, int]]:
+    """Run the command; yield the number of its process and its port."""
+    command = [sys.executable, "-m", "tallow", "serve", "--port", "0", "--log-level", "error"]
+    command += ["--model", model] if model else []
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        with log.open("w") as file:
+            process = subprocess.Popen(command, stderr=file, text=True)
+        try:
+            end = time.monotonic() + START_S
+            while not (found := re.search(r"serving on \S+:(\d+)/v1", log.read_text())):
+                if process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"the server did not start: {log.read_text()}")
+                time.sleep(0.02)
+            yield process.pid, int(found[1])
+        finally:
+            process.kill()
+            process.wait()
+
+
+class Client:
+    """A connection that is kept open."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+
+    def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+        """Return the status, the headers and the body of the answer."""
+        self._connection.request("POST", path, json.dumps(body))
+        answer = self._connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+
+    def text(self, count: int) -> float:
+        """Return the seconds that a text of `count` tokens takes."""
+        begun = time.perf_counter()
+        status, _, data = self.post("/v1/completions", text_of(count))
+        if status != 200:
+            raise RuntimeError(data.decode())
+        return time.perf_counter() - begun
+
+    def first_token(self) -> float:
+        """Return the seconds to the first event of a stream, which is then closed."""
+        begun = time.perf_counter()
+        self._connection.request("POST", "/v1/completions", json.dumps(text_of(TOKENS) | {"stream": True}))
+        answer = self._connection.getresponse()
+        answer.readline()
+        seconds = time.perf_counter() - begun
+        self._connection.close()
+        return seconds
+
+
+def text_of(count: int) -> dict[str, Any]:
+    """Return a request for `count` tokens."""
+    return {"prompt": PROMPT, "max_tokens": count, "temperature": 0}
+
+
+def _overhead(port: int, model: str | None, repeats: int) -> list[Row]:
+    from tallow.generation import generate
+
+    if model:
+        from tallow.models import AutoModel
+
+        lm = AutoModel.from_pretrained(model)
+        prompt = lm.tokenizer.encode(PROMPT)
+    else:
+        from tallow.models import stories
+
+        lm, words = stories.load()
+        prompt = words.encode(PROMPT, bos=True)
+
+    def library(count: int) -> float:
+        begun = time.perf_counter()
+        list(generate(lm, prompt, max_tokens=count))
+        return time.perf_counter() - begun
+
+    client = Client(port)
+    best: dict[str, float] = {}
+    for _ in range(max(3, repeats)):
+        for count in (1, TOKENS):
+            for name, work in (("library", library), ("server", client.text)):
+                best[f"{name} {count}"] = min(best.get(f"{name} {count}", np.inf), work(count))
+    request = best["server 1"] - best["library 1"]
+    token = (best[f"server {TOKENS}"] - best["server 1"] - best[f"library {TOKENS}"] + best["library 1"]) / (TOKENS - 1)
+    return [
+        {"measure": "over generate, ms a request", "server": request * 1e3, "claim": "<= 3"},
+        {"measure": "over generate, ms a token", "server": token * 1e3, "claim": "<= 0.3"},
+    ]
+
+
+def at_once(port: int, clients: int, work: Callable[[Client], object]) -> float:
+    """Return the seconds until all clients have done their work."""
+    opened = [Client(port) for _ in range(clients)]
+    threads = [threading.Thread(target=work, args=(client,)) for client in opened]
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - begun
+
+
+def _throughput(port: int, repeats: int) -> list[Row]:
+    speeds: dict[int, float] = {}
+    firsts: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(repeats):
+        for clients in (1, 8):
+            seconds = at_once(port, clients, lambda client: client.text(TOKENS))
+            speeds[clients] = max(speeds.get(clients, 0.0), clients * TOKENS / seconds)
+        firsts[False].append(Client(port).first_token())
+        busy = threading.Thread(target=at_once, args=(port, 7, lambda client: client.text(4 * TOKENS - 60)))
+        busy.start()
+        time.sleep(0.05)
+        firsts[True].append(Client(port).first_token())
+        busy.join()
+    idle, loaded = (float(np.median(firsts[is_busy])) for is_busy in (False, True))
+    return [
+        {"measure": "tokens/s, 1 client", "server": speeds[1]},
+        {"measure": "tokens/s, 8 clients", "server": speeds[8], "ratio": speeds[8] / speeds[1], "claim": ">= 3"},
+        {"measure": "first token, ms", "server": idle * 1e3},
+        {"measure": "with 7 busy, ms", "server": loaded * 1e3, "ratio": loaded / idle, "claim": "<= 3"},
+    ]
+
+
+def _embeddings(port: int, repeats: int) -> list[Row]:
+    from tallow.models import glosses
+
+    encoder = glosses.load()
+    texts = [f"a young cat that sleeps on {number} sofas" for number in range(64)]
+    best = {"library": np.inf, "server": np.inf}
+    clients, times = 32, 8
+
+    def ask(client: Client) -> None:
+        for _ in range(times):
+            client.post("/v1/embeddings", {"input": texts, "encoding_format": "base64"})
+
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        encoder.encode(texts * clients * times)
+        best["library"] = min(best["library"], time.perf_counter() - begun)
+        best["server"] = min(best["server"], at_once(port, clients, ask))
+    count = len(texts) * clients * times
+    ratio = best["library"] / best["server"]
+    return [
+        {"measure": "texts/s, encode", "server": count / best["library"]},
+        {"measure": "texts/s, 32 clients", "server": count / best["server"], "ratio": ratio, "claim": ">= 0.9"},
+    ]
+
+
+def _load(pid: int, port: int, seconds: float) -> list[Row]:
+    counts: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    wanted = json.loads(Client(port).post("/v1/completions", text_of(16))[2])["choices"][0]["text"]
+
+    def ask(client: Client) -> None:
+        while time.monotonic() < end:
+            try:
+                status, headers, data = client.post("/v1/completions", text_of(16))
+            except OSError:
+                counts["broken"] += 1
+                continue
+            if status == 429 and "retry-after" in headers:
+                counts["refused"] += 1
+                time.sleep(0.1)
+            elif status == 200 and json.loads(data)["choices"][0]["text"] == wanted:
+                counts["answered"] += 1
+            else:
+                counts["wrong"] += 1
+
+    memory: list[tuple[float, float]] = []
+    files: list[int] = []
+
+    def watch() -> None:
+        while time.monotonic() < end:
+            time.sleep(min(1.0, seconds / 20))
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            memory.append((time.monotonic() / 60, pages * 4096 / 1e6))
+            files.append(len(list(Path(f"/proc/{pid}/fd").iterdir())))
+
+    before = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    at_once(port, 200, ask)
+    watcher.join()
+    half = memory[len(memory) // 2 :]
+    slope = float(np.polyfit(*zip(*half, strict=True), 1)[0])
+    time.sleep(1)
+    left = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return [
+        {"measure": f"200 clients, {seconds:.0f} s: answered", "server": counts["answered"]},
+        {"measure": "refused with 429", "server": counts["refused"]},
+        {"measure": "wrong, broken", "server": counts["wrong"] + counts["broken"], "claim": "0"},
+        {"measure": "memory, MB", "server": half[-1][1]},
+        {"measure": "growth in the second half, MB/minute", "server": slope, "claim": "<= 1"},
+        {"measure": "open files before, at most, after", "server": f"{before}, {max(files)}, {left}"},
+    ]

@@ -1,4 +1,4 @@
-"""`tallow serve`: answer requests for text, embeddings and transcripts over HTTP, with OpenAI's API.
+"""`tallow serve`: answer requests for text, embeddings and transcripts over HTTP, with the APIs of OpenAI and of Hugging Face's servers.
 
 Without options, it serves three small built-in models: one tells stories, one computes embeddings of English words, and
 one transcribes a hundred words. Needs the packages of the extra `serve`; embeddings need those of the extra `text`.
@@ -17,6 +17,7 @@ import os
 import time
 from pathlib import Path
 
+import tallow
 from tallow.cli.language_model import add_cache_option, add_loading_options, load_language_model, number
 from tallow.cli.terminal import report
 from tallow.errors import ArgumentError, MissingPackageError
@@ -128,6 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
         cors=tuple(arguments.cors),
         hosts=LOOPBACK if arguments.host in LOOPBACK else None,
         warmup=arguments.warmup,
+        version=tallow.__version__,
     )
     scheme = "http" if arguments.tls_key is None else "https"
     name = f"[{arguments.host}]" if ":" in arguments.host else arguments.host

@@ -20,7 +20,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tallow import __version__
 from tallow.errors import TallowError
 from tallow.serving.catalog import Catalog
 from tallow.serving.engine import TextEngine
@@ -54,6 +53,7 @@ def make_app(
     cors: tuple[str, ...] = (),
     hosts: tuple[str, ...] | None = None,
     warmup: bool = False,
+    version: str = "",
 ) -> Starlette:
     """Return the ASGI application. It starts and stops the engines.
 
@@ -64,8 +64,9 @@ def make_app(
         hosts: names under which clients may reach the server, None for any. On this computer alone, other names are
             those of web pages that lead a browser here (DNS rebinding).
         warmup: compute with each model before `/ready` says that the server is.
+        version: of the server, for `/info`.
     """
-    api = Api(catalog)
+    api = Api(catalog, version)
     routes = api.routes()
     paths = frozenset(route.path for route in routes)
     guard: Any = Middleware(Guard, key=api_key, most_bytes=most_bytes, metrics=api.metrics, paths=paths)
@@ -144,8 +145,9 @@ class Api:
         is_ready: whether the engines have started.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, version: str) -> None:
         self.catalog = catalog
+        self._version = version
         self.metrics = Metrics(catalog)
         self.is_ready = False
         self._created = int(time.time())
@@ -249,8 +251,8 @@ class Api:
         every = {**self.catalog.texts, **self.catalog.row_workers}
         engine = chosen(every, fields, Kind("", "handles text", "--model"))
         if isinstance(engine, TextEngine):
-            return JSONResponse(describe(engine, __version__))
-        return JSONResponse(embeddings_inference.describe(engine) | {"version": __version__})
+            return JSONResponse(describe(engine, self._version))
+        return JSONResponse(embeddings_inference.describe(engine) | {"version": self._version})
 
     async def models(self, request: Request) -> Response:
         """List the models."""

@@ -1,4 +1,6 @@
-"""`tallow serve`: answer requests for text, embeddings and transcripts over HTTP, with the APIs of OpenAI and of Hugging Face's servers.
+"""`tallow serve`: answer requests for text, embeddings and transcripts over HTTP.
+
+It speaks the APIs of OpenAI and of Hugging Face's servers: text-generation-inference, text-embeddings-inference.
 
 Without options, it serves three small built-in models: one tells stories, one computes embeddings of English words, and
 one transcribes a hundred words. Needs the packages of the extra `serve`; embeddings need those of the extra `text`.

@@ -103,5 +103,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_files() -> None:
-    expected = EncoderFiles(("modules.json", "tokenizer.json"), ("tokenizer_config.json",), ("",))
+    expected = EncoderFiles(
+        ("modules.json", "tokenizer.json"), ("config_sentence_transformers.json", "tokenizer_config.json"), ("",)
+    )
     assert files_of(MODULES) == expected

@@ -1,4 +1,4 @@
-"""What the APIs of embeddings share: the tokens of a request's texts, and the arrays of a worker."""
+"""The tokens of a request's texts and the arrays of a worker, for the APIs of embeddings."""
 
 from __future__ import annotations
 

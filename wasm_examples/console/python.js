@@ -5,6 +5,7 @@ const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
 export const APP = here("app.py");
 /** Of Runtime.start. */
 export const OPTIONS = {
-  modules: ["displays.py", "figures.py", "heat_maps.py", "packages.py", "waits.py", "working_folder.py"].map(here),
+  // Those in a folder are imported late: snapshots have what the others import.
+  modules: ["pictures/displays.py", "pictures/figures.py", "pictures/heat_maps.py", "packages.py", "waits.py", "working_folder.py"].map(here),
   libraries: ["huggingface_tokenizers"],
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,7 +13,8 @@ OPTIONS_TIMEOUT_S = 60
 
 
 def run_in_node(script: Path, *arguments: str, timeout_s: float, options: Iterable[str] = ()) -> bool:
-    """Run an `.mjs` file with arguments, and return whether it succeeded: not without Node, nor after `timeout_s`.
+    """Run an `.mjs` file with arguments, and return whether it succeeded: not without Node, nor after `timeout_s`. What
+    Node says about a failure is printed.
 
     Args:  options: of Node; those that this Node does not have are left out
     """
@@ -21,7 +23,10 @@ def run_in_node(script: Path, *arguments: str, timeout_s: float, options: Iterab
         return False
     try:
         command = [node, *known_options(node, options), str(script), *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=timeout_s)
+        subprocess.run(command, check=True, capture_output=True, text=True, errors="replace", timeout=timeout_s)
+    except subprocess.CalledProcessError as error:
+        print(f"{script.name} failed in Node:\n{error.stderr}", file=sys.stderr)
+        return False
     except (OSError, subprocess.SubprocessError):
         return False
     return True

@@ -125,6 +125,8 @@ def _writer_output(runtime: Runtime, pages: Path) -> Path | None:
 def page_imports(pages: Path) -> list[str]:
     """Return the import statements at the top of the pages' Python files, without those of each other.
 
+    Files in a page's folders are imported late, if at all: their imports may need packages that sites do not have.
+
     With them comes each name of tallow's that a page uses: many are imported at their first use.
     """
     files = [*sorted((pages / "wasm_examples").glob("*/*.py")), pages / "web" / "bridge.py"]

@@ -56,8 +56,8 @@ STOPS = """
 
 def test_tab_order_follows_the_layout(idle: Page, name: str) -> None:
     """Tab order follows the layout of a phone from top to bottom, and the main control comes first on every screen."""
-    # The prompts of console and chat are at the end.
-    above = {"interrupt", "clear", "output", "show-console", "show-notebook"}
+    # The prompts of console and chat are at the end; a page with tabs begins with them.
+    above = {"interrupt", "clear", "output", "show-console", "show-notebook", "tab-network", "share"}
     for width in WIDTHS.values():
         idle.set_viewport_size({"width": width, "height": 900})
         stops: list[dict[str, Any]] = idle.evaluate(STOPS)

@@ -104,7 +104,7 @@ def test_ops_return_what_the_stubs_say(monkeypatch: pytest.MonkeyPatch) -> None:
     for op in OPS.values():
         for place in (tallow, tallow.Tensor, tallow.nn.functional, tallow.linalg, tallow.special):
             for name in (op.name, op.name.removeprefix("linalg_"), *op.aliases):
-                if vars(place).get(name) is op.call:
+                if op.call is not None and vars(place).get(name) is op.call:
                     monkeypatch.setattr(place, name, recording(op))
     for case in load_all():
         case.call(tallow, *map(tallow.tensor, case.inputs))

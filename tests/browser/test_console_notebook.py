@@ -401,9 +401,8 @@ def test_link_opens_the_console(page: Page, site: str) -> None:
     expect(notebook.prompt).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_phone_needs_no_sideways_scroll(browser: Browser, site: str, scheme: Any) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+def test_phone_needs_no_sideways_scroll(browser: Browser, site: str) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740})
     notebook = Notebook(context.new_page()).show(site)
     notebook.fill(
         "print('x' * 500)\ntl.ones(900, 900)", "import matplotlib.pyplot as plt\nplt.figure(figsize=(20, 2));"

@@ -11,28 +11,22 @@ Source:  Formal et al. 2021, arXiv:2109.10086, equation 2
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tallow.autograd.modes import no_grad
-from tallow.errors import ArgumentError, CheckpointError
-from tallow.hub import local_folder
-from tallow.models.auto import model_class
+from tallow.errors import ArgumentError
 from tallow.models.bert import BertForMaskedLM
 from tallow.models.distilbert import DistilBertForMaskedLM
+from tallow.models.headed_encoder import HeadedEncoder
 from tallow.models.roberta import RobertaForMaskedLM
-from tallow.models.text_batches import TextBatches, Vectors, length_limit
-from tallow.models.text_classifier import context_length
+from tallow.models.text_batches import Vectors
 from tallow.nn import functional as F
-from tallow.text.tokenizer import Batch, Tokenizer
-
-KINDS = (BertForMaskedLM, DistilBertForMaskedLM, RobertaForMaskedLM)
-MaskedLM = BertForMaskedLM | DistilBertForMaskedLM | RobertaForMaskedLM
+from tallow.text.tokenizer import Batch
 
 
-class SparseEncoder(TextBatches):
+class SparseEncoder(HeadedEncoder):
     """Maps texts to weights of tokens.
 
     Args:
@@ -45,36 +39,10 @@ class SparseEncoder(TextBatches):
         weights[0] @ weights[1]
     """
 
+    kinds = (BertForMaskedLM, DistilBertForMaskedLM, RobertaForMaskedLM)
+    lacks = "has no masked language modelling head"
+    choose = "choose a SPLADE model"
     batch_tokens: ClassVar[int] = 512  # the logits of a batch take `vocab_size` numbers for each
-
-    def __init__(self, tokenizer: Tokenizer, model: MaskedLM, *, max_length: int | None = None) -> None:
-        super().__init__(tokenizer, model, max_length)
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        name: str | Path,
-        dtype: Any = None,
-        device: Any = None,
-        *,
-        quant: str | None = None,
-        revision: str | None = None,
-        token: str | None = None,
-    ) -> SparseEncoder:
-        """Load the folder of a masked language model.
-
-        Args:    as in `SentenceEncoder.from_pretrained`
-        Raises:  CheckpointError for a folder of another kind; TokenizerError, MissingPackageError, HubError
-        """
-        folder = local_folder(name, revision=revision, token=token)
-        kind = model_class(folder)
-        if not issubclass(kind, KINDS):
-            raise CheckpointError(
-                f"{folder}: {kind.__name__} has no masked language modelling head", hint="choose a SPLADE model"
-            )
-        model = kind.from_pretrained(folder, dtype, device, quant=quant)
-        tokenizer = Tokenizer.from_pretrained(folder)
-        return cls(tokenizer, model, max_length=length_limit(None, tokenizer, context_length(model)))
 
     def encode(self, texts: str | Sequence[str], *, batch_size: int = 8) -> Vectors:
         """Return the weights of texts.

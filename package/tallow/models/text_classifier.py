@@ -10,21 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tallow.errors import ArgumentError, CheckpointError
-from tallow.hub import local_folder
-from tallow.models.auto import model_class
+from tallow.errors import ArgumentError
 from tallow.models.bert import BertForSequenceClassification
 from tallow.models.distilbert import DistilBertForSequenceClassification
+from tallow.models.headed_encoder import HeadedEncoder
 from tallow.models.roberta import RobertaForSequenceClassification
-from tallow.models.text_batches import Text, TextBatches, Vectors, length_limit
+from tallow.models.text_batches import Text, Vectors
 from tallow.text.tokenizer import Batch, Tokenizer
 
-KINDS = (BertForSequenceClassification, DistilBertForSequenceClassification, RobertaForSequenceClassification)
 Classifier = BertForSequenceClassification | DistilBertForSequenceClassification | RobertaForSequenceClassification
 
 
@@ -36,7 +32,7 @@ class Ranked:
     score: float
 
 
-class TextClassifier(TextBatches):
+class TextClassifier(HeadedEncoder):
     """Labels texts or pairs of texts.
 
     Args:
@@ -48,36 +44,13 @@ class TextClassifier(TextBatches):
         reranker.rank("Where do cats sleep?", ["Cats sleep on sofas.", "The bank is closed."])
     """
 
+    kinds = (BertForSequenceClassification, DistilBertForSequenceClassification, RobertaForSequenceClassification)
+    lacks = "does not classify texts"
+    choose = "choose a BERT, DistilBERT or RoBERTa that does"
+
     def __init__(self, tokenizer: Tokenizer, model: Classifier, *, max_length: int | None = None) -> None:
-        super().__init__(tokenizer, model, max_length)
+        super().__init__(tokenizer, model, max_length=max_length)
         self._segments = isinstance(model, BertForSequenceClassification)
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        name: str | Path,
-        dtype: Any = None,
-        device: Any = None,
-        *,
-        quant: str | None = None,
-        revision: str | None = None,
-        token: str | None = None,
-    ) -> TextClassifier:
-        """Load the folder of a classifier.
-
-        Args:    as in `SentenceEncoder.from_pretrained`
-        Raises:  CheckpointError for a folder of another kind; TokenizerError, MissingPackageError, HubError
-        """
-        folder = local_folder(name, revision=revision, token=token)
-        kind = model_class(folder)
-        if not issubclass(kind, KINDS):
-            raise CheckpointError(
-                f"{folder}: {kind.__name__} does not classify texts",
-                hint="choose a BERT, DistilBERT or RoBERTa that does",
-            )
-        model = kind.from_pretrained(folder, dtype, device, quant=quant)
-        tokenizer = Tokenizer.from_pretrained(folder)
-        return cls(tokenizer, model, max_length=length_limit(None, tokenizer, context_length(model)))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -120,12 +93,6 @@ class TextClassifier(TextBatches):
         """Return the logits (B, L) of one batch of tokenized texts."""
         logits_BL, _ = self.run(batch, segments=self._segments)
         return logits_BL.float().cpu().numpy()
-
-
-def context_length(model: Any) -> int:
-    """Return the most positions that an encoder with a head can read."""
-    base = getattr(model, model.base_model_prefix)
-    return int(base.context_length)
 
 
 def probabilities(logits_NL: Vectors) -> Vectors:

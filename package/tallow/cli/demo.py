@@ -87,31 +87,38 @@ def _serve(arguments: argparse.Namespace) -> None:
     offers = offers_of(arguments.model_dir) if arguments.model_dir else Offers()
     with tempfile.TemporaryDirectory(prefix="tallow-demo-") as scratch:
         site = Path(scratch, "site")
-        compiled = build_site(
-            site,
-            wheel=None,
-            pyodide=pyodide,
-            tokenizers=None if arguments.pyodide == "cdn" else _cached(f"huggingface-tokenizers-{TOKENIZERS_VERSION}"),
-            markdown=None if arguments.pyodide == "cdn" else _cached(f"markdown-{MARKED_VERSION}-{DOMPURIFY_VERSION}"),
-            models=offers.models,
-            encoders=offers.encoders,
-        )
-        try:
+        try:  # before the site is built, which takes a minute
             server = SiteServer(site, host=arguments.host, port=arguments.port, models=offers.files)
         except (OSError, UnicodeError) as error:  # UnicodeError for names that DNS cannot encode
             raise _unusable(arguments.host, arguments.port, error) from error
-        print(f"loading Pyodide from {pyodide or CDN}", file=sys.stderr)
-        if pyodide and not compiled:
-            print("pages would start in two thirds of the time with Node.js 20 or later on the PATH", file=sys.stderr)
-        if arguments.model_dir:
-            names = ", ".join(offer["name"] for offer in (*offers.models, *offers.encoders))
-            print(f"models in {arguments.model_dir}: {names or 'none with a matching tokenizer'}", file=sys.stderr)
-            if offers.outside:
-                print(
-                    f"not served, because they are links out of the folder: {', '.join(offers.outside)}",
-                    file=sys.stderr,
-                )
         with server:
+            compiled = build_site(
+                site,
+                wheel=None,
+                pyodide=pyodide,
+                tokenizers=None
+                if arguments.pyodide == "cdn"
+                else _cached(f"huggingface-tokenizers-{TOKENIZERS_VERSION}"),
+                markdown=None
+                if arguments.pyodide == "cdn"
+                else _cached(f"markdown-{MARKED_VERSION}-{DOMPURIFY_VERSION}"),
+                models=offers.models,
+                encoders=offers.encoders,
+            )
+            server.refresh()
+            print(f"loading Pyodide from {pyodide or CDN}", file=sys.stderr)
+            if pyodide and not compiled:
+                print(
+                    "pages would start in two thirds of the time with Node.js 20 or later on the PATH", file=sys.stderr
+                )
+            if arguments.model_dir:
+                names = ", ".join(offer["name"] for offer in (*offers.models, *offers.encoders))
+                print(f"models in {arguments.model_dir}: {names or 'none with a matching tokenizer'}", file=sys.stderr)
+                if offers.outside:
+                    print(
+                        f"not served, because they are links out of the folder: {', '.join(offers.outside)}",
+                        file=sys.stderr,
+                    )
             try:
                 print(server.url, flush=True)
                 server.serve_forever()

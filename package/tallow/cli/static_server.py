@@ -242,8 +242,9 @@ class SiteHandler(BaseHTTPRequestHandler):
 class SiteServer(ThreadingHTTPServer):
     """HTTP server for the files of `folder` at http://host:port/ and `models`, by name, at /models/.
 
-    It serves the files that exist at construction. A page of another site can point its own host name to this computer
-    (DNS rebinding) and would then read the responses; so requests must use this server's host name.
+    It serves the files that exist at construction, or at the last `refresh`. A page of another site can point its own
+    host name to this computer (DNS rebinding) and would then read the responses; so requests must use this server's
+    host name.
 
     Raises:  OSError if the port is in use, or `host` is not an address of this computer
     """
@@ -253,7 +254,8 @@ class SiteServer(ThreadingHTTPServer):
     max_connections = 128  # one thread each; a browser opens six
 
     def __init__(self, folder: Path, *, host: str, port: int, models: Mapping[str, Path]) -> None:
-        self.files = _site_files(folder) | {MODELS + name: path for name, path in models.items()}
+        self._folder, self._models = folder, {MODELS + name: path for name, path in models.items()}
+        self.refresh()
         self.gzip_files = GzipFiles()
         self._free = threading.Semaphore(self.max_connections)
         self._ending = threading.Event()
@@ -261,6 +263,10 @@ class SiteServer(ThreadingHTTPServer):
         super().__init__((str(address[0]), port), SiteHandler)
         self._bound = ipaddress.ip_address(str(self.server_address[0]).partition("%")[0])
         self._names = {"localhost", "127.0.0.1", "[::1]", _bracketed(host).lower(), _bracketed(str(self._bound))}
+
+    def refresh(self) -> None:
+        """Serve the files that exist now."""
+        self.files = _site_files(self._folder) | self._models
 
     @property
     def url(self) -> str:

@@ -14,7 +14,7 @@ from support.small_server import Running, post
 
 from tallow.errors import ArgumentError
 from tallow.serving import TextModel
-from tallow.serving.http.tools import CallReader, Tools, merged
+from tallow.serving.http.tools import CallDeltas, Tools, merged
 from tallow.text import Tokenizer
 
 WEATHER = {
@@ -97,31 +97,28 @@ def test_prompts_that_tell_of_tools(template: str, tmp_path: Path) -> None:
 
 
 CALL = '{"name": "time", "arguments": {"zone": "é"}}'
-TEXTS = {
-    "a text": ("It is <b>warm</b> < 3.", "It is <b>warm</b> < 3.", 0),
-    "a call": (f"<tool_call>\n{CALL}\n</tool_call>", None, 1),
-    "two calls after a text": (
-        f"Let me see. <tool_call>{CALL}</tool_call>\n<tool_call>{CALL}</tool_call>",
-        "Let me see. ",
-        2,
-    ),
-    "a call alone": (CALL.replace("arguments", "parameters"), None, 1),
-    "an object": ('{"name": "other", "arguments": {}}', '{"name": "other", "arguments": {}}', 0),
-    "no end": (f"<tool_call>{CALL}", None, 1),
-    "half a marker": ("a <tool_c", "a <tool_c", 0),
-}
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_calls_that_a_model_chooses(name: str) -> None:
-    text, content, count = TEXTS[name]
-    for size in (1, 2, 5, len(text)):
-        reader = CallReader(Tools(TOOLS, {"weather": WEATHER, "time": {}}, ()))
-        pieces = [text[i : i + size] for i in range(0, len(text), size)]
-        deltas = [delta for piece in pieces for delta in reader.push(piece)] + reader.finish()
-        found, calls = merged(deltas)
-        assert (found, len(calls)) == (content, count)
-        assert all(json.loads(call["function"]["arguments"]) == {"zone": "é"} for call in calls)
+def test_calls_that_a_model_chooses() -> None:
+    answer = CallDeltas(Tools(TOOLS, {"weather": WEATHER, "time": {}}))
+    text = f"Let me see. <tool_call>{CALL}</tool_call>\n<tool_call>{CALL}</tool_call>"
+    content, calls = merged([*answer.push(text), *answer.finish()])
+    assert (content, len(calls), answer.calls) == ("Let me see. ", 2, 2)
+    assert len({call["id"] for call in calls}) == 2
+    assert all(json.loads(call["function"]["arguments"]) == {"zone": "é"} for call in calls)
+    assert merged(CallDeltas(None).push(CALL)) == (CALL, [])
+
+
+def test_calls_of_strict_tools_are_valid() -> None:
+    schemas = {"weather": WEATHER, "time": {"type": "object", "properties": {"zone": {"type": "string"}}}}
+    assert Tools(TOOLS, schemas).grammar() is None
+    constrained = Tools(TOOLS, schemas, strict=["weather"]).grammar()
+    assert constrained is not None
+    matches = constrained.grammar.matches
+    assert matches("Let me see.")
+    assert matches('<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 2}}</tool_call>')
+    assert not matches('<tool_call>{"name": "weather", "arguments": {"city": "Rome"}}</tool_call>')
+    assert matches('<tool_call>{"name": "time", "arguments": {"zone": 3}}</tool_call>'), "time is not strict"
 
 
 BAD: dict[str, dict[str, Any]] = {
@@ -129,6 +126,7 @@ BAD: dict[str, dict[str, Any]] = {
     "another type": {"tools": [{"type": "web_search"}]},
     "a bad name": {"tools": [{"type": "function", "function": {"name": "a b"}}]},
     "one name twice": {"tools": [TOOLS[0], TOOLS[0]]},
+    "a flag that is none": {"tools": [{"type": "function", "function": {"name": "f", "strict": "yes"}}]},
     "an unknown choice": {"tools": TOOLS, "tool_choice": "always"},
     "an unknown tool": {"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "other"}}},
     "required without tools": {"tool_choice": "required"},

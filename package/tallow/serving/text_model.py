@@ -65,7 +65,7 @@ class TextModel:
         """
         if isinstance(self.words, Tokenizer) and self.words.chat_template is not None:
             prompt = self.words.render_chat(messages, tools=tools, add_generation_prompt=True)
-            if tools and required and prompt == self.words.render_chat(messages, add_generation_prompt=True):
+            if tools and required and not self.words.tells_of_tools():
                 raise ArgumentError(f"the chat template of {self.name} does not tell of tools", hint=DEMAND)
             return self.words.encode(prompt, add_special_tokens=False)
         if self.template != "plain":

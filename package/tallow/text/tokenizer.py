@@ -230,6 +230,15 @@ class Tokenizer:
             self._template = ChatTemplate(source, self._special_tokens())
         return self._template.render(messages, tools=tools, **variables)
 
+    def tells_of_tools(self) -> bool:
+        """Return whether the chat template puts the tools of a conversation into the prompt."""
+        tool = {"type": "function", "function": {"name": "f", "description": "", "parameters": {"type": "object"}}}
+        messages = [{"role": "user", "content": "?"}]
+        try:
+            return self.render_chat(messages, tools=[tool]) != self.render_chat(messages)
+        except (ArgumentError, TokenizerError):
+            return False  # no template, or one that refuses every conversation
+
     def token_to_id(self, token: str) -> int | None:
         """Return the id of a token or special token; None if it does not exist."""
         return self._engine.token_to_id(token)

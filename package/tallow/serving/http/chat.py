@@ -14,7 +14,7 @@ from tallow.serving.http.fields import Fields
 from tallow.serving.http.grammars import response_format
 from tallow.serving.http.running import Done
 from tallow.serving.http.sampling import MAX_LOGPROBS, Texts, texts_of
-from tallow.serving.http.tools import MAX_TOOLS, CallReader, Tools, merged, tools_of
+from tallow.serving.http.tools import MAX_TOOLS, CallDeltas, Tools, merged, tools_of
 from tallow.serving.requests import STOP, Update
 
 MAX_MESSAGES, MAX_PARTS = 4096, 256
@@ -36,7 +36,8 @@ class ChatCompletion(TextApi):
             raise ApiError("top_logprobs needs logprobs: true", "top_logprobs")
         messages = messages_of(fields, "messages")
         form = response_format(fields.inner("response_format"))
-        grammar = None if self._tools is None else self._tools.grammar()
+        if self._tools is not None and (self._tools.demanded or form is None):
+            form = self._tools.grammar()
         texts = texts_of(
             fields,
             self.engine,
@@ -44,9 +45,9 @@ class ChatCompletion(TextApi):
             default_tokens=None,
             param="messages",
             top_logprobs=(top or 0) if wanted else None,
-            grammar=grammar or form,
+            grammar=form,
         )
-        self._readers = [CallReader(self._tools) for _ in texts.requests]
+        self._readers = [CallDeltas(self._tools) for _ in texts.requests]
         return texts
 
     def openings(self) -> list[dict[str, Any] | None]:

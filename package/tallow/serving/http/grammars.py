@@ -1,14 +1,16 @@
-"""The fields that say what a text must be one of: a JSON schema, a regular expression."""
+"""The fields that say what a text must be one of: a JSON schema, a regular expression, calls of tools."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from tallow.errors import TallowError
 from tallow.generation.constrain import Constraint, Grammar, json_schema, regex
+from tallow.generation.tools import required_call, text_or_calls
 from tallow.serving.http.errors import api_error
 from tallow.serving.http.fields import Fields
 from tallow.serving.text_model import TextModel
@@ -45,10 +47,17 @@ def response_format(form: Fields | None) -> Constrained | None:
 
 def constrained(schema: Any, param: str) -> Constrained:
     """Return the grammar of a JSON schema, given as JSON values or as their text.  Raises: ApiError"""
-    try:
-        return Constrained(_json_schema(schema if isinstance(schema, str) else json.dumps(schema)), param)
-    except TallowError as error:
-        raise api_error(error, param) from error
+    return _constrained(json_schema, schema if isinstance(schema, str) else json.dumps(schema), param)
+
+
+def one_call(schemas: Mapping[str, Any]) -> Constrained:
+    """Return the grammar of a required call; `schemas` by the names of the tools.  Raises: ApiError"""
+    return _constrained(_required_call, json.dumps(schemas), "tools")
+
+
+def any_calls(schemas: Mapping[str, Any]) -> Constrained:
+    """Return the grammar of a text with valid calls; `schemas` by the names of the tools.  Raises: ApiError"""
+    return _constrained(_text_or_calls, json.dumps(schemas), "tools")
 
 
 def text_grammar(form: Fields | None) -> Constrained | None:
@@ -64,17 +73,25 @@ def text_grammar(form: Fields | None) -> Constrained | None:
         if not isinstance(value, dict | str):
             raise form.wrong("value", "a JSON schema")
         return constrained(value, param)
+    return _constrained(regex, form.required_text("value"), param)
+
+
+def _constrained(grammar_of: Callable[[str], Grammar], text: str, param: str) -> Constrained:
     try:
-        return Constrained(_regex(form.required_text("value")), param)
+        return Constrained(_kept(grammar_of, text), param)
     except TallowError as error:
         raise api_error(error, param) from error
 
 
-@lru_cache(maxsize=32)
-def _json_schema(text: str) -> Grammar:
-    return json_schema(text)
+@lru_cache(maxsize=64)
+def _kept(grammar_of: Callable[[str], Grammar], text: str) -> Grammar:
+    """Return the grammar of a text; one that was used lately has its states."""
+    return grammar_of(text)
 
 
-@lru_cache(maxsize=32)
-def _regex(pattern: str) -> Grammar:
-    return regex(pattern)
+def _required_call(schemas: str) -> Grammar:
+    return required_call(json.loads(schemas))
+
+
+def _text_or_calls(schemas: str) -> Grammar:
+    return text_or_calls(json.loads(schemas))

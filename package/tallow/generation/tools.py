@@ -1,0 +1,208 @@
+"""Calls of tools in the texts of language models: the grammars that keep them valid, and a reader that finds them.
+
+A call is JSON: {"name": ..., "arguments": ...}. In a text that a model writes freely, it stands between <tool_call> and
+</tool_call>, as Qwen, Hermes and others were trained, or alone, with "parameters" for "arguments", as Llama was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from tallow.generation.constrain.expressions import (
+    ANY_CHARACTER,
+    EMPTY,
+    Characters,
+    Expression,
+    Literal,
+    Rule,
+    alternatives,
+    any_number,
+    optional,
+    sequence,
+)
+from tallow.generation.constrain.grammars import Grammar, json_schema
+from tallow.generation.constrain.schema import rules_of
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+ARGUMENTS, PARAMETERS = "arguments", "parameters"
+ALONE = '{"name": "'  # how a call without tags begins
+_SPACE = Characters.among(" \t\r\n")
+_HEAD = re.compile(r'\s*\{\s*"name"\s*:\s*"([\w.-]+)"\s*,\s*"arguments"\s*:\s*(?=\S)')
+_TAIL = re.compile(r"\s*(\}\s*)?\Z")  # may be the end of the call, not of its arguments
+_START, _FREE, _CALLS, _REQUIRED, _WITHIN = range(5)  # where a CallReader is
+
+
+def required_call(schemas: Mapping[str, Any]) -> Grammar:
+    """Return the texts that are one call.
+
+    Args:    schemas: the JSON schema of the arguments of each tool, by its name
+    Raises:  GrammarError as `constrain.json_schema`
+    """
+    return json_schema(_call_schema(schemas, [ARGUMENTS]))
+
+
+def text_or_calls(schemas: Mapping[str, Any]) -> Grammar:
+    """Return the texts whose calls are valid: any text, after which one or more calls may follow.
+
+    Args:    schemas: the JSON schema of the arguments of each tool, by its name
+    Raises:  GrammarError as `constrain.json_schema`
+    """
+    rules = rules_of(_call_schema(schemas, [ARGUMENTS, PARAMETERS]))
+    call, spaces = Rule("#"), any_number(_SPACE)
+    rules["calls"] = sequence(
+        spaces, call, spaces, Literal(CLOSE), spaces, optional(sequence(Literal(OPEN), Rule("calls")))
+    )
+    rules |= _text_before_calls()
+    rules["answer"] = sequence(spaces, alternatives([sequence(call, spaces), *_texts_not_alone()]))
+    return Grammar(rules, "answer")
+
+
+def _call_schema(schemas: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    """Return the schema of a call, whose arguments have one of the keys."""
+    definitions = {name: _moved(schema, f"#/$defs/{name}") for name, schema in schemas.items()}
+    calls = [
+        {
+            "type": "object",
+            "properties": {"name": {"const": name}, key: {"$ref": f"#/$defs/{name}"}},
+            "required": ["name", key],
+            "additionalProperties": False,
+        }
+        for name in schemas
+        for key in keys
+    ]
+    return {"$defs": definitions, "anyOf": calls}
+
+
+def _moved(schema: Any, place: str) -> Any:
+    """Return a schema whose references to its own root hold at another place."""
+    if isinstance(schema, list):
+        return [_moved(item, place) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: place + value[1:]
+        if key == "$ref" and isinstance(value, str) and value.startswith("#")
+        else _moved(value, place)
+        for key, value in schema.items()
+    }
+
+
+def _text_before_calls() -> dict[str, Expression]:
+    """Return a rule for each beginning of OPEN: the text that follows it. After the whole, there are calls.
+
+    OPEN contains its first character once, so a text that leaves it is at the beginning or after that character.
+    """
+    first = Characters.among(OPEN[0])
+    rules: dict[str, Expression] = {}
+    for i, character in enumerate(OPEN):
+        expected = Characters.among(character)
+        other = ANY_CHARACTER.without(expected).without(first)
+        options = [EMPTY, sequence(other, Rule("text0"))]
+        options.append(sequence(expected, Rule(f"text{i + 1}" if i + 1 < len(OPEN) else "calls")))
+        if i:
+            options.append(sequence(first, Rule("text1")))
+        rules[f"text{i}"] = alternatives(options)
+    return rules
+
+
+def _texts_not_alone() -> Iterator[Expression]:
+    """Yield the texts that do not begin with ALONE, by how much of it they begin with."""
+    first = Characters.among(OPEN[0])
+    for i, character in enumerate(ALONE):
+        excluded = first if i else Characters.of([*first.ranges, *_SPACE.ranges])
+        other = ANY_CHARACTER.without(Characters.among(character)).without(excluded)
+        followed = alternatives([EMPTY, sequence(other, Rule("text0")), sequence(first, Rule("text1"))])
+        yield sequence(Literal(ALONE[:i]), followed)
+
+
+class Text(NamedTuple):
+    """A piece of the text outside of calls."""
+
+    text: str
+
+
+class Call(NamedTuple):
+    """A call; `arguments` is JSON, or its beginning, which pieces of type `Arguments` continue."""
+
+    name: str
+    arguments: str
+
+
+class Arguments(NamedTuple):
+    """More of the arguments of the last call."""
+
+    text: str
+
+
+Piece: TypeAlias = Text | Call | Arguments
+
+
+class CallReader:
+    """Finds the calls in a text that comes in pieces, and the text before them.
+
+    Args:
+        names: of the tools; with none, the text contains no calls.
+        required: the text is a `required_call`, whose arguments come in pieces, too.
+    """
+
+    def __init__(self, names: Collection[str], *, required: bool = False) -> None:
+        self._names = names
+        self._held = ""  # not delivered yet
+        self._state = _REQUIRED if required else _START if names else _FREE
+        self._found = False
+
+    def push(self, text: str) -> list[Piece]:
+        """Return what a piece of text adds."""
+        if not self._names:
+            return [Text(text)] if text else []
+        self._held += text
+        if self._state in (_REQUIRED, _WITHIN):
+            return self._push_required()
+        pieces: list[Piece] = []
+        if self._state == _START and self._held.strip():
+            self._state = _CALLS if self._held.lstrip().startswith("{") else _FREE
+        if self._state == _FREE:
+            place = self._held.rfind("<")
+            if OPEN in self._held:
+                self._state, place = _CALLS, self._held.index(OPEN)
+            elif place < 0 or not OPEN.startswith(self._held[place:]):
+                place = len(self._held)
+            shown, self._held = self._held[:place], self._held[place:]
+            pieces += [Text(shown)] if shown else []
+        while self._state == _CALLS and CLOSE in self._held:
+            call, _, self._held = self._held.partition(CLOSE)
+            pieces += self._whole(call.partition(OPEN)[2])
+        return pieces
+
+    def finish(self) -> list[Piece]:
+        """Return what was held back at the end of the text."""
+        held, self._held = self._held, ""
+        if not self._names or self._state in (_REQUIRED, _WITHIN):
+            return []
+        found = self._whole(held.partition(OPEN)[2] or held) if self._state == _CALLS else []
+        return found or ([Text(held)] if held and not (self._found and held.isspace()) else [])
+
+    def _whole(self, text: str) -> list[Piece]:
+        """Return a call that is complete; nothing for a text that is no call of a tool."""
+        try:
+            call = json.loads(text)
+        except (ValueError, RecursionError):
+            return []
+        arguments = call.get(ARGUMENTS, call.get(PARAMETERS, {})) if isinstance(call, dict) else None
+        if not isinstance(arguments, dict) or call.get("name") not in self._names:
+            return []
+        self._found = True
+        return [Call(call["name"], json.dumps(arguments, ensure_ascii=False))]
+
+    def _push_required(self) -> list[Piece]:
+        pieces: list[Piece] = []
+        if self._state == _REQUIRED and (head := _HEAD.match(self._held)):
+            self._state, self._held = _WITHIN, self._held[head.end() :]
+            pieces.append(Call(head[1], ""))
+        if self._state == _WITHIN and (tail := _TAIL.search(self._held)) and tail.start():
+            shown, self._held = self._held[: tail.start()], self._held[tail.start() :]
+            pieces.append(Arguments(shown))
+        return pieces

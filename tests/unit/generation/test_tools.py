@@ -1,0 +1,121 @@
+"""tallow.generation.tools: the grammars of calls, and the calls in texts that come in pieces."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tallow.errors import GrammarError
+from tallow.generation.tools import Arguments, Call, CallReader, Text, required_call, text_or_calls
+
+WEATHER = {
+    "type": "object",
+    "properties": {"city": {"$ref": "#/$defs/city"}},
+    "required": ["city"],
+    "additionalProperties": False,
+    "$defs": {"city": {"enum": ["Paris", "Rome"]}},
+}
+SCHEMAS = {"weather": WEATHER, "time": {"type": "object", "properties": {"zone": {"type": "string"}}}}
+TIME = '{"name": "time", "arguments": {"zone": "é"}}'
+ROME = '{"name": "weather", "arguments": {"city": "Rome"}}'
+ALONE = ROME.replace("arguments", "parameters")
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return text_or_calls(SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "It is <b>warm</b> < 3, é and a <tool",
+        "<<tool_call",
+        '{"names": ["a"]}',
+        '{"name": ',
+        " {",
+        f"<tool_call>{ROME}</tool_call>",
+        f"<think>\nRome?\n</think>\n\n<tool_call>\n{ROME}\n</tool_call>\n<tool_call>{TIME}</tool_call>\n",
+        f"<<tool_<tool_call>\n{TIME}</tool_call>",
+        ROME,
+        f"\n{ALONE}\n",
+    ],
+)
+def test_texts_with_valid_calls(grammar, text: str) -> None:
+    assert grammar.matches(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<tool_call>{ROME}",
+        f"<tool_call>{ROME}</tool_call> and more",
+        "<tool_call>\n{Rome",
+        f"<tool_call>{ROME}</tool_call>".replace("Rome", "Bonn"),
+        f"<tool_call>{ROME}</tool_call>".replace("weather", "news"),
+        f"a {'<' * 3}tool_call>x",
+        f"{ROME} and more",
+        ROME.replace("Rome", "Bonn"),
+        '\n{"name": "news"',
+        '{"name": "weather"}',
+    ],
+)
+def test_texts_with_other_calls(grammar, text: str) -> None:
+    assert not grammar.matches(text)
+
+
+def test_a_required_call() -> None:
+    grammar = required_call({"weather": WEATHER})
+    assert grammar.matches(ROME)
+    for text in (TIME, ALONE, f"<tool_call>{ROME}</tool_call>", ROME.replace("Rome", "Bonn"), "Rome"):
+        assert not grammar.matches(text)
+
+
+@pytest.mark.parametrize("grammar_of", [required_call, text_or_calls])
+def test_schemas_that_cannot_be_guaranteed(grammar_of) -> None:
+    with pytest.raises(GrammarError, match="dragon"):
+        grammar_of({"f": {"type": "dragon"}})
+
+
+FOUND = {
+    "a text": ("It is <b>warm</b> < 3.", "It is <b>warm</b> < 3.", 0),
+    "a call": (f"<tool_call>\n{TIME}\n</tool_call>", "", 1),
+    "two calls after a text": (
+        f"Let me see. <tool_call>{TIME}</tool_call>\n<tool_call>{TIME}</tool_call>",
+        "Let me see. ",
+        2,
+    ),
+    "a call alone": (TIME.replace("arguments", "parameters"), "", 1),
+    "an object": ('{"name": "other", "arguments": {}}', '{"name": "other", "arguments": {}}', 0),
+    "no end": (f"<tool_call>{TIME}", "", 1),
+    "half a marker": ("a <tool_c", "a <tool_c", 0),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_calls_that_a_model_chooses(name: str) -> None:
+    text, content, count = FOUND[name]
+    for size in (1, 2, 5, len(text)):
+        reader = CallReader(SCHEMAS)
+        pieces = [piece for i in range(0, len(text), size) for piece in reader.push(text[i : i + size])]
+        pieces += reader.finish()
+        calls = [piece for piece in pieces if isinstance(piece, Call)]
+        assert "".join(piece.text for piece in pieces if isinstance(piece, Text)) == content
+        assert [(call.name, json.loads(call.arguments)) for call in calls] == [("time", {"zone": "é"})] * count
+
+
+@pytest.mark.parametrize("size", [1, 3, len(TIME)])
+def test_a_required_call_comes_in_pieces(size: int) -> None:
+    reader = CallReader(SCHEMAS, required=True)
+    call, *rest = [piece for i in range(0, len(TIME), size) for piece in reader.push(TIME[i : i + size])]
+    assert call == Call("time", "")
+    assert "".join(piece.text for piece in rest if isinstance(piece, Arguments)) == '{"zone": "é"}'
+    assert reader.finish() == []
+
+
+def test_a_text_without_tools() -> None:
+    reader = CallReader(())
+    assert reader.push(f"<tool_call>{TIME}") == [Text(f"<tool_call>{TIME}")]
+    assert reader.push("") == reader.finish() == []

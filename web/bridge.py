@@ -32,7 +32,7 @@ class Demo(Protocol):
     def load(self, files: dict[str, npt.NDArray[np.uint8]]) -> dict[str, Any]:
         """Load complete files and return what the page shows. On an exception, the previous model stays loaded."""
 
-    def generate(self, **options: Any) -> Generator[tuple[str, dict[str, float]]]:
+    def generate(self, **options: Any) -> Generator[tuple[str, dict[str, Any]]]:
         """Yield text piece by piece, each with statistics about the text so far."""
 
     def interrupt(self) -> None:
@@ -99,7 +99,7 @@ class Stream:
             raise self._error
         deadline = time.perf_counter() + budget_s
         texts: list[str] = []
-        stats: dict[str, float] = {}
+        stats: dict[str, Any] = {}
         try:
             for text, latest in self._steps:
                 texts.append(text)

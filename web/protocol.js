@@ -23,7 +23,7 @@
  * Worker to page
  *
  * @typedef {{ type: "progress", id: number, stage: Stage, name: string, loaded: number, total: number | null }} Progress
- * @typedef {{ type: "token",    id: number, text: string, stats: Record<string, number> }} Token
+ * @typedef {{ type: "token",    id: number, text: string, stats: Record<string, any> }} Token
  * @typedef {{ type: "event",    id: number, value: any }} Emitted
  * @typedef {{ type: "done",     id: number, reason: "end" | "aborted", result: unknown }} Done
  * @typedef {{ type: "error",    id: number } & Fault} Failure

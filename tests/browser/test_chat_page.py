@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from support.gguf_files import write_llama2c
 from support.qwen3 import save_qwen3
+from support.tool_caller import ANSWER, CALL, save_tool_caller
 from tests.browser.conftest import START_MS
 from tests.browser.dropping import drop
 from tests.browser.hub import Hub
@@ -108,11 +109,11 @@ def native(files: dict[str, Path]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def shared_page(browser: Browser, site: str, files: dict[str, Path]) -> Iterator[Page]:
+def shared_page(browser: Browser, revisited_site: str, files: dict[str, Path]) -> Iterator[Page]:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.set_default_timeout(START_MS)
-    page.goto(site + PAGE)
+    page.goto(revisited_site + PAGE)
     yield page
     context.close()
 
@@ -300,6 +301,55 @@ def test_conversations_survive_a_reload_and_can_be_deleted(talk: Talk) -> None:
     talk.page.get_by_role("button", name="Delete “a cat”").first.click()
     expect(kept).to_have_count(count - 1)
     expect(talk.questions).to_have_count(0)
+
+
+# ---- tools
+
+
+def test_a_model_calls_a_tool(talk: Talk, tmp_path: Path) -> None:
+    page = talk.page
+    switch, note = page.get_by_test_id("tools"), page.get_by_test_id("no-tools")
+    expect(switch).to_be_disabled()
+    expect(note).to_have_text("This model's chat template does not tell it of tools.")
+    save_tool_caller(tmp_path)
+    page.get_by_test_id("model-folder").set_input_files(tmp_path)
+    expect(note).to_be_hidden(timeout=START_MS)
+    assert talk.say("What is 7*6?") == ANSWER
+    expect(page.get_by_test_id("call")).to_have_count(0)
+    page.get_by_test_id("json").check()
+    expect(switch).to_be_disabled()
+    page.get_by_test_id("json").uncheck()
+    switch.check()
+    talk.set(max_tokens=100)
+    assert talk.say("Tell me, what is 7*6?") == ANSWER
+    call = page.get_by_test_id("call")
+    expect(call).to_have_js_property("open", False)
+    call.get_by_text("Called calculator").click()
+    expect(call.locator("pre")).to_have_text([CALL["arguments"], "42"])
+    asked = talk.say("And again?")
+    assert asked == ANSWER
+    expect(talk.figures.last).to_contain_text("tokens reused")
+    page.reload()
+    expect(call).to_have_count(2)
+    expect(call.last.locator("pre")).to_have_text([CALL["arguments"], "42"])
+    expect(switch).to_be_checked()
+    saved = {}
+    for kind in ("json", "markdown"):
+        with page.expect_download() as download:
+            talk.click(f"export-{kind}")
+        saved[kind] = Path(download.value.path()).read_text(encoding="utf-8")
+    messages = json.loads(saved["json"])["messages"]
+    assert [message["role"] for message in messages] == [
+        "user",
+        "assistant",
+        *["user", "assistant", "tool", "assistant"] * 2,
+    ]
+    (exported,) = messages[3]["tool_calls"]
+    assert (exported["function"], exported["type"]) == (CALL, "function")
+    assert (messages[4]["tool_call_id"], messages[4]["content"]) == (exported["id"], "42")
+    assert f"    calculator {CALL['arguments']}\n    42\n\n{ANSWER}" in saved["markdown"]
+    switch.evaluate("(it) => { it.checked = false; it.dispatchEvent(new Event('change')); }")
+    talk.is_ready()
 
 
 # ---- hostile and unusable input

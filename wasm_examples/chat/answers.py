@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from tallow.errors import ArgumentError
 from tallow.generation import Sampler
 
-Message = dict[str, str]
-Answer = tuple[str, dict[str, float]]
+Message = dict[str, Any]
+Answer = tuple[str, dict[str, Any]]
 
 MAX_INVISIBLE = 64  # tokens in a row without text, after which an answer ends: only a damaged model writes more
 
@@ -25,6 +26,7 @@ class Settings:
         context: the most tokens of the conversation and the answer together; None means the model's context.
         schema: a JSON schema, as JSON, of which the answer is an instance; empty for any JSON object; None for text.
         thinks: whether the model thinks before it answers, if its chat template can choose.
+        tools: whether the model can call the tools of tools.py, if its chat template tells of them, in a text.
     """
 
     temperature: float
@@ -34,6 +36,7 @@ class Settings:
     context: int | None = None
     schema: str | None = None
     thinks: bool = True
+    tools: bool = False
 
     def sampler(self) -> Sampler:
         return Sampler(temperature=self.temperature, top_p=self.top_p, seed=self.seed)

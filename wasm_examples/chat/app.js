@@ -14,9 +14,9 @@ import { Settings } from "./settings.js";
 import { divide } from "./thoughts.js";
 
 /** @import { ModelView } from "../../web/model-page.js" */
-/** @import { Conversation, Message } from "./conversation.js" */
+/** @import { Conversation, Message, Step } from "./conversation.js" */
 /** @import { Choice } from "./models.js" */
-/** @typedef {{ name: string, description: string, bytes: number, cacheBytes: number, chats: boolean, thinks: boolean, constrains: boolean }} Model */
+/** @typedef {{ name: string, description: string, bytes: number, cacheBytes: number, chats: boolean, thinks: boolean, constrains: boolean, tools: boolean }} Model */
 
 const page = {
   composer: element("composer", HTMLFormElement),
@@ -57,7 +57,7 @@ class Chat {
     view,
     {
       url: new URL("app.py", import.meta.url),
-      modules: ["answers.py", "chats.py", "storyteller.py"].map((name) => new URL(name, import.meta.url)),
+      modules: ["answers.py", "calculator.py", "chats.py", "storyteller.py", "tools.py"].map((name) => new URL(name, import.meta.url)),
       parts: ["stories"],
       packages: ["jinja2"],
       libraries: ["huggingface_tokenizers"],
@@ -65,10 +65,10 @@ class Chat {
     {
       onStart: (started) => showStart(view.figures, started),
       onLoad: ({ name }, { info, bytes }) => {
-        const { layers, width, context, parameters, cacheBytes, chats, thinks, constrains } = info;
+        const { layers, width, context, parameters, cacheBytes, chats, thinks, constrains, tools } = info;
         const size = parameters >= 1e6 ? `${(parameters / 1e6).toFixed(0)} million` : parameters.toLocaleString("en");
         const description = `${name}: ${size} parameters, ${layers} layers of ${width}, context of ${context.toLocaleString("en")} tokens`;
-        return { name, description, bytes, cacheBytes, chats, thinks, constrains };
+        return { name, description, bytes, cacheBytes, chats, thinks, constrains, tools };
       },
       onModel: (model) => this.#showModel(model),
     },
@@ -152,14 +152,18 @@ class Chat {
     const answer = conversation.add(question, "assistant", "");
     Object.assign(answer, { model: model.name, isUnfinished: true });
     this.#showMessages();
+    let written = ""; // in all steps
     try {
       for await (const { text, stats } of this.#page.runtime.generate({ messages, ...options }, { signal })) {
-        if (stats.tokens === 1) status.say("Writing");
-        const memory = model.bytes + model.cacheBytes * (stats.prompt_tokens + stats.tokens);
-        answer.content += text;
-        answer.stats = { ...stats, seed: options.seed, memory };
+        const { steps = [], ...counts } = stats;
+        if (counts.tokens === 1) status.say("Writing");
+        const memory = model.bytes + model.cacheBytes * (counts.prompt_tokens + counts.tokens);
+        written += text;
+        answer.content = written.slice(lengthOf(steps));
+        answer.steps = steps;
+        answer.stats = { ...counts, seed: options.seed, memory };
         this.#list.update(answer);
-        if (answer.content) this.history.saveSometimes(conversation);
+        if (answer.content || steps.length) this.history.saveSometimes(conversation);
       }
       status.say("Done.");
       page.announcer.textContent = divide(answer.content).answer;
@@ -167,7 +171,7 @@ class Chat {
       document.body.classList.remove("burning");
       page.output.removeAttribute("aria-busy");
       answer.isUnfinished = false;
-      if (answer.content || answer.stats?.tokens || answer.chosen) this.#list.update(answer);
+      if (answer.content || answer.steps?.length || answer.stats?.tokens || answer.chosen) this.#list.update(answer);
       else conversation.remove(answer);
       if (conversation === this.history.current) this.#showMessages();
       await this.history.save(conversation);
@@ -198,7 +202,7 @@ class Chat {
   /** @param {Model | null} model */
   #showModel(model) {
     models.mark(model?.name ?? null);
-    this.settings.offer(model ?? { thinks: false, constrains: false });
+    this.settings.offer(model ?? { chats: false, thinks: false, constrains: false, tools: false });
     page.advice.hidden = !model || model.chats;
     if (!model) return;
     page.advice.textContent =
@@ -218,15 +222,21 @@ class Chat {
  * @param {Message[]} messages
  */
 function asRead(messages) {
-  /** @type {{ role: string, content: string }[]} */
+  /** @type {{ role: string, content: string, steps?: Step[] }[]} */
   const turns = [];
-  for (const { role, content } of messages) {
+  for (const { role, content, steps = [] } of messages) {
     const text = role === "user" ? content : divide(content).answer;
     const last = turns.at(-1);
     if (last?.role === role) last.content += `\n\n${text}`;
+    else if (steps.length) turns.push({ role, content: text, steps: steps.map((step) => ({ ...step, content: divide(step.content).answer })) });
     else turns.push({ role, content: text });
   }
   return turns;
+}
+
+/** The length of the text in steps. @param {Step[]} steps */
+function lengthOf(steps) {
+  return steps.reduce((length, { content }) => length + content.length, 0);
 }
 
 /** @param {Chat} chat */

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from answers import Answer, Counts, Message, Settings
 
 from tallow.generation import PromptCache
 from tallow.generation.sampling import greedy
 from tallow.models.causal_lm import CausalLM
+
+if TYPE_CHECKING:
+    from tallow.generation.constrain import Constraint
 
 # A prompt is read in pieces, between which the page can stop it: about a second of work for a slow tab, in products of
 # weights and tokens.
@@ -28,14 +32,35 @@ class Chat:
         template = model.tokenizer.chat_template
         self._has_template = template is not None
         self._chooses_thinking = CHOOSES_THINKING in str(template)
+        self._knows_tools = model.tokenizer.tells_of_tools()
         fewest, most = PIECE_TOKENS
         self._piece = int(min(most, max(fewest, PIECE_WORK / model.num_parameters())))
 
     def traits(self) -> dict[str, Any]:
-        return {"chats": self._has_template, "thinks": self._chooses_thinking, "constrains": True}
+        return {
+            "chats": self._has_template,
+            "thinks": self._chooses_thinking,
+            "constrains": True,
+            "tools": self._knows_tools,
+        }
 
     def answer(self, messages: list[Message], settings: Settings) -> Iterator[Answer]:
-        prompt = self._format(messages, settings)
+        offered = settings.tools and settings.schema is None
+        if not self._knows_tools or not (offered or any("steps" in message for message in messages)):
+            yield from self._write(messages, settings)
+            return
+        import tools  # not at the top: most conversations have no calls
+
+        if offered:
+            yield from tools.answer(messages, lambda told: self._write(told, settings, tools.ENTRIES))
+        else:
+            yield from self._write(tools.told(messages), settings)
+
+    def _write(
+        self, messages: list[Message], settings: Settings, tools: list[dict[str, Any]] | None = None
+    ) -> Iterator[Answer]:
+        """Write the text that follows some messages. With tools, it may contain calls of them, which are valid."""
+        prompt = self._format(messages, settings, tools)
         tokens = self.model.tokenizer.encode(prompt, add_special_tokens=not self._has_template)
         limit = settings.room(len(tokens), self.model.context_length)
         counts = Counts(len(tokens), limit)
@@ -49,18 +74,18 @@ class Chat:
             tokens,
             max_tokens=limit,
             sample=settings.sampler(),
-            processors=self._processors(settings),
+            processors=[self._valid_calls] if tools else self._processors(settings),
             stop_ids=self.model.stop_ids,
         )
         yield from counts.pieces(self.model.tokenizer.decode_stream(counts.tokens(generated)))
 
-    def _format(self, messages: list[Message], settings: Settings) -> str:
+    def _format(self, messages: list[Message], settings: Settings, tools: list[dict[str, Any]] | None) -> str:
         """Return the text of a conversation, up to the answer."""
         tokenizer = self.model.tokenizer
         if not self._has_template:
             return "\n\n".join(message["content"] for message in messages)
         thinks = settings.thinks and settings.schema is None
-        return tokenizer.render_chat(messages, add_generation_prompt=True, enable_thinking=thinks)
+        return tokenizer.render_chat(messages, tools=tools, add_generation_prompt=True, enable_thinking=thinks)
 
     def _read(self, tokens: list[int]) -> Iterator[int]:
         """Read the tokens of a prompt that are not in the cache yet, except the last ones; yield how many are read."""
@@ -78,3 +103,11 @@ class Chat:
 
         grammar = constrain.json_schema(settings.schema) if settings.schema.strip() else constrain.json_object()
         return [self.model.constraint(grammar)]
+
+    @cached_property
+    def _valid_calls(self) -> Constraint:
+        import tools  # not at the top, as above
+
+        from tallow.generation.tools import text_or_calls
+
+        return self.model.constraint(text_or_calls(tools.SCHEMAS))

@@ -4,7 +4,7 @@ import { megabytes } from "../../web/page.js";
 import { showMarkdown } from "../../web/markdown.js";
 import { divide } from "./thoughts.js";
 
-/** @import { Conversation, Message } from "./conversation.js" */
+/** @import { Conversation, Message, Step } from "./conversation.js" */
 /** @typedef {{ edit(message: Message, content: string): void, again(message: Message): void, choose(message: Message): void }} Handlers */
 
 const NEAR_END = 80; // pixels: a list that is scrolled this close to its end follows the text
@@ -48,7 +48,7 @@ export class MessageList {
 
   /** Show all text again, as when Markdown can be rendered from now on. */
   refresh() {
-    for (const view of this.#views.values()) view.update();
+    for (const view of this.#views.values()) view.refresh();
   }
 }
 
@@ -56,9 +56,8 @@ class View {
   message;
   item = document.createElement("li");
   #text = make("div", "text");
-  #thought = document.createElement("details");
-  #summary = document.createElement("summary");
-  #thoughtText = make("div", "text");
+  #thought = new Thought();
+  #steps = make("div", "steps");
   #figures = make("p", "hint measured");
   #place = make("span", "place");
   #handlers;
@@ -74,14 +73,11 @@ class View {
     this.item.dataset.testid = message.role;
     const author = make("h3", "author");
     author.textContent = message.role === "user" ? "You" : (message.model ?? "Model");
-    this.#thought.className = "thought";
-    this.#thought.dataset.testid = "thought";
-    this.#thought.append(this.#summary, this.#thoughtText);
     this.#text.dataset.testid = "text";
     this.#figures.dataset.testid = "figures";
     const tools = make("div", "tools");
     tools.append(this.#place, this.#copyButton(), message.role === "user" ? button("Edit", "edit", () => this.#edit()) : button("Regenerate", "again", () => handlers.again(message)));
-    this.item.append(author, this.#thought, this.#text, this.#figures, tools);
+    this.item.append(author, this.#steps, this.#thought.element, this.#text, this.#figures, tools);
     this.#render();
   }
 
@@ -101,6 +97,12 @@ class View {
     this.#place.replaceChildren(step("‹", "previous", -1), count, step("›", "next", 1));
   }
 
+  /** Show all text again. */
+  refresh() {
+    this.#steps.replaceChildren();
+    this.update();
+  }
+
   /** Show the current text, soon. @param {() => void} [then] */
   update(then) {
     if (this.#timer && this.message.isUnfinished) return;
@@ -117,16 +119,12 @@ class View {
 
   #render() {
     const started = performance.now();
-    const { role, content, stats, isUnfinished } = this.message;
+    const { role, content, stats, isUnfinished, steps = [] } = this.message;
     if (role === "user") this.#text.textContent = content;
     else {
-      const { thought, answer, isThinking } = divide(content);
-      this.#thought.hidden = thought === null;
-      this.#summary.textContent = isThinking && isUnfinished ? "Thinking" : "Thoughts";
-      if (thought) showMarkdown(this.#thoughtText, thought);
-      showMarkdown(this.#text, answer);
+      for (const step of steps.slice(this.#steps.childElementCount)) this.#steps.append(showStep(step));
+      showMarkdown(this.#text, this.#thought.show(content, Boolean(isUnfinished)));
     }
-    this.#thought.hidden ||= role === "user";
     this.#figures.hidden = !stats;
     if (stats) this.#figures.textContent = describe(stats);
     this.item.classList.toggle("writing", Boolean(isUnfinished));
@@ -182,6 +180,49 @@ class View {
     this.#text.replaceWith(form);
     field.focus();
   }
+}
+
+/** The thoughts of an answer, folded. */
+class Thought {
+  element = document.createElement("details");
+  #summary = document.createElement("summary");
+  #text = make("div", "text");
+
+  constructor() {
+    this.element.className = "thought";
+    this.element.dataset.testid = "thought";
+    this.element.hidden = true;
+    this.element.append(this.#summary, this.#text);
+  }
+
+  /** Show the thoughts in a text. @param {string} content @param {boolean} isUnfinished @returns {string} the text after them */
+  show(content, isUnfinished) {
+    const { thought, answer, isThinking } = divide(content);
+    this.element.hidden = thought === null;
+    this.#summary.textContent = isThinking && isUnfinished ? "Thinking" : "Thoughts";
+    if (thought) showMarkdown(this.#text, thought);
+    return answer;
+  }
+}
+
+/** A part of an answer that ends with calls of tools. @param {Step} step */
+function showStep({ content, calls }) {
+  const [box, text, thought] = [make("div", "step"), make("div", "text"), new Thought()];
+  showMarkdown(text, thought.show(content, false));
+  const folded = calls.map(({ name, arguments: given, result, failed }) => {
+    const call = document.createElement("details");
+    call.className = "call";
+    call.dataset.testid = "call";
+    const summary = document.createElement("summary");
+    summary.textContent = failed ? `Called ${name}, which failed` : `Called ${name}`;
+    const [question, answer] = [make("pre", ""), make("pre", failed ? "failed" : "")];
+    question.textContent = given;
+    answer.textContent = result;
+    call.append(summary, question, answer);
+    return call;
+  });
+  box.append(thought.element, text, ...folded);
+  return box;
 }
 
 /** Whether a key sends the text: Enter, but not with Shift, and not while an input method composes. @param {KeyboardEvent} event */

@@ -4,30 +4,32 @@ import { element, readNumber } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 
 /** @import { Field } from "../../web/share.js" */
-/** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean }} Options */
+/** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean, tools: boolean }} Options */
 
 const KEY = "tallow-chat-settings";
-const NAMES = ["temperature", "top-p", "max-tokens", "seed", "context", "json", "schema", "thinks"];
+const NAMES = ["temperature", "top-p", "max-tokens", "seed", "context", "json", "schema", "thinks", "tools"];
+const ON = "on";
 const MOST_SEED = 2 ** 31;
 const SEED = /^\d{0,10}$/; // empty: a random one
 const MOST_SCHEMA = 20_000; // characters, in a link
 
 export class Settings {
   #fields = Object.fromEntries(NAMES.map((name) => [name, field(name)]));
+  #knowsTools = false;
 
   constructor() {
     this.#restore();
     for (const input of Object.values(this.#fields)) input.addEventListener("change", () => this.#keep());
     const { json, schema } = this.#fields;
-    json.addEventListener("change", () => this.#showSchema());
+    json.addEventListener("change", () => this.#showForm());
     schema.spellcheck = false;
-    this.#showSchema();
+    this.#showForm();
   }
 
   /** What links contain. Settings that a link sets are not kept, until the user changes one. @returns {Record<string, Field>} */
   get shared() {
-    const { temperature, "top-p": top_p, "max-tokens": max_tokens, context, seed, json, schema } = this.#fields;
-    const showSchema = () => this.#showSchema();
+    const { temperature, "top-p": top_p, "max-tokens": max_tokens, context, seed, json, schema, tools } = this.#fields;
+    const showForm = () => this.#showForm();
     return {
       temperature,
       top_p,
@@ -49,22 +51,35 @@ export class Settings {
         set value(text) {
           if (isCheckbox(json)) json.checked = text !== "";
           if (text) schema.value = text;
-          showSchema();
+          showForm();
         },
         accepts: (text) => text.length <= MOST_SCHEMA,
+      },
+      tools: {
+        get value() {
+          return isChecked(tools) ? ON : "";
+        },
+        set value(text) {
+          if (isCheckbox(tools)) tools.checked = text === ON;
+          showForm();
+        },
+        accepts: (text) => text === ON || text === "",
       },
     };
   }
 
-  /** Show which settings the model has. @param {{ thinks: boolean, constrains: boolean }} traits */
-  offer({ thinks, constrains }) {
+  /** Show which settings the model has. @param {{ chats: boolean, thinks: boolean, constrains: boolean, tools: boolean }} traits */
+  offer({ chats, thinks, constrains, tools }) {
     element("thinks-box", HTMLElement).hidden = !thinks;
     element("json-box", HTMLElement).hidden = !constrains;
+    element("tools-box", HTMLElement).hidden = !chats;
+    this.#knowsTools = tools;
+    this.#showForm();
   }
 
   /** The options of `Demo.generate`. @param {boolean} constrains  whether the model can write JSON @returns {Options} */
   read(constrains) {
-    const { temperature, "top-p": topP, "max-tokens": maxTokens, seed, context, json, schema, thinks } = this.#fields;
+    const { temperature, "top-p": topP, "max-tokens": maxTokens, seed, context, json, schema, thinks, tools } = this.#fields;
     const number = (/** @type {HTMLElement} */ input, kind = {}) => readNumber(/** @type {HTMLInputElement} */ (input), kind);
     const isJson = constrains && isChecked(json);
     if (isJson) checkSchema(/** @type {HTMLTextAreaElement} */ (schema));
@@ -76,11 +91,19 @@ export class Settings {
       context: number(context, { whole: true }),
       schema: isJson ? schema.value : null,
       thinks: isChecked(thinks),
+      tools: isChecked(tools),
     };
   }
 
-  #showSchema() {
-    element("schema-box", HTMLElement).hidden = !isChecked(this.#fields.json);
+  /** Show what belongs to the form of the answer: text, which may contain calls of tools, or JSON. */
+  #showForm() {
+    const { json, tools } = this.#fields;
+    element("schema-box", HTMLElement).hidden = !isChecked(json);
+    const reason = this.#knowsTools ? (isChecked(json) ? "An answer in JSON has no calls." : "") : "This model's chat template does not tell it of tools.";
+    tools.disabled = reason !== "";
+    const note = element("no-tools", HTMLElement);
+    note.hidden = reason === "";
+    note.textContent = reason;
   }
 
   #keep() {

@@ -29,7 +29,7 @@ class Storyteller:
         self._cache = PromptCache(self.model)
 
     def traits(self) -> dict[str, Any]:
-        return {"chats": False, "thinks": False, "constrains": False}
+        return {"chats": False, "thinks": False, "constrains": False, "tools": False}
 
     def answer(self, messages: list[Message], settings: Settings) -> Iterator[Answer]:
         told, opening = _beginning(messages)

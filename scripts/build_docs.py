@@ -67,9 +67,8 @@ CORE = (
 )
 ABOVE = (
     *("tallow.models", "tallow.models.parallel", "tallow.models.spoken", "tallow.models.stories"),
-    *("tallow.models.whisper", "tallow.generation", "tallow.generation.constrain", "tallow.peft", "tallow.training"),
-    "tallow.serving",
-    *("tallow.text", "tallow.audio"),
+    *("tallow.models.whisper", "tallow.generation", "tallow.generation.constrain", "tallow.generation.tools"),
+    *("tallow.peft", "tallow.training", "tallow.serving", "tallow.text", "tallow.audio"),
     *("tallow.hub", "tallow.io", "tallow.kernels", "tallow.compat", "tallow.errors"),
 )
 KERAS = (

@@ -26,6 +26,8 @@ from tallow.generation.constrain.expressions import (
 from tallow.generation.constrain.grammars import Grammar, json_schema
 from tallow.generation.constrain.schema import rules_of
 
+__all__ = ["Arguments", "Call", "CallReader", "Text", "required_call", "text_or_calls"]
+
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 ARGUMENTS, PARAMETERS = "arguments", "parameters"
 ALONE = '{"name": "'  # how a call without tags begins

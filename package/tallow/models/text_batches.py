@@ -1,6 +1,6 @@
 """The base of models that compute an array for each text: their texts form batches of similar length.
 
-Letters: B texts of a batch, T positions.
+Letters: N texts, B texts of a batch, T positions, L numbers for a text.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import numpy.typing as npt
 from tallow import devices
 from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import NumericError
+from tallow.errors import ArgumentError, NumericError
 from tallow.nn.module import Module
 from tallow.text.tokenizer import Batch, Tokenizer
 from tallow.text.tokenizer_engines import Encoded
 
 Vectors = npt.NDArray[np.float32]
 Text = str | tuple[str, str]
+Progress = Callable[[int, int], None]
 
 
 class TextBatches:
@@ -74,6 +75,39 @@ class TextBatches:
             if batch.attention_mask.all():  # no padding: no mask
                 return self.model(tokens_BT, **options), mask_BT
             return self.model(tokens_BT, mask_BT, **options, **self._options), mask_BT
+
+    def compute_each(
+        self,
+        texts: Sequence[Text],
+        compute: Callable[[Batch], Vectors],
+        batch_size: int,
+        *,
+        width: int = 0,
+        progress: Progress | None = None,
+    ) -> Vectors:
+        """Return what `compute` returns for texts, in their order.
+
+        Args:
+            batch_size: how many texts, of about the same length, to compute at once.
+            width: of the array for no texts.
+            progress: called after each batch with the number of texts done and the number of all texts.
+
+        Shapes:  (N, L) for N texts, if `compute` returns (B, L)
+        Raises:  ArgumentError for a batch_size below 1; as `tokenize` and `each_batch`
+        """
+        if batch_size < 1:
+            raise ArgumentError(f"batch_size={batch_size}", hint="pass 1 or more")
+        rows = self.tokenize(texts)
+        arrays = np.empty((0, width), np.float32)
+        done = 0
+        for members, computed in self.each_batch(rows, compute, most=batch_size):
+            if done == 0:
+                arrays = np.empty((len(rows), *computed.shape[1:]), np.float32)
+            arrays[members] = computed
+            done += len(members)
+            if progress is not None:
+                progress(done, len(rows))
+        return arrays
 
     def each_batch(
         self,

@@ -228,8 +228,8 @@ class SentenceEncoder(TextBatches):
         Raises:  ArgumentError for a batch_size below 1 and an unknown prompt; TokenizerError for a text that cannot be
                  encoded; NumericError when a vector holds NaN or infinities
         """
-        prompted = self.prompted([texts] if isinstance(texts, str) else texts, prompt_name)
-        vectors = self.compute_each(prompted, partial(self.embed, normalize=normalize), batch_size, progress=progress)
+        rows = self.tokenize(self.prompted([texts] if isinstance(texts, str) else texts, prompt_name))
+        vectors = self.compute_each(rows, partial(self.embed, normalize=normalize), most=batch_size, progress=progress)
         return vectors[0] if isinstance(texts, str) else vectors
 
     def prompted(self, texts: Sequence[str], prompt_name: str | None = None) -> list[str]:

@@ -49,8 +49,8 @@ class SparseEncoder(HeadedEncoder):
         Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded; NumericError
                  when a weight is NaN or infinite
         """
-        each = [texts] if isinstance(texts, str) else texts
-        weights = self.compute_each(each, self.weigh, batch_size, width=self.model.config.vocab_size)
+        rows = self.tokenize([texts] if isinstance(texts, str) else texts)
+        weights = self.compute_each(rows, self.weigh, most=batch_size, width=self.model.config.vocab_size)
         return weights[0] if isinstance(texts, str) else weights
 
     def weigh(self, batch: Batch) -> Vectors:

@@ -78,29 +78,28 @@ class TextBatches:
 
     def compute_each(
         self,
-        texts: Sequence[Text],
+        rows: Sequence[Encoded],
         compute: Callable[[Batch], Vectors],
-        batch_size: int,
         *,
+        most: int | None = None,
+        tokens: int | None = None,
         width: int = 0,
         progress: Progress | None = None,
     ) -> Vectors:
         """Return what `compute` returns for texts, in their order.
 
         Args:
-            batch_size: how many texts, of about the same length, to compute at once.
+            rows: the tokens of the texts.
+            most, tokens: as for `each_batch`.
             width: of the array for no texts.
             progress: called after each batch with the number of texts done and the number of all texts.
 
         Shapes:  (N, L) for N texts, if `compute` returns (B, L)
-        Raises:  ArgumentError for a batch_size below 1; as `tokenize` and `each_batch`
+        Raises:  as `each_batch`
         """
-        if batch_size < 1:
-            raise ArgumentError(f"batch_size={batch_size}", hint="pass 1 or more")
-        rows = self.tokenize(texts)
         arrays = np.empty((0, width), np.float32)
         done = 0
-        for members, computed in self.each_batch(rows, compute, most=batch_size):
+        for members, computed in self.each_batch(rows, compute, most=most, tokens=tokens):
             if done == 0:
                 arrays = np.empty((len(rows), *computed.shape[1:]), np.float32)
             arrays[members] = computed
@@ -120,8 +119,10 @@ class TextBatches:
         """Yield the indices of a batch's rows, and what `compute` returns for them, until all rows are done.
 
         Args:    most, tokens: the most rows of a batch, and the most tokens in it, padding included
-        Raises:  NumericError when a result holds NaN or infinities
+        Raises:  ArgumentError for a batch of no rows; NumericError when a result holds NaN or infinities
         """
+        if most is not None and most < 1:
+            raise ArgumentError(f"batch_size={most}", hint="pass 1 or more")
         for members in buckets(rows, most, tokens):
             computed = compute(self.tokenizer.pad([rows[i] for i in members]))
             if not np.isfinite(computed).all():

@@ -65,7 +65,7 @@ class TextClassifier(HeadedEncoder):
         Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded; NumericError
                  when a logit is NaN or infinite
         """
-        return self.compute_each(texts, self.classify, batch_size, width=len(self.labels))
+        return self.compute_each(self.tokenize(texts), self.classify, most=batch_size, width=len(self.labels))
 
     def predict(self, texts: Sequence[Text], *, batch_size: int = 32) -> Vectors:
         """Return the probability of each label; as `logits`. With one label it is the sigmoid of its logit."""

@@ -38,10 +38,11 @@ def test_an_unknown_quant_is_refused_before_a_download(
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
 def test_each_text_has_its_array(batch_size: int) -> None:
     encoder = small_encoder()
-    wanted = [len(row.ids) for row in encoder.tokenize(TEXTS)]
+    rows = encoder.tokenize(TEXTS)
+    wanted = [len(row.ids) for row in rows]
     assert len(set(wanted)) > 2
     done: list[tuple[int, int]] = []
-    arrays = encoder.compute_each(TEXTS, lengths, batch_size, progress=lambda *counts: done.append(counts))
+    arrays = encoder.compute_each(rows, lengths, most=batch_size, progress=lambda *counts: done.append(counts))
     assert arrays[:, 0].tolist() == wanted
     assert done[-1] == (4, 4)
     assert len(done) == -(-4 // batch_size)
@@ -49,6 +50,6 @@ def test_each_text_has_its_array(batch_size: int) -> None:
 
 def test_no_texts_and_no_batch() -> None:
     encoder = small_encoder()
-    assert encoder.compute_each([], lengths, 8, width=5).shape == (0, 5)
+    assert encoder.compute_each([], lengths, width=5).shape == (0, 5)
     with pytest.raises(ArgumentError, match="batch_size=0"):
-        encoder.compute_each(TEXTS, lengths, 0)
+        encoder.compute_each(encoder.tokenize(TEXTS), lengths, most=0)

@@ -68,7 +68,7 @@ def tallow(threads: str, weights: str) -> Work:
     from tallow.models.sentence import SentenceEncoder
     from tallow.text.tokenizer import Batch
 
-    encoder = SentenceEncoder.from_pretrained(_folder(), quant=None if weights == "float32" else weights)
+    encoder = SentenceEncoder.from_pretrained(folder(), quant=None if weights == "float32" else weights)
 
     def work(batch: int, length: int, padded: bool) -> Any:
         tokens, mask = _texts(batch, length, padded)
@@ -103,7 +103,7 @@ def onnxruntime(threads: str, weights: str) -> Work:
     return work
 
 
-def _folder() -> Path:
+def folder() -> Path:
     return Path(str(resources.files(PACKAGE))) / "model"
 
 
@@ -122,7 +122,7 @@ def _pytorch_model() -> Any:
     class Embedder(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.bert = BertModel.from_pretrained(_folder(), add_pooling_layer=False).eval()
+            self.bert = BertModel.from_pretrained(folder(), add_pooling_layer=False).eval()
 
         def forward(self, tokens: Any, mask: Any) -> Any:
             hidden = self.bert(tokens, mask).last_hidden_state

@@ -14,7 +14,11 @@ from support.small_server import story_teller
 from tallow.errors import ArgumentError, NumericError
 from tallow.generation import Sampler, decode_stream, generate
 from tallow.generation.constrain import Constraint, Vocabulary, json_schema
+from tallow.generation.prefix_pages import PAGE
+from tallow.generation.sequence import Choice
+from tallow.generation.slots import LEAST_ROWS
 from tallow.serving import Busy, Closed, TextEngine, TextRequest, Update
+from tallow.serving import engine as engine_module
 
 PROMPTS = ("Once upon a time", "Lily", "Tom and his dog went to the park to play with a big red ball. The ball")
 
@@ -99,14 +103,85 @@ def test_a_long_prompt_is_read_in_chunks_while_others_go_on(engine: TextEngine) 
     assert readers[0].text == expected(engine, request_of(engine, 0), Sampler(0))
 
 
-def test_a_known_prefix_is_not_read_again() -> None:
-    engine = story_teller(slots=1)
+LONG = "Once there was a red ball and a blue ball in a big park. " * 9
+
+
+def choices_of(reader: Reader) -> list[Choice]:
+    """Return the tokens of a text with their log-probabilities."""
+    return [choice for update in reader.updates for choice in update.choices]
+
+
+@pytest.mark.parametrize("ending", ["", "Lily", "Tom and his dog went home."])
+def test_a_known_prefix_changes_no_bit_of_the_answer(ending: str) -> None:
+    engine, without = story_teller(slots=1, prefix_bytes=64 << 20), story_teller(slots=1)
+    prompt = [engine.served.encode(LONG + end) for end in ("", ending)]
+    assert len(prompt[0]) > 3 * PAGE
+    for each in (engine, without):
+        each.start()
+    first, second = (run(engine, TextRequest(tokens, 12, top_logprobs=2))[0] for tokens in prompt)
+    (wanted,) = run(without, TextRequest(prompt[1], 12, top_logprobs=2))
+    for each in (engine, without):
+        each.stop()
+    known = (len(prompt[0]) - (0 if ending else LEAST_ROWS)) // PAGE * PAGE
+    assert (first.last.cached, second.last.cached, wanted.last.cached) == (0, known, 0)
+    assert choices_of(second) == choices_of(wanted)
+    assert (engine.counters.hits, engine.counters.cached, without.counters.hits) == (1, known, 0)
+    assert engine.most_pages == (64 << 20) * len(engine.pages) // engine.pages.nbytes
+
+
+def test_texts_with_one_prompt_read_it_once_together() -> None:
+    engine = story_teller(slots=4, prefix_bytes=64 << 20)
+    prompt = engine.served.encode(LONG)
+    readers = [Reader() for _ in range(4)]
+    engine.submit_all([(TextRequest(prompt, 5), reader) for reader in readers])
     engine.start()
-    request = request_of(engine, 2)
-    first, second = (run(engine, request)[0] for _ in range(2))
+    texts = [reader.wait().text for reader in readers]
     engine.stop()
-    assert first.text == second.text
-    assert (first.last.cached, second.last.cached) == (0, len(request.tokens) - 1)
+    assert len(set(texts)) == 1
+    assert engine.counters.cached == 3 * ((len(prompt) - LEAST_ROWS) // PAGE * PAGE)
+
+
+def test_prompts_of_every_length_are_read_in_chunks_of_enough_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = story_teller(slots=1, prefix_bytes=64 << 20)
+    read, chunks = engine._slots.read, []
+    monkeypatch.setattr(engine_module, "IDLE_CHUNK", 2 * PAGE)
+    monkeypatch.setattr(engine._slots, "read", lambda new: (chunks.append(len(new[0])), read(new))[1])
+    engine.start()
+    for length in range(2 * PAGE - 1, 2 * PAGE + 2 * LEAST_ROWS):
+        chunks.clear()
+        run(engine, TextRequest([1] * length, 1))
+        assert min(chunks) >= LEAST_ROWS, chunks
+    engine.stop()
+
+
+def test_with_batch_invariance_no_bit_depends_on_the_other_texts() -> None:
+    engine = story_teller(slots=6, batch_invariant=True)
+    engine.start()
+    requests = [request_of(engine, i, top_logprobs=2) for i in range(6)]
+    alone = [choices_of(run(engine, request_of(engine, i, top_logprobs=2))[0]) for i in range(6)]
+    together = [choices_of(reader) for reader in run(engine, *requests)]
+    engine.stop()
+    assert together == alone
+
+
+def test_waiting_requests_begin_by_priority() -> None:
+    engine = story_teller(slots=1)
+    begun: list[int] = []
+    prompt = engine.served.encode("Lily")
+    priorities = (0, 1, -1, 0, -1)
+    readers = [Reader() for _ in priorities]
+    for i, (priority, reader) in enumerate(zip(priorities, readers, strict=True)):
+
+        def deliver(update: Update, number: int = i, reader: Reader = reader) -> None:
+            begun.append(number)
+            reader(update)
+
+        engine.submit(TextRequest(prompt, 1, priority=priority), deliver)
+    engine.start()
+    for reader in readers:
+        reader.wait()
+    engine.stop()
+    assert begun == [2, 4, 0, 3, 1]
 
 
 def test_a_constraint_of_one_text_leaves_the_others_alone(engine: TextEngine) -> None:

@@ -23,6 +23,7 @@ import tallow
 from tallow.cli.language_model import add_cache_option, add_loading_options, load_language_model, number
 from tallow.cli.terminal import report
 from tallow.errors import ArgumentError, MissingPackageError
+from tallow.generation.prefix_pages import PAGE
 from tallow.models.causal_lm import CACHE_DTYPES
 from tallow.models.sentence import SentenceEncoder
 from tallow.models.sparse_encoder import SparseEncoder
@@ -36,6 +37,7 @@ from tallow.serving.text_model import TextModel
 
 KEY_VARIABLE = "TALLOW_API_KEY"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+PREFIX_MIB = 512
 LENGTH = 4096  # the most tokens of a text by default, which bounds the memory of keys and values
 
 positive = number(int, "1 or more", lambda n: n >= 1)
@@ -66,6 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the most tokens of a text, prompt included (default: the model's context, at most {LENGTH})",
     )
     limits.add_argument(
+        "--prefix-cache",
+        metavar="MIB",
+        type=number(int, "0 or more", lambda n: n >= 0),
+        default=PREFIX_MIB,
+        help="memory for keys and values of prompts, which prompts with the same beginning use (default: %(default)s)",
+    )
+    limits.add_argument(
         "--time-limit",
         metavar="S",
         type=positive,
@@ -75,6 +84,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-body", metavar="MIB", type=positive, default=32, help="the largest request (default: %(default)s)"
     )
     add_cache_option(limits)
+    limits.add_argument(
+        "--batch-invariant",
+        action="store_true",
+        help="compute each text to the same bits whoever else is served; a single text takes longer",
+    )
     server = parser.add_argument_group("server")
     server.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     server.add_argument(
@@ -186,15 +200,18 @@ def load(arguments: argparse.Namespace) -> Catalog:
 
 def _add_text(catalog: Catalog, served: TextModel, arguments: argparse.Namespace) -> None:
     length = arguments.length or min(served.model.context_length, LENGTH)
-    catalog.texts[served.name] = TextEngine(
+    engine = catalog.texts[served.name] = TextEngine(
         served,
         slots=arguments.slots,
         queue=arguments.queue,
         length=length,
         cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
         time_limit_s=arguments.time_limit,
+        prefix_bytes=arguments.prefix_cache << 20,
+        batch_invariant=arguments.batch_invariant,
     )
     report(f"{served.name}: {arguments.slots} texts of at most {length} tokens at once")
+    report(f"{served.name}: {arguments.prefix_cache} MiB for {engine.most_pages * PAGE} tokens of known prompts")
 
 
 def _public(name: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from tallow.generation.sequence import LanguageModel, check_prompt, dtype_option, generate
-from tallow.generation.slots import shared_prefix
 
 
 class GrowingModel(LanguageModel, Protocol):
@@ -50,3 +49,9 @@ class PromptCache:
         for token in tokens:
             self._text.append(token)
             yield token
+
+
+def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the length of the longest prefix that two texts share."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (old, new) in pairs if old != new), min(len(first), len(second)))

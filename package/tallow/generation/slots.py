@@ -1,7 +1,8 @@
 """Slots: several texts in a model's memory, each of its own length, which come and go while others continue.
 
-slots = open_slots(model, count=8, length=2048)
-known = slots.begin(0, prompt)                         # tokens that the slot has read already, from another prompt
+slots = open_slots(model, count=8, length=2048, pages=PrefixPages(1 << 30))
+slots.truncate(0, 0)
+known = slots.copy_known(0, prompt)                    # tokens that another text began with, too
 logits_V, = slots.read({0: prompt[known:]})
 logits_V, other_V = slots.read({0: [token], 3: [another]})  # one call for both
 """
@@ -9,16 +10,28 @@ logits_V, other_V = slots.read({0: [token], 3: [another]})  # one call for both
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any, Protocol
 
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, KernelUnavailable
+from tallow.generation.prefix_pages import PAGE, PrefixPages
 from tallow.generation.sequence import LanguageModel, dtype_option
+from tallow.nn.cache import Memory
+
+# The fused blocks compute a row in the same way in all calls with this many rows or more; with fewer they add in
+# another order, so the last bits differ (kernels/src/linear.h).
+LEAST_ROWS = 5
 
 
 class SlotModel(LanguageModel, Protocol):
     """The interface of a model whose texts can share a cache."""
+
+    @property
+    def unscaled_length(self) -> int | None:
+        """The length up to which keys do not depend on the length of the text; None if they never do."""
 
     def new_cache(
         self, *, length: int | None = None, batch: int = 1, growing: bool = False, sliding: bool = True
@@ -26,30 +39,49 @@ class SlotModel(LanguageModel, Protocol):
 
 
 class Slots(ABC):
-    """Places for `count` texts of at most `length` tokens. A slot keeps its tokens until another text begins there.
+    """Places for `count` texts of at most `length` tokens.
+
+    Pages are stored of positions that were read LEAST_ROWS rows or more at a time, and copied if so many are left to
+    read: where fused blocks read all texts, logits are the same bits whether pages were known or not.
+
+    Args:
+        pages: of the beginnings of all texts of the model.
+        least_rows: the fewest rows that a call computes.
 
     Attributes:
         texts: the tokens that each slot has read.
     """
 
-    def __init__(self, count: int, length: int) -> None:
+    def __init__(self, count: int, length: int, pages: PrefixPages, least_rows: int) -> None:
         self.count = count
         self.length = length
+        self.pages = pages
+        self._least_rows = least_rows
         self.texts: list[list[int]] = [[] for _ in range(count)]
-
-    def best(self, free: Collection[int], tokens: Sequence[int]) -> int:
-        """Return the one of the free slots that shares the longest prefix with `tokens`; of equals, the emptiest."""
-        return max(free, key=lambda slot: (shared_prefix(self.texts[slot], tokens), -len(self.texts[slot])))
-
-    def begin(self, slot: int, tokens: Sequence[int]) -> int:
-        """Begin another text in a slot; return how many of its first tokens need not be read, fewer than all."""
-        known = min(shared_prefix(self.texts[slot], tokens), len(tokens) - 1)
-        self.truncate(slot, known)
-        return known
+        self._storable = [0] * count  # the positions of each text from its beginning that may be stored
 
     def truncate(self, slot: int, length: int) -> None:
         """Forget the tokens of a slot from `length` on."""
         del self.texts[slot][length:]
+        self._storable[slot] = min(self._storable[slot], length)
+
+    def copy_known(self, slot: int, tokens: Sequence[int]) -> int:
+        """Continue the text of a slot, which must be a beginning of `tokens`, with the pages that are known.
+
+        Returns:  how many of the tokens need not be read; at least LEAST_ROWS are left
+        """
+        text = self.texts[slot]
+        start = len(text)
+        pages = self.pages.find(tokens[: max(0, len(tokens) - LEAST_ROWS)])
+        if start % PAGE == 0 and self._storable[slot] == start and len(pages) * PAGE > start:
+            new = pages[start // PAGE :]
+            views = self._views(slot, start, start + len(new) * PAGE)
+            for i, page in enumerate(new):
+                for view, memory in zip(views, page.memory, strict=True):
+                    view[:, i * PAGE : (i + 1) * PAGE] = memory
+            text += tokens[start : len(pages) * PAGE]
+            self._storable[slot] = len(text)
+        return len(text)
 
     def read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
         """Append tokens to the texts of some slots; return for each the logits (V,) of what follows the last one.
@@ -60,9 +92,28 @@ class Slots(ABC):
             if len(self.texts[slot]) + len(tokens) > self.length:
                 raise ArgumentError(f"slot {slot} holds {self.length} tokens", hint="make slots of a greater length")
         logits = self._read(new)
-        for slot, tokens in new.items():
-            self.texts[slot] += tokens
+        is_storable = max(self._least_rows, sum(map(len, new.values()))) >= LEAST_ROWS
+        for (slot, tokens), logits_V in zip(new.items(), logits, strict=True):
+            start, text = len(self.texts[slot]), self.texts[slot]
+            text += tokens
+            if is_storable and self._storable[slot] == start:
+                self._storable[slot] = len(text)
+                # Keys and values that give NaN are not for other texts.
+                if len(text) // PAGE > start // PAGE and not bool((logits_V != logits_V).any()):
+                    self.pages.add(text, partial(self._copies, slot))
         return logits
+
+    @property
+    def page_bytes(self) -> int:
+        """The bytes of a page."""
+        return sum(view.nbytes for view in self._views(0, 0, 1)) * PAGE
+
+    def _copies(self, slot: int, start: int, stop: int) -> list[Memory]:
+        return [view.copy() for view in self._views(slot, start, stop)]
+
+    @abstractmethod
+    def _views(self, slot: int, start: int, stop: int) -> list[Memory]:
+        """Return each layer's keys and values at some positions of a slot, after allocating memory for them."""
 
     @abstractmethod
     def _read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
@@ -73,11 +124,19 @@ class SharedSlots(Slots):
     """Slots that are the rows of one cache, read by the model's fused blocks in one call.
 
     The tokens of a step, of whichever text, are the rows of each product, so eight texts take little longer than one.
+
+    Args:  least_rows: compute so many rows at once, by repeating one
     """
 
-    def __init__(self, cache: Any, length: int) -> None:
-        super().__init__(cache.batch, length)
+    def __init__(self, cache: Any, length: int, pages: PrefixPages, least_rows: int) -> None:
+        super().__init__(cache.batch, length, pages, least_rows)
         self._cache = cache
+
+    def _views(self, slot: int, start: int, stop: int) -> list[Memory]:
+        cache = self._cache
+        cache.length = max(map(len, self.texts))  # what is copied when the memory grows
+        cache.reserve(max(0, stop - cache.length))
+        return cache.views(slot, slice(start, stop))
 
     def _read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
         cache = self._cache
@@ -87,12 +146,14 @@ class SharedSlots(Slots):
         step = cache.decoder.step(cache, max(0, end - cache.length))
         if step is None:
             raise KernelUnavailable(f"the model has changed since its slots were opened: {cache.decoder.reason}")
-        places = [(slot, starts[slot] + i) for slot, tokens in new.items() for i in range(len(tokens))]
-        last, total = [], 0
-        for tokens in new.values():
-            total += len(tokens)
-            last.append(total - 1)
-        return list(step.read_at([token for tokens in new.values() for token in tokens], places, last))
+        tokens = [token for each in new.values() for token in each]
+        places = [(slot, starts[slot] + i) for slot, each in new.items() for i in range(len(each))]
+        last = [end - 1 for end in accumulate(map(len, new.values()))]
+        # The rows that are repeated store what they have stored already.
+        rows, wanted = max(self._least_rows, len(tokens)), max(self._least_rows, len(last))
+        tokens += tokens[-1:] * (rows - len(tokens))
+        places += places[-1:] * (rows - len(places))
+        return list(step.read_at(tokens, places, last + last[-1:] * (wanted - len(last))))[: len(last)]
 
 
 class SeparateSlots(Slots):
@@ -101,46 +162,61 @@ class SeparateSlots(Slots):
     Args:  cache_dtype: of the keys and values, as `dtype` of the model's `new_cache`
     """
 
-    def __init__(self, model: SlotModel, count: int, length: int, cache_dtype: Any = None) -> None:
-        super().__init__(count, length)
+    def __init__(self, model: SlotModel, count: int, length: int, pages: PrefixPages, cache_dtype: Any = None) -> None:
+        # The last bits of what modules compute depend on the number of rows anyway: all positions may be stored.
+        super().__init__(count, length, pages, LEAST_ROWS)
         self._model = model
         options = dtype_option(cache_dtype)
         self._caches = [model.new_cache(length=length, growing=True, sliding=False, **options) for _ in range(count)]
 
-    def truncate(self, slot: int, length: int) -> None:
-        super().truncate(slot, length)
-        self._caches[slot].truncate(length)
+    def _views(self, slot: int, start: int, stop: int) -> list[Memory]:
+        cache = self._caches[slot]
+        cache.length = len(self.texts[slot])
+        cache.reserve(max(0, stop - cache.length))
+        return cache.views(0, slice(start, stop))
 
     def _read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
         logits = []
         for slot, tokens in new.items():
             cache = self._caches[slot]
-            cache.truncate(len(self.texts[slot]))  # after a step that failed in another slot
+            cache.length = len(self.texts[slot])  # after `truncate`, or a step that failed in another slot
             logits.append(self._model.next_logits(tokens, cache))
         return logits
 
 
-def open_slots(model: SlotModel, count: int, length: int | None = None, *, cache_dtype: Any = None) -> Slots:
+def open_slots(
+    model: SlotModel,
+    count: int,
+    length: int | None = None,
+    *,
+    cache_dtype: Any = None,
+    pages: PrefixPages | None = None,
+    batch_invariant: bool = False,
+) -> Slots:
     """Return slots for `count` texts: of one cache if the model's fused blocks can read it, else of a cache each.
 
     Args:
         length: the most tokens of a text; None means the model's context.
         cache_dtype: of the keys and values, as `dtype` of the model's `new_cache`.
+        pages: for the beginnings of texts; None stores none. A model whose keys depend on the length of the whole text
+            stores none either.
+        batch_invariant: compute so many rows at once, by repeating one, that the bits of logits do not depend on what
+            the other slots read.
 
-    Raises:  ArgumentError for no slots, and for a length beyond the context
+    Raises:  ArgumentError for no slots, for a length beyond the context, and for `batch_invariant` if the texts are
+             read one after the other
     """
     if count < 1:
         raise ArgumentError(f"{count} slots", hint="pass 1 or more")
+    if pages is None or model.unscaled_length is not None:
+        pages = PrefixPages(0)
     length = model.context_length if length is None else length
     cache = model.new_cache(length=length, batch=count, growing=True, sliding=False, **dtype_option(cache_dtype))
     decoder = getattr(cache, "decoder", None)
     step = None if decoder is None or not length else decoder.step(cache)
     if step is not None and step.most_rows > 1:
-        return SharedSlots(cache, length)
-    return SeparateSlots(model, count, length, cache_dtype)
-
-
-def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    """Return the length of the longest prefix that two texts share."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (old, new) in pairs if old != new), min(len(first), len(second)))
+        return SharedSlots(cache, length, pages, LEAST_ROWS if batch_invariant else 1)
+    if batch_invariant:
+        reason = "the model has no fused blocks" if decoder is None else decoder.reason
+        raise ArgumentError(f"batch_invariant: {reason or 'the fused blocks take one row'}", hint="leave it out")
+    return SeparateSlots(model, count, length, pages, cache_dtype)

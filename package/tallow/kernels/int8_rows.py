@@ -54,6 +54,10 @@ class Int8Rows:
         new = rows if isinstance(rows, Int8Rows) else rounded(rows)
         self.codes[index], self.scales[index] = new.codes, new.scales
 
+    def copy(self) -> Int8Rows:
+        """Return the rows in memory of their own."""
+        return Int8Rows(self.codes.copy(), self.scales.copy())
+
     def widen(self) -> Array:
         """Return the rows in float32."""
         return self.codes.astype(np.float32) * self.scales[..., None]

@@ -117,6 +117,11 @@ class CausalLM(DecoderHead):
         return (None,) * self.cache_shape.layers
 
     @property
+    def unscaled_length(self) -> int | None:
+        """The length up to which rotary angles do not depend on the length of the text; None if they never do."""
+        return None
+
+    @property
     def prefill_chunk(self) -> int | None:
         """The number of tokens of a prompt to read at once, which bounds the memory of attention; None means all."""
         return 512

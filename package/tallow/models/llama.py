@@ -319,7 +319,6 @@ class Llama(CausalLM):
 
     @property
     def unscaled_length(self) -> int | None:
-        """The length up to which rotary angles do not depend on the length of the text; None if they never do."""
         return unscaled_length(self.config.rope_scaling, self.config.max_position_embeddings)
 
     @property

@@ -10,7 +10,7 @@ Source:  Reimers & Gurevych 2019, arXiv:1908.10084; files as sentence-transforme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,13 +43,11 @@ from tallow.models.sentence_folder import (
 )
 from tallow.models.sentence_parts import Dense, Loader, Normalize, Pooling
 from tallow.models.static_embedding import StaticEmbedding
-from tallow.models.text_batches import Text, TextBatches, length_limit
+from tallow.models.text_batches import Progress, Text, TextBatches, length_limit
 from tallow.nn import functional as F
 from tallow.nn.module import Module
 from tallow.text.tokenizer import Batch, Tokenizer
 from tallow.text.tokenizer_engines import Encoded
-
-Progress = Callable[[int, int], None]
 
 
 class SentenceEncoder(TextBatches):
@@ -230,21 +228,9 @@ class SentenceEncoder(TextBatches):
         Raises:  ArgumentError for a batch_size below 1 and an unknown prompt; TokenizerError for a text that cannot be
                  encoded; NumericError when a vector holds NaN or infinities
         """
-        if batch_size < 1:
-            raise ArgumentError(f"encode: batch_size={batch_size}", hint="pass 1 or more")
-        if isinstance(texts, str):
-            return self.encode([texts], normalize=normalize, prompt_name=prompt_name)[0]
-        rows = self.tokenize(self.prompted(texts, prompt_name))
-        vectors: npt.NDArray[np.float32] | None = None
-        done = 0
-        for members, embedded in self.each_batch(rows, partial(self.embed, normalize=normalize), most=batch_size):
-            if vectors is None:
-                vectors = np.empty((len(rows), embedded.shape[1]), np.float32)
-            vectors[members] = embedded
-            done += len(members)
-            if progress is not None:
-                progress(done, len(rows))
-        return np.empty((0, 0), np.float32) if vectors is None else vectors
+        rows = self.tokenize(self.prompted([texts] if isinstance(texts, str) else texts, prompt_name))
+        vectors = self.compute_each(rows, partial(self.embed, normalize=normalize), most=batch_size, progress=progress)
+        return vectors[0] if isinstance(texts, str) else vectors
 
     def prompted(self, texts: Sequence[str], prompt_name: str | None = None) -> list[str]:
         """Return texts after the prompt of a name, or the default one.  Raises: ArgumentError for an unknown name"""

@@ -13,10 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from tallow.autograd.modes import no_grad
-from tallow.errors import ArgumentError
 from tallow.models.bert import BertForMaskedLM
 from tallow.models.distilbert import DistilBertForMaskedLM
 from tallow.models.headed_encoder import HeadedEncoder
@@ -52,14 +49,9 @@ class SparseEncoder(HeadedEncoder):
         Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded; NumericError
                  when a weight is NaN or infinite
         """
-        if batch_size < 1:
-            raise ArgumentError(f"encode: batch_size={batch_size}", hint="pass 1 or more")
-        if isinstance(texts, str):
-            return self.encode([texts])[0]
-        weights = np.empty((len(texts), self.model.config.vocab_size), np.float32)
-        for members, computed in self.each_batch(self.tokenize(texts), self.weigh, most=batch_size):
-            weights[members] = computed
-        return weights
+        rows = self.tokenize([texts] if isinstance(texts, str) else texts)
+        weights = self.compute_each(rows, self.weigh, most=batch_size, width=self.model.config.vocab_size)
+        return weights[0] if isinstance(texts, str) else weights
 
     def weigh(self, batch: Batch) -> Vectors:
         """Return the weights (B, V) of one batch of tokenized texts."""

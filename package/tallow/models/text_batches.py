@@ -1,6 +1,6 @@
 """The base of models that compute an array for each text: their texts form batches of similar length.
 
-Letters: B texts of a batch, T positions.
+Letters: N texts, B texts of a batch, T positions, L numbers for a text.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import numpy.typing as npt
 from tallow import devices
 from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import NumericError
+from tallow.errors import ArgumentError, NumericError
 from tallow.nn.module import Module
 from tallow.text.tokenizer import Batch, Tokenizer
 from tallow.text.tokenizer_engines import Encoded
 
 Vectors = npt.NDArray[np.float32]
 Text = str | tuple[str, str]
+Progress = Callable[[int, int], None]
 
 
 class TextBatches:
@@ -75,6 +76,38 @@ class TextBatches:
                 return self.model(tokens_BT, **options), mask_BT
             return self.model(tokens_BT, mask_BT, **options, **self._options), mask_BT
 
+    def compute_each(
+        self,
+        rows: Sequence[Encoded],
+        compute: Callable[[Batch], Vectors],
+        *,
+        most: int | None = None,
+        tokens: int | None = None,
+        width: int = 0,
+        progress: Progress | None = None,
+    ) -> Vectors:
+        """Return what `compute` returns for texts, in their order.
+
+        Args:
+            rows: the tokens of the texts.
+            most, tokens: as for `each_batch`.
+            width: of the array for no texts.
+            progress: called after each batch with the number of texts done and the number of all texts.
+
+        Shapes:  (N, L) for N texts, if `compute` returns (B, L)
+        Raises:  as `each_batch`
+        """
+        arrays = np.empty((0, width), np.float32)
+        done = 0
+        for members, computed in self.each_batch(rows, compute, most=most, tokens=tokens):
+            if done == 0:
+                arrays = np.empty((len(rows), *computed.shape[1:]), np.float32)
+            arrays[members] = computed
+            done += len(members)
+            if progress is not None:
+                progress(done, len(rows))
+        return arrays
+
     def each_batch(
         self,
         rows: Sequence[Encoded],
@@ -86,8 +119,10 @@ class TextBatches:
         """Yield the indices of a batch's rows, and what `compute` returns for them, until all rows are done.
 
         Args:    most, tokens: the most rows of a batch, and the most tokens in it, padding included
-        Raises:  NumericError when a result holds NaN or infinities
+        Raises:  ArgumentError for a batch of no rows; NumericError when a result holds NaN or infinities
         """
+        if most is not None and most < 1:
+            raise ArgumentError(f"batch_size={most}", hint="pass 1 or more")
         for members in buckets(rows, most, tokens):
             computed = compute(self.tokenizer.pad([rows[i] for i in members]))
             if not np.isfinite(computed).all():

@@ -65,12 +65,7 @@ class TextClassifier(HeadedEncoder):
         Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded; NumericError
                  when a logit is NaN or infinite
         """
-        if batch_size < 1:
-            raise ArgumentError(f"logits: batch_size={batch_size}", hint="pass 1 or more")
-        logits = np.empty((len(texts), len(self.labels)), np.float32)
-        for members, computed in self.each_batch(self.tokenize(texts), self.classify, most=batch_size):
-            logits[members] = computed
-        return logits
+        return self.compute_each(self.tokenize(texts), self.classify, most=batch_size, width=len(self.labels))
 
     def predict(self, texts: Sequence[Text], *, batch_size: int = 32) -> Vectors:
         """Return the probability of each label; as `logits`. With one label it is the sigmoid of its logit."""

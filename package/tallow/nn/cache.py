@@ -116,6 +116,13 @@ class KVCache:
             memory.reserve(self.length, positions)
         self._reserved = min((memory.first + memory.size for memory in self.layers), default=0)
 
+    def views(self, row: int, positions: slice) -> list[Memory]:
+        """Return each layer's keys and values (G, S, K) of some positions of a row, as views.
+
+        The layers must keep all positions: the cache has no windows.
+        """
+        return [memory[row, :, positions] for layer in self.layers for memory in (layer.keys, layer.values)]
+
     def _check_fits(self, positions: int) -> None:
         last = self.length + positions - 1
         if last >= self.capacity:

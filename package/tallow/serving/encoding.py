@@ -49,21 +49,26 @@ class EncoderWorker(Worker[Rows, Sequence[Vectors]], Generic[E]):
         self._compute = compute
 
     def answer(self, requests: Sequence[Rows]) -> Sequence[Sequence[Vectors]]:
-        results: list[list[Vectors]] = [[] for _ in requests]
-        for each_position in (False, True):
+        results: list[Sequence[Vectors]] = [()] * len(requests)
+        for each_position, arrays_of in ((False, self._vectors), (True, self._positions)):
             chosen = [i for i, request in enumerate(requests) if request.each_position == each_position]
-            arrays = self._arrays([row for i in chosen for row in requests[i].rows], each_position)
+            arrays = arrays_of([row for i in chosen for row in requests[i].rows])
             for i in chosen:
                 results[i], arrays = arrays[: len(requests[i].rows)], arrays[len(requests[i].rows) :]
         return results
 
-    def _arrays(self, rows: Sequence[Encoded], each_position: bool) -> list[Vectors]:
-        encoder = self.encoder
-        compute = encoder.positions if each_position and isinstance(encoder, SentenceEncoder) else self._compute
+    def _vectors(self, rows: Sequence[Encoded]) -> Vectors:
+        """Return an array for each text, (N, L)."""
+        return self.encoder.compute_each(rows, self._compute, tokens=self.encoder.batch_tokens)
+
+    def _positions(self, rows: Sequence[Encoded]) -> list[Vectors]:
+        """Return for each text the vectors of its tokens."""
         arrays: dict[int, Vectors] = {}
-        for members, computed in encoder.each_batch(rows, compute, tokens=encoder.batch_tokens):
-            for i, array in zip(members, computed, strict=True):
-                arrays[i] = array[: len(rows[i].ids)] if each_position else array
+        if isinstance(self.encoder, SentenceEncoder):
+            for members, computed in self.encoder.each_batch(
+                rows, self.encoder.positions, tokens=self.encoder.batch_tokens
+            ):
+                arrays |= {i: array[: len(rows[i].ids)] for i, array in zip(members, computed, strict=True)}
         return [arrays[i] for i in range(len(rows))]
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from math import inf
 
 from tallow.errors import ArgumentError
+from tallow.generation.prefix_pages import PAGE, PrefixPages
 from tallow.generation.sequence import check_prompt
-from tallow.generation.slots import open_slots
+from tallow.generation.slots import LEAST_ROWS, open_slots
 from tallow.serving.queue import Busy, Closed, WaitingLine
 from tallow.serving.requests import CANCELLED, LENGTH, Generation, TextRequest, Update
 from tallow.serving.text_model import TextModel
@@ -28,6 +29,7 @@ class Counters:
     """Counts of an engine since its start.
 
     Attributes:
+        hits: texts whose prompt began with known tokens.
         cached: tokens of prompts that were known from earlier requests.
         first_token_s, generation_s: the sums of the times to the first token, and to the last.
     """
@@ -36,6 +38,7 @@ class Counters:
     failed: int = 0
     cancelled: int = 0
     prompt_tokens: int = 0
+    hits: int = 0
     cached: int = 0
     generated_tokens: int = 0
     steps: int = 0
@@ -52,8 +55,10 @@ class TextEngine:
         length: the most tokens of a text, prompt included; None means the model's context.
         cache_dtype: of the keys and values in memory, as `dtype` of the model's `new_cache`.
         time_limit_s: a text ends there, as at its last token; a request that waits for longer is refused.
+        prefix_bytes: of keys and values of beginnings of prompts, which are kept for other requests.
+        batch_invariant: the bits of a text's logits do not depend on the other texts.
 
-    Raises:  ArgumentError for no slots, and for a length beyond the context
+    Raises:  ArgumentError for no slots, for a length beyond the context, and if a model cannot be `batch_invariant`
     """
 
     def __init__(
@@ -65,11 +70,20 @@ class TextEngine:
         length: int | None = None,
         cache_dtype: object = None,
         time_limit_s: float | None = None,
+        prefix_bytes: int = 0,
+        batch_invariant: bool = False,
     ) -> None:
         self.served = served
         self.counters = Counters()
-        self.line: WaitingLine[Generation] = WaitingLine(queue)
-        self._slots = open_slots(served.model, slots, length, cache_dtype=cache_dtype)
+        self.line: WaitingLine[Generation] = WaitingLine(queue, lambda each: each.request.priority)
+        self._slots = open_slots(
+            served.model,
+            slots,
+            length,
+            cache_dtype=cache_dtype,
+            pages=PrefixPages(prefix_bytes),
+            batch_invariant=batch_invariant,
+        )
         self._stop_ids = served.stop_ids
         self._active: list[Generation] = []
         self._thread = threading.Thread(target=self._run, name=f"tallow {served.name}", daemon=True)
@@ -91,6 +105,16 @@ class TextEngine:
     def active(self) -> int:
         """The number of texts that are being generated."""
         return len(self._active)
+
+    @property
+    def pages(self) -> PrefixPages:
+        """The known beginnings of prompts."""
+        return self._slots.pages
+
+    @property
+    def most_pages(self) -> int:
+        """The number of pages that fit into the memory for them."""
+        return self.pages.most_bytes // self._slots.page_bytes
 
     def start(self) -> None:
         """Start the thread."""
@@ -161,12 +185,10 @@ class TextEngine:
 
     def _admit(self, generation: Generation) -> None:
         taken = {other.slot for other in self._active}
-        tokens = generation.request.tokens
-        slot = self._slots.best([slot for slot in range(self._slots.count) if slot not in taken], tokens)
-        generation.begin(slot, self._slots.begin(slot, tokens))
+        generation.slot = next(slot for slot in range(self._slots.count) if slot not in taken)
+        self._slots.truncate(generation.slot, 0)
         self.counters.requests += 1
-        self.counters.prompt_tokens += len(tokens)
-        self.counters.cached += generation.cached
+        self.counters.prompt_tokens += len(generation.request.tokens)
         self._active.append(generation)
 
     def _step(self) -> None:
@@ -174,13 +196,14 @@ class TextEngine:
         group = [generation for generation in self._active if len(generation.pending) == 1]
         prompts = [generation for generation in self._active if len(generation.pending) > 1]
         new = {generation.slot: generation.pending for generation in group}
+        size = CHUNK if group else IDLE_CHUNK
         if prompts:
             self._next_prompt += 1
             reading = prompts[self._next_prompt % len(prompts)]
-            chunk, reading.pending = split(reading.pending, CHUNK if group else IDLE_CHUNK)
-            new[reading.slot] = chunk
             group += [reading]
         try:
+            if prompts:
+                new[reading.slot] = self._chunk(reading, size)
             logits = self._slots.read(new)
         except Exception as error:  # of the model, such as too little memory: no text of this step can go on
             for generation in group:
@@ -194,6 +217,18 @@ class TextEngine:
                 generation.advance(logits_V)
             except Exception as error:  # of this text's logits or processors; the others go on
                 self._fail(generation, error)
+
+    def _chunk(self, generation: Generation, size: int) -> Sequence[int]:
+        """Take the next tokens of a prompt, after those whose keys and values are known by now."""
+        known = generation.skip(self._slots.copy_known(generation.slot, generation.request.tokens))
+        self.counters.cached += known
+        self.counters.hits += known > 0 and known == generation.cached
+        left = len(generation.pending)
+        if self.served.model.prefill_chunk is None:
+            size = left  # the model reads a prompt as a whole
+        elif size < left < size + LEAST_ROWS:
+            size -= PAGE  # so that no chunk is shorter than LEAST_ROWS
+        return generation.take(size)
 
     def _fail(self, generation: Generation, error: Exception) -> None:
         self._slots.truncate(generation.slot, 0)  # it may hold NaN, which another prompt must not inherit
@@ -216,8 +251,3 @@ class TextEngine:
                 if generation.first_token is not None:
                     self.counters.first_token_s += generation.first_token - generation.submitted
         self._active = [generation for generation in self._active if not generation.has_ended]
-
-
-def split(tokens: Sequence[int], size: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the first `size` tokens and the rest."""
-    return tokens[:size], tokens[size:]

@@ -1,9 +1,9 @@
-"""The line of requests that wait for a worker: bounded, first come first served."""
+"""The line of requests that wait for a worker: bounded, by priority, then first come first served."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
+from bisect import insort
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -34,12 +34,16 @@ class Closed(TallowError, RuntimeError):
 class WaitingLine(Generic[T]):
     """A bounded queue between threads that submit requests and the one that works on them.
 
-    Args:  limit: the most requests that wait
+    Args:
+        limit: the most requests that wait.
+        priority: of a request; those with a smaller number leave first.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, priority: Callable[[T], int] = lambda item: 0) -> None:
         self.limit = limit
-        self._items: deque[T] = deque()
+        self._priority = priority
+        self._items: list[tuple[int, int, T]] = []  # the priority, the number of the request, and the request
+        self._count = 0
         self._changed = threading.Condition()
         self._closed = False
         self._seconds_each = 0.5  # a moving mean of the time between two requests leaving the line
@@ -54,7 +58,9 @@ class WaitingLine(Generic[T]):
                 raise Closed
             if len(self._items) + len(items) > self.limit:
                 raise Busy(len(self._items), self.retry_after_s)
-            self._items.extend(items)
+            for item in items:
+                self._count += 1
+                insort(self._items, (self._priority(item), self._count, item))
             self._changed.notify()
 
     def take(self, most: int, *, wait: bool) -> list[T] | None:
@@ -68,24 +74,23 @@ class WaitingLine(Generic[T]):
                 self._changed.wait()
             if self._closed and not self._items:
                 return None
-            return [self._items.popleft() for _ in range(min(most, len(self._items)))]
+            taken, self._items = self._items[:most], self._items[most:]
+            return [item for _, _, item in taken]
 
     def remove(self, matches: Callable[[T], bool]) -> list[T]:
         """Remove and return the waiting requests that match."""
         with self._changed:
-            found = [item for item in self._items if matches(item)]
-            if found:
-                self._items = deque(item for item in self._items if item not in found)
-            return found
+            found = [entry for entry in self._items if matches(entry[2])]
+            self._items = [entry for entry in self._items if entry not in found]
+            return [item for _, _, item in found]
 
     def close(self) -> list[T]:
         """Refuse further requests; return those that waited, which are no longer in the line."""
         with self._changed:
             self._closed = True
-            rest = list(self._items)
-            self._items.clear()
+            rest, self._items = self._items, []
             self._changed.notify_all()
-            return rest
+            return [item for _, _, item in rest]
 
     def served(self, seconds: float) -> None:
         """Take the time that a request took into account for `retry_after_s`."""

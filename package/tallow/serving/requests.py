@@ -26,6 +26,7 @@ class TextRequest:
         processors: change the logits before `sample` sees them.
         stop: strings that end the text and are not part of it.
         top_logprobs: how many of the likeliest tokens to return with each token; None for no log-probabilities.
+        priority: waiting requests with a smaller number begin first.
     """
 
     tokens: Sequence[int]
@@ -34,6 +35,7 @@ class TextRequest:
     processors: Sequence[LogitsProcessor] = ()
     stop: Sequence[str] = ()
     top_logprobs: int | None = None
+    priority: int = 0
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Update:
         choices: the tokens with their log-probabilities, if requested.
         finish: why the text has ended, "stop", "length" or "cancelled"; None if it goes on.
         error: why the text has failed; it has ended then.
-        cached: the number of tokens of the prompt that were known from an earlier request.
+        cached: the number of tokens of the prompt that were known when its reading began.
         by_string: a stop string has ended the text, not a stop token.
     """
 
@@ -101,10 +103,18 @@ class Generation:
         """The number of tokens generated so far."""
         return len(self._text) - self._text.prompt
 
-    def begin(self, slot: int, known: int) -> None:
-        """Take a slot that has read the first `known` tokens of the prompt."""
-        self.slot, self.cached = slot, known
+    def skip(self, known: int) -> int:
+        """Do not read the first `known` tokens of the prompt; return how many of them were left to read."""
+        read = len(self.request.tokens) - len(self.pending)
+        if read == 0:
+            self.cached = known
         self.pending = self.request.tokens[known:]
+        return known - read
+
+    def take(self, size: int) -> Sequence[int]:
+        """Remove and return the next tokens to read."""
+        taken, self.pending = self.pending[:size], self.pending[size:]
+        return taken
 
     def advance(self, logits_V: Array) -> None:
         """Choose the next token and deliver what it adds.

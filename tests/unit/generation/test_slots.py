@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tallow as tl
+from tallow import devices
 from tallow.errors import ArgumentError
 from tallow.generation import generate, open_slots
-from tallow.generation.slots import SeparateSlots, SharedSlots
+from tallow.generation.prefix_pages import PAGE, PrefixPages
+from tallow.generation.slots import LEAST_ROWS, SeparateSlots, SharedSlots
 from tallow.models.causal_lm import CausalLM
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.mistral import Mistral, MistralConfig
+from tallow.models.quantize import block_config
+from tallow.nn.quantization import quantize_
 
 SIZES = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 SIZES |= {"intermediate_size": 64, "max_position_embeddings": 200, "initializer_range": 0.5}
@@ -49,9 +54,9 @@ def test_texts_that_begin_at_different_times(name: str) -> None:
         for slot in {0, 1} - set(by_slot):
             if waiting:
                 by_slot[slot] = waiting.pop(0)
-                prompt = PROMPTS[by_slot[slot]]
+                slots.truncate(slot, 0)
                 texts[by_slot[slot]] = []
-                new[slot] = prompt[slots.begin(slot, prompt) :]
+                new[slot] = PROMPTS[by_slot[slot]]
         if not by_slot:
             break
         for slot, logits_V in zip(list(new), slots.read(new), strict=True):
@@ -64,17 +69,99 @@ def test_texts_that_begin_at_different_times(name: str) -> None:
     assert [texts[i] for i in range(len(PROMPTS))] == wanted
 
 
+TEXT = [1 + i % 37 for i in range(3 * PAGE + 9)]
+
+
+@pytest.mark.parametrize("dtype", [None, tl.float16, tl.int8], ids=str)
 @pytest.mark.parametrize("name", MODELS)
-def test_a_shared_prefix_is_known(name: str) -> None:
+def test_known_pages_are_copied(name: str, dtype: tl.dtype | None) -> None:
     tl.manual_seed(0)
     model = MODELS[name]()
-    slots = open_slots(model, 2)
-    slots.read({1: [1, 2, 3, 4, 5]})
-    assert slots.best([0, 1], [1, 2, 3, 9]) == 1
-    assert slots.begin(1, [1, 2, 3, 9]) == 3
-    (logits_V,) = slots.read({1: [9]})
-    assert int(logits_V.argmax()) == next(generate(model, [1, 2, 3, 9], max_tokens=1))
-    assert slots.begin(1, [1, 2, 3]) == 2  # the last token is always read: its logits are wanted
+    slots = open_slots(model, 2, pages=PrefixPages(1 << 20), cache_dtype=dtype)
+    assert slots.copy_known(0, TEXT) == 0
+    (wanted_V,) = slots.read({0: TEXT})
+    assert len(slots.pages) == 3
+    assert slots.pages.nbytes == 3 * slots.page_bytes
+    other = [*TEXT[: 2 * PAGE + 3], *reversed(TEXT[: 2 * PAGE])]
+    assert slots.copy_known(1, other) == 2 * PAGE
+    (other_V,) = slots.read({1: other[2 * PAGE :]})
+    slots.truncate(1, 0)
+    assert slots.copy_known(1, TEXT) == 3 * PAGE
+    (logits_V,) = slots.read({1: TEXT[3 * PAGE :]})
+    alone = open_slots(model, 1, cache_dtype=dtype)
+    # Blocks that read several texts give the same bits with and without known pages.
+    same = np.testing.assert_array_equal if isinstance(slots, SharedSlots) else close
+    same(devices.to_host(logits_V), devices.to_host(wanted_V))
+    same(devices.to_host(other_V), devices.to_host(alone.read({0: other})[0]))
+
+
+def close(actual: np.ndarray, desired: np.ndarray) -> None:
+    np.testing.assert_allclose(actual, desired, atol=2e-5)
+
+
+@pytest.mark.cpu("on a GPU, the fused blocks take one text")
+def test_pages_of_positions_that_were_read_in_other_ways_are_not_stored() -> None:
+    tl.manual_seed(0)
+    slots = open_slots(llama(), 2, pages=PrefixPages(1 << 20))
+    for token in TEXT:
+        slots.read({0: [token]})  # products of one row
+    assert len(slots.pages) == 0
+    slots.read({1: TEXT[:PAGE]})
+    assert slots.copy_known(0, TEXT) == len(TEXT)  # a slot is left as it is
+    assert slots.copy_known(1, TEXT[: PAGE + LEAST_ROWS - 1]) == PAGE
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_at_least_some_rows_are_left_to_read(name: str) -> None:
+    slots = open_slots(MODELS[name](), 2, pages=PrefixPages(1 << 20))
+    slots.read({0: TEXT[: 2 * PAGE]})
+    assert slots.copy_known(1, TEXT[: 2 * PAGE]) == PAGE
+    slots.truncate(1, 0)
+    assert slots.copy_known(1, TEXT[: 2 * PAGE + LEAST_ROWS]) == 2 * PAGE
+
+
+def test_not_a_number_is_not_for_other_texts() -> None:
+    model = llama()
+    slots = open_slots(model, 2, pages=PrefixPages(1 << 20))
+    with tl.no_grad():
+        model.model.norm.weight[0] = float("nan")
+    slots.read({0: TEXT})
+    assert len(slots.pages) == 0
+
+
+def test_models_whose_keys_depend_on_the_length_of_the_text_store_none() -> None:
+    scaling = {"rope_type": "dynamic", "factor": 2.0}
+    model = Llama(LlamaConfig(**SIZES, num_key_value_heads=2, rope_scaling=scaling)).eval()
+    slots = open_slots(model, 2, pages=PrefixPages(1 << 20))
+    slots.read({0: TEXT})
+    assert slots.copy_known(1, TEXT) == 0
+
+
+@pytest.mark.cpu("on a GPU, the fused blocks take one text")
+@pytest.mark.parametrize("quant", [None, "q4_0", "q8_0"])
+def test_the_bits_of_a_text_do_not_depend_on_the_others(quant: str | None) -> None:
+    tl.manual_seed(0)
+    model = llama()
+    if quant is not None:
+        quantize_(model, block_config(quant))
+
+    def logits(others: int) -> list[np.ndarray]:
+        slots = open_slots(model, 8, batch_invariant=True)
+        for slot in range(1, others + 1):
+            slots.read({slot: [slot, 2 * slot]})
+        rows = [slots.read({0: TEXT[:40]} | {slot: [slot] for slot in range(1, others + 1)})[0]]
+        for i in range(5):
+            rows += [slots.read({0: [TEXT[i]]} | {slot: [slot] for slot in range(1, others + 1)})[0]]
+        return rows
+
+    alone = logits(0)
+    for others in range(1, 8):
+        np.testing.assert_array_equal(logits(others), alone)
+
+
+def test_models_that_cannot_be_batch_invariant_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="batch_invariant"):
+        open_slots(gpt2(), 2, batch_invariant=True)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -85,12 +85,14 @@ class TextApi(ABC):
             await updates.aclose()
 
     def _usage(self, run: Run) -> dict[str, Any]:
-        prompt, tokens = self.texts.prompt_tokens, run.tokens
+        prompt, tokens, choices = self.texts.prompt_tokens, run.tokens, self.texts.choices
+        # Of the choices of a prompt, the first that is read computes what the others find.
+        cached = [min(text.cached for text in run.texts[i : i + choices]) for i in range(0, len(run.texts), choices)]
         return {
             "prompt_tokens": prompt,
             "completion_tokens": tokens,
             "total_tokens": prompt + tokens,
-            "prompt_tokens_details": {"cached_tokens": min(prompt, sum(text.cached for text in run.texts))},
+            "prompt_tokens_details": {"cached_tokens": sum(cached)},
         }
 
     def token(self, token: int, logprob: float) -> dict[str, Any]:
@@ -118,12 +120,11 @@ class Completion(TextApi):
             grammar=response_format(fields.inner("response_format")),
         )
         self._offsets = [0] * len(texts.requests)
-        choices = len(texts.requests) // len(prompts)
         self._echoes = [""] * len(texts.requests)
         if fields.flag("echo"):
             if not all(isinstance(prompt, str) for prompt in self._given):
                 raise ApiError("echo is supported for prompts that are strings", "echo")
-            self._echoes = [prompt for prompt in self._given for _ in range(choices)]
+            self._echoes = [prompt for prompt in self._given for _ in range(texts.choices)]
         return texts
 
     def _prompts(self, fields: Fields) -> list[list[int]]:

@@ -31,7 +31,7 @@ async def embed(request: Request, fields: Fields, worker: Embedder) -> Response:
     texts = fields.texts("inputs", MAX_INPUTS)
     dimensions = fields.integer("dimensions", 1, 1 << 16)
     rows, _ = await encoded(request, worker, texts, **_options(fields))
-    vectors = np.stack(rows)
+    vectors = np.asarray(rows)
     if dimensions is not None and dimensions > vectors.shape[1]:
         raise fields.wrong("dimensions", f"at most {vectors.shape[1]}")
     return JSONResponse(shortened(vectors, dimensions, normalize=fields.flag("normalize", True)).tolist())
@@ -61,7 +61,7 @@ async def similarity(request: Request, fields: Fields, worker: Embedder) -> Resp
     texts = [inputs.required_text("source_sentence"), *inputs.texts("sentences", MAX_INPUTS)]
     options = _options(fields.inner("parameters") or Fields({}))
     rows, _ = await encoded(request, worker, texts, **options)
-    vectors = shortened(np.stack(rows), None, normalize=True)
+    vectors = shortened(np.asarray(rows), None, normalize=True)
     return JSONResponse((vectors[1:] @ vectors[0]).tolist())
 
 
@@ -96,7 +96,7 @@ async def predict(request: Request, fields: Fields, worker: Labeller) -> Respons
 async def _scores(request: Request, fields: Fields, worker: Labeller, texts: Sequence[Text]) -> Any:
     raw = fields.flag("raw_scores")
     rows, _ = await encoded(request, worker, texts, **_options(fields))
-    return np.stack(rows) if raw else probabilities(np.stack(rows))
+    return np.asarray(rows) if raw else probabilities(np.asarray(rows))
 
 
 async def tokenize(request: Request, fields: Fields, words: Tokenizer) -> Response:

@@ -16,6 +16,7 @@ COUNTERS = {
     "failed": "texts that failed",
     "cancelled": "texts whose client went away",
     "prompt_tokens": "tokens of prompts",
+    "hits": "texts whose prompt began with known tokens",
     "cached": "tokens of prompts that were known from earlier requests",
     "generated_tokens": "generated tokens",
     "steps": "steps of the engine",
@@ -49,6 +50,9 @@ class _Engines(Collector):
     def collect(self) -> Iterator[Metric]:
         queue = GaugeMetricFamily("tallow_queue", "requests that wait", labels=["model"])
         active = GaugeMetricFamily("tallow_active_texts", "texts that are being generated", labels=["model"])
+        known = GaugeMetricFamily(
+            "tallow_prefix_cache_bytes", "keys and values of known beginnings of prompts", labels=["model"]
+        )
         families = {
             name: CounterMetricFamily(f"tallow_text_{name}", meaning, labels=["model"])
             for name, meaning in COUNTERS.items()
@@ -57,6 +61,7 @@ class _Engines(Collector):
             queue.add_metric([name], len(engine.line))
         for name, texts in self._catalog.texts.items():
             active.add_metric([name], texts.active)
+            known.add_metric([name], texts.pages.nbytes)
             for counter, family in families.items():
                 family.add_metric([name], getattr(texts.counters, counter))
-        yield from (queue, active, *families.values())
+        yield from (queue, active, known, *families.values())

@@ -21,6 +21,7 @@ from tallow.serving.http.sampling import texts_of
 from tallow.serving.http.streaming import EventStream
 from tallow.serving.requests import LENGTH
 
+PASSED = ("temperature", "top_p", "top_k", "min_p", "seed", "stop", "stream", "priority")  # as in completions
 UNSUPPORTED = ("tools", "previous_response_id", "conversation", "background", "reasoning", "prompt")
 
 
@@ -33,9 +34,7 @@ class ModelResponse:
     def __init__(self, fields: Fields, engine: TextEngine) -> None:
         fields.refuse(*UNSUPPORTED)
         self.engine = engine
-        values = {"max_tokens": fields.get("max_output_tokens")} | {
-            name: fields.get(name) for name in ("temperature", "top_p", "top_k", "min_p", "seed", "stop", "stream")
-        }
+        values = {name: fields.get(name) for name in PASSED} | {"max_tokens": fields.get("max_output_tokens")}
         messages = messages_of(_with_list(fields), "input")
         if instructions := fields.text("instructions"):
             messages = [{"role": "system", "content": instructions}, *messages]

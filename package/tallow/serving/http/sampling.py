@@ -16,7 +16,7 @@ from tallow.serving.http.grammars import Constrained
 from tallow.serving.requests import TextRequest
 
 MAX_CHOICES, MAX_STOPS, MAX_LOGPROBS, MAX_BIASES = 16, 16, 20, 1024
-SEEDS = 1 << 63
+SEEDS, PRIORITIES = 1 << 63, 1 << 31
 
 
 @dataclass
@@ -25,11 +25,13 @@ class Texts:
 
     Attributes:
         requests: `choices` for each prompt, prompt by prompt.
+        choices: how many texts to generate for each prompt.
         prompt_tokens: of all prompts, each counted once.
         stream, usage: whether to send the text as it comes, and the number of tokens at its end.
     """
 
     requests: list[TextRequest]
+    choices: int
     prompt_tokens: int
     stream: bool
     usage: bool
@@ -58,6 +60,7 @@ def texts_of(
     requested = fields.integer("max_completion_tokens", 1, SEEDS) or fields.integer("max_tokens", 1, SEEDS)
     seed = fields.integer("seed", -SEEDS, SEEDS)
     stop = stop_strings(fields)
+    priority = fields.integer("priority", -PRIORITIES, PRIORITIES) or 0
     processors = processors_of(fields, engine, grammar)
     requests = []
     for prompt in prompts:
@@ -65,10 +68,11 @@ def texts_of(
         for choice in range(choices):
             number = secrets.randbits(32) if seed is None else seed + choice
             sample = sampler(fields, engine.served.sampling, number)
-            requests.append(TextRequest(prompt, count, sample, processors, stop, top_logprobs))
+            requests.append(TextRequest(prompt, count, sample, processors, stop, top_logprobs, priority))
     options = fields.inner("stream_options")
     return Texts(
         requests,
+        choices,
         sum(map(len, prompts)),
         fields.flag("stream"),
         options is not None and options.flag("include_usage"),

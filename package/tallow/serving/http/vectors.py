@@ -22,7 +22,7 @@ async def embeddings(request: Request, fields: Fields, worker: Embedder) -> Resp
     form = fields.choice("encoding_format", ("float", "base64"))
     dimensions = fields.integer("dimensions", 1, 1 << 16)
     rows, wanted = await encoded(request, worker, texts, param="input")
-    vectors = np.stack(rows)
+    vectors = np.asarray(rows)
     if dimensions is not None:
         if dimensions > vectors.shape[1]:
             raise fields.wrong("dimensions", f"at most {vectors.shape[1]}")

@@ -83,9 +83,14 @@ def test_products_are_those_of_numpy(name: str, library: Number) -> None:
     assert (library.number, library.seen) == (8, [1, 8])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_linear_with_many_rows_is_divided(dtype: str, library: Number) -> None:
-    x, weight, bias = normal(2, 300, 64), normal(70, 64, dtype=dtype), normal(70)
+@pytest.mark.parametrize(
+    ("rows", "k", "n", "dtype"),
+    [(600, 64, 70, "float32"), (600, 64, 70, "float16"), (64, 400, 120, "float32")],
+    ids=["many rows", "many rows, half weight", "small weight"],
+)
+def test_linear_by_blas_is_divided(rows: int, k: int, n: int, dtype: str, library: Number) -> None:
+    """Also if the weight is too small for the kernel: threads of BLAS would keep their processors for 30 ms."""
+    x, weight, bias = normal(2, rows // 2, k), normal(n, k, dtype=dtype), normal(n)
     assert kernels.pick("linear", "cpu", x, weight, bias).backend == "native"
     expected = x.astype(np.float64) @ weight.astype(np.float64).T + bias
     np.testing.assert_allclose(kernels.run("linear", x, weight, bias), expected, rtol=2e-5, atol=1e-4)

@@ -24,6 +24,7 @@ WORTH_DIVIDING = 1 << 18
 # OpenBLAS computes products of up to 10^6 multiplications in another order. So a part has more than that, and counts
 # as half the work: results are the same for any number of threads.
 SHARE = 0.5
+MUCH_LARGER = 4
 GROUP = 16  # rows or columns that are divided together: a multiple of the tiles of BLAS
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -110,12 +111,14 @@ def _divide(a: Array, b: Array, c: Array) -> None:
 def _axis_to_divide(shape: tuple[int, ...]) -> int:
     """Return the axis of a product to divide, from its end: a long one of the batch, or one of the matrix.
 
-    Rows if there are enough: threads that write columns of one row write to the same cache line.
+    Each thread copies all of the operand that is not divided, as BLAS does before it multiplies: so columns if that copy
+    is much smaller. Else rows: threads that write columns of one row write to the same cache line.
     """
     batch = max(range(-len(shape), -2), key=lambda axis: shape[axis], default=None)
     if batch is not None and shape[batch] >= thread_count():
         return batch
-    return -2 if shape[-2] >= min(shape[-1], 2 * GROUP * thread_count()) else -1
+    rows, columns = shape[-2:]
+    return -1 if columns >= MUCH_LARGER * rows or rows < min(columns, 2 * GROUP * thread_count()) else -2
 
 
 def _slice(array: Array, axis: int, first: int, last: int, inner: int | None) -> Array:

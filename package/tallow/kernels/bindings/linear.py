@@ -58,10 +58,17 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
     rows = x.size // max(x.shape[-1], 1)
     if rows == 1:
         return weight.nbytes > CACHED_BYTES
-    if rows > FEW_ROWS:
+    if _is_for_blas(rows, weight):
         return blas.is_divided(work)
     minimum = (4 if rows <= UNPACKED_ROWS else 2) * matmul.WORTH_A_CALL
     return rows > 0 and weight.size >= minimum and weight.strides[1] == ITEM
+
+
+def _is_for_blas(rows: int, weight: Array) -> bool:
+    """Return whether BLAS multiplies by a weight, natively: if the kernel would not be faster, or takes no panels of it."""
+    if BACKEND == "wasm" or rows <= UNPACKED_ROWS:
+        return False
+    return rows > FEW_ROWS or (weight.dtype == FLOAT32 and weight.size < 2 * matmul.WORTH_A_CALL)
 
 
 @kernel("linear", BACKEND, accepts=few_rows_or_float32)
@@ -86,7 +93,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         weight = np.array(weight, order="C")
     bias = None if bias is None else contiguous(bias)
     y = np.empty((*x.shape[:-1], n), FLOAT32)
-    if BACKEND == "native" and rows > max(FEW_ROWS, UNPACKED_ROWS):
+    if _is_for_blas(rows, weight):
         if weight.dtype == FLOAT32:
             blas.matmul_into(x.reshape(rows, k), weight.T, y.reshape(rows, n))
         else:

@@ -22,7 +22,10 @@ from tallow.kernels.bindings.arrays import address
 from tallow.kernels.library import INT, POINTER, SIZE
 
 MOST_PARTS = 255
-SPINS = 5_000  # pauses of the processor, 100 to 200 µs: the time between two kernels of a training step
+IDLE_S = 400e-6  # until a thread without parts sleeps: longer than the time between two kernels of a training step
+# What the caller of C needs to give up the GIL after it has published parts. A thread that wants the GIL before is put to
+# sleep, and the system takes 40 µs to wake it: half a kernel.
+HEAD_START_S = 8e-6
 _WORDS = 8  # of the control block, with room behind those of C
 _NONE_LEFT, _FAILED, _AGAIN = -1, -2, -3  # of parts.c; natively LOST says to call again
 _NOTHING, _COMPUTED, _THREW = range(3)  # how a thread's part before has ended
@@ -49,7 +52,8 @@ class _Team:
         self.next = _with_gil("tl_parts_next", INT, POINTER, SIZE)
         self.wait = library.function("tl_parts_next", INT, POINTER, SIZE)
         self.finish = library.function("tl_parts_finish", INT, POINTER, SIZE)
-        self.work = library.function("tl_parts_work", INT, POINTER, INT, SIZE)
+        self.work = library.function("tl_parts_work", INT, POINTER, INT, SIZE, SIZE)
+        self.idle, self.head_start = (round(each / self._seconds_of_spin()) for each in (IDLE_S, HEAD_START_S))
         self.busy = threading.Lock()
         self.threads: list[threading.Thread] = []
         self.asleep: list[threading.Lock] = []
@@ -57,6 +61,15 @@ class _Team:
         self.function: Callable[..., Any] = print
         self.of_parts: Sequence[tuple[Any, ...]] = ()
         self.error: BaseException | None = None
+
+    def _seconds_of_spin(self) -> float:
+        """Return how long a pause of this processor takes: 16 to 45 ns."""
+        spins, durations = 1000, list[float]()
+        for _ in range(5):
+            start = time.perf_counter()
+            self.work(self.control, _NOTHING, spins, 0)
+            durations.append(time.perf_counter() - start)
+        return min(durations) / spins
 
     def run(self, function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> None:
         self.function, self.of_parts, self.error = function, of_parts, None
@@ -71,11 +84,11 @@ class _Team:
                 if part >= 0:
                     function(*of_parts[part])
                     part = self.next(control, 0)
-                elif (part := self.wait(control, SPINS)) == _AGAIN:
+                elif (part := self.wait(control, self.idle)) == _AGAIN:
                     _yield()
         except BaseException:
             # An interrupt, or an error of the caller's part: what the others write must not be freed before they end.
-            while self.finish(control, SPINS) == _AGAIN:
+            while self.finish(control, self.idle) == _AGAIN:
                 _yield()
             raise
         finally:
@@ -97,7 +110,7 @@ class _Team:
         ended, alarm = _NOTHING, threading.Lock()
         alarm.acquire()
         while not self.is_over:
-            if self.work(self.control, ended, SPINS):
+            if self.work(self.control, ended, self.idle, self.head_start):
                 # Claimed with the GIL: nobody waits for a part whose thread does not get it.
                 part = self.claim(self.control)
             else:

@@ -16,6 +16,7 @@ from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import PLANS, kernel
 
 Sizes = tuple[int, ...]
+COMPARISON = 30.0  # multiplications that take as long as one element of a window, or one of the gradient
 
 _max_pool = function("tl_max_pool_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER)
 _max_pool_backward = function("tl_max_pool_backward_f32", None, *[POINTER] * 3, *[SIZE] * 4)
@@ -47,7 +48,7 @@ class _Call:
         ):
             raise ShapeError(f"max_pool: input {x}, kernel {kernel} and output {out} do not fit each other")
         self.planes = math.prod(self.lead)
-        self.work = self.planes * math.prod(out) * math.prod(kernel)
+        self.work = COMPARISON * self.planes * math.prod(out) * math.prod(kernel)
         one, no = (1,) * (2 - dims), (0,) * (2 - dims)  # a row is a plane of height 1
         by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
         self.shape = _Shape(*(n for pair in by_dim for n in pair))
@@ -87,5 +88,5 @@ def max_pool_backward(
     planes, plane, windows = (math.prod(s) for s in (x.shape[:-dims], x.shape[-dims:], g.shape[-dims:]))
 
     starts = (address(dx), address(g), address(places))
-    in_parts(planes, dx.size, _max_pool_backward, lambda *part: (*starts, *part, plane, windows))
+    in_parts(planes, COMPARISON * dx.size, _max_pool_backward, lambda *part: (*starts, *part, plane, windows))
     return dx

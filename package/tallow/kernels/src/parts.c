@@ -3,12 +3,13 @@
 //   tl_parts_next    return the next part for the caller; NONE_LEFT after all others have computed theirs, or an error
 //   tl_parts_finish  take back the parts that nobody has claimed, and wait for the others: returns as tl_parts_next
 //   tl_parts_work    for the other threads of a native process, which Python starts: report how the part before has ended,
-//                    and return whether there are parts, after at most so many spins
+//                    and return whether there are parts, after at most `spins` spins; if there are, `head_start` spins later
 //   tl_parts_claim   for them too: return the next part, or NONE_LEFT
 // In WASM the other threads claim in JavaScript (web/kernel-thread.js). What a part is, they say, or Python.
 //   layout  `claim` is generation · 2^16 + count · 2^8 + the next part: one word, so that a claim is of the parts that its
 //           thread has seen. A thread adds 1 to it by compare-and-exchange, computes the part, and adds 1 to `done`;
-//           to `failed` too if the part has ended in a trap, or natively in an exception
+//           to `failed` too if the part has ended in a trap, or natively in an exception. If the browser ends a thread, its
+//           supervisor adds both
 //   length  count ≤ 255. Limit: in WASM milliseconds, after which a part of another thread counts as lost; natively spins,
 //           after which the result is LOST too, and the caller may call again
 //   threads the caller is one; a part that nobody claims is the caller's, so that it waits for no thread that has not begun
@@ -82,24 +83,22 @@ static size_t wait_a_little(parts *p, int32_t done) {
   return 1;
 }
 
-EXPORT int tl_parts_work(parts *p, int ended, size_t spins);
+EXPORT int tl_parts_work(parts *p, int ended, size_t spins, size_t head_start);
 EXPORT int tl_parts_claim(parts *p);
 
 enum { NOTHING, COMPUTED, THREW }; // how the part before has ended
-// Spins, some microseconds, until the caller has given up the GIL for its own part: who waits for the GIL is put to sleep.
-enum { HEAD_START = 150 };
 
 static int has_parts(parts *p) {
   int32_t seen = read(&p->claim);
   return next_of(seen) < count_of(seen);
 }
 
-int tl_parts_work(parts *p, int ended, size_t spins) {
+int tl_parts_work(parts *p, int ended, size_t spins, size_t head_start) {
   if (ended == THREW) __atomic_fetch_add(&p->failed, 1, __ATOMIC_SEQ_CST);
   if (ended != NOTHING) __atomic_fetch_add(&p->done, 1, __ATOMIC_SEQ_CST);
   for (size_t i = 0; i < spins && !has_parts(p); i += wait_a_little(p, 0)) continue;
   if (!has_parts(p)) return 0;
-  for (size_t i = 0; i < HEAD_START; i += wait_a_little(p, 0)) continue;
+  for (size_t i = 0; i < head_start; i += wait_a_little(p, 0)) continue;
   return 1;
 }
 

@@ -211,6 +211,8 @@ def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
     array = input.array
     if array.dtype not in PLAIN or type(array) is not np.ndarray or not array.flags.writeable or input._inference:
         return False
+    if mode.tracer is not None:
+        return False
     tensors = (input, value) if isinstance(value, Tensor) else (input,)
     if mode.recording and writes_history(input, tensors):
         return False

@@ -47,6 +47,7 @@ class Check:
         kind: how to look up: "item", "length", "cell" or "attribute".
         is_named: it matters only if a function names `key`.
         is_counted: `STRUCTURE` counts its changes.
+        is_walked: what it finds is guarded, too.
     """
 
     owner: Any
@@ -56,6 +57,7 @@ class Check:
     where: str
     is_named: bool = False
     is_counted: bool = False
+    is_walked: bool = True
 
     def current(self) -> Any:
         """Return what is there now."""
@@ -69,6 +71,19 @@ class Check:
         if isinstance(owner, dict):
             return owner.get(key, ABSENT)
         return owner[key] if key < len(owner) else ABSENT
+
+    def source(self, owner: str, value: str, namespace: dict[str, Any]) -> str:
+        """Return the source of a comparison by identity; `namespace` gets what it refers to."""
+        namespace[owner], namespace[value] = self.owner, self.value
+        if self.kind == "length":
+            return f"len({owner}) == {self.value}"
+        if self.kind == "cell":
+            return f"{owner}.cell_contents is {value}"
+        if self.kind == "attribute":
+            return f"{owner}.{self.key} is {value}"
+        key = repr(self.key) if isinstance(self.key, str | int) else f"{value}_key"
+        namespace[f"{value}_key"] = self.key
+        return f"{owner}.get({key}, ABSENT) is {value}" if isinstance(self.owner, dict) else f"{owner}[{key}] is {value}"
 
     def holds(self) -> bool:
         """Return whether the value is the same object, or an equal number or string."""
@@ -131,7 +146,7 @@ class Guards:
             else:
                 for check in _checks_of(value, where):
                     self.checks.append(check)
-                    if check.value is not ABSENT:
+                    if check.is_walked and check.value is not ABSENT:
                         stack.append((check.value, check.where))
 
     def relevant(self) -> list[Check]:
@@ -150,28 +165,40 @@ class TooMany(Exception):
 
 
 class Compared:
-    """The guards of a plan, ready to be compared."""
+    """The guards of a plan, ready to be compared.
+
+    Identity is compared first, by one generated expression. Where that fails, each value is compared by itself, and an
+    equal number is as good as the same.
+    """
 
     def __init__(self, checks: list[Check]) -> None:
         self.counted = [check for check in checks if check.is_counted]
         self.others = [check for check in checks if not check.is_counted]
-        self._changes = STRUCTURE.changes
-        # One pass in C over what is there and what was: `map(is_, ...)` would need the values of each container.
-        self._lookups = [(check, check.value) for check in self.others]
         self.failed = ""
+        self._changes = STRUCTURE.changes
+        namespace: dict[str, Any] = {"ABSENT": ABSENT}
+        terms = [check.source(f"o{i}", f"k{i}", namespace) for i, check in enumerate(self.others)]
+        self._are_identical = eval(f"lambda: {' and '.join(dict.fromkeys(terms)) or True}", namespace)
 
     def hold(self) -> bool:
         """Return whether everything is as it was."""
-        for check, value in self._lookups:
-            if check.current() is not value and not check.holds():
+        try:
+            is_same = self._are_identical()
+        except (ValueError, IndexError, AttributeError):  # an empty cell, a shorter list
+            is_same = False
+        if not is_same and not self._all_hold(self.others):
+            return False
+        if STRUCTURE.changes != self._changes:
+            if not self._all_hold(self.counted):
+                return False
+            self._changes = STRUCTURE.changes
+        return True
+
+    def _all_hold(self, checks: list[Check]) -> bool:
+        for check in checks:
+            if not check.holds():
                 self.failed = check.where
                 return False
-        if STRUCTURE.changes != self._changes:
-            for check in self.counted:
-                if not check.holds():
-                    self.failed = check.where
-                    return False
-            self._changes = STRUCTURE.changes
         return True
 
 
@@ -219,10 +246,11 @@ def _checks_of(value: Any, where: str) -> Iterator[Check]:
 
 
 def _checks_of_optimizer(optimizer: Optimizer, where: str) -> Iterator[Check]:
-    yield Check(optimizer.__dict__, "item", "param_groups", optimizer.param_groups, f"{where}.param_groups", True)
-    yield Check(optimizer.param_groups, "length", None, len(optimizer.param_groups), f"len({where}.param_groups)")
+    groups = f"{where}.param_groups"
+    yield Check(optimizer.__dict__, "item", "param_groups", optimizer.param_groups, groups, is_walked=False)
+    yield Check(optimizer.param_groups, "length", None, len(optimizer.param_groups), f"len({groups})")
     for i, group in enumerate(optimizer.param_groups):
-        place = f"{where}.param_groups[{i}]"
+        place = f"{groups}[{i}]"
         yield Check(group, "item", "params", group["params"], f"{place}['params']")
         for name, option in group.items():
             if name != "params":  # named only by a program that reads it, and then the plan would hold its value
@@ -238,19 +266,23 @@ def _checks_of_object(value: Any, where: str) -> Iterator[Check]:
     is_module = isinstance(value, Module)
     if isinstance(own, dict) and (is_module or not _is_plain_library(kind)):
         for name, part in list(own.items()):
-            is_registry = is_module and name in REGISTRIES
-            yield Check(
-                own, "item", name, part, f"{where}.{name}", is_named=not is_registry, is_counted=is_module
-            )  # fmt: skip
-            if is_registry:
-                yield from (
-                    Check(part, "item", key, inner, f"{where}.{key}", is_counted=True) for key, inner in part.items()
-                )
+            if is_module and name in REGISTRIES:
+                yield from _checks_of_registry(own, name, part, where)
+            else:
+                yield Check(own, "item", name, part, f"{where}.{name}", is_named=True, is_counted=is_module)
     for base in kind.__mro__[:-1]:
         for name in getattr(base, "__slots__", ()) if not base.__module__.startswith(("tallow", "numpy")) else ():
             yield Check(value, "attribute", name, getattr(value, name, ABSENT), f"{where}.{name}", is_named=True)
     if not _is_plain_library(kind):
         yield from _checks_of(kind, kind.__name__)
+
+
+def _checks_of_registry(own: dict[str, Any], name: str, registry: Any, where: str) -> Iterator[Check]:
+    """Yield the checks of the parameters, buffers, children or hooks of a module, whose changes `STRUCTURE` counts."""
+    yield Check(own, "item", name, registry, f"{where}.{name}", is_counted=True, is_walked=False)
+    yield Check(registry, "length", None, len(registry), f"len({where}.{name})", is_counted=True)
+    for key, part in registry.items():
+        yield Check(registry, "item", key, part, f"{where}.{key}", is_counted=True)
 
 
 def _is_plain_library(kind: type) -> bool:

@@ -146,7 +146,8 @@ class _Writer:
 
     def _grad_conditions(self, source: Source) -> Any:
         tensor, t = source.object, source.tensor
-        yield f"if {t}.requires_grad is not {tensor.requires_grad}: return NO"
+        attribute = "_requires_grad" if tensor._base is None else "requires_grad"  # a view may have to look it up
+        yield f"if {t}.{attribute} is not {tensor.requires_grad} or ({t}._base is None) is not {tensor._base is None}: return NO"
         if tensor._inference:
             yield f"if not {t}._inference: return NO"
         leaf = self.recorder.leaves.get(id(tensor))

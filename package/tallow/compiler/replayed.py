@@ -13,6 +13,7 @@ import numpy as np
 from tallow.compiler.recording import Unknown
 from tallow.core import creation
 from tallow.functions import dropout, like, sampling
+from tallow.nn.utils import clip_grad
 
 MADE = "arange empty eye full linspace logspace ones scalar_tensor tensor tril_indices triu_indices zeros"
 LIKE = "empty_like full_like ones_like zeros_like new_empty new_full new_ones new_zeros"
@@ -24,11 +25,11 @@ class Replayed:
     """A function that plans call.
 
     Attributes:
-        is_random: it draws from the generator.
+        has_effect: it draws from the generator, or writes to its arguments.
     """
 
     function: Any
-    is_random: bool
+    has_effect: bool
 
     def arguments(self, frame: FrameType) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of a call that has just begun. Raises: Unknown for data that may change unseen."""
@@ -60,14 +61,16 @@ def _has_arrays(data: Any) -> bool:
 def replayed_functions() -> dict[CodeType, Replayed]:
     """Return the functions by their code."""
     table: dict[CodeType, Replayed] = {}
-    for module, names, is_random in (
+    for module, names, has_effect in (
         (creation, MADE, False),
         (like, LIKE, False),
         (sampling, DRAWN, True),
         (dropout, "draw_keep", True),
+        (clip_grad, "get_total_norm", False),
+        (clip_grad, "scale_gradients", True),
     ):
         for name in names.split():
             function = getattr(module, name, None)
             if function is not None:
-                table[inspect.unwrap(function).__code__] = Replayed(function, is_random)
+                table[inspect.unwrap(function).__code__] = Replayed(function, has_effect)
     return table

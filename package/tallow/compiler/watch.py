@@ -45,7 +45,7 @@ ABOUT = frozenset("shape dtype ndim size itemsize strides nbytes flags".split())
 # Functions that read an array in a way that a plan repeats or guards, each of them checked by hand.
 AUDITED = frozenset(
     "_accumulate _drop _differences scaled_dot_product_attention batch_norm instance_norm __getitem__ __setitem__ "
-    "_getitem_parsed check_same_size _weighted dropout draw_keep _group_by_device zero_grad".split()
+    "_getitem_parsed check_same_size _weighted dropout draw_keep _group_by_device zero_grad view convert positive".split()
 )
 TRUSTED = (
     "tallow.core.", "tallow.autograd.", "tallow.ops.", "tallow.kernels.", "tallow.dtypes", "tallow.devices",
@@ -215,14 +215,14 @@ class Watch:
             return recorder.stop(f"{frame.f_code.co_name} takes {error}")
 
         def finish(result: Any) -> None:
+            call = f"{recorder.call(replayed.function)}({text})"
             if result is None:
-                return
+                return recorder.add(call, has_effect=True)
             is_tensor = isinstance(result, Tensor)
-            name = recorder.bind(result.array if is_tensor else result, recorder.fresh("v"))
-            call = f"{recorder.call(replayed.function)}({text}){'.array' if is_tensor else ''}"
-            recorder.add(f"{name} = {call}", (), (name,), has_effect=replayed.is_random)
             if is_tensor and result._requires_grad:
-                recorder.stop("makes a tensor that requires grad")
+                return recorder.stop("makes a tensor that requires grad")
+            name = recorder.bind(result.array if is_tensor else result, recorder.fresh("v"))
+            recorder.add(f"{name} = {call}{'.array' if is_tensor else ''}", (), (name,), replayed.has_effect)
 
         self._pause_until_return(frame, finish)
 

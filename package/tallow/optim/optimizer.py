@@ -176,12 +176,12 @@ class Optimizer:
             if (guard := devices.guard_for(local)) is not None:
                 with guard:
                     return self._update_all(params, group)
+        for param in params:
+            check_writable(param, type(self).__name__)
         self.update_arrays(params, [p.array for p in params], [p.grad.array for p in params], group)  # type: ignore[union-attr]
 
     def update_arrays(self, params: list[Tensor], arrays: list[Array], grads: list[Array], group: Group) -> None:
         """Update parameters, given by their arrays, from gradients; their state is looked up and kept."""
-        for param in params:
-            check_writable(param, type(self).__name__)
         states = [self.state.get(param, {}) for param in params]
         state_arrays = [{name: tensor.array for name, tensor in state.items()} for state in states]
         self.update_many(arrays, grads, state_arrays, group)

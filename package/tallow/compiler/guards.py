@@ -265,6 +265,7 @@ def _checks_of_object(value: Any, where: str) -> Iterator[Check]:
     own = getattr(value, "__dict__", None)
     is_module = isinstance(value, Module)
     if isinstance(own, dict) and (is_module or not _is_plain_library(kind)):
+        yield Check(own, "length", None, len(own), f"the attributes of {where}", is_counted=is_module)
         for name, part in list(own.items()):
             if is_module and name in REGISTRIES:
                 yield from _checks_of_registry(own, name, part, where)

@@ -8,7 +8,7 @@ the recording, and at the end gradients and results become tensors again.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -73,6 +73,7 @@ class _Writer:
             "default_dtype": dtypes.get_default_dtype,
         }  # fmt: skip
         self.outputs: dict[int, str] = {}
+        self.returned: set[int] = set()
         self.epilogue: list[str] = []
         self.live: dict[int, NodeRecord] = {}
 
@@ -81,6 +82,7 @@ class _Writer:
 
     def source(self, result: Any) -> str:
         """Return the source. Raises: Unknown for a result that cannot be made again."""
+        self.returned = {id(t) for t in _tensors(result)}
         returned = self._returned(result)
         body = self._body()
         conditions = list(self._conditions())
@@ -282,14 +284,33 @@ class _Writer:
             self._keep(t._node)
             lines += [f"{variable}._node = {self._edge(t._node)}", f"{variable}._requires_grad = True"]
         base = t._base
-        if base is not None and (id(base) in self.outputs or r.source_of(base) is not None):
+        if base is not None and (id(base) in self.returned or r.source_of(base) is not None):
+            of = self._tensor_result(base)
+            lines += [f"{variable}._base = {of}", f"{variable}._base_node = {of}._node"]
             if t._view is not None:
-                raise Unknown("returns a view of an argument, a parameter or another result, with a history")
-            lines.append(f"{variable}._base = {self._tensor_result(base)}")
+                if _has_arrays(t._view):
+                    raise Unknown("returns a view that depends on an array")
+                lines.append(f"{variable}._view = {r.constant(t._view)}")
         if type(t) is not Tensor:
             raise Unknown(f"returns a {type(t).__name__}")
         self.epilogue += lines
         return variable
+
+
+def _tensors(result: Any) -> Iterator[Tensor]:
+    """Yield the tensors in a result."""
+    if isinstance(result, Tensor):
+        yield result
+    elif isinstance(result, list | tuple | dict):
+        for part in result.values() if isinstance(result, dict) else result:
+            yield from _tensors(part)
+
+
+def _has_arrays(fields: Any) -> bool:
+    """Return whether the description of a view holds an array."""
+    if isinstance(fields, dict):
+        return _has_arrays(tuple(fields.values()))
+    return isinstance(fields, np.ndarray | Tensor) or (isinstance(fields, list | tuple) and any(map(_has_arrays, fields)))
 
 
 class Shape:

@@ -35,6 +35,9 @@ from tallow.ops.table import Op
 
 LITERALS = (int, float, str, bool, bytes, type(None), type(...), np.dtype, dtypes.dtype, devices.device, type)
 
+# Ops whose values have a shape that depends on the elements of their operands, which the program may then have read.
+DATA_SHAPED = frozenset("argwhere bincount masked_select nonzero_tuple unique unique_consecutive".split())
+
 
 class Name(str):
     """A variable of the plan's function."""
@@ -298,6 +301,8 @@ class Recorder:
         outputs = [result] if isinstance(result, Tensor) else list(result)
         if any(type(output.array) is not np.ndarray for output in outputs):
             return self.stop("computes on a device that plans do not support")
+        if op.name in DATA_SHAPED or (op.name == "take_at" and any(x is not None and x.dtype == bool for x in ready.call[1])):
+            return self.stop(f"calls {op.name}, whose shape depends on values")
         is_recorded = backward is not None and any(y._node is not None for y in outputs)
         try:
             call = self._op_call(op, given, ready)

@@ -45,7 +45,7 @@ ABOUT = frozenset("shape dtype ndim size itemsize strides nbytes flags".split())
 # Functions that read an array in a way that a plan repeats or guards, each of them checked by hand.
 AUDITED = frozenset(
     "_accumulate _drop _differences scaled_dot_product_attention batch_norm instance_norm __getitem__ __setitem__ "
-    "_getitem_parsed check_same_size _weighted dropout draw_keep _group_by_device zero_grad view convert positive".split()
+    "_getitem_parsed check_same_size _weighted dropout draw_keep _group_by_device zero_grad view convert positive _written_at_once".split()
 )
 TRUSTED = (
     "tallow.core.", "tallow.autograd.", "tallow.ops.", "tallow.kernels.", "tallow.dtypes", "tallow.devices",
@@ -149,7 +149,7 @@ class Watch:
         if module.startswith(TRUSTED) or module in QUIET:
             return None
         if module.startswith("tallow."):
-            if reads_arrays(code) and code.co_name not in AUDITED:
+            if reads_arrays(code) and code.co_qualname.partition(".<locals>")[0].rpartition(".")[2] not in AUDITED:
                 reason = f"{module}.{code.co_name} reads arrays"
                 return lambda _: recorder.stop(reason)
             return lambda _: self.guards.names.update(code.co_names)

@@ -188,8 +188,11 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
     simple = _simple(index)
     if simple is not None and _written_at_once(input, simple, value):
         return
-    parsed = Parsed(input.array, index)
-    target = input if parsed.plain else apply(getitem, input, tuple(parsed.basic))
+    if simple is not None:
+        target, arrays = getitem.call(input, simple), ()
+    else:
+        parsed = Parsed(input.array, index)
+        target, arrays = input if parsed.plain else apply(getitem, input, tuple(parsed.basic)), parsed.arrays
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, Tensor | int | float):
@@ -198,8 +201,8 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
         )
     if isinstance(value, Tensor):
         value = _without_leading_ones(value)
-    if parsed.arrays:
-        put(target, parsed.arrays, value)
+    if arrays:
+        put(target, arrays, value)
     elif isinstance(value, Tensor):
         copy_(target, value)
     else:

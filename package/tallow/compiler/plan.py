@@ -8,6 +8,7 @@ the recording, and at the end gradients and results become tensors again.
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from tallow import dtypes
 from tallow.autograd.graph import Node, Output, edge_to
 from tallow.autograd.modes import mode
+from tallow.compiler.fusion import fuse
 from tallow.compiler.guards import Compared, Guards
 from tallow.compiler.recording import UNREAD, Line, Name, NodeRecord, OpCall, Recorder, Source, Unknown
 from tallow.core.tensor import Tensor, wrap
@@ -24,6 +26,9 @@ from tallow.dtypes import Array
 from tallow.kernels import table
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 
+WORTH_RELEASING = 1 << 20  # bytes of all values
+LOCALS = re.compile(r"\b[bgrv]\d+\b")
+NAMES = re.compile(r"\b[agpv]\d+\b")
 NO = object()  # returned by a plan whose conditions do not hold
 _numbers = count(1)
 
@@ -90,7 +95,7 @@ class _Writer:
         lines = ["def run(args, kwargs):"]
         lines += [f"    {line}" for line in conditions]
         lines += ["    _token = suppress_warnings()", "    try:"]
-        for text, has_effect in body:
+        for text, has_effect in self._released(body, [*gradients, *self.epilogue]):
             if has_effect and not self.first_effect:
                 self.first_effect = len(lines) + 1
             lines.append(f"        {text}")
@@ -174,14 +179,65 @@ class _Writer:
         body: list[tuple[str, bool]] = []
         live = {record.closure for record in self.live.values()}
         used = live | {name for line in r.lines if isinstance(line, Line) for name in line.reads}
-        for i, line in enumerate(r.lines):
+        closing = " ".join([*self.epilogue, *self._gradients()])
+        chains = {first: (last, line) for first, last, line in self._chains(used, closing)}
+        i = 0
+        while i < len(r.lines):
             body += [(text, False) for record in nodes.get(i, ()) for text in self._node(record)]
+            line = r.lines[i]
+            if i in chains:
+                i, fused = chains[i]
+                body.append((fused.text, False))
+                continue
+            i += 1
             if isinstance(line, Line):
                 body.append((line.text, line.has_effect))
             else:
                 body += [(text, line.has_effect) for text in self._op_call(line, used)]
         body += [(text, False) for record in nodes.get(len(r.lines), ()) for text in self._node(record)]
         return body
+
+    def _released(self, body: list[tuple[str, bool]], closing: list[str]) -> list[tuple[str, bool]]:
+        """Return the statements with those that let go of values and closures, so that no more live than in a run.
+
+        A value is kept for one statement longer than it is needed: the C allocator would return freed memory to the
+        system, only to take it again page by page for the next value.
+        """
+        if sum(array.nbytes for array in self.recorder.arrays.values()) < WORTH_RELEASING:
+            return body
+        kept = set(LOCALS.findall(" ".join(closing)))
+        last: dict[str, int] = {}
+        for i, (text, _) in enumerate(body):
+            last |= dict.fromkeys(LOCALS.findall(text), i)
+        released: dict[int, list[str]] = {}
+        for name, i in last.items():
+            if name not in kept and name not in self.recorder.constants:
+                released.setdefault(i + 1, []).append(name)
+        statements = []
+        for i, statement in enumerate(body):
+            statements.append(statement)
+            if i in released:
+                statements.append((f"del {', '.join(released[i])}", False))
+        return statements
+
+    def _chains(self, used: set[str], closing: str) -> list[tuple[int, int, Line]]:
+        """Return the elementwise chains.
+
+        Args:
+            used: the closures that the plan reads.
+            closing: the lines after the body.
+        """
+        r = self.recorder
+        readers: dict[str, list[int]] = {}  # name -> indices of the lines that read it
+        texts = [line.text if isinstance(line, Line) else " ".join(self._op_call(line, used)) for line in r.lines]
+        for i, text in enumerate([*texts, closing]):
+            for name in set(NAMES.findall(text)):
+                readers.setdefault(name, []).append(i)
+
+        def is_used(name: str, first: int, last: int) -> bool:
+            return any(not first <= i < last for i in readers.get(name, ()))
+
+        return fuse(r.lines, r.arrays, is_used, r.constant, used)
 
     def _op_call(self, line: OpCall, used: set[str]) -> list[str]:
         r = self.recorder

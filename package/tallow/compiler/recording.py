@@ -136,6 +136,7 @@ class Recorder:
     """The recording of one run. `mode.tracer` while it lasts.
 
     Attributes:
+        arrays: the arrays by their names; none dies while the recording lasts, so that no other gets its id.
         reason: why the recording has ended before the run did; None if it has not.
         reachable: id of an array -> the tensor outside of the run that has it; the guards add to it.
         writes_seen: the number of the latest write that is recorded.
@@ -145,6 +146,7 @@ class Recorder:
     lines: list[Line | OpCall] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
     names: dict[int, Name] = field(default_factory=dict)
+    arrays: dict[str, Any] = field(default_factory=dict)
     sources: dict[int, Source] = field(default_factory=dict)
     nodes: dict[int, NodeRecord] = field(default_factory=dict)
     leaves: dict[int, Leaf] = field(default_factory=dict)
@@ -186,7 +188,7 @@ class Recorder:
     def bind(self, array: Any, name: Name) -> Name:
         """Give an array a name."""
         self.names[id(array)] = name
-        self._alive.append(array)
+        self.arrays[name] = array
         return name
 
     def add_argument(self, tensor: Tensor, variable: Name) -> None:
@@ -426,11 +428,12 @@ class Recorder:
         before = self.read_grad(tensor)
         leaf.is_changed = True
         if before is None:
-            leaf.grad = self.fresh("g")
             cast = "" if dtypes.dtype_of(tensor.array) is dtypes.dtype_of(np.asarray(g)) else self.source(tensor.dtype)
             made = f"{self.call(np.asarray)}({name})" if isinstance(g, np.generic) else name
             made = f"{self.call(dtypes.cast)}({made}, {cast})" if cast else f"{made}.copy()" if not owned else made
-            self.add(f"{leaf.grad} = {made}", [name], [leaf.grad])
+            leaf.grad = name if made == name else self.fresh("g")
+            if leaf.grad is not name:
+                self.add(f"{leaf.grad} = {made}", [name], [leaf.grad])
         elif tensor.array.dtype in dtypes.HALVES:
             self.stop("adds up gradients in half precision")
         else:

@@ -23,6 +23,7 @@ from numpy import ndarray
 from tallow import devices
 from tallow.autograd.broadcast import fit
 from tallow.autograd.graph import FLOAT32, Edge, Node, Output, Place, check_writes, gradient_dtype, place_of
+from tallow.autograd.modes import mode
 from tallow.autograd.writes import writes
 from tallow.devices import array_module
 from tallow.dtypes import Array
@@ -78,7 +79,7 @@ def run_backward(
 
     Returns: leaf gradients by the leaf's id, and the target gradients of node outputs.
     """
-    sweep = Sweep(Plan(roots, targets), retain_graph)
+    sweep = (Sweep if mode.tracer is None else mode.tracer.sweep)(Plan(roots, targets), retain_graph)
     for edge, g in roots:
         sweep.add(edge, g, owned=False)
     sweep.run(fill)

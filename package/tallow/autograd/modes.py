@@ -17,16 +17,18 @@ RECORDING, PLAIN, INFERENCE = "recording", "plain", "inference"  # values of `mo
 
 
 class _Mode(threading.local):
-    """The recording mode of a thread: whether ops are recorded, and whether autocast lowers their precision.
+    """The recording mode of a thread: whether ops are recorded, and by whom, and whether autocast lowers precision.
 
     Attributes:
         usual: all of this in one word, because the lookup of a thread's attribute is a noticeable part of a small op:
-            RECORDING, PLAIN or INFERENCE; None under autocast.
+            RECORDING, PLAIN or INFERENCE; None under autocast, and while `tracer` records.
+        tracer: the recorder of `tallow.compiler` that ops report to, or None.
     """
 
     recording = True
     inference = False
     autocast: dict[str, dtype] | None = None  # device type -> the dtype that `tallow.amp.autocast` lowers to there
+    tracer: Any = None
     usual: str | None = RECORDING
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -35,7 +37,8 @@ class _Mode(threading.local):
 
     def switch(self, recording: bool, inference: bool) -> None:
         """Set whether ops are recorded, and whether tensors are made that can never be."""
-        usual = None if self.autocast is not None else RECORDING if recording else INFERENCE if inference else PLAIN
+        is_usual = self.autocast is None and self.tracer is None
+        usual = (RECORDING if recording else INFERENCE if inference else PLAIN) if is_usual else None
         self.__dict__.update(recording=recording, inference=inference, usual=usual)
 
 

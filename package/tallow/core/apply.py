@@ -98,8 +98,12 @@ def apply_generally(op: Op, *args: Any, **kwargs: Any) -> Any:
     value, backward = compute(op, ready)
     tensors = ready.tensors
     if op.view and tensors[0] is not None:
-        return _views_of(op, tensors[0], ready.call[1:], ready.kwargs, value, backward)
-    return outputs_of(op, value, backward, tensors)
+        result = _views_of(op, tensors[0], ready.call[1:], ready.kwargs, value, backward)
+    else:
+        result = outputs_of(op, value, backward, tensors)
+    if mode.tracer is not None:
+        mode.tracer.op(op, (args, kwargs), ready, value, backward, result)
+    return result
 
 
 def outputs_of(op: Op, value: Any, backward: Any, tensors: Sequence[Tensor | None]) -> Any:
@@ -287,6 +291,8 @@ def inplace_generally(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tens
         else:
             edges = [None if t is None else edge_to(t) for t in ready.tensors]
             rebase(target, name, backward, edges, op.reads_per_operand)
+    if mode.tracer is not None:
+        mode.tracer.inplace(op, target, (args, kwargs), ready, backward if recording else None)
     return target
 
 

@@ -188,8 +188,11 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
     simple = _simple(index)
     if simple is not None and _written_at_once(input, simple, value):
         return
-    parsed = Parsed(input.array, index)
-    target = input if parsed.plain else apply(getitem, input, tuple(parsed.basic))
+    if simple is not None:
+        target, arrays = getitem.call(input, simple), ()
+    else:
+        parsed = Parsed(input.array, index)
+        target, arrays = input if parsed.plain else apply(getitem, input, tuple(parsed.basic)), parsed.arrays
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, Tensor | int | float):
@@ -198,8 +201,8 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
         )
     if isinstance(value, Tensor):
         value = _without_leading_ones(value)
-    if parsed.arrays:
-        put(target, parsed.arrays, value)
+    if arrays:
+        put(target, arrays, value)
     elif isinstance(value, Tensor):
         copy_(target, value)
     else:
@@ -210,6 +213,8 @@ def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
     """Write directly if there is nothing to convert, record or check. Otherwise write nothing and return False."""
     array = input.array
     if array.dtype not in PLAIN or type(array) is not np.ndarray or not array.flags.writeable or input._inference:
+        return False
+    if mode.tracer is not None:
         return False
     tensors = (input, value) if isinstance(value, Tensor) else (input,)
     if mode.recording and writes_history(input, tensors):

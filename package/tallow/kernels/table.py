@@ -55,7 +55,8 @@ Provider = Callable[[], dict[str, str]]
 KERNELS: dict[tuple[str, str], Entry] = {}
 _providers: dict[str, list[Provider]] = {}
 _absent: dict[str, str] = {}  # backend -> why it is unavailable
-_candidates: dict[type, dict[str, tuple[Entry, ...]]] = {}  # array type -> name -> entries in the order to try
+# Array type, or device type -> name -> entries in the order to try.
+_candidates: dict[type | str, dict[str, tuple[Entry, ...]]] = {}
 _required: str | None = None
 
 
@@ -122,7 +123,11 @@ def pick(name: str, device_type: str, *args: Any) -> Choice:
     Raises:
         KernelUnavailable: as in `run`.
     """
-    for backend, fn, accepts in _order(name, device_type):
+    try:
+        candidates = _candidates[device_type][name]
+    except KeyError:
+        candidates = _candidates.setdefault(device_type, {})[name] = _order(name, device_type)
+    for backend, fn, accepts in candidates:
         if accepts is None or accepts(*args):
             guard = guard_for(args) if MULTI_DEVICE else None
             return Choice(backend, fn if guard is None else _within(guard, fn))

@@ -178,10 +178,14 @@ class Optimizer:
                     return self._update_all(params, group)
         for param in params:
             check_writable(param, type(self).__name__)
+        self.update_arrays(params, [p.array for p in params], [p.grad.array for p in params], group)  # type: ignore[union-attr]
+
+    def update_arrays(self, params: list[Tensor], arrays: list[Array], grads: list[Array], group: Group) -> None:
+        """Update parameters, given by their arrays, from gradients; their state is looked up and kept."""
         states = [self.state.get(param, {}) for param in params]
-        arrays = [{name: tensor.array for name, tensor in state.items()} for state in states]
-        self.update_many([p.array for p in params], [p.grad.array for p in params], arrays, group)  # type: ignore[union-attr]
-        for param, before, after in zip(params, states, arrays, strict=True):
+        state_arrays = [{name: tensor.array for name, tensor in state.items()} for state in states]
+        self.update_many(arrays, grads, state_arrays, group)
+        for param, before, after in zip(params, states, state_arrays, strict=True):
             if len(after) > len(before):
                 self.state[param] = before | {name: wrap(a) for name, a in after.items() if name not in before}
             note_write(param)

@@ -60,7 +60,11 @@ def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scale the gradients by max_norm / total_norm if that is less than 1."""
-    grads = _gradients(parameters)
+    scale_gradients(_gradients(parameters), max_norm, total_norm)
+
+
+def scale_gradients(grads: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    """Scale gradients by max_norm / total_norm if that is less than 1."""
     with no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for arrays in alike([grad.array for grad in grads]):

@@ -1,0 +1,202 @@
+"""The compiled form of a function: its plans, and the choice between them, a new recording, and eager calls."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tallow import devices
+from tallow.autograd.modes import mode
+from tallow.compiler.guards import Guards, TooMany
+from tallow.compiler.plan import NO, Plan, Shape
+from tallow.compiler.recording import Name, Recorder, Unknown
+from tallow.compiler.watch import Watch
+from tallow.core.tensor import Tensor
+from tallow.errors import TallowError
+from tallow.nn.module import Module
+
+MOST_PLANS = 8  # as torch._dynamo.config.cache_size_limit
+MOST_RECORDINGS = 4  # in succession that give no plan, because each run has changed what the next one reads
+
+
+class GraphBreak(TallowError):
+    """A function compiled with `fullgraph=True` does something that a plan cannot repeat."""
+
+
+class Compiled:
+    """A function that records its calls and repeats them from plans; see `tallow.compile`.
+
+    Attributes:
+        plans: the plans so far; each has its own conditions.
+        reason: why calls run eagerly; None while they do not.
+    """
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
+        self.function = function
+        self.fullgraph = fullgraph
+        self.plans: list[Plan] = []
+        self.reason: str | None = None
+        self.reasons: list[str] = []
+        self._fruitless = 0
+        self._lock = threading.Lock()
+        if not isinstance(function, Module):
+            functools.update_wrapper(self, function)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Return the method of an instance, for a decorated method."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if mode.tracer is not None or self.reason is not None or devices.MULTI_DEVICE:
+            return self.function(*args, **kwargs)
+        for plan in self.plans:
+            try:
+                result = plan.run(args, kwargs)
+            except Exception as error:
+                if not _can_be_repeated(plan, error):
+                    raise
+                return self.function(*args, **kwargs)  # fails again, with an error that names the operands
+            if result is not NO:
+                return result
+        if not self._lock.acquire(blocking=False):  # another thread records
+            return self.function(*args, **kwargs)
+        try:
+            return self._record(args, kwargs)
+        finally:
+            self._lock.release()
+
+    def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function once, and make a plan of the run."""
+        recorder = Recorder()
+        guards = Guards(recorder.reachable)
+        arguments = list(_flattened(args, kwargs))
+        try:
+            for i, (text, value) in enumerate(arguments):
+                if isinstance(value, Tensor):
+                    if id(value) in recorder.sources or id(value.array) in recorder.names:
+                        raise Unknown("gets one tensor twice")
+                    if type(value.array) is not np.ndarray:
+                        raise Unknown("gets tensors on a device that plans do not support")
+                    recorder.add_argument(value, Name(f"x{i}"))
+                elif not isinstance(value, Shape):
+                    guards.walk(value, text)
+            guards.walk(self.function, getattr(self.function, "__name__", "the function"))
+        except (Unknown, TooMany) as error:
+            self._give_up(str(error) or TooMany.__doc__ or "")
+            return self.function(*args, **kwargs)
+        before = mode.recording, mode.inference, mode.autocast
+        with Watch(recorder, guards):
+            result = self.function(*args, **kwargs)
+            if recorder.reason is None:
+                recorder.check_writes()
+        reason = recorder.reason
+        if reason is None and before != (mode.recording, mode.inference, mode.autocast):
+            reason = "changes whether gradients are recorded"
+        if reason is not None:
+            self._give_up(reason)
+        elif (changed := guards.changed()) is not None:
+            self._fruitless += 1
+            if self._fruitless >= MOST_RECORDINGS:
+                self._give_up(f"changes {changed} in every call")
+        else:
+            self._add_plan(recorder, guards, arguments, result)
+        return result
+
+    def _add_plan(self, recorder: Recorder, guards: Guards, arguments: list[tuple[str, Any]], result: Any) -> None:
+        try:
+            plan = Plan(recorder, guards, arguments, result)
+        except Unknown as error:
+            return self._give_up(str(error))
+        self._fruitless = 0
+        if len(self.plans) == MOST_PLANS:
+            failed = self.plans[-1].guards.failed
+            return self._give_up(f"has {MOST_PLANS} plans for different arguments or settings {failed}".rstrip())
+        self.plans.append(plan)
+
+    def _give_up(self, reason: str) -> None:
+        """Run eagerly from now on, and say why."""
+        self.reason = reason
+        self.reasons.append(reason)
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        if self.fullgraph:
+            raise GraphBreak(f"{name}: {reason}", hint="compile with fullgraph=False, or a part of the function")
+        warnings.warn(f"tl.compile: {name} runs eagerly: it {reason}", stacklevel=4)
+
+    def reset(self) -> None:
+        """Forget all plans."""
+        self.plans.clear()
+        self.reason, self._fruitless = None, 0
+
+    def explain(self) -> str:
+        """Print and return what the plans do, and why calls run eagerly if they do."""
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        lines = [f"{name}: {len(self.plans)} plan{'s' if len(self.plans) != 1 else ''}"]
+        if self.reason is not None:
+            lines.append(f"runs eagerly: it {self.reason}")
+        for i, plan in enumerate(self.plans):
+            lines += ["", f"plan {i}: {plan.calls} ops", plan.source.rstrip()]
+        text = "\n".join(lines)
+        print(text)
+        return text
+
+
+def _can_be_repeated(plan: Plan, error: BaseException) -> bool:
+    """Return whether a run has failed before it changed anything."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == plan.filename:
+            return trace.tb_lineno < plan.first_effect
+        trace = trace.tb_next
+    return False
+
+
+def _flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments with their sources: containers first, as a `Shape`, and then what they hold."""
+    stack: list[tuple[str, Any]] = [("kwargs", kwargs), ("args", args)]
+    while stack:
+        text, value = stack.pop()
+        if type(value) is dict:
+            yield text, Shape(dict, tuple(value))
+            stack += [(f"{text}[{key!r}]", part) for key, part in reversed(value.items())]
+        elif type(value) in (list, tuple):
+            yield text, Shape(type(value), len(value))
+            stack += [(f"{text}[{i}]", part) for i, part in reversed(list(enumerate(value)))]
+        else:
+            yield text, value
+
+
+class OptimizedModule(Module):
+    """A module whose calls are compiled. It shares parameters, buffers and submodules with `_orig_mod`, the original."""
+
+    def __init__(self, module: Module, fullgraph: bool = False) -> None:
+        super().__init__()
+        self._orig_mod = module
+        self.__dict__["_compiled"] = Compiled(module, fullgraph)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def explain(self) -> str:
+        """As `Compiled.explain`."""
+        text: str = self._compiled.explain()
+        return text
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("_orig_mod"), name)
+
+
+def is_compilable(x: Any) -> bool:
+    """Return whether an object can be compiled: a module, or a function."""
+    return isinstance(x, Module) or inspect.isroutine(x) or callable(x)

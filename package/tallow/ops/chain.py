@@ -1,0 +1,97 @@
+"""Programs of elementwise operations on float32 arrays, which one kernel runs in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.kernels import kernel, run
+
+
+class Operation(IntEnum):
+    """The operations, numbered as in kernels/src/chain_f32.c."""
+
+    ADD = 0
+    SUB = 1
+    MUL = 2
+    DIV = 3
+    MAX = 4
+    MIN = 5
+    SQRT = 6
+    ABS = 7
+    EXP = 8
+    TANH = 9
+    SIGMOID = 10
+    SILU = 11
+    RELU = 12
+
+
+ONE, ZERO = np.float32(1), np.float32(0)
+FUNCTIONS: dict[Operation, Callable[..., Any]] = {
+    Operation.ADD: np.add,
+    Operation.SUB: np.subtract,
+    Operation.MUL: np.multiply,
+    Operation.DIV: np.divide,
+    Operation.MAX: np.maximum,
+    Operation.MIN: np.minimum,
+    Operation.SQRT: lambda x, _: np.sqrt(x),
+    Operation.ABS: lambda x, _: np.abs(x),
+    Operation.EXP: lambda x, _: np.exp(x),
+    Operation.TANH: lambda x, _: np.tanh(x),
+    Operation.SIGMOID: lambda x, _: ONE / (ONE + np.exp(-x)),
+    Operation.SILU: lambda x, _: x / (ONE + np.exp(-x)),
+    Operation.RELU: lambda x, _: np.maximum(x, ZERO),
+}
+
+
+class Instruction(NamedTuple):
+    """One operation: the indices of its result and its operands; those with one operand repeat it."""
+
+    operation: Operation
+    result: int
+    a: int
+    b: int
+
+
+class Chain:
+    """A program of elementwise operations.
+
+    Attributes:
+        instructions: in order.
+        inputs: the number of operands that are passed; they come first.
+        outputs: indices of the operands that are returned.
+        operands: the number of inputs, outputs and temporary results.
+        shape: of the outputs. An input has this shape, or the last dims of it, or one element.
+    """
+
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        inputs: int,
+        outputs: Sequence[int],
+        operands: int,
+        shape: tuple[int, ...],
+        name: str = "chain",
+    ) -> None:
+        self.instructions = tuple(instructions)
+        self.inputs, self.outputs, self.operands, self.shape = inputs, tuple(outputs), operands, shape
+        self.__name__ = name
+        self.code = np.array(self.instructions, np.int32)  # kept here, so that its address stays valid
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """Return the outputs for float32 arrays."""
+        values: list[Array] = run("chain", arrays[0], arrays, self)
+        return values
+
+
+@kernel("chain", "array")
+def chain_array(first: Array, arrays: Sequence[Array], chain: Chain) -> list[Array]:
+    """Run a chain, one operation on whole arrays after the other."""
+    values: list[Any] = [*arrays, *[None] * (chain.operands - chain.inputs)]
+    for operation, result, a, b in chain.instructions:
+        values[result] = FUNCTIONS[operation](values[a], values[b])
+    return [values[i] for i in chain.outputs]

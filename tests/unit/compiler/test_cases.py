@@ -1,0 +1,84 @@
+"""Every case of every op, compiled: the same values and gradients as the eager call, bit for bit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import Case, load_all
+
+import tallow as tl
+
+CASES = load_all()
+CALLS = 3  # the first is recorded, some are recorded again, the last comes from a plan if there is one
+
+
+def inputs_of(case: Case) -> list[tl.Tensor]:
+    arrays = [a.astype(np.float32) if a.dtype.kind == "f" else a.copy() for a in case.inputs]
+    inputs = [tl.as_tensor(a) for a in arrays]
+    for t in inputs if case.grad else ():
+        if t.is_floating_point():
+            t.requires_grad_()
+    return inputs
+
+
+def forward(case: Case, call: Callable[..., Any]) -> list[Any]:
+    """Return the results of a call and the gradients of a backward pass through it."""
+    inputs = inputs_of(case)
+    tl.manual_seed(0)
+    leaves = leaves_of(call(*inputs))
+    outputs = [y for y in leaves if isinstance(y, tl.Tensor) and y.requires_grad]
+    if outputs and case.grad:
+        rng = np.random.default_rng(1)
+        gs = [tl.as_tensor(rng.standard_normal(tuple(y.shape)).astype(np.float32)).to(y.dtype) for y in outputs]
+        tl.autograd.backward(outputs, gs)
+    return [*leaves, *(t.grad for t in inputs), *inputs]
+
+
+def step(case: Case, call: Callable[..., Any]) -> list[Any]:
+    """Return the gradients of a call that runs its own backward pass, and its inputs."""
+
+    def with_backward(*inputs: Any) -> Any:
+        leaves = leaves_of(case.call(tl, *inputs))
+        terms = [y.sum() for y in leaves if isinstance(y, tl.Tensor) and y.requires_grad]
+        if terms:
+            sum(terms[1:], terms[0]).backward()
+        return [y.detach() if isinstance(y, tl.Tensor) else y for y in leaves]
+
+    if not hasattr(call, "step"):
+        call.step = tl.compile(with_backward) if isinstance(call, tl.compiler.Compiled) else with_backward  # type: ignore[attr-defined]
+    inputs = inputs_of(case)
+    tl.manual_seed(0)
+    return [*call.step(*inputs), *(t.grad for t in inputs), *inputs]  # type: ignore[attr-defined]
+
+
+def leaves_of(result: Any) -> list[Any]:
+    return [leaf for item in result for leaf in leaves_of(item)] if isinstance(result, list | tuple) else [result]
+
+
+def assert_same(a: Any, b: Any) -> None:
+    if not isinstance(a, tl.Tensor):
+        assert a == b or str(a) == str(b)
+        return
+    assert a.dtype is b.dtype
+    assert tuple(a.shape) == tuple(b.shape)
+    assert a.requires_grad == b.requires_grad
+    np.testing.assert_array_equal(a.numpy(force=True), b.numpy(force=True))
+
+
+@pytest.mark.parametrize("run", [forward, step])
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_equals_the_eager_call(case: Case, run: Any) -> None:
+    def eager(*inputs: Any) -> Any:
+        return case.call(tl, *inputs)
+
+    compiled = tl.compile(eager)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = run(case, eager)
+        for _ in range(CALLS):
+            for a, b in zip(run(case, compiled), expected, strict=True):
+                assert_same(a, b)

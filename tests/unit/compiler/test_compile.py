@@ -1,0 +1,550 @@
+"""Compiled functions compute what the functions themselves compute, bit for bit, and run eagerly where plans cannot."""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow import nn
+from tallow.nn import functional as F
+
+
+def same(a: Any, b: Any) -> None:
+    """Assert that two results are equal bit for bit."""
+    if isinstance(a, tl.Tensor):
+        assert isinstance(b, tl.Tensor)
+        assert a.dtype is b.dtype
+        assert a.requires_grad == b.requires_grad
+        np.testing.assert_array_equal(a.numpy(force=True), b.numpy(force=True))
+    elif isinstance(a, list | tuple):
+        assert type(a) is type(b)
+        for x, y in zip(a, b, strict=True):
+            same(x, y)
+    elif isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key, value in a.items():
+            same(value, b[key])
+    else:
+        assert a == b
+
+
+def trained_alike(make: Callable[[], tuple[nn.Module, Callable[[], Any]]], steps: int = 8) -> tl.compiler.Compiled:
+    """Train two equal models, one compiled, and assert that they stay equal. Return the compiled step."""
+    tl.manual_seed(1)
+    model, step = make()
+    tl.manual_seed(1)
+    compiled_model, compiled_step = make()
+    compiled: tl.compiler.Compiled = tl.compile(compiled_step)
+    losses = []
+    tl.manual_seed(2)
+    losses += [step() for _ in range(steps)]
+    tl.manual_seed(2)
+    for loss in losses:
+        same(loss, compiled())
+    same(model.state_dict(), compiled_model.state_dict())
+    same([p.grad for p in model.parameters()], [p.grad for p in compiled_model.parameters()])
+    return compiled
+
+
+def training_step(
+    model: nn.Module, optimizer: Any, x: tl.Tensor, y: tl.Tensor, after: Callable[[], Any] = lambda: None
+) -> Callable[[], Any]:
+    """Return a step of regression."""
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        after()
+        return loss.detach()
+
+    return step
+
+
+def data(*shape: int) -> tl.Tensor:
+    return tl.from_numpy(np.random.default_rng(len(shape)).standard_normal(shape, dtype=np.float32))
+
+
+def has_plan(compiled: Any) -> bool:
+    """Return whether the latest calls came from a plan."""
+    return bool(compiled.plans) and compiled.reason is None
+
+
+# ---------------------------------------------------------------------------------------------------------- training
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        lambda p: tl.optim.SGD(p, lr=0.1),
+        lambda p: tl.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, dampening=0, weight_decay=0.01),
+        lambda p: tl.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5),
+        lambda p: tl.optim.Adam(p, lr=0.01),
+        lambda p: tl.optim.AdamW(p, lr=0.01, amsgrad=True),
+        lambda p: tl.optim.RMSprop(p, lr=0.01, momentum=0.5),
+        lambda p: tl.optim.Adagrad(p, lr=0.1),
+    ],
+)
+def test_a_step_of_each_optimizer(optimizer: Any) -> None:
+    def make() -> Any:
+        model = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 1))
+        return model, training_step(model, optimizer(model.parameters()), data(5, 3), data(5, 1))
+
+    assert has_plan(trained_alike(make, steps=30))
+
+
+def test_dropout_and_batch_norm() -> None:
+    def make() -> Any:
+        model = nn.Sequential(
+            nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.3), nn.Flatten(), nn.Linear(64, 1)
+        )
+        return model, training_step(model, tl.optim.Adam(model.parameters()), data(3, 2, 6, 6), data(3, 1))
+
+    assert has_plan(trained_alike(make))
+
+
+def test_a_schedule_within_the_step() -> None:
+    def make() -> Any:
+        model = nn.Linear(3, 1)
+        optimizer = tl.optim.SGD(model.parameters(), lr=0.1)
+        schedule = tl.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+        return model, training_step(model, optimizer, data(5, 3), data(5, 1), schedule.step)
+
+    assert has_plan(trained_alike(make))
+
+
+def test_a_learning_rate_that_is_changed_between_steps() -> None:
+    def make() -> Any:
+        model = nn.Linear(3, 1)
+        optimizer = tl.optim.SGD(model.parameters(), lr=0.1)
+        step = training_step(model, optimizer, data(5, 3), data(5, 1))
+        return model, optimizer, step
+
+    tl.manual_seed(0)
+    model, optimizer, step = make()
+    tl.manual_seed(0)
+    other, other_optimizer, other_step = make()
+    compiled = tl.compile(other_step)
+    for i in range(6):
+        optimizer.param_groups[0]["lr"] = other_optimizer.param_groups[0]["lr"] = 0.1 / (i + 1)
+        same(step(), compiled())
+    same(model.state_dict(), other.state_dict())
+    assert len(compiled.plans) == 1
+
+
+def test_clipped_gradients() -> None:
+    def make() -> Any:
+        model = nn.Linear(3, 1)
+        optimizer = tl.optim.SGD(model.parameters(), lr=0.1)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(data_x), data_y)
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+            optimizer.step()
+            return loss, norm
+
+        return model, step
+
+    data_x, data_y = data(5, 3), data(5, 1)
+    assert has_plan(trained_alike(make))
+
+
+def test_gradients_that_are_accumulated() -> None:
+    def make() -> Any:
+        model = nn.Linear(3, 1)
+
+        def step() -> Any:
+            F.mse_loss(model(x), y).backward()
+            F.mse_loss(model(x * 2), y).backward()
+
+        return model, step
+
+    x, y = data(5, 3), data(5, 1)
+    compiled = trained_alike(make)
+    assert has_plan(compiled)
+    assert len(compiled.plans) == 2, "one without gradients at the start, one with"
+
+
+def test_a_tensor_that_is_used_twice_and_an_embedding() -> None:
+    def make() -> Any:
+        table = nn.Embedding(7, 4)
+        optimizer = tl.optim.Adam(table.parameters())
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(table(tokens) @ table.weight.t(), tokens)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return table, step
+
+    tokens = tl.tensor([1, 2, 6, 2])
+    assert has_plan(trained_alike(make))
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers(kind: Any) -> None:
+    def make() -> Any:
+        layer = kind(3, 4, num_layers=2, dropout=0.25)
+        optimizer = tl.optim.SGD(layer.parameters(), lr=0.1)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = layer(x)[0].square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return layer, step
+
+    x = data(5, 2, 3)
+    assert has_plan(trained_alike(make))
+
+
+def test_an_in_place_activation_and_a_residual() -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two, self.act = nn.Linear(4, 4), nn.Linear(4, 4), nn.ReLU(inplace=True)
+
+        def forward(self, x: Any) -> Any:
+            y = self.two(self.act(self.one(x)))
+            y += x
+            return self.act(y)
+
+    def make() -> Any:
+        model = nn.Sequential(Block(), Block(), nn.Linear(4, 1))
+        return model, training_step(model, tl.optim.SGD(model.parameters(), lr=0.1), data(5, 4), data(5, 1))
+
+    assert has_plan(trained_alike(make))
+
+
+def test_bfloat16_under_autocast() -> None:
+    def make() -> Any:
+        model = nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 1))
+        optimizer = tl.optim.AdamW(model.parameters())
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            with tl.autocast("cpu", tl.bfloat16):
+                loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return model, step
+
+    x = data(5, 3)
+    assert has_plan(trained_alike(make))
+
+
+# ----------------------------------------------------------------------------------------------------------- forward
+
+
+def test_the_gradient_of_a_compiled_module() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    compiled = tl.compile(model)
+    assert isinstance(compiled, nn.Module)
+    assert list(compiled.parameters()) == list(model.parameters())
+    for size in (5, 5, 2, 5):
+        x = data(size, 3).requires_grad_()
+        y = compiled(x)
+        y.square().sum().backward()
+        got = [x.grad, *(p.grad for p in model.parameters())]
+        model.zero_grad()
+        x.grad = None
+        expected_y = model(x)
+        expected_y.square().sum().backward()
+        same(y, expected_y)
+        same(got, [x.grad, *(p.grad for p in model.parameters())])
+        model.zero_grad()
+    assert len(compiled._compiled.plans) == 2
+
+
+def test_arguments_of_many_kinds() -> None:
+    @tl.compile
+    def f(pair: Any, scale: float, *, options: Any) -> Any:
+        a, b = pair
+        return {"sum": a * scale + b, "parts": [a - b, options["flag"]]}
+
+    for scale in (2.0, 2.0, 3.0, 2):
+        a, b = data(2, 3), data(3)
+        same(
+            f((a, b), scale, options={"flag": True}),
+            {"sum": a * scale + b, "parts": [a - b, True]},
+        )
+    assert len(f.plans) == 3
+
+
+def test_modes_are_conditions() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5))
+    compiled = tl.compile(model)
+    x = data(2, 3)
+    for _ in range(2):
+        for training in (True, False):
+            model.train(training)
+            tl.manual_seed(0)
+            expected = model(x)
+            tl.manual_seed(0)
+            same(compiled(x), expected)
+        with tl.no_grad():
+            assert not compiled(x).requires_grad
+        with tl.inference_mode():
+            assert compiled(x).is_inference()
+
+
+def test_a_replaced_parameter_and_a_frozen_one() -> None:
+    model = nn.Linear(3, 2)
+    compiled = tl.compile(model)
+    x = data(2, 3)
+    compiled(x)
+    model.weight = nn.Parameter(tl.ones(2, 3))
+    same(compiled(x), model(x))
+    model.requires_grad_(False)
+    same(compiled(x), model(x))
+    model.load_state_dict({"weight": tl.zeros(2, 3), "bias": tl.ones(2)})
+    same(compiled(x), tl.ones(2, 2))
+
+
+def test_attributes_globals_and_closures_are_conditions() -> None:
+    class Scaled(nn.Module):
+        scale = 2.0
+
+        def forward(self, x: Any) -> Any:
+            return x * self.scale + shift + SETTINGS["offset"]
+
+    shift = 1.0
+    model = Scaled()
+    compiled = tl.compile(model)
+    x = data(2, 3)
+    for scale in (2.0, 3.0):
+        model.scale = scale
+        for shift in (1.0, 2.0):  # noqa: B007 - a variable of the closure
+            for offset in (0.5, 1.5):
+                SETTINGS["offset"] = offset
+                same(compiled(x), model(x))
+
+
+SETTINGS = {"offset": 0.0}
+
+
+def test_views_and_writes_to_an_argument() -> None:
+    def f(x: Any) -> Any:
+        x[0] = 1.0
+        x[:, 1].mul_(3)
+        y = x.t()[1:]
+        y.add_(1)
+        return y.sum()
+
+    compiled = tl.compile(f)
+    for _ in range(3):
+        a, b = data(3, 4).clone(), data(3, 4).clone()
+        same(compiled(a), f(b))
+        same(a, b)
+    assert has_plan(compiled)
+
+
+def test_a_buffer_that_is_updated() -> None:
+    class Count(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("total", tl.zeros(3))
+
+        def forward(self, x: Any) -> Any:
+            with tl.no_grad():
+                self.total.add_(x.sum(0))
+            return x * self.total
+
+    compiled, model = tl.compile(Count()), Count()
+    for _ in range(4):
+        same(compiled(data(2, 3)), model(data(2, 3)))
+    assert has_plan(compiled._compiled)
+
+
+def test_random_numbers_are_drawn_anew() -> None:
+    @tl.compile
+    def f() -> Any:
+        return tl.rand(3), tl.randn(2, 2) + tl.arange(2)
+
+    tl.manual_seed(3)
+    got = [f() for _ in range(3)]
+    tl.manual_seed(3)
+    same(got, [(tl.rand(3), tl.randn(2, 2) + tl.arange(2)) for _ in range(3)])
+    assert has_plan(f)
+
+
+def test_strides_are_conditions() -> None:
+    compiled = tl.compile(lambda x: x.reshape(-1))
+    x = data(3, 4)
+    for _ in range(2):
+        same(compiled(x), x.reshape(-1))
+        same(compiled(x.t()), x.t().reshape(-1))
+
+
+def test_new_arrays_for_every_call() -> None:
+    compiled = tl.compile(lambda x: (x + 1, tl.zeros(2)))
+    results = [compiled(data(2)) for _ in range(3)]
+    for y, z in results[1:]:
+        z.add_(1)
+        y.add_(1)
+    same(results[0], (data(2) + 1, tl.zeros(2)))
+    same(compiled(data(2)), (data(2) + 1, tl.zeros(2)))
+
+
+def test_one_tensor_as_two_arguments() -> None:
+    def f(a: Any, b: Any) -> Any:
+        a.add_(1)
+        return a * b
+
+    compiled = tl.compile(f)
+    compiled(data(3).clone(), data(3).clone())
+    a, b = data(3).clone(), data(3).clone()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same(compiled(a, a), f(b, b))
+
+
+def test_an_error_is_raised_as_in_an_eager_call() -> None:
+    table = nn.Embedding(4, 2)
+    compiled = tl.compile(table)
+    compiled(tl.tensor([1]))
+    with pytest.raises(IndexError) as eager:
+        table(tl.tensor([9]))
+    with pytest.raises(IndexError) as raised:
+        compiled(tl.tensor([9]))
+    assert str(raised.value) == str(eager.value)
+
+
+# ------------------------------------------------------------------------------------------------------------ breaks
+
+
+class Cube(tl.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * grad
+
+
+log: list[Any] = []
+
+
+def appends(x: Any) -> Any:
+    log.append(1)
+    return x + len(log)
+
+
+BREAKS: dict[str, Callable[[Any], Any]] = {
+    "item": lambda x: x * x.sum().item(),
+    "bool": lambda x: x if x.sum() > 0 else -x,
+    "float": lambda x: x * float(x[0]),
+    "tolist": lambda x: x + tl.tensor(x.tolist()),
+    "numpy": lambda x: x + tl.from_numpy(x.numpy() * 2),
+    "print": lambda x: print(x.shape) or x,
+    "repr": lambda x: (x, repr(x)),
+    "iteration": lambda x: sum(float(part) for part in x),
+    "python's random": lambda x: x * random.Random(0).random(),
+    "numpy's random": lambda x: x * np.random.default_rng(0).random(),
+    "array": lambda x: tl.Tensor(x.array * 2),
+    "function": lambda x: Cube.apply(x),
+    "mask": lambda x: x[x > 0],
+    "nonzero": lambda x: x.nonzero().shape[0],
+    "data": lambda x: x.data + 1,
+    "side effect": appends,
+    "detached history": lambda x: x.clone().detach_(),
+    "numpy function": lambda x: np.sin(x),
+    "number of a tensor": lambda x: tl.add(x, x, alpha=x[0]),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_what_a_plan_cannot_repeat_runs_eagerly(name: str, capsys: Any) -> None:
+    function = BREAKS[name]
+    compiled = tl.compile(function)
+    results = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for sign in (1, -1, 1, 1, -1):
+            log.clear()
+            results.append(compiled(data(4) * sign))
+    for sign, result in zip((1, -1, 1, 1, -1), results, strict=True):
+        log.clear()
+        same(result, function(data(4) * sign))
+    assert not has_plan(compiled)
+    assert sum("tl.compile" in str(w.message) for w in caught) == 1
+
+
+def test_a_break_says_why_and_where() -> None:
+    compiled = tl.compile(lambda x: x * x.sum().item())
+    with pytest.warns(UserWarning, match=r"runs eagerly: it reads a value with item \(test_compile.py:\d+\)"):
+        compiled(data(3))
+    assert "item" in compiled.explain()
+    with pytest.raises(tl.compiler.GraphBreak, match="item"):
+        tl.compile(lambda x: x.sum().item(), fullgraph=True)(data(3))
+
+
+def test_a_disabled_function() -> None:
+    @tl.compiler.disable
+    def inner(x: Any) -> Any:
+        return x + 1
+
+    compiled = tl.compile(lambda x: inner(x) * 2)
+    with pytest.warns(UserWarning, match="inner is not to be compiled"):
+        same(compiled(data(3)), (data(3) + 1) * 2)
+
+
+def test_hooks() -> None:
+    seen = []
+    model = nn.Linear(3, 1)
+    compiled = tl.compile(training_step(model, tl.optim.SGD(model.parameters(), lr=0.1), data(5, 3), data(5, 1)))
+    compiled()
+    model.weight.register_hook(lambda g: seen.append(g) or g * 0)
+    before = model.weight.detach().clone()
+    with pytest.warns(UserWarning, match="hook"):
+        compiled()
+    assert len(seen) == 1
+    same(model.weight.detach(), before)
+
+
+def test_a_python_counter() -> None:
+    class Counting(nn.Module):
+        calls = 0
+
+        def forward(self, x: Any) -> Any:
+            self.calls += 1
+            return x * self.calls
+
+    model, compiled = Counting(), tl.compile(Counting())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(6):
+            same(compiled(data(3)), model(data(3)))
+
+
+def test_explain_lists_the_calls(capsys: Any) -> None:
+    compiled = tl.compile(lambda x: F.relu(x) + math.pi)
+    compiled(data(3))
+    assert "relu(a0)" in compiled.explain()
+    assert "relu(a0)" in capsys.readouterr().out
+
+
+def test_compiling_within_a_recording() -> None:
+    inner = tl.compile(lambda x: (x + 1, tl.compiler.is_compiling()))
+    outer = tl.compile(lambda x: inner(x))
+    assert outer(data(3))[1]
+    assert not tl.compiler.is_compiling()

@@ -37,7 +37,12 @@ export async function find(url) {
   }
   if (isComplete && parts.length < count) return null; // the browser has deleted some parts
   const chunks = async function* () {
-    for (const part of parts) yield new Uint8Array(await part.arrayBuffer());
+    let next = parts[0]?.arrayBuffer(); // the browser reads a part while the caller uses the one before
+    for (let i = 0; i < parts.length; i++) {
+      const part = await next;
+      next = parts[i + 1]?.arrayBuffer();
+      yield new Uint8Array(/** @type {ArrayBuffer} */ (part));
+    }
   };
   return { ...record, loaded: isComplete ? (record.size ?? 0) : parts.length * PART_BYTES, chunks };
 }

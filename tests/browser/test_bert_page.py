@@ -408,7 +408,11 @@ def test_models_of_the_hub(shared: Reader, tiny_files: dict[str, bytes]) -> None
 def test_demo_offers_the_models_of_a_folder(page: Page, pyodide_dir: Path, tiny: Path) -> None:
     with running_demo(f"--pyodide={pyodide_dir}", f"--model-dir={tiny.parent}") as (_, url):
         reader = Reader(page).open(url)
-        page.get_by_test_id("preset-tiny").click()
+        packaged, offered = page.get_by_test_id("preset-glosses"), page.get_by_test_id("preset-tiny")
+        expect(packaged).to_have_attribute("aria-pressed", "true")
+        offered.click()
+        expect(offered).to_have_attribute("aria-pressed", "true", timeout=START_MS)
+        expect(packaged).to_have_attribute("aria-pressed", "false")
         reader.is_ready().compare("a cat", "a dog", query="dog")
         expect(reader.results).to_have_count(2)
 

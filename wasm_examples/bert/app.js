@@ -68,10 +68,11 @@ class SentenceSearch {
   /** @type {ModelChoice}  the last choice, even if it could not be loaded */
   #choice = PACKAGED;
   #heatmap = new Heatmap(page.heatmap, page.readout);
-  /** @type {ModelPage<ModelChoice, { description: string }>} */
+  /** @type {ModelPage<ModelChoice, { name: string, description: string }>} */
   #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["glosses"], libraries: ["huggingface_tokenizers"] }, {
     onStart: (started) => showStart(view.figures, started),
     onLoad: ({ name }, { info }) => this.#clear(name, info),
+    onModel: (model) => this.#mark(model?.name ?? ""),
     hasResults: () => this.#texts.length > 0, // searches use their embeddings
   });
 
@@ -116,7 +117,13 @@ class SentenceSearch {
     const shape = layers ? `${layers} layers of ${width}` : `a vector of ${width} numbers for each token`;
     const reach = limit ? `texts of up to ${limit} tokens` : "texts of any length";
     const description = `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${shape}, ${reach}`;
-    return { description: knows ? `${description}. It is built in and knows ${knows}.` : description };
+    return { name, description: knows ? `${description}. It is built in and knows ${knows}.` : description };
+  }
+
+  /** Mark the model in memory among the presets, now and when they appear. @param {string} name */
+  #mark(name) {
+    page.presets.dataset.model = name;
+    markPreset();
   }
 
   /** @param {AbortSignal} signal */
@@ -238,20 +245,28 @@ async function showPresets(app) {
   /** @type {{ encoders: ServerModel[] }} */
   const { encoders } = await (await fetch(new URL("site.json", SITE))).json();
   page.presets.replaceChildren(
-    preset(PACKAGED.name, "built in", () => app.loadPackaged()),
-    preset(LARGER.name, `${megabytes(LARGER.bytes)}, from the Hugging Face Hub; knows far more`, () => loadNamed(app, LARGER.file)),
+    preset(PACKAGED.name, PACKAGED.name, "built in", () => app.loadPackaged()),
+    preset(LARGER.name, parseGguf(LARGER.file, LARGER.file).name, `${megabytes(LARGER.bytes)}, from the Hugging Face Hub; knows far more`, () => loadNamed(app, LARGER.file)),
     ...encoders.map(({ name, bytes, files }) => {
       const urls = Object.fromEntries(Object.entries(files).map(([path, url]) => [path, new URL(url, SITE).href]));
-      return preset(name, `${megabytes(bytes)}, on this server`, () => app.load({ name, location: serverFiles(urls) }));
+      return preset(name, name, `${megabytes(bytes)}, on this server`, () => app.load({ name, location: serverFiles(urls) }));
     }),
   );
+  markPreset();
 }
 
-/** @param {string} name @param {string} note @param {() => void} load @returns {HTMLLIElement} */
-function preset(name, note, load) {
+function markPreset() {
+  for (const button of page.presets.querySelectorAll("button")) {
+    button.setAttribute("aria-pressed", String(button.dataset.model === page.presets.dataset.model));
+  }
+}
+
+/** @param {string} name @param {string} model  its name when it is loaded @param {string} note @param {() => void} load @returns {HTMLLIElement} */
+function preset(name, model, note, load) {
   const button = document.createElement("button");
   button.type = "button";
   button.dataset.testid = `preset-${name}`;
+  button.dataset.model = model;
   button.textContent = `${name}, ${note}`;
   button.onclick = load;
   const item = document.createElement("li");

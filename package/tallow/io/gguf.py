@@ -45,6 +45,8 @@ from tallow.kernels.block_matrix import BlockMatrix
 
 __all__ = ["GGUF", "TensorInfo", "is_gguf", "load", "save"]
 
+_SIZE = struct.Struct("<Q")  # of a string
+
 
 def load(source: Source, map_location: MapLocation = None) -> GGUF:
     """Open a GGUF file: a mapping from names to tensors, with `metadata`. Tensors are created on access.
@@ -260,6 +262,8 @@ class _Reader:
         item_kind, count = self._scalar("I"), self._scalar("Q")
         if item_kind in SCALARS:
             return self._numbers(SCALARS[item_kind], count)
+        if item_kind == STRING:
+            return self._strings(count)
         items = []
         for _ in range(count):
             items.append(self._value(item_kind, nesting + 1))
@@ -274,6 +278,25 @@ class _Reader:
         patterns = raw.cast("H" if code in "hH" else "B")  # the bits as unsigned integers
         shared = np.arange(256**patterns.itemsize, dtype=patterns.format).view(code).tolist()
         return [shared[pattern] for pattern in patterns]
+
+    def _strings(self, count: int) -> list[str]:
+        """Return the items of an array. Vocabularies have 100,000: a loop without calls takes a third of the time."""
+        view, end, position = self._view, len(self._view), self.position
+        items: list[str] = []
+        try:
+            for _ in range(count):
+                start = position + _SIZE.size
+                stop = start + _SIZE.unpack_from(view, position)[0]
+                if stop > end:
+                    break
+                items.append(str(view[start:stop], "utf-8"))
+                position = stop
+        except (struct.error, UnicodeDecodeError):
+            pass
+        self.position = position
+        if len(items) < count:
+            self._string()  # raises the error of this item
+        return items
 
     def _string(self) -> str:
         try:

@@ -6,57 +6,21 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
-from spoken.espeak import Espeak
-from support.whisper_files import CONFIG as TINY
-from support.whisper_files import ggml
+from playwright.sync_api import Page, expect
 from tests.browser.conftest import START_MS
 from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
 from tests.browser.hub import Hub
-from tests.browser.listening import PAGE, PHRASES, RATE, Listener, open_page, say
+from tests.browser.listening import PAGE, Listener
 
-import tallow as tl
-from tallow.audio import write_wav
-from tallow.models import Whisper, spoken
-
-
-@pytest.fixture(scope="module")
-def site(revisited_site: str) -> str:
-    return revisited_site
-
-
-@pytest.fixture(scope="module")
-def sounds(tmp_path_factory: pytest.TempPathFactory, espeak: Espeak) -> Path:
-    """A folder with a phrase, and with `long.wav`, which repeats phrases."""
-    folder = tmp_path_factory.mktemp("sounds")
-    recordings = [say(espeak, phrase) for phrase in PHRASES]
-    write_wav(folder / "0.wav", recordings[0], RATE)
-    write_wav(folder / "long.wav", np.tile(np.concatenate(recordings), 20), RATE)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def shared(browser: Browser, site: str) -> Iterator[Listener]:
-    """A page with the packaged model, shared by the tests."""
-    yield from open_page(browser.new_context(), site)
+from tallow.models import spoken
 
 
 @pytest.fixture
 def host(tiny: Path) -> Iterator[Host]:
     with hosting({"tiny.bin": tiny.read_bytes()}) as host:
         yield host
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An untrained model in whisper.cpp's format, of 8 bits."""
-    tl.manual_seed(0)
-    path = tmp_path_factory.mktemp("models") / "tiny.bin"
-    path.write_bytes(ggml(Whisper(TINY), kind=8))
-    return path
 
 
 def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path) -> None:

@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from spoken.espeak import Espeak
 from tests.browser.conftest import START_MS
 from tests.browser.host import Host, hosting
-from tests.browser.listening import MOST_WRONG, PAGE, PHRASES, RATE, Listener, open_page, say, words_wrong
-
-from tallow.audio import write_wav
+from tests.browser.listening import MOST_WRONG, PAGE, PHRASES, Listener, words_wrong
 
 NAME = "%3Cimg%20src=x%20onerror=alert(1)%3E.wav"
 SHOWN = "<img src=x onerror=alert(1)>.wav"
 
 
 @pytest.fixture(scope="module")
-def site(revisited_site: str) -> str:
-    return revisited_site
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory, espeak: Espeak) -> Iterator[Host]:
-    path = tmp_path_factory.mktemp("sounds") / "talk.wav"
-    write_wav(path, say(espeak, PHRASES[0]), RATE)
-    sound = path.read_bytes()
+def host(sounds: Path) -> Iterator[Host]:
+    sound = (sounds / "0.wav").read_bytes()
     with hosting({"talk.wav": sound, NAME: sound, "page.html": b"<!doctype html>" * 99, "empty.wav": b""}) as host:
         yield host
 
 
-@pytest.fixture(scope="module")
-def shared(browser: Browser, site: str) -> Iterator[Listener]:
-    for listener in open_page(browser.new_context(), site):
-        listener.page.locator("details", has=listener.page.get_by_test_id("address")).evaluate("(it) => it.open = true")
-        yield listener
-
-
 def fetch(listener: Listener, address: str) -> Listener:
+    listener.page.locator("details", has=listener.page.get_by_test_id("address")).evaluate("(it) => it.open = true")
     listener.page.get_by_test_id("address").fill(address)
     return listener.press("fetch")
 

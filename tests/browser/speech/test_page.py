@@ -14,51 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from spoken.espeak import Espeak
-from support.whisper_files import CONFIG as TINY
-from support.whisper_files import ggml
 from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
 from tests.browser.hub import Hub
-from tests.browser.listening import MOST_WRONG, PHRASES, RATE, Listener, open_page, say, words_wrong
+from tests.browser.listening import MOST_WRONG, PHRASES, RATE, Listener, say, words_wrong
 
-import tallow as tl
 from tallow.audio import write_wav
 from tallow.models import Whisper, spoken
 from tallow.models.whisper import Segment, Transcript, transcribe
 from tallow.models.whisper.writers import WRITERS
-
-
-@pytest.fixture(scope="module")
-def site(revisited_site: str) -> str:
-    return revisited_site
-
-
-@pytest.fixture(scope="module")
-def sounds(tmp_path_factory: pytest.TempPathFactory, espeak: Espeak) -> Path:
-    """A folder of phrases, with `several.wav`, which has all, and `long.wav`, which repeats them."""
-    folder = tmp_path_factory.mktemp("sounds")
-    recordings = [say(espeak, phrase) for phrase in PHRASES]
-    for i, samples in enumerate(recordings):
-        write_wav(folder / f"{i}.wav", samples, RATE)
-    write_wav(folder / "several.wav", np.concatenate(recordings), RATE)
-    write_wav(folder / "long.wav", np.tile(np.concatenate(recordings), 20), RATE)
-    write_wav(folder / "silence.wav", np.zeros(3 * RATE), RATE)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def shared(browser: Browser, site: str) -> Iterator[Listener]:
-    """A page with the packaged model, shared by the tests."""
-    yield from open_page(browser.new_context(), site)
-
-
-@pytest.fixture(scope="module")
-def tiny() -> bytes:
-    """An untrained model in whisper.cpp's format, of 8 bits."""
-    tl.manual_seed(0)
-    return ggml(Whisper(TINY), kind=8)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +180,7 @@ UNKNOWN = "large size in stockings is hard to sell"
 
 
 def test_uncertain_text_is_marked_and_a_larger_model_is_offered(
-    shared: Listener, espeak: Espeak, sounds: Path, tiny: bytes, tmp_path: Path
+    shared: Listener, espeak: Espeak, sounds: Path, tiny: Path, tmp_path: Path
 ) -> None:
     write_wav(tmp_path / "lemons.wav", say(espeak, UNKNOWN), RATE)
     shared.hear(tmp_path / "lemons.wav").is_done()
@@ -227,7 +193,7 @@ def test_uncertain_text_is_marked_and_a_larger_model_is_offered(
     expect(shared.segments.first.locator(".flag")).to_have_text("unsure: unlikely words")
     expect(another).to_have_text("Load Whisper tiny, 44 MB, 99 languages")
 
-    hub = Hub(owner="ggerganov", **{"whisper.cpp": {QUANTISED: tiny}})
+    hub = Hub(owner="ggerganov", **{"whisper.cpp": {QUANTISED: tiny.read_bytes()}})
     shared.page.context.route("https://huggingface.co/**", hub)
     try:
         another.click()

@@ -30,11 +30,6 @@ KEEP = """
 
 
 @pytest.fixture(scope="module")
-def site(revisited_site: str) -> str:
-    return revisited_site
-
-
-@pytest.fixture(scope="module")
 def spoken_once(tmp_path_factory: pytest.TempPathFactory, espeak: Espeak) -> Path:
     path = tmp_path_factory.mktemp("sounds") / "microphone.wav"
     phrases = [say(espeak, phrase) for phrase in PHRASES[:2]]

@@ -7,7 +7,6 @@ computed here: there are few of them compared with the positions in a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
 from tallow.kernels.bindings.threads import by_rows
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
 
 Sizes = tuple[int, ...]
@@ -55,7 +54,7 @@ class _Rows:
         self.n = x.size // self.rows
         self.count = FLOAT32.type(channels[shared] * self.n)  # elements that share statistics
 
-    def __call__(self, function: Callable[..., None], *arrays: Array) -> None:
+    def __call__(self, function: CFunction, *arrays: Array) -> None:
         """Run a C function on all rows.
 
         Each array has `n` elements per row, or one element per row; or fewer elements, which rows share.

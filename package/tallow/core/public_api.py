@@ -59,7 +59,8 @@ def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F
     """
 
     def register(function: F) -> F:
-        published = _accept_numpy_keywords(function)
+        is_operator = function.__name__.startswith("__")  # Python calls it by position
+        published = function if is_operator else _accept_numpy_keywords(function)
         for place in places.split():
             for public_name in (name or function.__name__, *names):
                 _register(place, public_name, published)

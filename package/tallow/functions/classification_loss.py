@@ -48,8 +48,8 @@ def cross_entropy(
             raise ShapeError("cross_entropy: ignore_index is not supported for floating point target")
         return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing)
     check_constant("cross_entropy", "weight", weight)
-    return apply(
-        cross_entropy_of_classes, input, target, weight,
+    return cross_entropy_of_classes.call(
+        input, target, weight,
         ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tallow.ops.table import Array, Index, Result, op
 FEW = 32  # places that Python compares quicker than NumPy
 
 
-@op("", dtypes="keep", view=True)
+@op("", dtypes="keep", view=True, small=operator.getitem)
 def getitem(input: Array, index: object) -> Result:
     """Return the view input[index], for integers, slices with positive steps, None and at most one Ellipsis."""
     shape = input.shape
@@ -27,7 +28,14 @@ def getitem(input: Array, index: object) -> Result:
     return input[index], backward
 
 
-@op("", dtypes="keep")
+def taken(input: Array, indices: Index) -> Array:
+    """Return the value of `take_at` of a NumPy array."""
+    if len(indices) == 1 and indices[0].dtype.kind != "b":
+        return input.take(indices[0], 0)  # a third of the time of input[index]
+    return input[full_index(indices)]
+
+
+@op("", dtypes="keep", small=taken)
 def take_at(input: Array, indices: Index) -> Result:
     """Return input[indices] for a tuple of integer or boolean arrays, and None for dims taken in full: a copy.
 
@@ -44,7 +52,8 @@ def take_at(input: Array, indices: Index) -> Result:
             add_at(dx, index, g)
         return (dx,)
 
-    return input[index], backward
+    value = taken(input, indices) if type(input) is np.ndarray else input[index]
+    return value, backward
 
 
 def full_index(indices: Index) -> tuple[Any, ...]:

@@ -30,8 +30,9 @@ def float32_channels(
     x: Array, channels: Sizes, shared: int, weight: Array | None, bias: Array | None, eps: float
 ) -> bool:
     """A float32 array (N, C, ...) with at least 8 positions, and a float32 weight and bias or None."""
-    parameters = all(p is None or p.dtype == FLOAT32 for p in (weight, bias))
-    return x.dtype == FLOAT32 and parameters and x.size > 0 and math.prod(x.shape[2:]) >= LEAST
+    if x.dtype != FLOAT32 or x.size == 0 or math.prod(x.shape[2:]) < LEAST:
+        return False
+    return (weight is None or weight.dtype == FLOAT32) and (bias is None or bias.dtype == FLOAT32)
 
 
 def float32_channels_backward(

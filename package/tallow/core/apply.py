@@ -171,14 +171,14 @@ def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any]
     A view notes which tensor it is a view of, and how it was made. After an in-place write to the base, the view's
     history is out of date; `refresh_view` makes a new one by making the view again.
     """
-    array, recording = source.array, mode.recording
+    array, recording, inference = source.array, mode.recording, mode.inference
     several = type(value) is tuple or isinstance(value, list)
     parent = source if source._base is None else source._base
     outputs = []
     for index, part in enumerate(value if several else (value,)):
         output = _new(Tensor)
         output.array = part if type(part) is np.ndarray and part is not array else _own_array(part, (source,))
-        if mode.inference:
+        if inference:
             output._inference = True
         outputs.append(output)
         base = output.array.base

@@ -307,7 +307,7 @@ class _Writer:
         """Yield the lines that return the result of the array function."""
         lead = self.lead.name
         if self.form is Form.inplace:
-            yield "if isinstance(_result, generic):"
+            yield "if type(_result) is not ndarray and isinstance(_result, generic):"
             yield "    _result = asarray(_result)"
             yield "if type(_result) is ndarray and _result.dtype is _dtype:"
             yield f"    if _result.shape == _{lead}.shape and _{lead}.flags.writeable:"

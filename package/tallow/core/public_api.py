@@ -76,10 +76,11 @@ def _accept_numpy_keywords(function: F) -> F:
     aliases = {alias: name for alias, name in ALIASES.items() if name in own and alias not in own}
     if not aliases:
         return function
+    are_own = aliases.keys().isdisjoint
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
+        if kwargs and not are_own(kwargs):
             kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
         return function(*args, **kwargs)
 

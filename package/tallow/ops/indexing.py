@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import DimensionError, TallowError
+from tallow.kernels import run
 from tallow.ops.accumulate import add_at
 from tallow.ops.table import Array, Index, Result, op
 
@@ -45,6 +47,8 @@ def take_at(input: Array, indices: Index) -> Result:
     shape = input.shape
 
     def backward(g: Array) -> tuple[Array]:
+        if len(index) == 1 and index[0].dtype != bool:
+            return (_add_rows(g, index[0], shape),)
         dx = array_module(g).zeros(shape, g.dtype)
         if all(isinstance(i, slice) or i.dtype == bool for i in index):
             dx[index] = g  # a mask selects no position twice
@@ -54,6 +58,14 @@ def take_at(input: Array, indices: Index) -> Result:
 
     value = taken(input, indices) if type(input) is np.ndarray else input[index]
     return value, backward
+
+
+def _add_rows(g: Array, places: Array, shape: tuple[int, ...]) -> Array:
+    """Return zeros of `shape` with the slices of g added at their places along the first dim."""
+    rows, width = shape[0], math.prod(shape[1:])
+    flat = places.reshape(-1)
+    flat = array_module(g).where(flat < 0, flat + rows, flat)
+    return run("add_rows", g.reshape(flat.size, width), flat, rows, None).reshape(shape)
 
 
 def full_index(indices: Index) -> tuple[Any, ...]:

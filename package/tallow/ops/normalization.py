@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tallow.devices import array_module
@@ -125,8 +127,9 @@ def standardize_backward(h: Array, normal: Array, r: Array, axes: Axes = -1) -> 
     """Return the gradient of x, from that of the standardized x, `normal`."""
     d = h * normal
     xp = array_module(d)
-    xp.multiply(normal, d.mean(axis=axes, keepdims=True), out=d)
-    d += h.mean(axis=axes, keepdims=True)
+    count = math.prod(d.shape[axis] for axis in ((axes,) if isinstance(axes, int) else axes))
+    xp.multiply(normal, d.sum(axis=axes, keepdims=True) / count, out=d)  # `mean` takes twice as long for few elements
+    d += h.sum(axis=axes, keepdims=True) / count
     xp.subtract(h, d, out=d)
     d *= r
     return d

@@ -125,9 +125,14 @@ def backward(
     store = GradStore()
 
     def fill(grad: LeafGrad) -> None:
-        devices.make_current(grad.array)
-        with no_grad():
-            store.insert(grad.leaf, grad.leaf._accumulate(grad.array, grad.owned))
+        leaf = grad.leaf
+        if devices.MULTI_DEVICE:
+            devices.make_current(grad.array)
+        if leaf._hooks is None and leaf._post_hooks is None:
+            store.insert(leaf, leaf._accumulate(grad.array, grad.owned))
+        else:  # hooks may call ops
+            with no_grad():
+                store.insert(leaf, leaf._accumulate(grad.array, grad.owned))
 
     token = suppress_warnings()
     try:

@@ -253,9 +253,12 @@ def check_inplace(tensor: Any, op_name: str, recording: bool = True) -> None:
 
 def note_write(tensor: Any) -> None:
     """Note that the tensor's storage has been written in place, now."""
+    array = tensor.array
     if tensor._is_apart:
         writes.hidden += 1
-    note(tensor.array if tensor._is_apart else owner_of(tensor.array), _next_in_sequence())
+    elif array.base is not None:
+        array = owner_of(array)
+    note(array, _next_in_sequence())
 
 
 def check_writes(node: Node, results: Sequence[Any]) -> None:

@@ -2,7 +2,7 @@
 
 Built-in and custom ops go the same way: `apply`, or `apply_inplace` to write into the first operand. Both call the op's
 own function, see `tallow.core.short_way`. It hands the calls that need more than an unpacking of NumPy arrays to the
-general way, which is here, and uses `record` and `view_of` itself.
+general way, which is here, and uses `record` itself.
 
 An op is recorded by a node that holds its closure and an edge to each operand; see `tallow.autograd.graph`. Nothing is
 recorded unless an operand needs a gradient, so inference keeps no arrays alive.
@@ -25,7 +25,7 @@ from tallow.autograd.graph import (
     note_write,
     rebase,
 )
-from tallow.autograd.modes import RECORDING, mode
+from tallow.autograd.modes import mode
 from tallow.autograd.saved import is_saved
 from tallow.autograd.writes import owner_of
 from tallow.core.arguments import F32, F64, Prepared
@@ -46,7 +46,6 @@ from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
 
 _new = Tensor.__new__
-NO_KEYWORDS: dict[str, Any] = {}
 NUMERIC = (Tensor, int, float, np.generic)
 
 
@@ -98,7 +97,7 @@ def apply_generally(op: Op, *args: Any, **kwargs: Any) -> Any:
     value, backward = compute(op, ready)
     tensors = ready.tensors
     if op.view and tensors[0] is not None:
-        result = _views_of(op, tensors[0], ready.call[1:], ready.kwargs, value, backward)
+        result = views_of(op, tensors[0], ready.call[1:], ready.kwargs, value, backward)
     else:
         result = outputs_of(op, value, backward, tensors)
     if mode.tracer is not None:
@@ -170,47 +169,20 @@ def _own_array(value: Any, tensors: Sequence[Tensor | None]) -> Array:
     return value
 
 
-def view_of(op: Op, source: Tensor, rest: Sequence[Any], value: Any, backward: Any, usual: str | None) -> Any:
-    """Return the result of an op that makes views of its first operand.
+def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any], value: Any, backward: Any) -> Any:
+    """Return the result of an op that makes views of its first operand: a tensor, or several.
 
     A view notes which tensor it is a view of, and how it was made. After an in-place write to the base, the view's
     history is out of date; `refresh_view` makes a new one by making the view again.
-
-    Args:
-        rest: the arguments after the operand.
-        usual: `mode.usual`.
     """
-    array = source.array
-    base = value.base if type(value) is np.ndarray and value is not array else None
-    if base is None or (base is not array and base is not array.base):
-        return _views_of(op, source, rest, NO_KEYWORDS, value, backward)
-    output = _new(Tensor)
-    output.array = value
-    parent = source._base
-    if parent is None:
-        parent = source
-    output._base = parent
-    if parent._node is not None:
-        output._base_node = parent._node
-    if source._inference:
-        output._inference = True
-    if usual is RECORDING:
-        output._view = (op.function, rest, NO_KEYWORDS, None, source._view)
-        if (parent is not source or source._requires_grad) and backward is not None:
-            record(op, backward, (source,), output)
-    return output
-
-
-def _views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any], value: Any, backward: Any) -> Any:
-    """As `view_of`, for values that are tuples of views, copies, or arrays of other devices."""
-    array, recording = source.array, mode.recording
+    array, recording, inference = source.array, mode.recording, mode.inference
     several = type(value) is tuple or isinstance(value, list)
     parent = source if source._base is None else source._base
     outputs = []
     for index, part in enumerate(value if several else (value,)):
         output = _new(Tensor)
         output.array = part if type(part) is np.ndarray and part is not array else _own_array(part, (source,))
-        if mode.inference:
+        if inference:
             output._inference = True
         outputs.append(output)
         base = output.array.base

@@ -59,7 +59,8 @@ def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F
     """
 
     def register(function: F) -> F:
-        published = _accept_numpy_keywords(function)
+        is_operator = function.__name__.startswith("__")  # Python calls it by position
+        published = function if is_operator else _accept_numpy_keywords(function)
         for place in places.split():
             for public_name in (name or function.__name__, *names):
                 _register(place, public_name, published)
@@ -75,10 +76,11 @@ def _accept_numpy_keywords(function: F) -> F:
     aliases = {alias: name for alias, name in ALIASES.items() if name in own and alias not in own}
     if not aliases:
         return function
+    are_own = aliases.keys().isdisjoint
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
+        if kwargs and not are_own(kwargs):
             kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
         return function(*args, **kwargs)
 

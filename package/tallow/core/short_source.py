@@ -190,7 +190,7 @@ class _Writer:
         yield f"type({array} := {p.name}.array) is ndarray"
         rule = self.op.dtypes
         if rule == "keep":
-            if len(self.operands) > 1 or self.form is Form.inplace or self.op.small is not None:
+            if len(self.operands) > 1 or self.form is Form.inplace:
                 yield f"(_dtype := {array}.dtype) is not None"
         else:
             yield f"({(FLOATS if rule == 'float' else ANY).format(array)})"
@@ -245,16 +245,16 @@ class _Writer:
 
     def is_small(self) -> str | None:
         """Return the condition that `Op.small` computes the value; None for an op without it."""
-        if self.op.small is None or len(self.positional) > len(self.operands):
+        if self.op.small is None:
             return None
-        conditions = [f"_{self.lead.name}.size < LARGE", "(_dtype is F32 or _dtype is F64)"]
-        if self.form is not Form.inplace:
-            conditions.insert(0, "not _recorded")
+        conditions = [] if self.form is Form.inplace else ["not _recorded"]
+        if self.op.dtypes != "keep" and self.lead.role is not Role.OPERANDS:
+            conditions += [f"_{self.lead.name}.size < LARGE", "(_dtype is F32 or _dtype is F64)"]
         for p in self.keywords:
             is_singleton = p.default is None or isinstance(p.default, bool)
             equal = f"{p.name} is {p.default}" if is_singleton else f"{p.name} == {self.default(p)}"
             conditions.append(equal if is_singleton else f"type({p.name}) is {type(p.default).__name__} and {equal}")
-        return " and ".join(conditions)
+        return " and ".join(conditions) or None
 
     def arguments(self) -> list[str]:
         """Return the arguments of the array function."""
@@ -281,7 +281,7 @@ class _Writer:
         if is_foreign:  # a warnings filter serves tallow's own modules, see tallow.ops.float_warnings
             yield "        _token = suppress_warnings()"
         yield "        try:"
-        if self.form is not Form.inplace and not self.op.view:
+        if self.form is not Form.inplace:
             yield f"            _recorded = _mode is RECORDING and ({self.any_needs_gradient()})"
         target = "_result, _" if self.form is Form.inplace else "_result, _backward"
         condition = self.is_small()
@@ -289,7 +289,10 @@ class _Writer:
             yield f"            {target} = {self.call()}"
         else:
             yield f"            if {condition}:"
-            yield f"                _result = small({', '.join(f'_{p.name}' for p in self.positional)})"
+            arguments = self.arguments()[: len(self.positional)]
+            value = f"small({', '.join(arguments)})"
+            needs_both = self.form is not Form.inplace and (self.op.view or self.op.result is not None)
+            yield f"                {f'_result, _backward = {value}, None' if needs_both else f'_result = {value}'}"
             yield "            else:"
             yield f"                {target} = {self.call()}"
         yield "        except Exception:  # the general way fails again, with an error that names the operands"
@@ -304,7 +307,7 @@ class _Writer:
         """Yield the lines that return the result of the array function."""
         lead = self.lead.name
         if self.form is Form.inplace:
-            yield "if isinstance(_result, generic):"
+            yield "if type(_result) is not ndarray and isinstance(_result, generic):"
             yield "    _result = asarray(_result)"
             yield "if type(_result) is ndarray and _result.dtype is _dtype:"
             yield f"    if _result.shape == _{lead}.shape and _{lead}.flags.writeable:"
@@ -313,15 +316,15 @@ class _Writer:
             yield f"        return {lead}"
             return
         if self.op.view:
-            rest = "".join(f"{argument}, " for argument in self.arguments()[1:]).rstrip()
-            yield f"return view_of(op, {lead}, ({rest}), _result, _backward, _mode)"
+            yield from self.view_result()
             return
         several = f"return outputs_of(op, _result, _backward, {self.tensors()})"
         yield "if type(_result) is not ndarray:"
         yield "    if not isinstance(_result, generic):"
         yield f"        {several}"
         yield "    _result = asarray(_result)"
-        if self.lead.role is not Role.OPERANDS and self.op.small is None:
+        is_elementwise = self.op.small is not None and len(self.positional) == len(self.operands)
+        if self.lead.role is not Role.OPERANDS and not is_elementwise:
             arrays = " or ".join(f"_result is _{p.name}" for p in self.operands_here())
             yield f"elif {arrays}:  # two tensors with different histories must not share one array"
             yield "    _result = _result[...]"
@@ -331,6 +334,26 @@ class _Writer:
         yield from (f"    {line}" for line in self.recording())
         yield "elif _mode is INFERENCE:"
         yield "    _output._inference = True"
+        yield "return _output"
+
+    def view_result(self) -> Iterator[str]:
+        """Yield the lines that return a view; one that needs more than `views_of` does otherwise."""
+        lead = self.lead.name
+        rest = "".join(f"{argument}, " for argument in self.arguments()[1:]).rstrip()
+        same = f"(_from := _result.base) is _{lead} or _from is not None and _from is _{lead}.base"
+        yield f"if type(_result) is not ndarray or _result is _{lead} or not ({same}):"
+        yield f"    return views_of(op, {lead}, ({rest}), NO_KEYWORDS, _result, _backward)"
+        yield "_output = new(Tensor)"
+        yield "_output.array = _result"
+        yield f"_output._base = _source = {lead} if {lead}._base is None else {lead}._base"
+        yield "if _source._node is not None:"
+        yield "    _output._base_node = _source._node"
+        yield f"if {lead}._inference:"
+        yield "    _output._inference = True"
+        yield "if _mode is RECORDING:"
+        yield f"    _output._view = of_arrays, ({rest}), NO_KEYWORDS, None, {lead}._view"
+        yield "    if _recorded:"
+        yield from (f"        {line}" for line in self.recording())
         yield "return _output"
 
     def recording(self) -> Iterator[str]:
@@ -360,12 +383,13 @@ class _Writer:
 
 
 # Names of the source's own variables, without their underscore: an operand cannot have them.
-LOCALS = frozenset(("backward", "dtype", "edges", "mode", "output", "recorded", "result", "token"))
+_LOCALS = "backward dtype edges from mode output recorded result source token"
+LOCALS = frozenset(_LOCALS.split())
 # Names that an op's parameter cannot have: those in `short_way.RUNTIME`, and of builtins.
 _NAMES = (
-    "ABSENT BOOL Exception F32 F64 I32 I64 INFERENCE LARGE Node RECORDING Tensor U8 are_arrays arrays_of asarray "
-    "defaults generally generic inplace inplace_generally int isinstance len list modes ndarray needs_gradient "
+    "ABSENT BOOL Exception F32 F64 I32 I64 INFERENCE LARGE NO_KEYWORDS Node RECORDING Tensor U8 are_arrays arrays_of "
+    "asarray defaults generally generic inplace inplace_generally int isinstance len list modes ndarray needs_gradient "
     "new note_write of_arrays op operator_generally optionally_inplace others out outputs_of record rest "
-    "restore_warnings small suppress_warnings tuple type view_of"
+    "restore_warnings small suppress_warnings tuple type views_of"
 )
 RESERVED = frozenset(_NAMES.split())

@@ -159,6 +159,7 @@ RUNTIME: dict[str, Any] = {
     "BOOL": np.dtype(np.bool_),
     "INFERENCE": INFERENCE,
     "LARGE": LARGE,
+    "NO_KEYWORDS": {},
     "Node": Node,
     "RECORDING": RECORDING,
     "Tensor": Tensor,
@@ -179,5 +180,5 @@ RUNTIME: dict[str, Any] = {
     "record": general_way.record,
     "restore_warnings": restore_warnings,
     "suppress_warnings": suppress_warnings,
-    "view_of": general_way.view_of,
+    "views_of": general_way.views_of,
 }

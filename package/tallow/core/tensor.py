@@ -505,10 +505,12 @@ class Tensor(Methods):
         Args:
             owned: no other object refers to `g`, so it may become `.grad` without a copy.
         """
-        g = _array_of(g)
-        array = dtypes.cast(g, self.dtype)
+        array = g
+        if type(g) is not np.ndarray or g.dtype is not self.array.dtype:
+            g = _array_of(g)
+            array = dtypes.cast(g, self.dtype)
         grad = wrap(array if owned or array is not g else array.copy())
-        if self._node is None:
+        if self._node is None and self._hooks:
             grad = self._run_hooks(grad)
         if self._grad is None:
             self._grad = grad
@@ -518,8 +520,9 @@ class Tensor(Methods):
                 total[...] = dtypes.cast(dtypes.widen(total) + dtypes.widen(grad.array), self.dtype)
             else:
                 total += grad.array
-        for hook in list((self._post_hooks or {}).values()):
-            hook(self)
+        if self._post_hooks:
+            for hook in list(self._post_hooks.values()):
+                hook(self)
         return grad
 
     if TYPE_CHECKING:  # added to the class by public_api.py

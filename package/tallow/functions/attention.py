@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DtypeError
@@ -35,7 +34,8 @@ def scaled_dot_product_attention(
              (..., H, T, S); the output of a query whose keys are all masked is zero
     Source:  Vaswani et al. 2017, arXiv:1706.03762, eq. 1
     """
-    check_probability("scaled_dot_product_attention", dropout_p)
+    if dropout_p != 0:
+        check_probability("scaled_dot_product_attention", dropout_p)
     bias = allowed = keep = None
     if attn_mask is not None:
         if is_causal:
@@ -49,7 +49,7 @@ def scaled_dot_product_attention(
     if dropout_p:
         shape = scores_shape(query.array, key.array, value.array, enable_gqa)
         keep = draw_keep(query.array, shape, dropout_p)
-    return apply(
-        attention_op, query, key, value, bias, allowed, keep,
+    return attention_op.call(
+        query, key, value, bias, allowed, keep,
         keep_probability=1 - dropout_p, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,
     )  # fmt: skip

@@ -17,6 +17,8 @@ from tallow.functions.loss import check_constant, reduced, reduction_of
 from tallow.ops.cross_entropy import cross_entropy_of_classes, nll_loss_of_classes
 from tallow.ops.ctc import ctc
 
+INT64 = np.dtype(np.int64)
+
 
 @public("F")
 def cross_entropy(
@@ -40,16 +42,18 @@ def cross_entropy(
     Shapes:  input (C), (N, C) or (N, C, d1, ...); target the same without C, or the same; weight (C)
     Raises:  DimensionError for a class index out of range
     """
-    reduction = reduction_of(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
         raise ShapeError(f"cross_entropy: label_smoothing must be between 0 and 1, got {label_smoothing}")
-    if target.is_floating_point():
+    if target.array.dtype is not INT64 and target.is_floating_point():
         if ignore_index >= 0:
             raise ShapeError("cross_entropy: ignore_index is not supported for floating point target")
         return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing)
-    check_constant("cross_entropy", "weight", weight)
-    return apply(
-        cross_entropy_of_classes, input, target, weight,
+    if weight is not None:
+        check_constant("cross_entropy", "weight", weight)
+    return cross_entropy_of_classes.call(
+        input, target, weight,
         ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from tallow.core.public_api import public
@@ -14,6 +15,7 @@ from tallow.errors import ArgumentTypeError, ShapeError
 Label = str | int | tuple[str, int]  # a letter, a number of the list form, or a dimension covered by the ellipsis
 Labels = list[Label]
 ELLIPSIS = "..."
+EQUATIONS = 256  # whose labels are kept
 
 
 class Term:
@@ -88,6 +90,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     return last.arranged(result_labels)
 
 
+@lru_cache(EQUATIONS)
 def _parse(equation: str) -> tuple[list[list[Any]], list[Any] | None]:
     """Return the labels of each operand and of the output, with ellipses."""
     left, arrow, right = equation.replace(" ", "").partition("->")

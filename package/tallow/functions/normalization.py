@@ -40,15 +40,17 @@ def batch_norm(
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
     shape = input.array.shape
-    if not input.numel() and (not training or math.prod((*shape[:1], *shape[2:])) != 1):
+    if not input.array.size and (not training or math.prod((*shape[:1], *shape[2:])) != 1):
         return _nothing_to_norm(input, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var are required when training=False")
-        return apply(batch_norm_in_evaluation, input, running_mean, running_var, weight, bias, eps)
-    check_channels("batch_norm", input.array, *(None if s is None else s.array for s in (running_mean, running_var)))
-    y, mean, var = apply(batch_norm_in_training, input, weight, bias, eps)
-    count = input.numel() // input.array.shape[1]
+        return batch_norm_in_evaluation.call(input, running_mean, running_var, weight, bias, eps)
+    for statistic in (running_mean, running_var):
+        if statistic is not None:
+            check_channels("batch_norm", input.array, statistic.array)
+    y, mean, var = batch_norm_in_training.call(input, weight, bias, eps)
+    count = input.array.size // shape[1]
     move_statistic(running_mean, mean, momentum)
     move_statistic(running_var, var, momentum, count / (count - 1))
     return y

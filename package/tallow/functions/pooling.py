@@ -18,7 +18,7 @@ OutputSize = int | Sequence[int | None] | None
 
 def _max_pool(dims: int, return_indices: bool, input: Tensor, *args: Any) -> Any:
     op = pooling.max_pool_with_indices if return_indices else pooling.max_pool
-    return apply(op, input, dims, *args)
+    return op.call(input, dims, *args)
 
 
 def _adaptive_max_pool(dims: int, return_indices: bool, input: Tensor, output_size: OutputSize) -> Any:

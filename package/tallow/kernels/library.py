@@ -11,10 +11,10 @@ import os
 import sys
 import zlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tallow.errors import KernelUnavailable
-from tallow.kernels import table, threads
+from tallow.kernels import on_arrays, table, threads
 
 FOLDER = os.path.join(os.path.dirname(__file__), "lib")  # not pathlib, which takes 2 ms to import
 IN_BROWSER = threads.IN_BROWSER
@@ -57,6 +57,18 @@ class KernelInfo(NamedTuple):
         return what if self.enabled else f"{what}, switched off"
 
 
+class CFunction(Protocol):
+    """A function of the library: called with addresses and numbers by ctypes, which releases the GIL.
+
+    `on_arrays` is the same function for small calls, with arrays and with the GIL held.
+    """
+
+    __name__: str
+    on_arrays: Callable[..., None]
+
+    def __call__(self, *arguments: Any) -> Any: ...
+
+
 class _Loaded(NamedTuple):
     """The result of loading: libraries in the order in which functions are looked up."""
 
@@ -68,6 +80,7 @@ class _Loaded(NamedTuple):
 NOTHING = _Loaded((), "none")
 _loaded = NOTHING
 _names: dict[str, None] = {}
+_builtins: on_arrays.Builtins | None = None
 
 
 def info() -> KernelInfo:
@@ -80,32 +93,35 @@ def info() -> KernelInfo:
 
 def provide() -> dict[str, str]:
     """Load the library and register its kernels: the provider of the device "cpu"."""
-    global _loaded
+    global _builtins, _loaded
     absent = {"native": "runs outside browsers only"} if IN_BROWSER else {"wasm": "runs in browsers and Node only"}
     try:
         _loaded = _load_wasm() if IN_BROWSER else _load_native()
     except KernelUnavailable as error:
         _loaded = _Loaded((), "none", str(error))
         return absent | {BACKEND: _loaded.reason}
+    _builtins = on_arrays.Builtins(_loaded.handles[-1])
     # Not at the top: importing the bindings looks up the functions of the library that has just been loaded.
     import tallow.kernels.bindings  # noqa: F401
 
     return absent
 
 
-def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+def function(name: str, result: Any, *arguments: Any) -> CFunction:
     """Return the C function `name` of the first loaded library that has it, with its argument types set.
 
     Raises: KernelUnavailable if none has it.
     """
     try:
-        c_function = next(getattr(handle, name) for handle in _loaded.handles if hasattr(handle, name))
+        c_function: Any = next(getattr(handle, name) for handle in _loaded.handles if hasattr(handle, name))
     except StopIteration:
         raise KernelUnavailable(
             f"{_loaded.name}: the library in {FOLDER} has no {name}; it was built from other sources",
             hint="run `python build_kernels.py`",
         ) from None
     c_function.restype, c_function.argtypes = result, arguments
+    if _builtins is not None:
+        c_function.on_arrays = _builtins.make(c_function, result, arguments)
     _names.setdefault(name)
     return c_function
 

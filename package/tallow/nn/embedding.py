@@ -113,9 +113,10 @@ class Embedding(_EmbeddingTable):
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
+        own = self._parameters  # without `__getattr__`, unless a parametrization has replaced the parameter
         return F.embedding(
             input,
-            self.weight,
+            own["weight"] if "weight" in own else self.weight,  # noqa: SIM401 - it would look up both
             self.padding_idx,
             self.max_norm,
             self.norm_type,

@@ -31,8 +31,11 @@ def logistic(x: Array) -> Array:
 
 def _small_logistic(x: Array) -> Array:
     one = ONES[x.dtype]
-    value: Array = one / (one + np.exp(-x))
-    return value
+    value = np.negative(x)
+    if type(value) is not np.ndarray:  # of an array without dims
+        return logistic(x)
+    np.add(np.exp(value, value), one, value)
+    return np.divide(one, value, value)
 
 
 @op("tl tl_ Tensor Tensor_ F", dtypes="float", small=_small_logistic)

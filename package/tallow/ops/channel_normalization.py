@@ -50,7 +50,8 @@ def batch_norm_in_training(
     Returns: also mean and var (without Bessel's correction), (C) each, through which no gradient flows.
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
-    expect_float("batch_norm", input)
+    if input.dtype.kind != "f":
+        expect_float("batch_norm", input)
     check_channels("batch_norm", input, weight, bias)
     if math.prod(input.shape) == input.shape[1]:
         raise ArgumentError(
@@ -96,10 +97,10 @@ def channel_norm_array(
     Shapes:  x (N, C, ...); weight, bias (C) -> as x; mean and var without correction, `channels` with 1 for `shared`
     """
     rows = _by_position(x, channels)
-    axes = (shared, -1)
-    mean = rows.mean(axis=axes, keepdims=True)
+    axes, count = (shared, -1), channels[shared] * rows.shape[-1]
+    mean = rows.sum(axis=axes, keepdims=True) / count  # `mean` takes twice as long for few elements
     y = rows - mean
-    var = (y * y).mean(axis=axes, keepdims=True)
+    var = (y * y).sum(axis=axes, keepdims=True) / count
     y /= array_module(x).sqrt(var + x.dtype.type(eps))
     if weight is not None:
         y *= _of_channels(weight, channels)

@@ -284,20 +284,27 @@ def _add_bias(y: Array, bias: Array | None) -> Array:
 
 def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Array | None, groups: int) -> bool:
     """Return whether the input has a batch dim. Raises ShapeError if the operands do not fit each other."""
-    expect_spatial(name, input.shape, dims)
-    if 0 in input.shape[-dims:]:
-        raise ShapeError(f"{name}: the spatial dims must not be empty, got input {tuple(input.shape)}")
-    if weight.ndim != dims + 2:
-        raise ShapeError(f"{name}: expected {dims + 2}D weight, got {tuple(weight.shape)}")
-    if 0 in weight.shape[2:]:
-        raise ShapeError(f"{name}: the kernel must not be empty, got weight {tuple(weight.shape)}")
-    expect_float(name, input)
+    is_batch = _check_shapes(name, dims, input.shape, weight.shape, None if bias is None else bias.shape, groups)
+    if input.dtype.kind != "f":
+        expect_float(name, input)
+    return is_batch
+
+
+@lru_cache(PLANS, typed=True)
+def _check_shapes(name: str, dims: int, input: Sizes, weight: Sizes, bias: Sizes | None, groups: int) -> bool:
+    expect_spatial(name, input, dims)
+    if 0 in input[-dims:]:
+        raise ShapeError(f"{name}: the spatial dims must not be empty, got input {input}")
+    if len(weight) != dims + 2:
+        raise ShapeError(f"{name}: expected {dims + 2}D weight, got {weight}")
+    if 0 in weight[2:]:
+        raise ShapeError(f"{name}: the kernel must not be empty, got weight {weight}")
     if groups < 1:
         raise ArgumentError(f"{name}: groups must be positive, got {groups}")
-    outputs = weight.shape[1] * groups if "transpose" in name else weight.shape[0]
-    if bias is not None and bias.shape != (outputs,):
-        raise ShapeError(f"{name}: bias must have shape ({outputs},), got {tuple(bias.shape)}")
-    return input.ndim == dims + 2
+    outputs = weight[1] * groups if "transpose" in name else weight[0]
+    if bias is not None and bias != (outputs,):
+        raise ShapeError(f"{name}: bias must have shape ({outputs},), got {bias}")
+    return len(input) == dims + 2
 
 
 def _padding(name: str, padding: Sizes | str, dims: int, stride: Sizes, reach: Sizes) -> tuple[Sizes, Sizes]:

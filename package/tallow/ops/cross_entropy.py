@@ -79,8 +79,8 @@ class _Targets:
         x[places(self._index, self.axis)] += values[self._new_axis]
 
 
-def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Array, Array | float]:
-    """Return the reduced loss, and the factor of each of `losses` in it."""
+def reduced(losses: Array, share: Array | None, reduction: str, name: str) -> tuple[Array, Array | float]:
+    """Return the reduced loss, and the factor of each of `losses` in it; no `share` means 1 for each."""
     if reduction not in REDUCTIONS:
         raise ArgumentError(
             f"{name}: {reduction!r} is not a valid value for reduction", hint="use 'none', 'mean' or 'sum'"
@@ -89,7 +89,7 @@ def reduced(losses: Array, share: Array, reduction: str, name: str) -> tuple[Arr
         return losses, 1.0
     if reduction == "sum":
         return losses.sum(), 1.0
-    total = share.sum()
+    total = losses.size if share is None else share.sum()
     return losses.sum() / total, 1 / total
 
 
@@ -154,17 +154,17 @@ def _loss_without_classes(input: Array, axis: int, reduction: str) -> Result:
 @kernel("cross_entropy", "array")
 def cross_entropy_array(
     x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
-) -> tuple[Array, Array, Array, Array]:
-    """Return the loss of each row, its weight in a mean, its maximum m, and Σ exp(x - m).
+) -> tuple[Array, Array | None, Array, Array]:
+    """Return the loss of each row, its weight in a mean or None for 1, its maximum m, and Σ exp(x - m).
 
     Shapes:  x (..., C), target (...) of integers, weight (C) -> four of (...)
     Dtypes:  results are float32 for halves, with weight in float32, otherwise the dtype of x
     """
     x = widen(x)
-    xp = array_module(x)
-    if weight is None and not smoothing and (flat := _flat_places(x, target, ignore_index)) is not None:
+    if weight is None and not smoothing and _are_few(x, target, ignore_index):
         highest, total = run("sum_exp", x)
-        return np.log(total) - (x.reshape(-1)[flat] - highest), np.ones(total.shape, x.dtype), highest, total
+        return np.log(total) - (x.reshape(-1)[_flat_places(x, target)] - highest), None, highest, total
+    xp = array_module(x)
     targets = _Targets("cross_entropy", x, target, weight, ignore_index)
     highest, total = run("sum_exp", x)
     log_sum = xp.log(total)
@@ -189,11 +189,11 @@ def cross_entropy_backward_array(
     """
     x = widen(x)
     xp = array_module(x)
-    if weight is None and not smoothing and (flat := _flat_places(x, target, ignore_index)) is not None:
+    if weight is None and not smoothing and _are_few(x, target, ignore_index):
         g_hit = g.astype(x.dtype, copy=False)
         d = run("scaled_exp", x, highest, g_hit / total)
         if d.flags.c_contiguous:
-            d.reshape(-1)[flat] -= g_hit
+            d.reshape(-1)[_flat_places(x, target)] -= g_hit
             return cast(d, BY_STORAGE[dtype])
     targets = _Targets(None, x, target, weight, ignore_index)
     target_weight = targets.share * (1 - smoothing) if smoothing else targets.share
@@ -208,15 +208,18 @@ def cross_entropy_backward_array(
     return cast(d, BY_STORAGE[dtype])
 
 
-def _flat_places(x: Array, target: Array, ignore_index: int) -> Array | None:
-    """Return the places of the classes in the flat memory of few rows (N, C) in NumPy; None unless all are counted."""
+def _are_few(x: Array, target: Array, ignore_index: int) -> bool:
+    """Return whether there are few rows (N, C) in NumPy, and all of them count."""
     if type(x) is not np.ndarray or x.ndim != 2 or not 0 < len(x) <= FEW or not x.flags.c_contiguous:
-        return None
-    classes = x.shape[1]
+        return False
     numbers = target.tolist()
-    if ignore_index in numbers or min(numbers) < 0 or max(numbers) >= classes:
-        return None
-    return np.arange(0, x.size, classes) + target
+    return ignore_index not in numbers and min(numbers) >= 0 and max(numbers) < x.shape[1]
+
+
+def _flat_places(x: Array, target: Array) -> Array:
+    """Return the places of the classes in the flat memory of rows (N, C)."""
+    places: Array = np.arange(0, x.size, x.shape[1]) + target
+    return places
 
 
 def _total_weight(x: Array, weight: Array | None) -> Array | int:

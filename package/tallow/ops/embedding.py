@@ -59,7 +59,7 @@ def embedding(
 @kernel("take_rows", "array")
 def take_rows_array(table: Array, index: Index) -> Array:
     """Return table[index].  Shapes: table (V, D), index (*) -> (*, D)"""
-    rows: Array = table[index]
+    rows: Array = table.take(index, 0) if type(table) is np.ndarray else table[index]  # a third of the time
     return rows
 
 

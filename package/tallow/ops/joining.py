@@ -33,7 +33,7 @@ def stack_arrays(arrays: Sequence[Array], axis: int) -> Array:
     return concatenate([a[new_axis] for a in arrays], axis)
 
 
-@op("tl", dtypes="promote", aliases=("concat", "concatenate"))
+@op("tl", dtypes="promote", aliases=("concat", "concatenate"), small=np.concatenate)
 def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
     """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others.
 
@@ -74,7 +74,11 @@ def _joinable(tensors: Sequence[Array], dim: int) -> list[Array]:
     return candidates
 
 
-@op("tl", dtypes="promote")
+def _small_stack(tensors: Sequence[Array], dim: int) -> Array:
+    return np.array(tensors) if dim == 0 else stack.function(tensors, dim)[0]
+
+
+@op("tl", dtypes="promote", small=_small_stack)
 def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     """Join tensors along a new dim.
 
@@ -92,9 +96,10 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
 
 
 def _cut(input: Array, dim: int, sizes: Sequence[int]) -> Result:
-    ends = list(accumulate(sizes))
-    parts = tuple(input[part(dim, end - n, end)] for n, end in zip(sizes, ends, strict=True))
-    return parts, lambda *gs: (concatenate(gs, dim),)
+    parts, start, before = [], 0, (slice(None),) * dim
+    for size in sizes:
+        parts.append(input[(*before, slice(start, start := start + size))])
+    return tuple(parts), lambda *gs: (concatenate(gs, dim),)
 
 
 @op(dtypes="keep", view=True)
@@ -130,7 +135,7 @@ def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
     if not n:
         return _cut(input, dim, [0] * chunks)
     size = -(-n // chunks)
-    return _cut(input, dim, [min(size, n - start) for start in range(0, n, size)])
+    return _cut(input, dim, [size] * (n // size) + ([n % size] if n % size else []))
 
 
 @op(dtypes="keep", view=True)

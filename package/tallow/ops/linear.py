@@ -12,7 +12,17 @@ from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 
-@op("F", dtypes="keep")  # kernels read half-precision weights directly; widening them would be most of the work
+def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
+    columns = weight.T
+    if is_small_product(input, columns) and (bias is None or bias.shape == weight.shape[:1]):
+        return _small_product(input, columns, bias)
+    value: Array = linear.function(input, weight, bias)[0]
+    return value
+
+
+@op(
+    "F", dtypes="keep", small=_small_value
+)  # kernels read half-precision weights directly; widening them would be most of the work
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     """Return y = input · weightᵀ + bias.
 
@@ -45,12 +55,17 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     return y, backward
 
 
-def _small_linear(input: Array, weight: Array, columns: Array, bias: Array | None) -> Result:
+def _small_product(input: Array, columns: Array, bias: Array | None) -> Array:
     """Compute `linear` of float matrices, where the choice of a kernel would take longer than the product."""
     y = input @ columns
-    has_bias = bias is not None
-    if has_bias:
+    if bias is not None:
         y += bias
+    return y
+
+
+def _small_linear(input: Array, weight: Array, columns: Array, bias: Array | None) -> Result:
+    y = _small_product(input, columns, bias)
+    has_bias = bias is not None
     return y, lambda g: (
         lambda: g @ weight,
         lambda: g.T @ input,

@@ -101,13 +101,31 @@ def pooling_of(
 
     Raises: ShapeError for another number of dims, too much padding, and inputs smaller than a window.
     """
+    arguments = name, shape, dims, kernel_size, stride, padding, dilation, bool(ceil_mode)
+    is_of_ints = type(kernel_size) is type(padding) is type(dilation) is int and (stride is None or type(stride) is int)
+    return _of_ints(*arguments) if is_of_ints else _pooling_of(*arguments)
+
+
+def _pooling_of(
+    name: str,
+    shape: Sizes,
+    dims: int,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None,
+    padding: IntOrInts,
+    dilation: IntOrInts,
+    ceil_mode: bool,
+) -> Pooling:
     expect_spatial(name, shape, dims)
     expect_filled(name, shape, dims)
     kernel = sizes(name, "kernel_size", kernel_size, dims, 1)
     steps = kernel if stride is None or stride in ((), []) else sizes(name, "stride", stride, dims, 1)
     pads = sizes(name, "padding", padding, dims, 0)
     apart = sizes(name, "dilation", dilation, dims, 1)
-    return _plan(name, shape, kernel, steps, pads, apart, bool(ceil_mode))
+    return _plan(name, shape, kernel, steps, pads, apart, ceil_mode)
+
+
+_of_ints = lru_cache(PLANS)(_pooling_of)  # not of sequences: (2, 2) and (2.0, 2.0) are the same key
 
 
 @lru_cache(PLANS)
@@ -197,7 +215,8 @@ def max_pool(
 ) -> Result:
     """Return the maximum of each window over the last `dims` dims. Padding counts as -∞."""
     name = f"max_pool{dims}d"
-    refuse_bool(name, input)
+    if input.dtype.kind == "b":
+        refuse_bool(name, input)
     pooling = pooling_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
 
     y, places = run("max_pool", input, *pooling)

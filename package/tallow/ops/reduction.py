@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tallow.ops.dims import normalize_dims
 from tallow.ops.table import Array, Result, op
 
 Dims = int | Sequence[int] | None
+_add_up: Any = np.add.reduce  # `x.sum` calls a Python function, which calls this
 
 
 def axes_of(input: Array, dim: Dims, name: str) -> tuple[int, ...]:
@@ -49,7 +51,14 @@ def sum_dtype(input: Array, dtype: object) -> np.dtype[np.generic]:
     return np.dtype(np.int64) if dtype is None and input.dtype.kind in "iub" else input.dtype
 
 
-@op()
+def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
+    if dim is None or type(dim) is int:
+        return _add_up(input, dim, None, None, keepdim)
+    value: Array = sum.function(input, dim, keepdim)[0]
+    return value
+
+
+@op(small=_small_sum)
 def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the sum over `dim`.
 

@@ -37,7 +37,7 @@ def running(name: str, x: Array, axis: int) -> Array:
     return y
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", small=np.add.accumulate)
 def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`.
 

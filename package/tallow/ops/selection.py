@@ -17,12 +17,19 @@ BOOL = np.dtype(np.bool_)
 
 
 def _check_mask(name: str, mask: Any) -> None:
+    if type(mask) is np.ndarray and mask.dtype is BOOL:
+        return
     if getattr(mask, "dtype", None) != BOOL:
         got = dtypes.dtype_of(mask).name if hasattr(mask, "dtype") else type(mask).__name__
         raise DtypeError(f"{name}: expected a bool mask, got {got}", hint="compare, or convert with .bool()")
 
 
-@op("", dtypes="promote")
+def _small_where(condition: Array, input: Array, other: Array) -> Array:
+    _check_mask("where", condition)
+    return np.where(condition, input, other)
+
+
+@op("", dtypes="promote", small=_small_where)
 def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return `input` where the condition is true and `other` elsewhere, broadcast."""
     _check_mask("where", condition)
@@ -51,7 +58,14 @@ def _bound(bound: Any, input: Any, name: str) -> Any:
     return factor(bound, input, name) if is_number else bound
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",), reads_per_operand=False)
+def _small_clamp(input: Array, min: Array | Scalar | None, max: Array | Scalar | None) -> Array:
+    if min is None:
+        return np.minimum(input, max)  # type: ignore[arg-type]  # raises for None
+    value: Array = np.maximum(input, min)
+    return value if max is None else np.minimum(value, max)
+
+
+@op("tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",), reads_per_operand=False, small=_small_clamp)
 def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar | None = None) -> Result:
     """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one.
 

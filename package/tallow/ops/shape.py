@@ -6,6 +6,8 @@ import math
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.dims import normalize_dim, normalize_dims
@@ -40,7 +42,13 @@ def _reshape(input: Array, shape: Ints, name: str) -> Array:
     )
 
 
-@op(dtypes="keep", view=True)
+def _small_reshape(input: Array, shape: Ints) -> Array:
+    if min(shape) < -1:  # NumPy infers such a size too
+        raise ShapeError("reshape: invalid shape dimension")
+    return input.reshape(shape)
+
+
+@op(dtypes="keep", view=True, small=_small_reshape)
 def reshape(input: Array, shape: Ints) -> Result:
     """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
     from_shape = input.shape
@@ -104,15 +112,21 @@ def squeeze(input: Array, dim: int | Ints | None = None) -> Result:
     return input.reshape(squeezed), lambda g: (g.reshape(from_shape),)
 
 
-@op(dtypes="keep", view=True)
+def _unsqueezed(input: Array, dim: int) -> Array:
+    shape = input.shape
+    if not 0 <= dim <= len(shape):
+        dim = normalize_dim(dim, len(shape) + 1, "unsqueeze")
+    return input.reshape((*shape[:dim], 1, *shape[dim:]))
+
+
+@op(dtypes="keep", view=True, small=_unsqueezed)
 def unsqueeze(input: Array, dim: int) -> Result:
     """Insert a dim of size 1 before position `dim`."""
     from_shape = input.shape
-    dim = normalize_dim(dim, input.ndim + 1, "unsqueeze")
-    return input.reshape((*from_shape[:dim], 1, *from_shape[dim:])), lambda g: (g.reshape(from_shape),)
+    return _unsqueezed(input, dim), lambda g: (g.reshape(from_shape),)
 
 
-@op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"))
+@op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"), small=np.ndarray.swapaxes)
 def transpose(input: Array, dim0: int, dim1: int) -> Result:
     """Swap two dims."""
     first, second = normalize_dim(dim0, input.ndim, "transpose"), normalize_dim(dim1, input.ndim, "transpose")
@@ -121,7 +135,7 @@ def transpose(input: Array, dim0: int, dim1: int) -> Result:
     return input.swapaxes(first, second), lambda g: (g.swapaxes(first, second),)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, small=np.ndarray.transpose)
 def permute(input: Array, dims: Ints) -> Result:
     """Reorder the dims: dim i of the result is dim dims[i] of the input."""
     ndim = input.ndim

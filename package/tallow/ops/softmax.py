@@ -29,14 +29,15 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
     """
     if input.dtype.kind != "f":
         expect_float("softmax", input)
-    dim = _required_dim("softmax", dim, input)
-    if dim == input.ndim - 1:
-        value = run("softmax", input)
+    last = input.ndim - 1
+    if last >= 0 and (dim == -1 or dim == last):  # the usual call
+        dim, value = last, run("softmax", input)
     else:
+        dim = _required_dim("softmax", dim, input)
         value = _along("softmax", dim, input) if input.ndim else array_module(input).ones_like(widen(input))
 
     def backward(g: Array) -> tuple[Array]:
-        if not value.ndim:
+        if last < 0:
             return (g - g,)
         return (_along("softmax_backward", dim, g, value),)
 

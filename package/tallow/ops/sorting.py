@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from operator import index
+from typing import Any
+
 import numpy as np
 
 from tallow import return_types
@@ -10,6 +13,8 @@ from tallow.errors import DimensionError, ShapeError
 from tallow.ops.axis_index import axis_of, on_axis, part, put, reversal, take
 from tallow.ops.checks import refuse_bool
 from tallow.ops.table import Array, Result, op
+
+_largest: Any = np.maximum.reduce  # `x.max` calls a Python function, which calls this
 
 
 def chosen(input: Array, x: Array, indices: Array, axis: int) -> Result:
@@ -115,6 +120,11 @@ def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> 
     return pick_one(input, x, indices, axis, keepdim)
 
 
+def _small_max(input: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    indices = np.asarray(input.argmax(index(dim), keepdims=keepdim)).astype(np.int64, copy=False)
+    return _largest(input, dim, None, None, keepdim), indices
+
+
 def _last_extreme(x: Array, indices: Array) -> Result:
     """Return the elements at one index per row of the last axis of a NumPy array, and the indices.
 
@@ -131,7 +141,7 @@ def _last_extreme(x: Array, indices: Array) -> Result:
     return (x.reshape(-1)[flat].reshape(indices.shape), indices), backward
 
 
-@op("", result=return_types.max)
+@op("", result=return_types.max, small=_small_max)
 def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     """Return the maximum along `dim` and the index of the first one, which gets the gradient.
 
@@ -157,7 +167,9 @@ def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -
     refuse_bool(name, input)
     x, axis = (input.reshape(-1), 0) if dim is None else axis_of(input, dim, name)
     expect_elements(x, axis, dim, name)
-    indices = array_module(x).asarray(getattr(x, name)(axis=axis)).astype(np.int64, copy=False)
+    indices = array_module(x).asarray(getattr(x, name)(axis=axis))
+    if indices.dtype != np.int64:  # NumPy's own in a browser is int32
+        indices = indices.astype(np.int64)
     if keepdim:
         return indices.reshape([1 if dim is None or i == axis else n for i, n in enumerate(input.shape)]), None
     return indices, None

@@ -195,8 +195,9 @@ def op(
         reads_per_operand: `backward` itself reads no array that a function it returns reads too. An array that only
             an unneeded gradient would read may then be overwritten before backward, as in PyTorch. Otherwise
             overwriting any saved array is an error.
-        small: computes the value alone from small NumPy arrays of floats, usually a ufunc; called where nothing is
-            recorded.
+        small: computes the value alone, where nothing is recorded: usually a function of NumPy, called with the
+            arguments by position. Its arrays are NumPy's; of floats and small, except for ops that only move elements.
+            What it raises is dropped: the op is called then.
 
     Raises: ArgumentError for a name that is already registered.
     """

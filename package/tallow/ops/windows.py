@@ -27,6 +27,10 @@ def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) 
     """
     if type(value) is int and value >= at_least:
         return (value,) * dims
+    if type(value) is tuple and len(value) == dims == 2:  # as layers keep them
+        first, second = value
+        if type(first) is type(second) is int and first >= at_least and second >= at_least:
+            return value
     numbers = value if isinstance(value, tuple | list) else (value,)
     if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in numbers):
         raise ArgumentTypeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")

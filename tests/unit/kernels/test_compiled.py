@@ -181,6 +181,31 @@ def test_sums_of_exponentials(n: int) -> None:
         np.testing.assert_array_equal(x, y.array)
 
 
+@pytest.mark.parametrize("n", LENGTHS)
+def test_losses_of_classes(n: int) -> None:
+    losses = c_function("tl_class_losses_f32", *[P] * 5, N, N)
+    for shift in range(3):
+        x, target = shift_copy(normal(ROWS, n) * 5, shift), np.arange(ROWS) * 7 % n
+        loss, highest, total = (GuardedArray(ROWS, shift=i) for i in range(3))
+        losses(*[pointer(a.array) for a in (loss, highest, total)], pointer(x), pointer(target), ROWS, n)
+        exact = x.astype(np.float64)
+        log_sum = np.log(np.exp(exact - exact.max(axis=1, keepdims=True)).sum(axis=1)) + exact.max(axis=1)
+        assert_close(loss.check(), log_sum - exact[np.arange(ROWS), target], 2e-6, 2e-6)
+        np.testing.assert_array_equal(highest.check(), x.max(axis=1))
+        assert_close(total.check(), np.exp(exact - exact.max(axis=1, keepdims=True)).sum(axis=1), 2e-6)
+
+
+def test_losses_of_classes_out_of_range_and_of_rows_that_are_not_finite() -> None:
+    x = np.array(
+        [[0, 1], [0, 1], [np.nan, 0], [np.inf, 0], [-np.inf, -np.inf], [0, -np.inf], [3e38, -3e38]], np.float32
+    )
+    target = np.array([-1, 2, 1, 1, 1, 1, 0])
+    loss, highest, total = np.empty(7, np.float32), np.empty(7, np.float32), np.empty(7, np.float32)
+    losses = c_function("tl_class_losses_f32", *[P] * 5, N, N)
+    losses(pointer(loss), pointer(highest), pointer(total), pointer(x), pointer(target), 7, 2)
+    np.testing.assert_array_equal(loss, [np.nan] * 5 + [np.inf, 0])
+
+
 def test_sums_of_exponentials_of_masks_and_infinities() -> None:
     inf = np.inf
     x = np.array(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,24 +9,10 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import DtypeError, ShapeError
+from tallow.kernels.on_arrays import address as address
 
 FLOAT32 = np.dtype(np.float32)
 ITEM = FLOAT32.itemsize
-
-
-_pointer_at = ctypes.c_void_p.from_address
-_HEAD = object.__basicsize__  # bytes of PyObject_HEAD
-
-
-def address(array: Array) -> int:
-    """Return the address of the first element.
-
-    It is the first field of PyArrayObject_fields, a C struct of NumPy's stable ABI. Reading it there takes an eighth
-    of the time of `__array_interface__` and `ctypes.data`, which took as long as a kernel on a small array.
-    """
-    if type(array) is np.ndarray:
-        return _pointer_at(id(array) + _HEAD).value  # type: ignore[return-value]
-    return array.__array_interface__["data"][0]
 
 
 def addresses(arrays: Sequence[Array | None]) -> list[int | None]:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, addresses, contiguous, is_plain
-from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
-from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, function
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, is_plain
+from tallow.kernels.bindings.threads import Arguments, Scratch, by_range, in_parts
+from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
 _attention_decode = function(
     "tl_attention_decode_f32", None, *[POINTER] * 4, *[SIZE] * 5, POINTER, POINTER, FLOAT, POINTER
 )
 _Strides = OFFSET * 3
-_attention = function("tl_attention_f32", None, *[POINTER] * 7, SIZE, SIZE, POINTER, POINTER, FLOAT, INT, POINTER)
+_attention = function("tl_attention_f32", None, *[POINTER] * 7, SIZE, SIZE, POINTER, POINTER, INT, POINTER, FLOAT)
 _attention_backward = function(
-    "tl_attention_backward_f32", None, *[POINTER] * 10, SIZE, SIZE, POINTER, POINTER, FLOAT, INT, POINTER
+    "tl_attention_backward_f32", None, *[POINTER] * 10, SIZE, SIZE, POINTER, POINTER, INT, POINTER, FLOAT
 )
 _attention_scratch = function("tl_attention_scratch", SIZE, POINTER)
 _Sizes = SIZE * 6
@@ -106,7 +106,8 @@ def float32_attention_backward(
 class _Plan:
     """Sizes and strides of the operands of both passes, for C."""
 
-    def __init__(self, q: Sizes, v: Sizes, strides: tuple[Sizes, ...]) -> None:
+    def __init__(self, q: Sizes, v: Sizes, *strides: Sizes) -> None:
+        self.result, self.stats = (*q[:3], v[3]), (*q[:3], 2)
         batch, heads, t, width = q
         _, kv_heads, s, value_width = v
         self.count = batch * kv_heads
@@ -116,36 +117,32 @@ class _Plan:
         self.pointers = ctypes.addressof(self._sizes), ctypes.addressof(self._strides)
         self.scratch_length = _attention_scratch(self._sizes)
 
+    def run(
+        self, function: CFunction, arrays: Sequence[Array], bias: Array | None, scale: float, is_causal: bool,
+        times: float = 1.0,
+    ) -> None:  # fmt: skip
+        """Call a C function for parts of the key/value heads.
+
+        Args:    arrays: those of the function before the bias; times: its work, in forward passes
+        """
+        by_bias = None
+        if bias is not None:
+            bias = contiguous(bias)
+            by_bias = _strides_to_broadcast(bias)
+        work, numbers = times * self.work, (scale,)
+        by_range(
+            function, (*arrays, bias, by_bias), self.count, work, *self.pointers, is_causal,
+            scratch=self.scratch_length, numbers=numbers,
+        )  # fmt: skip
+
 
 _plan_of = lru_cache(PLANS)(_Plan)
 
 
-def _run(
-    function: Callable[..., None], before: list[Array], operands: list[Array], after: list[Array], bias: Array | None,
-    scale: float, is_causal: bool, times: float = 1.0,
-) -> None:  # fmt: skip
-    """Call a C function for parts of the key/value heads; `before` and `after` surround the operands q, k, v, ....
-
-    Args:    times: its work, in forward passes
-    """
-    operands = [_with_contiguous_heads(x) for x in operands]
-    plan = _plan_of(operands[0].shape, operands[2].shape, tuple([x.strides for x in operands]))
-    bias = None if bias is None else contiguous(bias)
-    by_bias = None if bias is None else _strides_to_broadcast(bias)
-    starts = *addresses([*before, *operands, *after, bias]), None if by_bias is None else ctypes.addressof(by_bias)
-    scratch = Scratch(plan.scratch_length)
-    in_parts(
-        plan.count,
-        times * plan.work,
-        function,
-        lambda *part: (*starts, *part, *plan.pointers, scale, is_causal, scratch()),
-    )
-
-
-def _strides_to_broadcast(bias: Array) -> ctypes.Array[ctypes.c_ssize_t]:
+def _strides_to_broadcast(bias: Array) -> Array:
     """Return the strides of the bias for each dim of the scores, 0 where it is broadcast."""
     own = [0 if n == 1 else stride // ITEM for n, stride in zip(bias.shape, bias.strides, strict=True)]
-    return (OFFSET * 4)(*[0] * (4 - len(own)), *own)
+    return np.array([0] * (4 - len(own)) + own, np.intp)
 
 
 @kernel("attention", BACKEND, accepts=float32_attention)
@@ -158,8 +155,10 @@ def attention(
     """
     if not float32_attention(q, k, v, bias, scale, is_causal, groups):
         raise ShapeError(f"attention: q {q.shape}, k {k.shape} and v {v.shape} do not fit each other")
-    y, stats = np.empty((*q.shape[:3], v.shape[3]), FLOAT32), np.empty((*q.shape[:3], 2), FLOAT32)
-    _run(_attention, [y, stats], [q, k, v], [], bias, scale, is_causal)
+    q, k, v = _with_contiguous_heads(q), _with_contiguous_heads(k), _with_contiguous_heads(v)
+    plan = _plan_of(q.shape, v.shape, q.strides, k.strides, v.strides)
+    y, stats = np.empty(plan.result, FLOAT32), np.empty(plan.stats, FLOAT32)
+    plan.run(_attention, (y, stats, q, k, v), bias, scale, is_causal)
     return y, stats
 
 
@@ -171,9 +170,11 @@ def attention_backward(
     """Return the gradients of q, k and v, from that of the output and the stats of the forward pass."""
     if stats is None or not float32_attention_backward(g, q, k, v, bias, stats, scale, is_causal, groups):
         raise ShapeError(f"attention_backward: g {g.shape}, q {q.shape}, k {k.shape}, v {v.shape} do not fit")
-    gradients = [np.empty(x.shape, FLOAT32) for x in (q, k, v)]
-    _run(_attention_backward, gradients, [q, k, v, g], [contiguous(stats)], bias, scale, is_causal, 2.5)
-    return gradients[0], gradients[1], gradients[2]
+    q, k, v, g = (_with_contiguous_heads(x) for x in (q, k, v, g))
+    plan = _plan_of(q.shape, v.shape, q.strides, k.strides, v.strides, g.strides)
+    dq, dk, dv = np.empty(q.shape, FLOAT32), np.empty(k.shape, FLOAT32), np.empty(v.shape, FLOAT32)
+    plan.run(_attention_backward, (dq, dk, dv, q, k, v, g, contiguous(stats)), bias, scale, is_causal, 2.5)
+    return dq, dk, dv
 
 
 def _with_contiguous_heads(array: Array) -> Array:

@@ -7,7 +7,6 @@ computed here: there are few of them compared with the positions in a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
 from tallow.kernels.bindings.threads import by_rows
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
 
 Sizes = tuple[int, ...]
@@ -31,8 +30,9 @@ def float32_channels(
     x: Array, channels: Sizes, shared: int, weight: Array | None, bias: Array | None, eps: float
 ) -> bool:
     """A float32 array (N, C, ...) with at least 8 positions, and a float32 weight and bias or None."""
-    parameters = all(p is None or p.dtype == FLOAT32 for p in (weight, bias))
-    return x.dtype == FLOAT32 and parameters and x.size > 0 and math.prod(x.shape[2:]) >= LEAST
+    if x.dtype != FLOAT32 or x.size == 0 or math.prod(x.shape[2:]) < LEAST:
+        return False
+    return (weight is None or weight.dtype == FLOAT32) and (bias is None or bias.dtype == FLOAT32)
 
 
 def float32_channels_backward(
@@ -55,7 +55,7 @@ class _Rows:
         self.n = x.size // self.rows
         self.count = FLOAT32.type(channels[shared] * self.n)  # elements that share statistics
 
-    def __call__(self, function: Callable[..., None], *arrays: Array) -> None:
+    def __call__(self, function: CFunction, *arrays: Array) -> None:
         """Run a C function on all rows.
 
         Each array has `n` elements per row, or one element per row; or fewer elements, which rows share.

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, addresses, contiguous
-from tallow.kernels.bindings.threads import Scratch, in_parts
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous
+from tallow.kernels.bindings.threads import by_range
+from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
 Sizes = tuple[int, ...]
@@ -76,13 +75,12 @@ class _Call:
         no = (0,) * (2 - dims)
         by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
         self.shape = _Shape(x[0], groups, w[1], w[0] // groups, *(n for pair in by_dim for n in pair))
+        self.address = ctypes.addressof(self.shape)
         self.scratch_length = 0 if self.empty else self.functions.scratch(self.shape)
 
-    def run(self, count: int, function: Callable[..., None], *arrays: Array | None) -> None:
+    def run(self, count: int, function: CFunction, *arrays: Array | None) -> None:
         """Call a C function of this kind for parts of range(count)."""
-        starts, shape = addresses(arrays), ctypes.addressof(self.shape)
-        scratch = Scratch(self.scratch_length)
-        in_parts(count, self.work, function, lambda *part: (*starts, *part, shape, scratch()))
+        by_range(function, arrays, count, self.work, self.address, scratch=self.scratch_length)
 
 
 _call_of = lru_cache(PLANS)(_Call)

@@ -1,4 +1,4 @@
-"""sum_exp, scaled_exp: the passes of cross_entropy over rows of logits; see src/exp_rows_f32.c."""
+"""cross_entropy, and its passes over rows of logits: sum_exp, scaled_exp; see src/{log,exp}_rows_f32.c."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
 _sum_exp = function("tl_sum_exp_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE)
+_class_losses = function("tl_class_losses_f32", None, *[POINTER] * 5, SIZE, SIZE)
 _scaled_exp = function("tl_scaled_exp_f32", None, *[POINTER] * 4, SIZE, SIZE)
+
+FEW = 32  # rows whose classes Python compares quicker than NumPy
 
 
 def float32_filled_rows(x: Array) -> bool:
@@ -28,6 +31,30 @@ def sum_exp(x: Array) -> tuple[Array, Array]:
     highest, total = np.empty(x.shape[:-1], FLOAT32), np.empty(x.shape[:-1], FLOAT32)
     by_rows(_sum_exp, (highest, total, x), x.size // n, EXPONENTIAL * x.size, n)
     return highest, total
+
+
+def few_float32_rows(x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float) -> bool:
+    """At most 32 float32 rows (N, C), int64 classes that are in range and not ignored, no weight and no smoothing."""
+    if weight is not None or smoothing or x.dtype != FLOAT32 or x.ndim != 2 or not 0 < len(x) <= FEW:
+        return False
+    if target.dtype != np.int64 or target.shape != x.shape[:1]:
+        return False
+    classes = target.tolist()
+    return ignore_index not in classes and min(classes) >= 0 and max(classes) < x.shape[1]
+
+
+@kernel("cross_entropy", BACKEND, accepts=few_float32_rows)
+def cross_entropy(
+    x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
+) -> tuple[Array, None, Array, Array]:
+    """Compute tallow.ops.cross_entropy.cross_entropy_array."""
+    if x.ndim != 2 or target.shape != x.shape[:1] or target.dtype != np.int64:
+        raise ShapeError(f"cross_entropy: {target.dtype} classes {target.shape} for rows {x.shape}")
+    rows, n = x.shape
+    losses, highest, total = np.empty(rows, FLOAT32), np.empty(rows, FLOAT32), np.empty(rows, FLOAT32)
+    arrays = losses, highest, total, contiguous(x), np.ascontiguousarray(target)
+    by_rows(_class_losses, arrays, rows, EXPONENTIAL * x.size, n)
+    return losses, None, highest, total
 
 
 def float32_rows_and_numbers(x: Array, shift: Array, factor: Array) -> bool:

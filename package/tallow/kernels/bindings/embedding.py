@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import DimensionError, ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, is_plain
-from tallow.kernels.bindings.threads import ELEMENT, in_parts
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous, is_plain
+from tallow.kernels.bindings.threads import ELEMENT, by_range
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -31,8 +29,7 @@ def take_rows(table: Array, index: Array) -> Array:
     rows, width = table.shape
     places = _places("take_rows", index, rows)
     y = np.empty((*index.shape, width), FLOAT32)
-    starts = address(y), address(contiguous(table)), address(places)
-    in_parts(places.size, ELEMENT * y.size, _take_rows, lambda *part: (*starts, *part, width))
+    by_range(_take_rows, (y, contiguous(table), places), places.size, ELEMENT * y.size, width)
     return y
 
 
@@ -48,13 +45,7 @@ def add_rows(g: Array, index: Array, rows: int, padding_idx: int | None) -> Arra
         raise ShapeError(f"add_rows: {index.shape} places for rows {g.shape}")
     count, width = g.shape
     g, places, table = contiguous(g), _places("add_rows", index, rows), np.zeros((rows, width), FLOAT32)
-    starts = address(table), address(g), address(places)
-    in_parts(
-        math.ceil(width / COLUMNS),
-        ELEMENT * g.size,
-        _add_rows,
-        lambda first, last: (*starts, first * COLUMNS, min(last * COLUMNS, width), count, width),
-    )
+    by_range(_add_rows, (table, g, places), width, ELEMENT * g.size, count, width, group=COLUMNS)
     if padding_idx is not None:
         table[padding_idx] = 0
     return table

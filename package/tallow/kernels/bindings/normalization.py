@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, optional_address, row_weight
-from tallow.kernels.bindings.threads import by_rows, in_parts, threads_for
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous, row_weight
+from tallow.kernels.bindings.threads import by_range, by_rows, call, threads_for
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -60,18 +58,11 @@ def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) ->
     dw, db = np.zeros((2, n), FLOAT32)
     work = 12.0 * x.size
     if threads_for(work) == 1:
-        arrays = address(dx), address(dw), address(db), address(g), address(x), optional_address(weight)
-        _layer_norm_backward(*arrays, rows, n, eps)
+        call(_layer_norm_backward, work, dx, dw, db, g, x, weight, rows, n, eps)
         return dx, dw, db
     stats = np.empty((rows, 2), FLOAT32)
     by_rows(_layer_norm_dx, (dx, stats, g, x, weight), rows, work, n, eps, shared=1)
-    starts = [address(array) for array in (dw, db, g, x, stats)]
-    in_parts(
-        math.ceil(n / COLUMNS),
-        work,
-        _layer_norm_dw,
-        lambda first, last: (*starts, first * COLUMNS, min(last * COLUMNS, n), rows, n),
-    )
+    by_range(_layer_norm_dw, (dw, db, g, x, stats), n, work, rows, n, group=COLUMNS)
     return dx, dw, db
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous
+from tallow.kernels.bindings.threads import by_range
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import PLANS, kernel
 
@@ -51,7 +51,9 @@ class _Call:
         self.work = COMPARISON * self.planes * math.prod(out) * math.prod(kernel)
         one, no = (1,) * (2 - dims), (0,) * (2 - dims)  # a row is a plane of height 1
         by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
+        self.result = (*self.lead, *out)
         self.shape = _Shape(*(n for pair in by_dim for n in pair))
+        self.address = ctypes.addressof(self.shape)
 
 
 _call_of = lru_cache(PLANS)(_Call)
@@ -64,11 +66,8 @@ def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Si
     Shapes:  x (*lead, *spatial) -> (*lead, *out), the same
     """
     call = _call_of(x.shape, kernel, stride, before, dilation, out)
-    x = contiguous(x)
-    y, places = np.empty((*call.lead, *out), FLOAT32), np.empty((*call.lead, *out), np.int32)
-
-    starts = (address(y), address(places), address(x))
-    in_parts(call.planes, call.work, _max_pool, lambda *part: (*starts, *part, ctypes.addressof(call.shape)))
+    y, places = np.empty(call.result, FLOAT32), np.empty(call.result, np.int32)
+    by_range(_max_pool, (y, places, contiguous(x)), call.planes, call.work, call.address)
     return y, places
 
 
@@ -83,10 +82,8 @@ def max_pool_backward(
     dims = len(kernel)
     if places is None or places.dtype != np.int32 or places.shape != g.shape or g.shape[:-dims] != x.shape[:-dims]:
         raise ShapeError(f"max_pool_backward: g {g.shape}, its places and input {x.shape} do not fit each other")
-    g, places = contiguous(g), np.ascontiguousarray(places)
     dx = np.empty(x.shape, FLOAT32)
     planes, plane, windows = (math.prod(s) for s in (x.shape[:-dims], x.shape[-dims:], g.shape[-dims:]))
-
-    starts = (address(dx), address(g), address(places))
-    in_parts(planes, COMPARISON * dx.size, _max_pool_backward, lambda *part: (*starts, *part, plane, windows))
+    arrays = dx, contiguous(g), np.ascontiguousarray(places)
+    by_range(_max_pool_backward, arrays, planes, COMPARISON * dx.size, plane, windows)
     return dx

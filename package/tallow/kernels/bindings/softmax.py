@@ -1,23 +1,18 @@
-"""softmax, log_softmax and their gradients, over the last axis; see src/{softmax,channel_norm}_f32.c."""
+"""softmax, log_softmax and their gradients, over the last axis; see src/{softmax,log_rows}_f32.c."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from tallow.dtypes import Array
-from tallow.kernels.bindings.arrays import FLOAT32, contiguous, two_float32_arrays
-from tallow.kernels.bindings.cross_entropy import float32_filled_rows, sum_exp
-from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows, rowwise
+from tallow.kernels.bindings.arrays import FLOAT32, two_float32_arrays
+from tallow.kernels.bindings.cross_entropy import float32_filled_rows
+from tallow.kernels.bindings.threads import EXPONENTIAL, rowwise
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
 _softmax = function("tl_softmax_f32", None, POINTER, POINTER, SIZE, SIZE)
 _softmax_backward = function("tl_softmax_backward_f32", None, *[POINTER] * 3, SIZE, SIZE)
 _log_softmax_backward = function("tl_log_softmax_backward_f32", None, *[POINTER] * 3, SIZE, SIZE)
-_affine = function("tl_affine_f32", None, *[POINTER] * 5, SIZE, SIZE)
-
-
-FEW = 1 << 10  # elements
+_log_softmax = function("tl_log_softmax_f32", None, POINTER, POINTER, SIZE, SIZE)
 
 
 def float32_rows(x: Array) -> bool:
@@ -51,13 +46,4 @@ def log_softmax_backward(g: Array, y: Array) -> Array:
 @kernel("log_softmax", BACKEND, accepts=float32_filled_rows)
 def log_softmax(x: Array) -> Array:
     """Return log_softmax over the last axis.  Shapes: x (..., N) -> the same."""
-    x = contiguous(x)
-    highest, total = sum_exp(x)
-    if x.size < FEW:  # the same operations, and the same bits, without a second call of C
-        y = x - highest[..., None]
-        y -= np.log(total)[..., None]
-        return y
-    y, n, one = np.empty(x.shape, FLOAT32), x.shape[-1], np.ones(total.shape, FLOAT32)
-    shift = -np.log(total)
-    by_rows(_affine, (y, x, highest, one, shift), total.size, 2.0 * x.size, n)
-    return y
+    return rowwise("log_softmax", _log_softmax, EXPONENTIAL, x)

@@ -16,7 +16,7 @@ from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings import native_threads, tab_threads
 from tallow.kernels.bindings.arrays import FLOAT32, address, addresses, contiguous
-from tallow.kernels.library import IN_BROWSER
+from tallow.kernels.library import IN_BROWSER, CFunction
 from tallow.kernels.threads import thread_count
 
 WORTH_A_THREAD = 2_000_000  # multiplications: with fewer, about 0.1 ms, starting a thread costs more than it saves
@@ -45,6 +45,14 @@ def in_parts(count: int, work: float, function: Function, arguments: Callable[[i
     (tab_threads if IN_BROWSER else native_threads).run(function, of_parts)
 
 
+def call(function: CFunction, work: float, *arguments: Any) -> None:
+    """Call a C function once, with arrays and numbers; it holds the GIL if the work is not worth a thread."""
+    if work < WORTH_A_THREAD:
+        function.on_arrays(*arguments)
+    else:
+        function(*[address(each) if isinstance(each, np.ndarray) else each for each in arguments])
+
+
 class Scratch:
     """Memory for the parts of one call: one array of floats for each, which live as long as this object."""
 
@@ -67,22 +75,45 @@ def address_of_failures() -> int | None:
     return tab_threads.address_of_failures() if IN_BROWSER else None
 
 
+def by_range(
+    function: CFunction, arrays: Sequence[Array | None], count: int, work: float, *others: int,
+    scratch: int | None = None, numbers: tuple[float, ...] = (), group: int = 1,
+) -> None:  # fmt: skip
+    """Call `function(*addresses, first, last, *others, scratch, *numbers)` for parts of range(count).
+
+    Args:    work: multiplications for all, as for `in_parts`
+             scratch: floats of memory that each part needs; without it the function has no such argument
+             group: a part begins at a multiple of it
+    """
+    if work < WORTH_A_THREAD:
+        memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
+        function.on_arrays(*arrays, 0, count, *others, *memory, *numbers)
+        return
+    starts, by_part = addresses(arrays), Scratch(scratch or 0)
+
+    def arguments(first: int, last: int) -> Arguments:
+        memory = () if scratch is None else (by_part(),)
+        return *starts, first * group, min(last * group, count), *others, *memory, *numbers
+
+    in_parts(-(-count // group), work, function, arguments)
+
+
 ELEMENT = 8.0  # multiplications that take as long as a sum or product of two arrays, mostly the memory's time
 EXPONENTIAL = 20.0  # multiplications that take as long as one exponential
 
 
 def by_rows(
-    function: Function, arrays: Sequence[Array | None], rows: int, work: float, *others: float, shared: int = 0
+    function: CFunction, arrays: Sequence[Array | None], rows: int, work: float, *others: float, shared: int = 0
 ) -> None:
     """Call `function(*addresses, count, *others)` for parts of the rows of contiguous arrays.
 
     Args:    work: multiplications for all rows, as for `in_parts`
              shared: how many of the arrays, the last ones, are for all rows
     """
-    starts = addresses(arrays)
     if work < WORTH_A_THREAD:
-        function(*starts, rows, *others)
+        function.on_arrays(*arrays, rows, *others)
         return
+    starts = addresses(arrays)
     steps = [0 if a is None or not rows else a.nbytes // rows for a in arrays]
     if shared:
         steps[-shared:] = [0] * shared
@@ -94,7 +125,9 @@ def by_rows(
     in_parts(rows, work, function, arguments)
 
 
-def elementwise(name: str, function: Function, work: float, *operands: Array, numbers: tuple[float, ...] = ()) -> Array:
+def elementwise(
+    name: str, function: CFunction, work: float, *operands: Array, numbers: tuple[float, ...] = ()
+) -> Array:
     """Return a new array: call `function(*addresses, count, *numbers)` for it and float32 operands of its shape.
 
     Args:    work: multiplications for each element
@@ -104,13 +137,13 @@ def elementwise(name: str, function: Function, work: float, *operands: Array, nu
     size = y.size
     if size:
         if work * size < WORTH_A_THREAD:
-            function(address(y), *map(address, operands), size, *numbers)
+            function.on_arrays(y, *operands, size, *numbers)
         else:
             by_rows(function, (y, *operands), size, work * size, *numbers)
     return y
 
 
-def rowwise(name: str, function: Function, work: float, *operands: Array) -> Array:
+def rowwise(name: str, function: CFunction, work: float, *operands: Array) -> Array:
     """Return a new array: call `function(*addresses, rows, n)` for it and float32 operands of its shape, (..., n).
 
     Args:    work: multiplications for each element
@@ -120,14 +153,14 @@ def rowwise(name: str, function: Function, work: float, *operands: Array) -> Arr
         (x,) = operands
         x, shape = contiguous(x), x.shape
         y = np.empty(shape, FLOAT32)
-        function(address(y), address(x), x.size // shape[-1], shape[-1])
+        function.on_arrays(y, x, x.size // shape[-1], shape[-1])
         return y
     y, operands = _prepared(name, operands)
     size = y.size
     if size:
         n = y.shape[-1]
         if work * size < WORTH_A_THREAD:  # what `by_rows` does then, without the call
-            function(address(y), *map(address, operands), size // n, n)
+            function.on_arrays(y, *operands, size // n, n)
         else:
             by_rows(function, (y, *operands), size // n, work * size, n)
     return y

@@ -115,7 +115,7 @@ EXPORT size_t tl_attention_scratch(const size_t *shape) {
 
 EXPORT void tl_attention_f32(float *y, float *stats, const float *q, const float *k, const float *v,
                              const float *bias, const ptrdiff_t *by_bias, size_t first, size_t last, const size_t *shape,
-                             const ptrdiff_t *stride, float scale, int causal, float *scratch) {
+                             const ptrdiff_t *stride, int causal, float *scratch, float scale) {
   const sizes n = *(const sizes *)shape;
   const strides *by = (const strides *)stride; // of q, k, v
   const size_t group = n.heads / n.kv_heads, width = to_lanes(n.width), value_width = to_lanes(n.value_width);
@@ -162,8 +162,8 @@ static void copy_out(float *dst, const float *src, size_t rows, size_t columns) 
 
 EXPORT void tl_attention_backward_f32(float *dq, float *dk, float *dv, const float *q, const float *k, const float *v,
                                       const float *g, const float *stats, const float *bias, const ptrdiff_t *by_bias,
-                                      size_t first, size_t last, const size_t *shape, const ptrdiff_t *stride, float scale,
-                                      int causal, float *scratch) {
+                                      size_t first, size_t last, const size_t *shape, const ptrdiff_t *stride, int causal,
+                                      float *scratch, float scale) {
   const sizes n = *(const sizes *)shape;
   const strides *by = (const strides *)stride; // of q, k, v, g
   const size_t group = n.heads / n.kv_heads, width = to_lanes(n.width), value_width = to_lanes(n.value_width);

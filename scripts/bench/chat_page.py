@@ -9,21 +9,17 @@ writes, no frame of the page takes more than 50 ms.
 from __future__ import annotations
 
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "package"), str(ROOT), str(ROOT / "scripts")]
 
-import prerequisites  # noqa: E402 - the paths above come first
-from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
+from playwright.sync_api import Page, expect  # noqa: E402 - the paths above come first
 
 from bench import report  # noqa: E402
-from bench.places import CHROMIUM_FLAGS  # noqa: E402
-from tallow.cli.static_server import SiteServer  # noqa: E402
+from bench.pages import WAIT_MS, expect_status, opened  # noqa: E402
 
-WAIT_MS = 600_000
 LOADS = 5
 TOKENS = 300
 FRAME_MS = 50
@@ -53,18 +49,12 @@ def main() -> None:
     site, file = map(Path, sys.argv[1:])
     size = file.stat().st_size
     print(report.machine())
-    server = SiteServer(site, host="127.0.0.1", port=0, models={file.name: file})
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=prerequisites.chromium(), args=CHROMIUM_FLAGS)
-        page = chromium.new_page()
-        page.set_default_timeout(WAIT_MS)
-        page.goto(f"{server.url}wasm_examples/chat/")
-        _expect_status(page, "Ready.")
+    with opened(site, "wasm_examples/chat/", {file.name: file}) as (page, address):
+        expect_status(page, "Ready.")
         page.evaluate(WATCH)
         page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
-        print(f"download: {size / 1e6 / _load(page, f'{server.url}models/{file.name}'):.0f} MB/s")
-        rates = [size / 1e6 / _load(page, f"{server.url}models/{file.name}") for _ in range(LOADS)]
+        print(f"download: {size / 1e6 / _load(page, f'{address}models/{file.name}'):.0f} MB/s")
+        rates = [size / 1e6 / _load(page, f"{address}models/{file.name}") for _ in range(LOADS)]
         print(f"from the browser's storage: {max(rates):.0f} MB/s; {', '.join(f'{rate:.0f}' for rate in rates)}")
         _print_frames("loading", page.evaluate(READ))
         page.get_by_test_id("max-tokens").fill(str(TOKENS))
@@ -72,10 +62,9 @@ def main() -> None:
         page.get_by_test_id("send").click()
         expect(page.get_by_test_id("figures").last).to_contain_text("tokens/s", timeout=WAIT_MS)
         page.evaluate(READ)
-        _expect_status(page, "Done.")
+        expect_status(page, "Done.")
         _print_frames("writing", page.evaluate(READ))
         print(page.get_by_test_id("figures").last.inner_text())
-        chromium.close()
 
 
 def _load(page: Page, address: str) -> float:
@@ -85,7 +74,7 @@ def _load(page: Page, address: str) -> float:
     page.get_by_test_id("model-url").fill(address)
     page.get_by_test_id("load-url").click()
     expect(shown).not_to_be_empty(timeout=WAIT_MS)
-    _expect_status(page, "Ready.")
+    expect_status(page, "Ready.")
     return float(shown.inner_text().split()[0])
 
 
@@ -96,10 +85,6 @@ def _print_frames(state: str, seen: dict[str, Any]) -> None:
         f"{state}: {len(frames)} frames, the longest {frames[-1]:.0f} ms, {slow} above {FRAME_MS} ms; "
         f"{len(tasks)} tasks above {FRAME_MS} ms{f', the longest {max(tasks):.0f} ms' if tasks else ''}"
     )
-
-
-def _expect_status(page: Page, text: str) -> None:
-    expect(page.get_by_test_id("status")).to_contain_text(text, timeout=WAIT_MS)
 
 
 if __name__ == "__main__":

@@ -16,47 +16,33 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "package"), str(ROOT), str(ROOT / "scripts")]
 
-import prerequisites  # noqa: E402 - the paths above come first
-from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
+from playwright.sync_api import Page, expect  # noqa: E402 - the paths above come first
 
 from bench import report  # noqa: E402
-from bench.places import CHROMIUM_FLAGS  # noqa: E402
-from tallow.cli.static_server import SiteServer  # noqa: E402
+from bench.pages import WAIT_MS, expect_status, opened  # noqa: E402
 
-WAIT_MS = 600_000
 STEPS = 64
 
 
 def main() -> None:
     site, file = map(Path, sys.argv[1:])
     print(report.machine())
-    server = SiteServer(site, host="127.0.0.1", port=0, models={})
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=prerequisites.chromium(), args=CHROMIUM_FLAGS)
-        page = chromium.new_page()
-        page.set_default_timeout(WAIT_MS)
-        page.goto(f"{server.url}wasm_examples/llama2c/index.html")
+    with opened(site, "wasm_examples/llama2c/index.html") as (page, _):
         memory = Memory(page)
         memory.start()
-        _ready(page, "Ready.")
+        expect_status(page, "Ready.")
         print(f"{page.get_by_test_id('model-name').text_content()}\n  peak of the tab: {memory}")
         page.get_by_test_id("model-file").set_input_files(file)
         expect(page.get_by_test_id("model-name")).to_contain_text(file.name, timeout=WAIT_MS)
-        _ready(page, "Ready.")
+        expect_status(page, "Ready.")
         print(f"{page.get_by_test_id('model-name').text_content()}\n  peak of the tab: {memory}")
         for _ in range(3):
             page.get_by_test_id("steps").fill(str(STEPS))
             page.get_by_test_id("temperature").fill("0")
             page.get_by_test_id("generate").click()
-            _ready(page, "Done.")
+            expect_status(page, "Done.")
             print(f"  {' '.join(page.get_by_test_id('stats').inner_text().split())}")
         print(f"  peak of the tab: {memory}")
-        chromium.close()
-
-
-def _ready(page: Page, text: str) -> None:
-    expect(page.get_by_test_id("status")).to_contain_text(text, timeout=WAIT_MS)
 
 
 class Memory(threading.Thread):

@@ -15,7 +15,10 @@ from tallow.models.config import NEUTRAL, Config
 # transformers' classes, and the tallow classes that read their files
 CONFIGS = {
     **{f"{name}Config": f"{name}Config" for name in ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3")},
-    **{f"{name}Config": f"{name}Config" for name in ("Falcon", "GPT2", "Bert", "DistilBert", "Roberta", "Whisper")},
+    **{
+        f"{name}Config": f"{name}Config"
+        for name in ("Falcon", "GPT2", "Bert", "DistilBert", "ModernBert", "Roberta", "Whisper")
+    },
     "XLMRobertaConfig": "RobertaConfig",
     "Gemma3TextConfig": "Gemma3Config",
 }
@@ -41,6 +44,8 @@ OTHERS = {
     "activation": "relu",
     "activation_function": "relu",
     "hidden_activation": "relu",
+    "classifier_activation": "relu",
+    "classifier_pooling": "mean",
 }
 # Small sizes that are consistent.
 SIZES = {
@@ -48,6 +53,7 @@ SIZES = {
     **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_key_value_heads"), 4),
     **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers"), 2),
+    "pad_token_id": 3,
 }
 
 
@@ -119,3 +125,15 @@ def test_rotary_settings_of_older_gemma3_files() -> None:
     for config in (saved, read):
         assert (config.rope_theta, config.rope_local_base_freq) == (5e5, 500.0)
     assert [saved.window_of(i) for i in range(7)] == [read.window_of(i) for i in range(7)]
+
+
+def test_settings_of_older_modernbert_files() -> None:
+    """Before transformers 5 the kinds of layers were a number, and the bases of angles two entries."""
+    older = {"global_attn_every_n_layers": 2, "global_rope_theta": 5e5, "local_rope_theta": 500.0}
+    sizes = {"vocab_size": 64, "num_hidden_layers": 5, "pad_token_id": 3}
+    theirs = transformers.ModernBertConfig(**sizes, **older)
+    saved = models.ModernBertConfig.from_entries(theirs.to_dict(), "the file")
+    read = models.ModernBertConfig.from_entries({**sizes, **older}, "the file")
+    for config in (saved, read):
+        assert (config.global_rope_theta, config.local_rope_theta) == (5e5, 500.0)
+        assert [config.is_local(i) for i in range(5)] == [False, True, False, True, False]

@@ -17,7 +17,8 @@ transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 TEXTS = ["A cat sleeps.", "A kitten naps on the sofa.", "", "The bank is closed on Sundays; " * 30]
 DISTIL = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 40}
-SIZES = {"Bert": SMALL, "DistilBert": DISTIL, "Roberta": SMALL | {"max_position_embeddings": 514, "type_vocab_size": 1}}
+SIZES = {"Bert": SMALL, "DistilBert": DISTIL, "ModernBert": SMALL | {"local_attention": 8}}
+SIZES |= {"Roberta": SMALL | {"max_position_embeddings": 514, "type_vocab_size": 1}}
 
 
 @pytest.mark.parametrize("labels", [1, 3])
@@ -30,7 +31,7 @@ def test_probabilities_of_pairs(name: str, labels: int, tmp_path: Path) -> None:
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
     asked = tokenizer(*zip(*pairs, strict=True), padding=True, truncation="only_second", return_tensors="pt")
     if name != "Bert":
-        asked.pop("token_type_ids")
+        asked.pop("token_type_ids", None)
     with torch.no_grad():
         logits = model(**asked).logits
     np.testing.assert_allclose(ours.logits(pairs, batch_size=3), logits.numpy(), atol=2e-5)

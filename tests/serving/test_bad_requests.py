@@ -6,11 +6,12 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from support.small_server import KEY, Running, get, post, running, story_teller
 
@@ -53,6 +54,8 @@ BAD_TEXTS: dict[str, Any] = {
     "a suffix": TEXT | {"suffix": "end"},
     "stream is a word": TEXT | {"stream": "yes"},
     "stream_options is a list": TEXT | {"stream_options": [1]},
+    "a priority that is a word": TEXT | {"priority": "high"},
+    "a huge priority": TEXT | {"priority": 2**40},
 }
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "a"}}
 BAD_CHATS: dict[str, Any] = {
@@ -68,6 +71,16 @@ BAD_CHATS: dict[str, Any] = {
     | {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "dragon"}}}},
     "a schema without end": CHAT
     | {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"$ref": "#"}}}},
+    "a schema that needs itself": CHAT
+    | {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {
+                "name": "a",
+                "schema": {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
+            },
+        }
+    },
 }
 
 
@@ -77,6 +90,20 @@ def test_bad_completions(server: Running, name: str) -> None:
     assert status == 400, answer
     assert set(answer["error"]) == {"message", "type", "param", "code"}
     assert answer["error"]["type"] == "invalid_request_error"
+
+
+BAD_INPUTS = {"none": None, "empty": [], "an empty text": [""], "a number": 3, "ids": [1, 2], "many": ["a"] * 10_000}
+
+
+@pytest.mark.parametrize("name", BAD_INPUTS)
+@pytest.mark.parametrize(
+    ("path", "field"), [("/v1/embeddings", "input"), ("/embed", "inputs"), ("/tokenize", "inputs")]
+)
+def test_bad_inputs(server: Running, path: str, field: str, name: str) -> None:
+    status, answer, _ = post(server, path, {field: BAD_INPUTS[name]})
+    assert status == 400 if path == "/v1/embeddings" else status in (413, 422)
+    message = answer["error"]["message"] if path == "/v1/embeddings" else answer["error"]
+    assert message.startswith(field)
 
 
 @pytest.mark.parametrize("name", BAD_CHATS)
@@ -209,3 +236,107 @@ def test_health_and_metrics(server: Running) -> None:
         text = answer.read().decode()
         connection.close()
     assert 'tallow_text_generated_tokens_total{model="stories"}' in text
+
+
+def address_of(server: Running) -> tuple[str, int]:
+    host, _, port = urlsplit(server.url).netloc.partition(":")
+    return host, int(port)
+
+
+def request_text(body: bytes) -> bytes:
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def read_all(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
+def test_a_client_that_writes_slowly_holds_up_nobody(server: Running) -> None:
+    data = request_text(json.dumps(TEXT | {"max_tokens": 3}).encode())
+    with socket.create_connection(address_of(server), timeout=30) as slow:
+        for i in range(0, len(data), 40):
+            slow.sendall(data[i : i + 40])
+            assert post(server, "/v1/completions", TEXT | {"max_tokens": 1})[0] == 200
+        assert read_all(slow).startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_reads_slowly_holds_up_nobody() -> None:
+    engine = story_teller(slots=2)
+    catalog = Catalog(texts={"stories": engine})
+    # Log-probabilities of many tokens: more than the buffers of the sockets hold.
+    body = json.dumps(TEXT | {"max_tokens": 200, "n": 16, "stream": True, "logprobs": 20}).encode()
+    with running(make_app(catalog), catalog) as server, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.settimeout(60)
+        slow.connect(address_of(server))
+        slow.sendall(request_text(body))
+        assert slow.recv(10) == b"HTTP/1.1 2"
+        assert post(server, "/v1/completions", TEXT | {"max_tokens": 5})[0] == 200
+        wait_until(lambda: engine.active == 0)  # the texts end, although nobody reads them yet
+        assert b"data: [DONE]" in read_all(slow)
+    assert (engine.counters.requests, engine.counters.cancelled) == (17, 0)
+
+
+def test_a_half_closed_connection_gets_its_answer(server: Running) -> None:
+    with socket.create_connection(address_of(server), timeout=30) as connection:
+        connection.sendall(request_text(json.dumps(TEXT | {"max_tokens": 3}).encode())[:-5])
+        connection.shutdown(socket.SHUT_WR)  # the body ends before its length
+        assert not read_all(connection).startswith(b"HTTP/1.1 200")
+    assert post(server, "/v1/completions", TEXT | {"max_tokens": 1})[0] == 200
+
+
+@pytest.mark.parametrize("data", [b"\x16\x03\x01\x02", b"GET\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n"])
+def test_what_is_not_http_is_refused(server: Running, data: bytes) -> None:
+    with socket.create_connection(address_of(server), timeout=30) as connection:
+        connection.sendall(data + b"\r\n\r\n")
+        assert b" 400 " in read_all(connection).partition(b"\r\n")[0]
+
+
+def test_not_a_number_of_one_text_is_its_error_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = story_teller(slots=4)
+    read = engine._slots.read
+    bad = engine.served.encode("Tom")
+
+    def broken(new: Mapping[int, Sequence[int]]) -> list[Any]:
+        logits = read(new)
+        begins_badly = [engine._slots.texts[slot][: len(bad)] == bad for slot in new]
+        return [row * np.float32("nan") if is_bad else row for row, is_bad in zip(logits, begins_badly, strict=True)]
+
+    monkeypatch.setattr(engine._slots, "read", broken)
+    catalog = Catalog(texts={"stories": engine})
+    answers: list[tuple[int, Any]] = []
+
+    def ask(server: Running, prompt: str) -> None:
+        answers.append(post(server, "/v1/completions", {"prompt": prompt, "max_tokens": 60, "temperature": 0})[:2])
+
+    with running(make_app(catalog), catalog) as server:
+        threads = [threading.Thread(target=ask, args=(server, prompt)) for prompt in ("Lily", "Tom", "Lily")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        ask(server, "Lily")
+        status, answer, _ = post(server, "/v1/completions", {"prompt": "Tom"})
+    assert (status, answer["error"]["code"]) == (500, "not_a_number")
+    assert sorted(status for status, _ in answers) == [200, 200, 200, 500]
+    texts = {answer["choices"][0]["text"] for status, answer in answers if status == 200}
+    assert len(texts) == 1
+
+
+def test_cached_tokens_are_counted() -> None:
+    engine = story_teller(slots=2, prefix_bytes=64 << 20)
+    catalog = Catalog(texts={"stories": engine})
+    body = {"prompt": "Once there was a red ball in a big park. " * 8, "max_tokens": 3, "n": 2, "temperature": 0}
+    with running(make_app(catalog), catalog) as server:
+        cold, warm = (post(server, "/v1/completions", body)[1] for _ in range(2))
+        metrics = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+        metrics.request("GET", "/metrics")
+        text = metrics.getresponse().read().decode()
+        metrics.close()
+    assert cold["choices"] == warm["choices"]
+    assert cold["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
+    known = warm["usage"]["prompt_tokens_details"]["cached_tokens"]
+    assert warm["usage"]["prompt_tokens"] - 40 < known < warm["usage"]["prompt_tokens"]
+    assert f'tallow_prefix_cache_bytes{{model="stories"}} {float(engine.pages.nbytes)}' in text
+    assert 'tallow_text_hits_total{model="stories"} 3.0' in text

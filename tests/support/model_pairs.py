@@ -194,12 +194,14 @@ DISTILBERT_SIZES = {
     "hidden_dim": 64,
     "initializer_range": 0.2,
 }
+MODERNBERT_SIZES = ENCODER_SIZES | {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 1}
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 ENCODERS: dict[str, Sizes] = {
     "bert": ("Bert", {"type_vocab_size": 3}),
     "bert, tanh gelu": ("Bert", {"hidden_act": "gelu_new", "layer_norm_eps": 1e-3}),
     "roberta": ("Roberta", {"type_vocab_size": 1, "pad_token_id": 1}),
     "distilbert": ("DistilBert", {"activation": "relu"}),
+    "modernbert": ("ModernBert", {"classifier_pooling": "mean", "norm_bias": True, "mlp_bias": True}),
     "xlm-roberta": ("XLMRoberta", {"type_vocab_size": 1, "hidden_act": "relu"}),
 }
 
@@ -215,7 +217,7 @@ BASES: dict[str, Sizes] = {
 
 def _encoder(name: str, changes: dict[str, Any], head: str) -> Sizes:
     labels = {} if head == "ForQuestionAnswering" else LABELS  # two outputs: start and end logits
-    sizes = DISTILBERT_SIZES if name == "DistilBert" else ENCODER_SIZES
+    sizes = {"DistilBert": DISTILBERT_SIZES, "ModernBert": MODERNBERT_SIZES}.get(name, ENCODER_SIZES)
     return name + head, sizes | labels | changes
 
 
@@ -255,7 +257,7 @@ def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[np.int64]]:
     mask = np.ones((batch, 30), np.int64)
     mask[1::2, 20:] = 0
     inputs = {"input_ids": ids, "attention_mask": mask}
-    if "DistilBert" not in name:
+    if not name.startswith(("DistilBert", "ModernBert")):
         inputs["token_type_ids"] = rng.integers(0, sizes.get("type_vocab_size", 2), (batch, 30))
     return inputs
 

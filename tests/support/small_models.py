@@ -16,6 +16,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "RobertaModel": ENCODER | {"model_type": "roberta"},
     "DistilBertModel": {"model_type": "distilbert", "vocab_size": 20, "dim": 8, "n_layers": 2, "n_heads": 2}
     | {"hidden_dim": 12, "max_position_embeddings": 10},
+    "ModernBertModel": ENCODER | {"model_type": "modernbert", "pad_token_id": 0},
     "GPT2": {"model_type": "gpt2", "vocab_size": 20, "n_positions": 10, "n_embd": 8, "n_layer": 2, "n_head": 2},
     "Llama": DECODER | {"model_type": "llama"},
     "Mistral": DECODER | {"model_type": "mistral"},

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 import torch
 import transformers
 
-from support.model_pairs import DISTILBERT_SIZES, ENCODER_SIZES, FALCON_SIZES, GPT2_SIZES, LLAMA_SIZES, LONGROPE
+from support.model_pairs import (
+    DISTILBERT_SIZES,
+    ENCODER_SIZES,
+    FALCON_SIZES,
+    GPT2_SIZES,
+    LLAMA_SIZES,
+    LONGROPE,
+    MODERNBERT_SIZES,
+)
 
 WHISPER_SIZES = dict.fromkeys(
     ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 2
@@ -35,6 +43,7 @@ SIZES = {
     **dict.fromkeys(("Bert", "Roberta", "XLMRoberta"), ENCODER_SIZES | {"pad_token_id": 1}),
     "DistilBert": DISTILBERT_SIZES | {"pad_token_id": 1},
     "Falcon": FALCON_SIZES,
+    "ModernBert": MODERNBERT_SIZES,
     "GPT2": GPT2_SIZES,
     "Phi3": LLAMA_SIZES,
     "Whisper": WHISPER_SIZES,
@@ -105,7 +114,12 @@ ENCODER_HEADS = [
     Case("Bert", "ForPreTraining", {"tie_word_embeddings": False}),
     *(Case("Bert", head, {"is_decoder": True}) for head in ("Model", "LMHeadModel", "ForSequenceClassification")),
     Case("XLMRoberta", CAUSAL, {"is_decoder": True, "tie_word_embeddings": False}),
-    *(Case(name, "ForMaskedLM", {"tie_word_embeddings": False}) for name in ("Bert", "Roberta", "DistilBert")),
+    *(
+        Case(name, "ForMaskedLM", {"tie_word_embeddings": False})
+        for name in ("Bert", "Roberta", "DistilBert", "ModernBert")
+    ),
+    Case("ModernBert", "ForSequenceClassification", {"attention_bias": True, "classifier_bias": True}),
+    Case("ModernBert", "Model", {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}),
 ]
 WHISPERS = [
     Case("Whisper", "ForConditionalGeneration", {"scale_embedding": True}),

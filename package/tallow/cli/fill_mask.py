@@ -19,13 +19,14 @@ from tallow.hub import local_folder
 from tallow.models.auto import model_class
 from tallow.models.bert import BertForMaskedLM, BertForPreTraining
 from tallow.models.distilbert import DistilBertForMaskedLM
+from tallow.models.modernbert import ModernBertForMaskedLM
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.roberta import RobertaForMaskedLM
 from tallow.nn import functional as F
 from tallow.text.tokenizer import Tokenizer
 
 MASK = "[MASK]"
-MODELS = (BertForMaskedLM, DistilBertForMaskedLM, RobertaForMaskedLM)
+MODELS = (BertForMaskedLM, DistilBertForMaskedLM, ModernBertForMaskedLM, RobertaForMaskedLM)
 # Classes with additional heads -> the class with only the masked language modelling head.
 SAME_HEAD: dict[type[PretrainedModel], type[PretrainedModel]] = {BertForPreTraining: BertForMaskedLM}
 

@@ -27,6 +27,7 @@ _CLASSES = {
     "gpt2": _decoders("GPT2"),
     "llama": _decoders("Llama"),
     "mistral": _decoders("Mistral"),
+    "modernbert": ("ModernBertConfig", *(f"ModernBert{head}" for head in ENCODER_HEADS)),
     "phi3": _decoders("Phi3"),
     "qwen": _decoders("Qwen2", "Qwen3"),
     "sentence": ("SentenceEncoder",),

@@ -13,7 +13,7 @@ from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.quantize import block_config
 
-ENCODERS = {"Bert": "Bert", "DistilBert": "DistilBert", "Roberta": "Roberta", "XLMRoberta": "Roberta"}
+ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")} | {"XLMRoberta": "Roberta"}
 # Entry of `architectures` -> name of the class in tallow.models.
 ARCHITECTURES = {
     **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
@@ -39,6 +39,7 @@ MODEL_TYPES = {
     "gpt2": "GPT2LMHeadModel",
     "llama": "LlamaForCausalLM",
     "mistral": "MistralForCausalLM",
+    "modernbert": "ModernBertModel",
     "phi3": "Phi3ForCausalLM",
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",

@@ -226,9 +226,9 @@ class DistilBertModel(DistilBertPretrainedModel):
 class DistilBertProjector(Module):
     """Logits over the vocabulary: a product with the word embeddings, and a bias."""
 
-    def __init__(self, config: DistilBertConfig, device: Any, dtype: Any) -> None:
+    def __init__(self, vocab_size: int, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.bias = Parameter(zeros(config.vocab_size, device=device, dtype=dtype))
+        self.bias = Parameter(zeros(vocab_size, device=device, dtype=dtype))
 
     def forward(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
         return F.linear(x_BTD, embeddings_VD, self.bias)
@@ -246,7 +246,7 @@ class DistilBertForMaskedLM(DistilBertPretrainedModel):
         self.vocab_transform = Linear(config.dim, config.dim, device=device, dtype=dtype)
         self.vocab_layer_norm = LayerNorm(config.dim, EPS, device=device, dtype=dtype)
         self.vocab_projector = (
-            DistilBertProjector(config, device, dtype)
+            DistilBertProjector(config.vocab_size, device, dtype)
             if config.tie_word_embeddings
             else Linear(config.dim, config.vocab_size, device=device, dtype=dtype)
         )

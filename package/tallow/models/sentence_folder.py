@@ -28,7 +28,7 @@ def encoder_class(folder: Path) -> type[PretrainedModel]:
 
     Raises:  CheckpointError when the folder holds no encoder
     """
-    return _bare_class(folder, ENCODERS.values(), "choose a BERT, DistilBERT or RoBERTa")
+    return _bare_class(folder, ENCODERS.values(), "choose a BERT, DistilBERT, ModernBERT or RoBERTa")
 
 
 def transformer_class(folder: Path) -> type[PretrainedModel]:

@@ -17,6 +17,7 @@ from tallow.autograd.modes import no_grad
 from tallow.models.bert import BertForMaskedLM
 from tallow.models.distilbert import DistilBertForMaskedLM
 from tallow.models.headed_encoder import HeadedEncoder
+from tallow.models.modernbert import ModernBertForMaskedLM
 from tallow.models.roberta import RobertaForMaskedLM
 from tallow.models.text_batches import Vectors
 from tallow.nn import functional as F
@@ -36,7 +37,7 @@ class SparseEncoder(HeadedEncoder):
         weights[0] @ weights[1]
     """
 
-    kinds = (BertForMaskedLM, DistilBertForMaskedLM, RobertaForMaskedLM)
+    kinds = (BertForMaskedLM, DistilBertForMaskedLM, ModernBertForMaskedLM, RobertaForMaskedLM)
     lacks = "has no masked language modelling head"
     choose = "choose a SPLADE model"
     batch_tokens: ClassVar[int] = 512  # the logits of a batch take `vocab_size` numbers for each

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -17,11 +18,17 @@ from tallow.errors import ArgumentError
 from tallow.models.bert import BertForSequenceClassification
 from tallow.models.distilbert import DistilBertForSequenceClassification
 from tallow.models.headed_encoder import HeadedEncoder
+from tallow.models.modernbert import ModernBertForSequenceClassification
 from tallow.models.roberta import RobertaForSequenceClassification
 from tallow.models.text_batches import Text, Vectors
 from tallow.text.tokenizer import Batch, Tokenizer
 
-Classifier = BertForSequenceClassification | DistilBertForSequenceClassification | RobertaForSequenceClassification
+Classifier = (
+    BertForSequenceClassification
+    | DistilBertForSequenceClassification
+    | ModernBertForSequenceClassification
+    | RobertaForSequenceClassification
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class TextClassifier(HeadedEncoder):
     """Labels texts or pairs of texts.
 
     Args:
-        model: a BERT, DistilBERT or RoBERTa for sequence classification.
+        model: a BERT, DistilBERT, ModernBERT or RoBERTa for sequence classification.
         max_length: the most tokens of a text or pair; longer ones are truncated. None means the tokenizer's limit.
 
     Example:
@@ -44,9 +51,9 @@ class TextClassifier(HeadedEncoder):
         reranker.rank("Where do cats sleep?", ["Cats sleep on sofas.", "The bank is closed."])
     """
 
-    kinds = (BertForSequenceClassification, DistilBertForSequenceClassification, RobertaForSequenceClassification)
+    kinds = get_args(Classifier)
     lacks = "does not classify texts"
-    choose = "choose a BERT, DistilBERT or RoBERTa that does"
+    choose = "choose a BERT, DistilBERT, ModernBERT or RoBERTa that does"
 
     def __init__(self, tokenizer: Tokenizer, model: Classifier, *, max_length: int | None = None) -> None:
         super().__init__(tokenizer, model, max_length=max_length)

@@ -17,6 +17,7 @@ from tallow.text.tokenizer_engines import Encoded
 GROUP = 64  # requests that are computed together
 
 E = TypeVar("E", bound=TextBatches)
+Arrays: TypeAlias = Vectors | list[Vectors]  # one for each text
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Rows:
         return sum(len(row.ids) for row in self.rows)
 
 
-class EncoderWorker(Worker[Rows, Sequence[Vectors]], Generic[E]):
+class EncoderWorker(Worker[Rows, Arrays], Generic[E]):
     """Computes an array for each text with one model. Texts of all waiting requests form batches of similar length.
 
     Args:
@@ -48,11 +49,11 @@ class EncoderWorker(Worker[Rows, Sequence[Vectors]], Generic[E]):
         self.encoder = encoder
         self._compute = compute
 
-    def answer(self, requests: Sequence[Rows]) -> Sequence[Sequence[Vectors]]:
-        results: list[Sequence[Vectors]] = [()] * len(requests)
+    def answer(self, requests: Sequence[Rows]) -> Sequence[Arrays]:
+        results: list[Arrays] = [[]] * len(requests)
         for each_position, arrays_of in ((False, self._vectors), (True, self._positions)):
             chosen = [i for i, request in enumerate(requests) if request.each_position == each_position]
-            arrays = arrays_of([row for i in chosen for row in requests[i].rows])
+            arrays: Arrays = arrays_of([row for i in chosen for row in requests[i].rows])
             for i in chosen:
                 results[i], arrays = arrays[: len(requests[i].rows)], arrays[len(requests[i].rows) :]
         return results

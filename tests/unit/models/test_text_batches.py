@@ -1,4 +1,4 @@
-"""What SentenceEncoder, TextClassifier and SparseEncoder have in common."""
+"""Tests of the base of SentenceEncoder, TextClassifier and SparseEncoder."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from tallow.errors import ArgumentError, TallowError
 from tallow.models.sentence import SentenceEncoder
 from tallow.models.text_batches import Text, Vectors
-from tallow.serving.encoding import E, EncoderWorker, Rows
+from tallow.serving.encoding import Arrays, E, EncoderWorker, Rows
 from tallow.serving.http.errors import TOO_LONG, ApiError, api_error
 from tallow.serving.http.running import unless_gone
 
@@ -26,7 +26,7 @@ async def encoded(
     truncate: bool = True,
     prompt_name: str | None = None,
     each_position: bool = False,
-) -> tuple[Sequence[Vectors], Rows]:
+) -> tuple[Arrays, Rows]:
     """Return the arrays of texts, and their tokens.
 
     Args:
@@ -40,7 +40,7 @@ async def encoded(
     rows = await run_in_threadpool(tokens, worker, texts, param, truncate, prompt_name)
     wanted = Rows(rows.rows, each_position)
 
-    async def answer() -> Sequence[Vectors]:
+    async def answer() -> Arrays:
         return await wrap_future(worker.submit(wanted))
 
     return await unless_gone(request, answer()), wanted

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ("index.js", "worker.js", "kernel-thread.js")  # the first module of the page and those of its workers
+MODULES = ("index.js", "worker.js", "kernel-supervisor.js")  # the first module of the page and those of its workers
 IMPORT = re.compile(r"""^(?:import|export) [^;]*?"\./([\w-]+\.js)";""", re.MULTILINE)
 OTHERS = ("types.d.ts", "README.md", "package.json")
 

@@ -1,15 +1,16 @@
 /**
  * One thread of the kernels: an instance of their library on Python's heap, which computes parts that it claims.
  *
- * The other side is package/tallow/kernels/src/parts.c; the page side is kernel-threads.js.
+ * The other side is package/tallow/kernels/src/parts.c; kernel-supervisor.js starts threads.
  */
 
 /**
- * @typedef {{ module: WebAssembly.Module, memory: WebAssembly.Memory, control: number, slot: number, stack: number,
- *   data: number, functions: string[], idleMs: number }} Work
- *   `control` is the address of the words and parts, `slot` the thread's number, `stack` the end of its stack and `data`
- *   the start of its static data, both addresses; `functions` are the exports that parts name by their index; the thread
- *   ends after `idleMs` without parts
+ * @typedef {{ module: WebAssembly.Module, memory: WebAssembly.Memory, control: number, slot: number, id: number,
+ *   stack: number, data: number, functions: string[], idleMs: number }} Work
+ *   `control` is the address of the words and parts, `slot` the number of the thread's word there, which several threads
+ *   have one after the other, and `id` that of the thread, from 1; `stack` is the end of its stack and `data` the start of
+ *   its static data, both addresses; `functions` are the exports that parts name by their index; the thread ends after
+ *   `idleMs` without parts
  */
 
 // Words of the control block, of 4 bytes; those before ALIVE are `parts` of parts.c.
@@ -23,9 +24,11 @@ export const SLOTS = 16; // the first of one word for each thread: its state
 export const PARTS = 32;
 export const PART = 32;
 
-export const FREE = 0;
-export const STARTING = 1;
-export const RUNNING = 2;
+export const FREE = 0; // the state of no thread
+const PHASES = 4; // the state of a thread is its id times PHASES, plus its phase:
+export const STARTING = 0;
+const WAITING = 1;
+const COMPUTING = 2;
 
 const SPINS = 2000; // about 20 µs: the time between two products of one layer
 
@@ -34,36 +37,69 @@ const SPINS = 2000; // about 20 µs: the time between two products of one layer
  * @param {Work} work
  */
 export function compute(work) {
-  const { memory, control, slot, idleMs } = work;
-  const words = new Int32Array(memory.buffer, control, SLOTS + 16);
+  const { memory, control, idleMs } = work;
+  const words = wordsOf(work);
+  const enter = (/** @type {number} */ phase) => Atomics.store(words, SLOTS + work.slot, stateOf(work.id, phase));
   const numbers = new Float64Array(memory.buffer, control);
   const stackPointer = new WebAssembly.Global({ value: "i32", mutable: true }, work.stack);
   const exports = instantiate(work, stackPointer);
   const functions = work.functions.map((name) => /** @type {(...values: number[]) => void} */ (exports[name]));
   Atomics.add(words, ALIVE, 1);
-  Atomics.store(words, SLOTS + slot, RUNNING);
+  enter(WAITING);
   for (let spins = 0; ; spins++) {
     const claim = Atomics.load(words, CLAIM);
     if ((claim & 255) < ((claim >> 8) & 255)) {
+      enter(COMPUTING);
       if (Atomics.compareExchange(words, CLAIM, claim, claim + 1) === claim) run(claim & 255);
+      enter(WAITING);
       spins = 0;
     } else if (spins > SPINS && Atomics.wait(words, CLAIM, claim, idleMs) === "timed-out") break;
   }
   Atomics.sub(words, ALIVE, 1);
-  Atomics.store(words, SLOTS + slot, FREE);
+  Atomics.store(words, SLOTS + work.slot, FREE);
 
   /** @param {number} part */
   function run(part) {
     const start = PARTS + part * PART;
     try {
       functions[numbers[start]](...numbers.subarray(start + 2, start + 2 + numbers[start + 1]));
+      end(words, 0);
     } catch {
       stackPointer.value = work.stack;
-      Atomics.add(words, FAILED, 1); // a trap; the thread that waits raises an error
+      end(words, 1); // a trap
     }
-    Atomics.add(words, DONE, 1);
-    Atomics.notify(words, DONE);
   }
+}
+
+/**
+ * Give back what a thread has left that was ended from outside: its place, and the part that it was computing.
+ * @param {Work} work
+ */
+export function bury(work) {
+  const words = wordsOf(work);
+  const state = Atomics.load(words, SLOTS + work.slot);
+  const phase = state - stateOf(work.id, 0);
+  if (phase < STARTING || phase > COMPUTING) return; // it has ended by itself, and another one may have its place
+  Atomics.store(words, SLOTS + work.slot, FREE);
+  if (phase !== STARTING) Atomics.sub(words, ALIVE, 1);
+  if (phase === COMPUTING) end(words, 1);
+}
+
+/** @param {number} id @param {number} phase */
+export function stateOf(id, phase) {
+  return id * PHASES + phase;
+}
+
+/** @param {Work} work */
+function wordsOf({ memory, control }) {
+  return new Int32Array(memory.buffer, control, SLOTS + 16);
+}
+
+/** Say that a part has ended. @param {Int32Array} words @param {0 | 1} failed  1: the thread that waits raises an error */
+function end(words, failed) {
+  Atomics.add(words, FAILED, failed);
+  Atomics.add(words, DONE, 1);
+  Atomics.notify(words, DONE);
 }
 
 /**

@@ -2,14 +2,18 @@
  * Threads of the kernels: workers that compute parts of them on Python's heap, which is shared memory.
  *
  * Python (package/tallow/kernels/bindings/tab_threads.py) calls `start` when the first large kernel wants threads, and goes
- * on with one until they run. Nothing waits for a worker to start, or for one that ends.
+ * on with one until they run. Nothing waits for a worker to start, or for one that ends. kernel-supervisor.js starts them,
+ * so that they start while Python runs.
  */
 
-import { FREE, MAY_WAIT, needs, SLOTS, STARTING } from "./kernel-thread.js";
+import { FREE, MAY_WAIT, needs, SLOTS, STARTING, stateOf } from "./kernel-thread.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Work } from "./kernel-thread.js" */
-/** @typedef {{ postMessage(message: Work): void, onerror: ((event: any) => void) | null }} Thread */
+/**
+ * @typedef {{ postMessage(message: Work): void, onmessage: ((event: any) => void) | null,
+ *   onerror: ((event: any) => void) | null }} Supervisor  starts a thread for each message, and posts why one has not started
+ */
 
 const MOST = 16; // with Python's own
 const STACK = 1 << 18;
@@ -20,14 +24,15 @@ const MODULE = "tallow_kernel_threads"; // the name in Python
  * Offer threads to tallow in a Pyodide whose heap is shared memory.
  * @param {PyodideAPI} pyodide
  * @param {WebAssembly.Memory} memory  its heap
- * @param {{ threads?: number, idleMs?: number, create?: () => Thread }} [options]
+ * @param {{ threads?: number, idleMs?: number, create?: () => Supervisor }} [options]
  *   `threads` is their number with Python's own, otherwise the number of processors; a thread ends after `idleMs` without
- *   work; `create` makes a worker
+ *   work; `create` makes a supervisor
  */
-export function offerThreads(pyodide, memory, { threads = navigator.hardwareConcurrency, idleMs = IDLE_MS, create = createWorker } = {}) {
+export function offerThreads(pyodide, memory, { threads = navigator.hardwareConcurrency, idleMs = IDLE_MS, create = createSupervisor } = {}) {
   const pool = new Pool(pyodide, memory, idleMs, create, (reason) => (offer.reason ||= reason));
   const offer = { most: Math.max(1, Math.min(threads, MOST)), reason: "", start: pool.start.bind(pool) };
   pyodide.registerJsModule(MODULE, offer);
+  if (offer.most > 1) setTimeout(() => pool.prepare()); // not while the page starts
 }
 
 /** Say to tallow why there is one thread. @param {PyodideAPI} pyodide @param {string} reason */
@@ -41,13 +46,16 @@ class Pool {
   #idleMs;
   #create;
   #refuse;
-  /** @type {Promise<WebAssembly.Module> | undefined} */
+  /** @type {Supervisor | undefined} */
+  #supervisor;
+  /** @type {WebAssembly.Module | undefined} */
   #module;
+  #lastId = 0; // of a thread
   /** @type {number[]} */
   #areas = []; // one for each thread, for its stack and then its data
 
   /**
-   * @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {number} idleMs @param {() => Thread} create
+   * @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {number} idleMs @param {() => Supervisor} create
    * @param {(reason: string) => void} refuse  receives why a thread did not start
    */
   constructor(pyodide, memory, idleMs, create, refuse) {
@@ -58,6 +66,26 @@ class Pool {
     this.#refuse = refuse;
   }
 
+  /** Start the supervisor, unless it runs. */
+  prepare() {
+    try {
+      return (this.#supervisor ??= this.#supervise());
+    } catch (error) {
+      this.#refuse(`threads did not start: ${error}`);
+    }
+  }
+
+  #supervise() {
+    const supervisor = this.#create();
+    const refuse = (/** @type {string} */ reason) => this.#refuse(`a worker did not start: ${reason}`);
+    supervisor.onmessage = ({ data: reason }) => refuse(reason);
+    supervisor.onerror = (event) => {
+      event.preventDefault?.(); // or it is an error of Python's worker, and of the page
+      refuse(event.message ?? "its script is blocked");
+    };
+    return supervisor;
+  }
+
   /**
    * Start threads that do not run, in the background.
    * @param {string} library  the path of the kernels' library in Python's file system
@@ -65,22 +93,18 @@ class Pool {
    * @param {string} functions  JSON: the exports that parts name by their index
    * @param {number} threads  how many are wanted besides Python's own
    */
-  async start(library, control, functions, threads) {
+  start(library, control, functions, threads) {
     try {
-      this.#module ??= WebAssembly.compile(this.#pyodide.FS.readFile(library)); // changed by shared-memory.js as all modules
-      const module = await this.#module;
+      this.#module ??= new WebAssembly.Module(this.#pyodide.FS.readFile(library)); // changed by shared-memory.js as all modules
       const words = new Int32Array(this.#memory.buffer, control, SLOTS + MOST);
       words[MAY_WAIT] = Number(mayWait());
       for (let slot = 0; slot < Math.min(threads, MOST - 1); slot++) {
-        if (Atomics.compareExchange(words, SLOTS + slot, FREE, STARTING) !== FREE) continue;
-        const end = (this.#area(slot, needs(module).dataSize) + STACK) & ~15;
-        const thread = this.#create();
-        thread.onerror = (event) => {
-          event.preventDefault?.(); // or it is an error of Python's worker, and of the page
-          this.#refuse(`a worker did not start: ${event.message ?? "its script is blocked"}`);
-        };
-        const work = { module, memory: this.#memory, control, slot, stack: end, data: end, functions: JSON.parse(functions) };
-        thread.postMessage({ ...work, idleMs: this.#idleMs });
+        const id = this.#lastId + 1;
+        if (Atomics.compareExchange(words, SLOTS + slot, FREE, stateOf(id, STARTING)) !== FREE) continue;
+        this.#lastId = id;
+        const end = (this.#area(slot, needs(this.#module).dataSize) + STACK) & ~15;
+        const place = { memory: this.#memory, control, slot, id, stack: end, data: end };
+        this.prepare()?.postMessage({ ...place, module: this.#module, functions: JSON.parse(functions), idleMs: this.#idleMs });
       }
     } catch (error) {
       this.#refuse(`threads did not start: ${error}`);
@@ -110,11 +134,11 @@ function mayWait() {
   }
 }
 
-/** @returns {Thread} */
-function createWorker() {
+/** @returns {Supervisor} */
+function createSupervisor() {
   // A worker from a blob inherits the Content-Security-Policy; a worker from a file has that of its response.
-  const url = new URL("./kernel-thread.js", import.meta.url).href;
-  const script = `import { compute } from ${JSON.stringify(url)}; onmessage = ({ data }) => { compute(data); close(); };`;
+  const url = new URL("./kernel-supervisor.js", import.meta.url).href;
+  const script = `import { supervise } from ${JSON.stringify(url)}; supervise(self);`;
   const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   return new Worker(blob, { type: "module" });
 }

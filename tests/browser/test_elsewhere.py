@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import venv
+from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
-from support import paths
+from support import builds, paths
 from support.guides import blocks
 from tests.browser.conftest import START_MS
 from tests.browser.plain_host import serving_plainly
 
 GUIDE = paths.ROOT / "docs" / "browser.md"
 (PYSCRIPT_PAGE,) = (block for block in blocks(GUIDE, "html") if "pyscript" in block)
+KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
+JUPYTERLITE = ("jupyterlite-core==0.8.6", "jupyterlite-pyodide-kernel==0.8.6")
+# What its kernel installs from PyPI as it starts.
+OF_THE_KERNEL = """asttokens comm decorator executing ipython ipython-pygments-lexers jedi matplotlib-inline parso
+prompt-toolkit pure-eval pygments stack-data traitlets typing-extensions wcwidth"""
 CDN = re.compile(r"https://cdn\.jsdelivr\.net/npm/(@pyscript/core@[\d.]+)/dist/")
 
 
@@ -47,3 +57,73 @@ def test_pyscript_page_of_the_guide(
         (tmp_path / "index.html").write_text(text.replace("config='{", f"config='{{{config}, "), encoding="utf-8")
         page.goto(host.url)
         expect(page.locator("body")).to_contain_text("tensor([0.2689, 0.7311])", timeout=START_MS)
+
+
+@pytest.fixture(scope="session")
+def jupyterlite() -> Path:
+    """Return the folder of JupyterLite's site, from PyPI, built in the cache on first use. It needs no other host."""
+    folder = paths.cache_dir() / "-".join(part.replace("==", "-") for part in JUPYTERLITE)
+    if not (folder / "site").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        venv.create(folder / "venv", with_pip=True)
+        programs = folder / "venv" / "bin"
+        pip = (programs / "python", "-m", "pip", "--quiet", "--disable-pip-version-check")
+        subprocess.run([*pip, "install", *JUPYTERLITE], check=True)
+        pure = ("--only-binary=:all:", "--platform=any", "--python-version=3.14", "--no-deps")
+        subprocess.run([*pip, "download", *pure, "-d", folder / "wheels", *OF_THE_KERNEL.split()], check=True)
+        wheels = [f"--piplite-wheels={wheel}" for wheel in (folder / "wheels").iterdir()]
+        (folder / "empty").mkdir()
+        command = [programs / "jupyter-lite", "build", "--output-dir", folder / "unfinished", *wheels]
+        subprocess.run(command, check=True, cwd=folder / "empty", capture_output=True)
+        (folder / "unfinished").rename(folder / "site")
+    return folder / "site"
+
+
+THREADS = """
+import asyncio
+import tallow as tl
+
+tl.set_num_threads(2)
+a = tl.rand(400, 400)
+for _ in range(1000):
+    a @ a
+    if tl.kernels.bindings.tab_threads.parts_of_others():
+        break
+    await asyncio.sleep(0.05)
+print(f"{tl.softmax(tl.tensor([0.0, 1.0]), dim=0)} by {tl.kernels.info().summary}, others did", end=" ")
+print(tl.kernels.bindings.tab_threads.parts_of_others())
+"""
+
+
+def test_jupyterlite_with_threads(
+    page: Page, jupyterlite: Path, pyodide_dir: Path, pure_wheel: Path, tmp_path: Path
+) -> None:
+    """docs/browser.md installs tallow, and docs/threads.md gives it threads."""
+    site = tmp_path / "site"
+    shutil.copytree(jupyterlite, site, copy_function=os.link)
+    shutil.copy(pure_wheel, site)
+    builds.pyodide_with_threads(site / "pyodide", pyodide_dir)
+    builds.change(site / "pyodide" / "pyodide-lock.json", partial(with_what_there_is, site / "pyodide"))
+    builds.change(site / "jupyter-lite.json", with_pyodide)
+    with serving_plainly(site, ISOLATED) as host:
+        cells = (f"%pip install {host.url}{pure_wheel.name}", THREADS)
+        query = "".join(f"&code={quote(cell)}" for cell in cells)
+        page.goto(f"{host.url}repl/index.html?kernel=python{query}")
+        expect(page.locator("body")).to_contain_text(
+            "tensor([0.2689, 0.7311]) by wasm relaxed-simd, 2 threads, others did 1", timeout=START_MS
+        )
+
+
+def with_what_there_is(folder: Path, lock: str) -> str:
+    """Leave out the packages that a local copy of Pyodide lacks; JupyterLite finds them in its own folder then."""
+    changed = json.loads(lock)
+    found = {name: each for name, each in changed["packages"].items() if (folder / each["file_name"]).exists()}
+    return json.dumps(changed | {"packages": found})
+
+
+def with_pyodide(settings: str) -> str:
+    """Set the address of Pyodide's module in jupyter-lite.json."""
+    changed = json.loads(settings)
+    plugins = changed["jupyter-config-data"].setdefault("litePluginSettings", {})
+    plugins.setdefault(KERNEL, {})["pyodideUrl"] = "./pyodide/pyodide-shared.mjs"
+    return json.dumps(changed)

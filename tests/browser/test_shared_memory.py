@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Error, Page, Route, Worker
-from support import paths
-from support.guides import blocks
+from support import builds, paths
 from tests.browser.conftest import START_MS, wait_until
 
 HERE = Path(__file__).parent
@@ -75,17 +74,14 @@ def running(server: socketserver.TCPServer) -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path) -> Iterator[str]:
+def host(tmp_path_factory: pytest.TempPathFactory, pyodide_dir: Path, pure_wheel: Path) -> Iterator[str]:
     """Serve a page that boots a stock Pyodide, and return its address."""
     folder = tmp_path_factory.mktemp("host")
     for file in HERE.glob("sharing/*"):
         (folder / file.name).symlink_to(file)
     (folder / "web").symlink_to(paths.ROOT / "web")
-    (folder / "pyodide").mkdir()
-    for file in (*pyodide_dir.iterdir(), *(paths.ROOT / "web").glob("*.js")):
-        (folder / "pyodide" / file.name).symlink_to(file)
-    (module,) = blocks(paths.ROOT / "docs" / "threads.md", "mjs")
-    (folder / "pyodide" / "pyodide-shared.mjs").write_text(module, encoding="utf-8")
+    builds.pyodide_with_threads(folder / "pyodide", pyodide_dir)
+    (folder / pure_wheel.name).symlink_to(pure_wheel)
     with running(ThreadingHTTPServer(("127.0.0.1", 0), partial(Isolated, directory=folder))) as port:
         yield f"http://127.0.0.1:{port}/"
 
@@ -255,6 +251,30 @@ def test_sockets_send_views_of_the_heap(realm: Page | Worker) -> None:
             realm.evaluate("0")
             time.sleep(0.02)
         assert server.messages == [b"from the heap"]
+
+
+MULTIPLY = """
+import numpy as np
+import tallow as tl
+from tallow import kernels
+
+a = np.arange(160_000, dtype=np.float32).reshape(400, 400) % 7
+kernels.run("matmul", a, a).tolist() == (a @ a).tolist()
+"""
+
+
+def test_kernels_compute_on_threads(realm: Page | Worker, pure_wheel: Path) -> None:
+    """As docs/threads.md says for own pages: in a worker, and on the main thread, which must not sleep."""
+    realm.evaluate("(name) => pyodide.loadPackage(new URL(name, location.href).href)", pure_wheel.name)
+    end = time.monotonic() + START_MS / 1000
+    while True:
+        assert realm.evaluate("(code) => python(code)", MULTIPLY)
+        if realm.evaluate("python('kernels.bindings.tab_threads.parts_of_others()')"):
+            break
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert realm.evaluate("python('kernels.info().summary')") == "wasm relaxed-simd, 2 threads"
+    assert realm.evaluate("python('kernels.bindings.tab_threads.may_wait()')") == isinstance(realm, Worker)
 
 
 START = """async () => {

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 from support import builds
 from tests.browser.conftest import START_MS, serving, wait_until
 
 START = "async () => { window.runtime = Runtime.create(); window.started = await runtime.start(app); }"
 MULTIPLY = "async (keywords) => await runtime.call('multiply', keywords)"
+# End the other thread again and again, until that hits it in the middle of a part.
+KILL = """
+async (what) => {
+  const channel = new BroadcastChannel("kill");
+  let timer;
+  const onEvent = (event) => {
+    clearInterval(timer);
+    if (event === "begun") timer = setInterval(() => channel.postMessage(""), 500);
+  };
+  try {
+    return await runtime.call("compute_until_lost", { what }, { onEvent });
+  } finally {
+    clearInterval(timer);
+  }
+}
+"""
 INTERRUPT = """
 async () => {
   const onEvent = () => setTimeout(() => runtime.interrupt(), 200);
@@ -59,15 +78,68 @@ def test_page_that_is_not_isolated_computes_on_one_thread(page: Page, site: str)
     assert result["summary"] == "wasm relaxed-simd, 1 thread: the page is not cross-origin isolated"
 
 
-def test_threads_that_do_not_start_are_not_missed(page: Page, site_dir: Path, tmp_path: Path) -> None:
-    folder = builds.linked_copy(site_dir, tmp_path / "site")
-    begin = "export function compute(work) {"
-    builds.change(folder / "web" / "kernel-thread.js", lambda it: it.replace(begin, f"{begin} throw new Error('no');"))
+@contextmanager
+def changed_site(site_dir: Path, folder: Path, script: str, old: str, new: str) -> Iterator[str]:
+    """Serve the site with a change in a script of web/, and yield its address."""
+    builds.linked_copy(site_dir, folder)
+    assert (folder / "web" / script).read_text(encoding="utf-8").count(old) == 1
+    builds.change(folder / "web" / script, lambda source: source.replace(old, new))
     with serving(folder) as server:
-        open_standin(page, server.url)
+        yield server.url
+
+
+@pytest.mark.parametrize(
+    ("script", "old", "new"),
+    [
+        ("kernel-thread.js", "function compute(work) {", "function compute(work) { throw new Error('no');"),
+        ("kernel-supervisor.js", "function supervise(port) {", "function supervise(port) { throw 'no';"),
+        # The pages' policy forbids workers from data: URLs.
+        ("kernel-supervisor.js", "new Worker(url", "new Worker('data:text/javascript,'"),
+        ("kernel-threads.js", "new Worker(blob", "new Worker('data:text/javascript,'"),
+    ],
+    ids=["failing thread", "failing supervisor", "forbidden thread", "forbidden supervisor"],
+)
+def test_threads_that_do_not_start_are_not_missed(
+    page: Page, site_dir: Path, tmp_path: Path, violations: list[str], script: str, old: str, new: str
+) -> None:
+    with changed_site(site_dir, tmp_path / "site", script, old, new) as address:
+        open_standin(page, address)
         result = multiply(page, attempts=20)
         assert result["others"] == 0
         assert "1 thread: a worker did not start" in result["summary"]
+    violations.clear()  # which Chromium reports for the supervisor only
+
+
+def test_threads_start_while_python_computes(page: Page, site: str) -> None:
+    """As in a cell of the console that trains a model."""
+    open_standin(page, site)
+    for _ in range(2):  # the supervisor runs, and the worker knows it
+        page.workers[-1].evaluate("1")
+        page.evaluate("runtime.call('softmax', { row: [0.5] })")
+    result = page.evaluate("runtime.call('multiply_without_pause', { size: 320 })")
+    assert result == {"before": 0, "others": 1}
+
+
+def test_threads_see_memory_that_python_gets_later(page: Page, site: str) -> None:
+    open_standin(page, site)
+    multiply(page)
+    for _ in range(3):
+        assert any(page.evaluate("runtime.call('multiply_in_new_memory', { size: 500 })") for _ in range(20))
+
+
+@pytest.mark.parametrize("what", ["products", "story"])
+def test_thread_that_is_ended_from_outside_is_noticed(page: Page, site_dir: Path, tmp_path: Path, what: str) -> None:
+    """The part that it was computing is lost. The next call does without it, and later ones have another thread."""
+    old = "thread.onmessage = () => "
+    killed = f"{old} (new BroadcastChannel('kill').onmessage = () => thread.terminate()) && "
+    with changed_site(site_dir, tmp_path / "site", "kernel-supervisor.js", old, killed) as address:
+        open_standin(page, address)
+        multiply(page)
+        result = page.evaluate(KILL, what)
+        assert "ended early in another thread" in result["error"]
+        assert result["seconds"] < 50, "that is nearly the limit after which a thread counts as lost"
+        assert result["same"]
+        assert multiply(page)["others"] == 1
 
 
 def test_two_pages_at_once(page: Page, site: str) -> None:
@@ -80,13 +152,13 @@ def test_two_pages_at_once(page: Page, site: str) -> None:
     assert multiply(page)["others"] == 1
 
 
-def test_restarts_leave_no_worker_behind(page: Page, site: str) -> None:
+def test_twenty_restarts_leave_no_worker_behind(page: Page, revisited_site: str) -> None:
     """Python's worker and those of its threads end with the runtime."""
-    load_standin(page, site)
-    for _ in range(3):
+    load_standin(page, revisited_site)
+    for _ in range(20):
         page.evaluate(START)
         assert multiply(page)["others"] == 1
-        assert len(page.workers) == 2
+        assert len(page.workers) == 3  # Python, the supervisor and a thread
         page.evaluate("runtime.close()")
         for _ in range(200):
             if not page.workers:

@@ -27,18 +27,19 @@ begin
  * @param {number} threads  their number with Python's own
  */
 export async function beginThreads(pyodide, memory, threads) {
-  offerThreads(pyodide, memory, { threads, idleMs: Infinity, create: nodeThread });
+  offerThreads(pyodide, memory, { threads, idleMs: Infinity, create: nodeSupervisor });
   await pyodide.runPython(BEGIN)(threads - 1);
 }
 
-function nodeThread() {
-  const thread = {
+function nodeSupervisor() {
+  const supervisor = {
     onerror: null,
+    onmessage: null,
     postMessage(work) {
       const worker = new Worker(new URL("kernel_thread.mjs", import.meta.url), { workerData: work });
       worker.unref(); // Node does not wait for it
-      worker.on("error", (error) => thread.onerror?.(error));
+      worker.on("error", (error) => supervisor.onerror?.(error));
     },
   };
-  return thread;
+  return supervisor;
 }

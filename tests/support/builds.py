@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from support import paths
+from support import guides, paths
 
 if TYPE_CHECKING:
     import pytest
@@ -73,6 +73,16 @@ def docs(out: Path, *options: str) -> Path:
 def pyodide() -> Path:
     """Return the folder with a local copy of Pyodide, downloaded to the cache on first use."""
     return _fetch("fetch_pyodide.py")
+
+
+def pyodide_with_threads(out: Path, source: Path) -> Path:
+    """Link a copy of Pyodide, with the module and the scripts that docs/threads.md adds to it."""
+    out.mkdir()
+    for file in (*source.iterdir(), *(paths.ROOT / "web").glob("*.js")):
+        (out / file.name).symlink_to(file)
+    (module,) = guides.blocks(paths.ROOT / "docs" / "threads.md", "mjs")
+    (out / "pyodide-shared.mjs").write_text(module, encoding="utf-8")
+    return out
 
 
 def tokenizers() -> Path:

@@ -1,5 +1,6 @@
 /** Boot a stock Pyodide on a shared memory, as docs/threads.md shows it. The tests use the globals. */
 
+import { offerThreads } from "./web/kernel-threads.js";
 import { shareMemory } from "./web/shared-memory.js";
 
 globalThis.originals = {
@@ -14,6 +15,7 @@ async function boot() {
   const { loadPyodide } = await import("./pyodide/pyodide.mjs");
   const options = { packages: ["numpy"], packageBaseUrl: new URL("pyodide/", location.href).href };
   globalThis.pyodide = await Promise.race([loadPyodide(options), sharing.failure]);
+  offerThreads(pyodide, sharing.memory, { threads: 2 });
   globalThis.python = (code) => pyodide.runPython(code);
 }
 

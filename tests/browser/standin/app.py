@@ -19,7 +19,9 @@ import numpy.typing as npt
 
 import tallow as tl
 from tallow import kernels
-from tallow.errors import CheckpointError
+from tallow.errors import CheckpointError, WorkerError
+from tallow.generation import generate
+from tallow.models import stories
 
 REFUSED = b"refuse me"
 
@@ -109,6 +111,59 @@ class Demo:
                 break
             await asyncio.sleep(0.05)
         return {"same": same, "others": others, "threads": tl.get_num_threads(), "summary": kernels.info().summary}
+
+    def multiply_without_pause(self, *, size: int) -> dict[str, int]:
+        """Multiply for at most a minute until another thread takes part, while the worker receives no events."""
+        a = np.ones((size, size), np.float32)
+        tl.set_num_threads(2)
+        kernels.run("softmax", a)  # loads the library
+        from tallow.kernels.bindings import tab_threads
+
+        before, end = int(tab_threads._team().alive[0]), time.monotonic() + 60
+        while time.monotonic() < end:
+            kernels.run("matmul", a, a)
+            if tab_threads.parts_of_others():
+                break
+        return {"before": before, "others": tab_threads.parts_of_others()}
+
+    def multiply_in_new_memory(self, *, size: int) -> bool:
+        """Multiply arrays in memory that Python has only now, and return whether another thread has done its part."""
+        from pyodide_js import _module
+
+        from tallow.kernels.bindings import tab_threads
+
+        end = _module.HEAPU8.length
+        memory = np.ones(end // 4, np.float32)
+        assert memory.ctypes.data + memory.nbytes > end
+        a, b, c = memory[-3 * size * size :].reshape(3, size, size)
+        c[:] = kernels.run("matmul", a, b)
+        return bool((c == size).all()) and tab_threads.parts_of_others() > 0
+
+    def compute_until_lost(self, *, what: str, emit: Callable[[Any], None]) -> dict[str, Any]:
+        """Compute on two threads until a part of the other one is lost: products, or the words of a story."""
+        from tallow.kernels.bindings import threads
+
+        compute = {"products": self._product, "story": self._story}[what]
+        threads.WORTH_A_THREAD = 1
+        expected = compute()
+        emit("begun")
+        try:
+            while True:
+                start = time.monotonic()
+                compute()
+        except WorkerError as error:
+            seconds = time.monotonic() - start
+            emit("lost")
+            time.sleep(0.2)  # the page ends no more threads
+            return {"error": str(error), "seconds": seconds, "same": compute() == expected}
+
+    def _product(self) -> float:
+        a = np.ones((1000, 1000), np.float32)
+        return float(kernels.run("matmul", a, a).sum())
+
+    def _story(self) -> list[int]:
+        model, tokenizer = stories.load()
+        return list(generate(model, tokenizer.encode("Once upon a time"), max_tokens=100))
 
     def multiply_forever(self, *, emit: Callable[[Any], None]) -> str:
         a = np.ones((320, 320), np.float32)

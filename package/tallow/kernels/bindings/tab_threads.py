@@ -24,7 +24,7 @@ MOST_PARTS = 16
 RESTART_S = 2.0  # between two requests for threads
 LIMIT_MS = 60_000  # after the calling thread has computed its part, for one of another thread
 _DONE = 1  # the word with the number of parts that other threads have computed
-_FAILED = 2  # the word with the number of those that have ended in a trap
+_FAILED = 2  # the word with the number of those that have ended early: in a trap, or with their worker
 _MAY_WAIT = 4  # the word that is 1 if the calling thread may wait
 _ALIVE = 5  # the word with the number of threads that wait for parts
 _PARTS = _PART = 32  # where parts begin, and the length of each, in numbers
@@ -48,7 +48,7 @@ class _Team:
         self.started = -RESTART_S
 
     def start(self, threads: int) -> None:
-        """Ask the page for threads, which run later, or not at all."""
+        """Ask for threads, which run some milliseconds later, or not at all."""
         now = time.monotonic()
         if now - self.started >= RESTART_S and not offer().reason:
             self.started = now
@@ -73,8 +73,9 @@ class _Team:
             raise
         self.is_lost = part == _LOST  # that thread may still write to the control block
         if part != _NONE_LEFT:
-            what = f"took more than {LIMIT_MS // 1000} s" if self.is_lost else "ended in a trap"
-            raise WorkerError(f"a part of {function.__name__} {what} in another thread", hint="start Python again")
+            what = f"took more than {LIMIT_MS // 1000} s" if self.is_lost else "ended early"
+            hint = "start Python again" if self.is_lost else "repeat the computation, from data that it has not changed"
+            raise WorkerError(f"a part of {function.__name__} {what} in another thread", hint=hint)
 
 
 @cache
@@ -88,7 +89,7 @@ def may_wait() -> bool:
 
 
 def address_of_failures() -> int:
-    """Return the address of the number of parts of the present call that have ended in a trap."""
+    """Return the address of the number of parts of the present call that have ended early."""
     return _team().control + _FAILED * 4
 
 

@@ -12,7 +12,7 @@
 typedef struct {
   size_t chunks;      // of a divided stage: 1 ≤ chunks ≤ 255
   int (*yield)(void); // let the operating system run another thread; null in WASM
-  const int32_t *failed; // nonzero once another thread has ended in a trap; null if there is no such number
+  const int32_t *failed; // nonzero once another thread has ended early; null if there is no such number
   uint32_t claim;     // number of the stage · 2^8 + the next chunk; 0 before the call
   uint32_t done;      // chunks of the stage; 0 before the call
   uint32_t sleepers, may_wait; // threads that wait for `claim`, in WASM; 0 before the call, and where they must not

@@ -22,7 +22,7 @@ UNUSED: dict[str, dict[str, str]] = {
     "speed or memory alone; there is one implementation, and nothing to choose": {
         "amp.autocast_mode.autocast.__init__": "cache_enabled",
         "compat.attention.sdpa_kernel": "backends set_priority",
-        "compiler.compile": "fullgraph dynamic backend mode options disable",
+        "compiler.compile": "dynamic backend mode options",
         "compiler.disable": "recursive reason",
         "functions.casting.type": "non_blocking",
         "jit.*": "args kwargs example_inputs",

@@ -13,14 +13,14 @@ import tallow as tl
 from tallow.errors import ArgumentError, DeviceError, MissingNameError
 
 
-def test_compile_returns_the_function() -> None:
+def test_compile_takes_the_arguments_of_pytorch() -> None:
     def double(x: tl.Tensor) -> tl.Tensor:
         return x * 2
 
     layer = tl.nn.Linear(2, 2)
-    assert tl.compile(layer, mode="max-autotune", fullgraph=True) is layer
-    assert tl.compile(double) is double
-    assert tl.compile(dynamic=True)(double) is double
+    assert tl.compile(layer, mode="max-autotune", fullgraph=True)._orig_mod is layer
+    assert tl.compile(double, disable=True) is double
+    assert tl.compile(dynamic=True)(double).function is double
     assert tl.compiler.disable(double) is tl.compiler.disable()(double) is double
     assert not tl.compiler.is_compiling()
     for decorate in (tl.jit.script, tl.jit.ignore, tl.jit.unused, tl.jit.export, tl.jit.ignore(drop=True)):

@@ -172,7 +172,7 @@ def _flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[
 
 
 class OptimizedModule(Module):
-    """A module whose calls are compiled. It shares parameters, buffers and submodules with `_orig_mod`, the original."""
+    """A module whose calls are compiled. Parameters, buffers and submodules are those of `_orig_mod`, the original."""
 
     def __init__(self, module: Module, fullgraph: bool = False) -> None:
         super().__init__()

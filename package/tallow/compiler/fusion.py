@@ -202,4 +202,3 @@ class _Builder:
         statement = Fused(text, tuple(names), tuple(outputs))
         statement.ops = ops
         return statement
-

@@ -30,9 +30,8 @@ from tallow.optim.optimizer import Optimizer
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, np.dtype, Enum)
 MOST_OBJECTS = 100_000
 ABSENT = object()
-REGISTRIES = frozenset(
-    "_parameters _buffers _modules _forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks".split()
-)
+_REGISTRIES = "_parameters _buffers _modules _forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks"
+REGISTRIES = frozenset(_REGISTRIES.split())
 # Names whose use means that any attribute may be read.
 DYNAMIC = frozenset(("getattr", "__dict__", "vars", "attrgetter", "__getattribute__"))
 _LIBRARY = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
@@ -83,7 +82,9 @@ class Check:
             return f"{owner}.{self.key} is {value}"
         key = repr(self.key) if isinstance(self.key, str | int) else f"{value}_key"
         namespace[f"{value}_key"] = self.key
-        return f"{owner}.get({key}, ABSENT) is {value}" if isinstance(self.owner, dict) else f"{owner}[{key}] is {value}"
+        return (
+            f"{owner}.get({key}, ABSENT) is {value}" if isinstance(self.owner, dict) else f"{owner}[{key}] is {value}"
+        )
 
     def holds(self) -> bool:
         """Return whether the value is the same object, or an equal number or string."""
@@ -221,7 +222,9 @@ def _checks_of(value: Any, where: str) -> Iterator[Check]:
                 yield Check(cell, "cell", None, cell_value(cell), name)
             for part in (value.__defaults__, value.__kwdefaults__):
                 if part is not None:
-                    yield Check(value, "attribute", "__defaults__" if isinstance(part, tuple) else "__kwdefaults__", part, where)
+                    yield Check(
+                        value, "attribute", "__defaults__" if isinstance(part, tuple) else "__kwdefaults__", part, where
+                    )
     elif isinstance(value, MethodType):
         yield Check(value, "attribute", "__self__", value.__self__, where)
         yield Check(value, "attribute", "__func__", value.__func__, where)

@@ -18,12 +18,11 @@ import numpy as np
 from tallow import dtypes
 from tallow.autograd.graph import Node, Output, edge_to
 from tallow.autograd.modes import mode
-from tallow.compiler.fusion import fuse
+from tallow.compiler.fusion import Fused, fuse
 from tallow.compiler.guards import Compared, Guards
 from tallow.compiler.recording import UNREAD, Line, Name, NodeRecord, OpCall, Recorder, Source, Unknown
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
-from tallow.kernels import table
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 
 WORTH_RELEASING = 1 << 20  # bytes of all values
@@ -72,10 +71,10 @@ class _Writer:
         self.compared = Compared(guards.relevant())
         self.first_effect = 0
         self.namespace: dict[str, Any] = {
-            "NO": NO, "Node": Node, "Output": Output, "Tensor": Tensor, "compared": self.compared.hold, "edge_to": edge_to,
-            "modes": mode, "ndarray": np.ndarray, "new": Tensor.__new__, "restore_warnings": restore_warnings,
-            "same_layout": same_layout, "suppress_warnings": suppress_warnings, "table": table, "wrap": wrap,
-            "default_dtype": dtypes.get_default_dtype,
+            "NO": NO, "Node": Node, "Output": Output, "Tensor": Tensor, "compared": self.compared.hold,
+            "default_dtype": dtypes.get_default_dtype, "edge_to": edge_to, "modes": mode, "ndarray": np.ndarray,
+            "new": Tensor.__new__, "restore_warnings": restore_warnings, "same": same, "same_layout": same_layout,
+            "suppress_warnings": suppress_warnings, "wrap": wrap,
         }  # fmt: skip
         self.outputs: dict[int, str] = {}
         self.returned: set[int] = set()
@@ -124,7 +123,6 @@ class _Writer:
                 yield f"if {value.condition(text, r)}: return NO"
             else:
                 yield f"if {text} is not {r.constant(value)} and not same({text}, {r.constant(value)}): return NO"
-                self.namespace["same"] = same
         if len(tensors) > 1:
             yield f"if len({{{', '.join(f'id({t})' for t in tensors)}}}) != {len(tensors)}: return NO"
         outside = [s for s in r.sources.values() if s.tensor.startswith("P")]
@@ -154,7 +152,8 @@ class _Writer:
     def _grad_conditions(self, source: Source) -> Any:
         tensor, t = source.object, source.tensor
         attribute = "_requires_grad" if tensor._base is None else "requires_grad"  # a view may have to look it up
-        yield f"if {t}.{attribute} is not {tensor.requires_grad} or ({t}._base is None) is not {tensor._base is None}: return NO"
+        yield f"if {t}.{attribute} is not {tensor.requires_grad}: return NO"
+        yield f"if {t}._base is {'not ' if tensor._base is None else ''}None: return NO"
         if tensor._inference:
             yield f"if not {t}._inference: return NO"
         leaf = self.recorder.leaves.get(id(tensor))
@@ -220,7 +219,7 @@ class _Writer:
                 statements.append((f"del {', '.join(released[i])}", False))
         return statements
 
-    def _chains(self, used: set[str], closing: str) -> list[tuple[int, int, Line]]:
+    def _chains(self, used: set[str], closing: str) -> list[tuple[int, int, Fused]]:
         """Return the elementwise chains.
 
         Args:
@@ -256,10 +255,8 @@ class _Writer:
         if record.is_freed:
             return [f"{name} = Node({node.op_name!r}, None, (), {node.shape}, {r.constant(node.dtype)})"]
         edges = ", ".join(self._edge(edge) for edge in node.edges)
-        lines = [
-            f"{name} = Node({node.op_name!r}, {record.closure}, ({edges}{',' if edges else ''}), {node.shape}, "
-            f"{r.constant(node.dtype)}, {node.reads_per_operand})"
-        ]
+        arguments = f"{node.op_name!r}, {record.closure}, ({edges}{',' if edges else ''}), {node.shape}"
+        lines = [f"{name} = Node({arguments}, {r.constant(node.dtype)}, {node.reads_per_operand})"]
         if node.outputs is not None:
             lines.append(f"{name}.outputs = {r.constant(node.outputs)}")
         return lines
@@ -302,7 +299,8 @@ class _Writer:
         """Yield the lines that set gradients."""
         for key, leaf in self.recorder.leaves.items():
             if leaf.is_changed:
-                yield f"{self.recorder.sources[key].tensor}._grad = {'None' if leaf.grad is None else f'wrap({leaf.grad})'}"
+                grad = "None" if leaf.grad is None else f"wrap({leaf.grad})"
+                yield f"{self.recorder.sources[key].tensor}._grad = {grad}"
 
     def _returned(self, result: Any) -> str:
         """Return the source of a result. Raises: Unknown."""
@@ -366,7 +364,8 @@ def _has_arrays(fields: Any) -> bool:
     """Return whether the description of a view holds an array."""
     if isinstance(fields, dict):
         return _has_arrays(tuple(fields.values()))
-    return isinstance(fields, np.ndarray | Tensor) or (isinstance(fields, list | tuple) and any(map(_has_arrays, fields)))
+    is_sequence = isinstance(fields, list | tuple)
+    return any(map(_has_arrays, fields)) if is_sequence else isinstance(fields, np.ndarray | Tensor)
 
 
 class Shape:

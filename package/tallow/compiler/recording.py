@@ -36,7 +36,8 @@ from tallow.ops.table import Op
 LITERALS = (int, float, str, bool, bytes, type(None), type(...), np.dtype, dtypes.dtype, devices.device, type)
 
 # Ops whose values have a shape that depends on the elements of their operands, which the program may then have read.
-DATA_SHAPED = frozenset("argwhere bincount masked_select nonzero_tuple unique unique_consecutive".split())
+_DATA_SHAPED = "argwhere bincount masked_select nonzero_tuple unique unique_consecutive"
+DATA_SHAPED = frozenset(_DATA_SHAPED.split())
 
 
 class Name(str):
@@ -85,7 +86,7 @@ class OpCall:
 
 @dataclass
 class NodeRecord:
-    """What the plan knows of a node of the graph.
+    """A node of the graph, and how the plan makes it.
 
     Attributes:
         line: index of the line after which it can be made.
@@ -101,7 +102,7 @@ class NodeRecord:
 
 @dataclass
 class Leaf:
-    """What the plan knows of the gradient of a tensor from outside.
+    """The gradient of a tensor from outside, as the recording goes on.
 
     Attributes:
         initial: whether the gradient was None at the start, or the name it is loaded to; UNREAD until it matters.
@@ -157,6 +158,7 @@ class Recorder:
     starts_from_one: bool = False
     _alive: list[Any] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
+    _constant_names: dict[tuple[str, int], Name] = field(default_factory=dict)
 
     # ------------------------------------------------------------------------------------------------------- names
 
@@ -167,12 +169,11 @@ class Recorder:
 
     def constant(self, value: Any, letter: str = "k") -> Name:
         """Return the name of an object that is the same in every run."""
-        for name, known in self.constants.items():
-            if known is value and name[0] == letter:
-                return Name(name)
-        name = self.fresh(letter)
-        self.constants[name] = value
-        return name
+        key = letter, id(value)
+        if key not in self._constant_names:
+            name = self._constant_names[key] = self.fresh(letter)
+            self.constants[name] = value
+        return self._constant_names[key]
 
     def call(self, value: Any) -> Name:
         """Return the name of a function or an object under its own name."""
@@ -202,11 +203,10 @@ class Recorder:
 
     def source_of(self, tensor: Any) -> Source | None:
         """Return a tensor from outside the run, by the tensor itself; None for any other."""
-        source = self.sources.get(id(tensor))
-        if source is None and self.reachable.get(id(tensor.array)) is tensor:
-            self._add_source(tensor, self.fresh("p"), self.constant(tensor, "P"))
-            source = self.sources[id(tensor)]
-        return source
+        if id(tensor) not in self.sources and self.reachable.get(id(tensor.array)) is tensor:
+            known: Tensor = tensor
+            self._add_source(known, self.fresh("p"), self.constant(known, "P"))
+        return self.sources.get(id(tensor))
 
     def name_of(self, array: Any) -> Name | None:
         """Return the name of an array; None if nothing tells where it comes from."""
@@ -223,7 +223,6 @@ class Recorder:
         if self.reason is None:
             self.reason = f"{reason}{_place()}"
             mode.tracer = None
-            mode.switch(mode.recording, mode.inference)
             if self.on_stop is not None:
                 self.on_stop()
 
@@ -303,7 +302,9 @@ class Recorder:
         outputs = [result] if isinstance(result, Tensor) else list(result)
         if any(type(output.array) is not np.ndarray for output in outputs):
             return self.stop("computes on a device that plans do not support")
-        if op.name in DATA_SHAPED or (op.name == "take_at" and any(x is not None and x.dtype == bool for x in ready.call[1])):
+        if op.name in DATA_SHAPED or (
+            op.name == "take_at" and any(x is not None and x.dtype == bool for x in ready.call[1])
+        ):
             return self.stop(f"calls {op.name}, whose shape depends on values")
         is_recorded = backward is not None and any(y._node is not None for y in outputs)
         try:
@@ -342,7 +343,9 @@ class Recorder:
         )
         return OpCall(op, args, kwargs, [], None, [], general)
 
-    def inplace(self, op: Op, target: Tensor, given: tuple[Any, dict[str, Any]], ready: Prepared, backward: Any) -> None:
+    def inplace(
+        self, op: Op, target: Tensor, given: tuple[Any, dict[str, Any]], ready: Prepared, backward: Any
+    ) -> None:
         """Record an op that has written to its first operand.
 
         Args:
@@ -353,13 +356,14 @@ class Recorder:
         self.saw_writes()
         if backward is not None and target._base is not None:
             return self.stop(f"{op.name}_ writes to a view whose gradient is recorded")
-        for i, (x, t) in enumerate(zip(ready.call, ready.tensors, strict=False)):  # copies that protect saved values
-            is_copy = t is not None and x is not t.array and devices.is_array(x) and x.dtype == t.array.dtype
-            if is_copy and (known := self.name_of(t.array)) is not None and x.shape == t.array.shape:
-                name = self.bind(ready.call[i], self.fresh("v"))
-                self.add(f"{name} = {known}.copy()", [known], [name])
+        for x, t in zip(ready.call, ready.tensors, strict=False):  # copies that protect saved values
+            if t is not None and x is not t.array and devices.is_array(x) and x.dtype == t.array.dtype:
+                known = self.name_of(t.array)
+                if known is not None and x.shape == t.array.shape:
+                    copy = self.bind(x, self.fresh("v"))
+                    self.add(f"{copy} = {known}.copy()", [known], [copy])
+        name = self.name_of(target.array)
         try:
-            name = self.name_of(target.array)
             if name is None:
                 raise Unknown("a tensor that no recorded op made")
             call = self._op_call(op, ((target, *given[0]), given[1]), ready)

@@ -1,4 +1,4 @@
-"""Functions of tallow that a plan calls again, because their results depend on their arguments or draw random numbers."""
+"""Functions of tallow that a plan calls again: they draw random numbers, make arrays, or clip gradients."""
 
 from __future__ import annotations
 

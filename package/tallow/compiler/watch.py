@@ -25,7 +25,7 @@ from tallow.autograd import api, function
 from tallow.autograd.modes import mode
 from tallow.compiler.backward import RecordedSweep
 from tallow.compiler.guards import Guards
-from tallow.compiler.recording import LITERALS, Recorder, Unknown
+from tallow.compiler.recording import Recorder, Unknown
 from tallow.compiler.replayed import Replayed, replayed_functions
 from tallow.core import creation
 from tallow.core.apply import compute
@@ -37,30 +37,32 @@ READS = (
     "__array__ __bool__ __dlpack__ __float__ __format__ __index__ __int__ __repr__ _host __deepcopy__ __reduce_ex__ "
     "data_ptr storage_offset item numpy tolist"
 )
-CHANGES = (
-    "__copy__ detach_ register_hook register_post_accumulate_grad_hook requires_grad_ retain_grad __array_wrap__"
-)
+CHANGES = "__copy__ detach_ register_hook register_post_accumulate_grad_hook requires_grad_ retain_grad __array_wrap__"
 # Attributes of an array that do not depend on its elements.
-ABOUT = frozenset("shape dtype ndim size itemsize strides nbytes flags".split())
+ABOUT = frozenset(("shape", "dtype", "ndim", "size", "itemsize", "strides", "nbytes", "flags"))
 # Functions that read an array in a way that a plan repeats or guards, each of them checked by hand.
-AUDITED = frozenset(
-    "_accumulate _drop _differences scaled_dot_product_attention batch_norm instance_norm __getitem__ __setitem__ "
-    "_getitem_parsed check_same_size _weighted dropout draw_keep _group_by_device zero_grad view convert positive _written_at_once".split()
+_AUDITED = (
+    "_accumulate _differences _drop _getitem_parsed _group_by_device _weighted _written_at_once __getitem__ "
+    "__setitem__ batch_norm check_same_size convert draw_keep dropout instance_norm positive "
+    "scaled_dot_product_attention view zero_grad"
 )
+AUDITED = frozenset(_AUDITED.split())
 TRUSTED = (
     "tallow.core.", "tallow.autograd.", "tallow.ops.", "tallow.kernels.", "tallow.dtypes", "tallow.devices",
     "tallow.errors", "tallow.compiler",
 )  # fmt: skip
 LIBRARY = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
-QUIET = frozenset(
+_QUIET = (
     "functools contextlib collections collections.abc typing types abc enum itertools operator dataclasses inspect "
-    "weakref warnings importlib._bootstrap re reprlib copyreg numbers contextvars".split()
+    "weakref warnings importlib._bootstrap re reprlib copyreg numbers contextvars"
 )
-HARMLESS = frozenset(
+QUIET = frozenset(_QUIET.split())
+_HARMLESS = (
     "abs all any callable chr divmod enumerate filter format getattr hasattr hash id isinstance issubclass iter len "
     "list map max min next ord pow range repr reversed round setattr sorted sum super tuple type zip vars delattr "
-    "__build_class__ __import__".split()
+    "__build_class__ __import__"
 )
+HARMLESS = frozenset(_HARMLESS.split())
 HARMLESS_TYPES = (list, dict, tuple, str, set, frozenset, int, float, bool, bytes, type, slice)
 HARMLESS_MODULES = frozenset(("math", "_operator", "_functools", "itertools", "_collections", "_abc", "_typing"))
 
@@ -210,7 +212,8 @@ class Watch:
         recorder = self.recorder
         try:
             args, kwargs = replayed.arguments(frame)
-            text = recorder.arguments([recorder.value(x) for x in args], {k: recorder.value(x) for k, x in kwargs.items()})
+            known = {name: recorder.value(x) for name, x in kwargs.items()}
+            text = recorder.arguments([recorder.value(x) for x in args], known)
         except Unknown as error:
             return recorder.stop(f"{frame.f_code.co_name} takes {error}")
 
@@ -298,6 +301,3 @@ def _is_of_program(frame: FrameType) -> bool:
     module, filename = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
     is_library = filename.startswith(LIBRARY) and "site-packages" not in filename
     return not (module.startswith(("tallow.", "numpy")) or is_library)
-
-
-__all__ = ["LITERALS", "Watch", "disable"]

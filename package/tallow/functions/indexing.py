@@ -188,8 +188,9 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
     simple = _simple(index)
     if simple is not None and _written_at_once(input, simple, value):
         return
+    arrays: tuple[Array | None, ...] = ()
     if simple is not None:
-        target, arrays = getitem.call(input, simple), ()
+        target = getitem.call(input, simple)
     else:
         parsed = Parsed(input.array, index)
         target, arrays = input if parsed.plain else apply(getitem, input, tuple(parsed.basic)), parsed.arrays

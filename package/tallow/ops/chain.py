@@ -84,14 +84,14 @@ class Chain:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """Return the outputs for float32 arrays."""
-        values: list[Array] = run("chain", arrays[0], arrays, self)
+        values: list[Array] = run("chain", arrays[0], arrays[1:], self)
         return values
 
 
 @kernel("chain", "array")
-def chain_array(first: Array, arrays: Sequence[Array], chain: Chain) -> list[Array]:
-    """Run a chain, one operation on whole arrays after the other."""
-    values: list[Any] = [*arrays, *[None] * (chain.operands - chain.inputs)]
+def chain_array(first: Array, others: Sequence[Array], chain: Chain) -> list[Array]:
+    """Run a chain, one operation on whole arrays after the other. Args: first, others: the inputs"""
+    values: list[Any] = [first, *others, *[None] * (chain.operands - chain.inputs)]
     for operation, result, a, b in chain.instructions:
         values[result] = FUNCTIONS[operation](values[a], values[b])
     return [values[i] for i in chain.outputs]

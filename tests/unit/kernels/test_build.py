@@ -26,17 +26,9 @@ from tallow.kernels.gguf_blocks import FORMATS
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
     *("adam_step", "add", "add_rows", "attention", "attention_backward", "attention_decode"),
-    *("channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
-    *(
-        "cross_decode_block",
-        "cross_entropy",
-        "decode_block",
-        "decode_blocks",
-        "div",
-        "encoder_blocks",
-        "gelu",
-        "gelu_backward",
-    ),
+    *("chain", "channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
+    *("cross_decode_block", "cross_entropy", "decode_block", "decode_blocks", "div", "encoder_blocks"),
+    *("gelu", "gelu_backward"),
     *("interleave_blocks", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
     *(
         "lstm",

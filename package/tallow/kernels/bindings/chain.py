@@ -22,9 +22,9 @@ TEMPORARY = -1
 ADDRESS = np.dtype(np.uintp)
 
 
-def plain_or_repeated(first: Array, arrays: Sequence[Array], chain: Any) -> bool:
+def plain_or_repeated(first: Array, others: Sequence[Array], chain: Any) -> bool:
     """Contiguous float32 arrays of the chain's shape, of its last dims, or of one element."""
-    return all(is_plain(x) and _period(x, chain.shape) is not None for x in arrays)
+    return all(is_plain(x) and _period(x, chain.shape) is not None for x in (first, *others))
 
 
 def _period(x: Array, shape: tuple[int, ...]) -> int | None:
@@ -37,11 +37,11 @@ def _period(x: Array, shape: tuple[int, ...]) -> int | None:
 
 
 @kernel("chain", BACKEND, accepts=plain_or_repeated)
-def chain(first: Array, arrays: Sequence[Array], chain: Any) -> list[Array]:
+def chain(first: Array, others: Sequence[Array], chain: Any) -> list[Array]:
     """Run a chain of elementwise operations in one pass over blocks that stay in the cache."""
     periods = np.full(chain.operands, TEMPORARY, np.int64)
     pointers = np.zeros(chain.operands, ADDRESS)
-    for i, x in enumerate(arrays):
+    for i, x in enumerate((first, *others)):
         period = _period(x, chain.shape)
         if period is None or not is_plain(x):
             raise ShapeError(f"chain: an operand {x.dtype}{list(x.shape)} does not fit {list(chain.shape)}")

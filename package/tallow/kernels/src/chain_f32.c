@@ -22,24 +22,16 @@ enum { ADD, SUB, MUL, DIV, MAX, MIN, SQRT, ABS, EXP, TANH, SIGMOID, SILU, RELU }
 static inline vf larger(vf a, vf b) { return select(a != a, a, max(a, b)); }
 static inline vf less(vf a, vf b) { return select(a != a, a, select(a < b, a, b)); }
 
-#define EACH(EXPRESSION)                                   \
-  {                                                        \
-    size_t i = 0;                                          \
-    for (; i + LANES <= n; i += LANES) {                   \
-      vf p = load(a + i), q = load(b + i);                 \
-      (void)q;                                             \
-      store(y + i, EXPRESSION);                            \
-    }                                                      \
-    if (i < n) {                                           \
-      vf p = load_part(a + i, n - i, 1.0f);                \
-      vf q = load_part(b + i, n - i, 1.0f);                \
-      (void)q;                                             \
-      store_part(y + i, n - i, EXPRESSION);                \
-    }                                                      \
-    break;                                                 \
-  }
+#define EACH(EXPRESSION)                           \
+  for (size_t i = 0; i < n; i += LANES) {          \
+    vf p = load(a + i), q = load(b + i);           \
+    (void)q;                                       \
+    store(y + i, EXPRESSION);                      \
+  }                                                \
+  break;
 
-static void instruction(int operation, float *y, const float *a, const float *b, size_t n) {
+// n is a multiple of LANES
+static void vectors(int operation, float *y, const float *a, const float *b, size_t n) {
   switch (operation) {
   case ADD: EACH(p + q)
   case SUB: EACH(p - q)
@@ -54,6 +46,18 @@ static void instruction(int operation, float *y, const float *a, const float *b,
   case SIGMOID: EACH(sigmoid(p))
   case SILU: EACH(p *sigmoid(p))
   case RELU: EACH(select(p < splat(0.0f), splat(0.0f), p))
+  }
+}
+
+static void instruction(int operation, float *y, const float *a, const float *b, size_t n) {
+  size_t whole = n / LANES * LANES, rest = n - whole;
+  vectors(operation, y, a, b, whole);
+  if (rest) {
+    float p[LANES], q[LANES];
+    store(p, load_part(a + whole, rest, 1.0f));
+    store(q, load_part(b + whole, rest, 1.0f));
+    vectors(operation, p, p, q, LANES);
+    store_part(y + whole, rest, load(p));
   }
 }
 

@@ -4,18 +4,20 @@
 #if INTERLEAVES
 #include "column_tile.h"
 
-static inline column_words unpacked_codes(const place *at, size_t block, size_t group) {
-  return ((const column_words *)at->w)[block * GROUPS + group];
+static inline column_words unpacked_codes(const place *at, size_t block, size_t group, size_t vector) {
+  return ((const column_words *)at->w)[(block * GROUPS + group) * VECTORS + vector];
 }
 
 static inline size_t same_block(const place *at, size_t block, column_scales *own) {
-  (void)at, (void)own;
+  (void)own;
+  const unsigned char *next = at->next + block * at->next_bytes;
+  for (size_t line = 0; line < at->next_bytes; line += 64) __builtin_prefetch(next + line);
   return block;
 }
 
 #define PANEL_ROWS(NAME, halves, has_offset, is_signed, has_minima)                                                      \
   void NAME(float *y, size_t y_row, const rounded *x, const place *at) {                                                 \
-    column_tile(y, y_row, x, at, ROWS,                                                                                   \
+    column_tile(y, y_row, x, at, ROWS, VECTORS,                                                                          \
                 (reader){unpacked_codes, same_block, halves, has_offset, is_signed, has_minima, 0});                     \
   }
 

@@ -49,26 +49,19 @@ typedef struct {
   int halves, has_offset, is_signed, has_minima, has_own_scales;
 } reader;
 
-static inline int sums_of(reader w, int half) { return w.halves == 2 ? half : 2; } // which sums of a rounded row
-
-// What is added to the products of a row of x with a block: for the offset of codes, before, and for minima, after. One row
-// alone computes them where it needs them.
+// The sums of a tile of several vectors, whose columns are many branches: once for all formats, in interleaved_panel.c.
 typedef struct {
-  int32_t before[2][BLOCKS];
-  float of_minima[2][BLOCKS];
-} block_terms;
+  column_floats of[ROWS][VECTORS] __attribute__((aligned(64))); // loaded right after they are stored
+} tile_sums;
+void tl_begin_sums(tile_sums *sums, const float *y, size_t y_row, const place *at);
+void tl_store_sums(float *y, size_t y_row, const place *at, const tile_sums *sums);
+void tl_read_rows(rounded *rows, const unsigned char *x, size_t k); // read ROWS rows; there too
 
-static inline __attribute__((always_inline)) void find_terms(block_terms *terms, rounded x, const place *at, reader w) {
-  for (int h = 0; h < w.halves; h++) {
-    const int32_t *minus = x.minus[sums_of(w, h)] + at->first;
-    const float *sums = x.sums[sums_of(w, h)] + at->first, *scales = x.scales + at->first;
-    if (w.has_offset)
-#pragma clang loop unroll(disable)
-      for (size_t b = 0; b < at->blocks; b++) terms->before[h][b] = minus[b] * at->offset;
-    if (w.has_minima)
-#pragma clang loop unroll(disable)
-      for (size_t b = 0; b < at->blocks; b++) terms->of_minima[h][b] = scales[b] * sums[b];
-  }
+static inline column_floats start_of(const float *y, const place *at, size_t vector) {
+  size_t columns = columns_of_vector(at, vector);
+  return at->first  ? load_columns(y + vector * COLUMNS, columns)
+         : at->bias ? load_columns(at->bias + vector * COLUMNS, columns)
+                    : (column_floats){0};
 }
 
 // y of `rows` rows of x and `vectors` vectors of columns; constant where this is inlined, as the reader, so that the sums
@@ -77,17 +70,13 @@ static inline __attribute__((always_inline)) void column_tile(float *y, size_t y
                                                               int rows, int vectors, reader w) {
   column_scales own;
   const column_scales *s = w.has_own_scales ? &own : at->scales;
-  block_terms terms[ROWS];
+  tile_sums sums;
+  if (vectors > 1) tl_begin_sums(&sums, y, y_row, at);
   column_floats acc[ROWS][VECTORS];
 #pragma clang loop unroll(full)
-  for (int i = 0; i < rows; i++) {
-    if (rows > 1) find_terms(&terms[i], x[i], at, w);
+  for (int i = 0; i < rows; i++)
 #pragma clang loop unroll(full)
-    for (int v = 0; v < vectors; v++)
-      acc[i][v] = at->first  ? load_columns(y + (size_t)i * y_row + v * COLUMNS, columns_of_vector(at, (size_t)v))
-                  : at->bias ? load_columns(at->bias + v * COLUMNS, columns_of_vector(at, (size_t)v))
-                             : (column_floats){0};
-  }
+    for (int v = 0; v < vectors; v++) acc[i][v] = vectors > 1 ? sums.of[i][v] : start_of(y + (size_t)i * y_row, at, 0);
   for (size_t b = 0; b < at->blocks; b++) {
     size_t block = at->first + b, place_of_scale = w.begin(at, b, &own);
 #pragma clang loop unroll(full)
@@ -95,9 +84,7 @@ static inline __attribute__((always_inline)) void column_tile(float *y, size_t y
       column_ints product[ROWS][VECTORS];
 #pragma clang loop unroll(full)
       for (int i = 0; i < rows; i++) {
-        int32_t before = !w.has_offset ? 0
-                         : rows > 1    ? terms[i].before[h][b]
-                                       : x[i].minus[sums_of(w, h)][block] * at->offset;
+        int32_t before = w.has_offset ? x[i].minus[w.halves == 2 ? h : 2][block] * at->offset : 0;
 #pragma clang loop unroll(full)
         for (int v = 0; v < vectors; v++) product[i][v] = (column_ints){0} + before;
       }
@@ -122,21 +109,23 @@ static inline __attribute__((always_inline)) void column_tile(float *y, size_t y
         column_floats scale = *(const column_floats *)s[v].scales[h][place_of_scale];
 #pragma clang loop unroll(full)
         for (int i = 0; i < rows; i++) {
-          column_floats exact = __builtin_convertvector(product[i][v], column_floats);
-          acc[i][v] += exact * (scale * every_column(x[i].scales[block]));
+          float of_x = x[i].scales[block];
+          acc[i][v] += __builtin_convertvector(product[i][v], column_floats) * (scale * every_column(of_x));
           if (w.has_minima) {
-            float sum = rows > 1 ? terms[i].of_minima[h][b] : x[i].scales[block] * x[i].sums[sums_of(w, h)][block];
-            acc[i][v] -= *(const column_floats *)s[v].minima[h][place_of_scale] * every_column(sum);
+            column_floats minimum = *(const column_floats *)s[v].minima[h][place_of_scale];
+            acc[i][v] -= minimum * every_column(of_x * x[i].sums[w.halves == 2 ? h : 2][block]);
           }
         }
       }
     }
   }
 #pragma clang loop unroll(full)
-  for (int i = 0; i < rows; i++)
+  for (int i = 0; i < rows; i++) {
+    if (vectors == 1) store_columns(y + (size_t)i * y_row, at->columns, acc[i][0]);
 #pragma clang loop unroll(full)
-    for (int v = 0; v < vectors; v++)
-      store_columns(y + (size_t)i * y_row + v * COLUMNS, columns_of_vector(at, (size_t)v), acc[i][v]);
+    for (int v = 0; v < vectors; v++) sums.of[i][v] = acc[i][v];
+  }
+  if (vectors > 1) tl_store_sums(y, y_row, at, &sums);
 }
 
 // y of ROWS rows of x with unpacked codes: a vector of each group of each block, after another, of each of VECTORS vectors

@@ -61,20 +61,17 @@ static __attribute__((noinline)) void unpack(column_words *codes, column_scales 
   }
 }
 
-static void read_rows(rounded *rows, const unsigned char *x, size_t count, size_t k) {
-  for (size_t r = 0; r < count; r++) rows[r] = rounded_row(x + r * rounded_bytes(k), k);
-}
-
-// Rows from `i` on with one vector of columns.
-static void times_columns(float *y, size_t y_row, const unsigned char *x, size_t i, size_t m, size_t k, const place *at) {
+// Fewer than MANY rows, from `i` on, with one vector of columns.
+static __attribute__((noinline)) void times_columns(float *y, size_t y_row, const unsigned char *x, size_t i, size_t m,
+                                                    size_t k, const place *at) {
   rounded rows[ROWS];
-  for (size_t count; i < m; i += count) {
-    count = m - i < ROWS ? 1 : ROWS;
-    read_rows(rows, x + i * rounded_bytes(k), count, k);
-    if (count == 1)
-      one_row(y + i * y_row, rows, at);
-    else
-      some_rows(y + i * y_row, y_row, rows, at);
+  for (; MANY > ROWS && i + ROWS <= m; i += ROWS) {
+    tl_read_rows(rows, x + i * rounded_bytes(k), k);
+    some_rows(y + i * y_row, y_row, rows, at);
+  }
+  for (; i < m; i++) {
+    rows[0] = rounded_row(x + i * rounded_bytes(k), k);
+    one_row(y + i * y_row, rows, at);
   }
 }
 
@@ -87,6 +84,7 @@ static void times_panel(float *y, size_t y_row, const unsigned char *x, size_t m
                                         : tl_panel_plain;
   column_words codes[BLOCKS * GROUPS * VECTORS];
   column_scales s[VECTORS];
+#pragma clang loop unroll(disable)
   for (size_t v = 0; v < VECTORS; v++) unpack(codes + v, s + v, at + v);
   place panel = *at;
   panel.w = (const unsigned char *)codes;
@@ -100,9 +98,10 @@ static void times_panel(float *y, size_t y_row, const unsigned char *x, size_t m
     size_t tile = i / ROWS, part = tile / VECTORS;
     panel.next_bytes = next && part < PARTS ? PART_BYTES : 0;
     if (panel.next_bytes) panel.next = next[tile % VECTORS] + part * PART_BYTES * at->blocks;
-    read_rows(rows, x + i * rounded_bytes(k), ROWS, k);
+    tl_read_rows(rows, x + i * rounded_bytes(k), k);
     of_panel(y + i * y_row, y_row, rows, &panel);
   }
+#pragma clang loop unroll(disable)
   for (size_t v = 0; v < VECTORS; v++)
     if (at[v].columns) times_columns(y + v * COLUMNS, y_row, x, i, m, k, at + v);
 }
@@ -113,11 +112,13 @@ static __attribute__((noinline)) void quantized_linear(float *y, const unsigned 
   unsigned char buffer[VECTORS][DEPTH / UNIT * UNIT_BYTES * COLUMNS];
   size_t row_bytes = k / UNIT * UNIT_BYTES, vectors = m < MANY ? 1 : VECTORS;
   for (size_t j = 0; j < n; j += COLUMNS * vectors) {
-    size_t first = 0;
+    // Blocks that are multiplied where they are need not be divided.
+    size_t first = 0, most = m < MANY && is_interleaved && n - j >= COLUMNS ? k / BLOCK : BLOCKS;
     do { // also once for k = 0
       place at[VECTORS];
       const unsigned char *next[VECTORS];
-      size_t blocks = smaller(BLOCKS, k / BLOCK - first), start = first / UNIT_BLOCKS * UNIT_BYTES;
+      size_t blocks = smaller(most, k / BLOCK - first), start = first / UNIT_BLOCKS * UNIT_BYTES;
+#pragma clang loop unroll(disable)
       for (size_t v = 0; v < vectors; v++) {
         size_t from = j + v * COLUMNS, columns = from < n ? smaller(COLUMNS, n - from) : 0;
         const unsigned char *rows = w + (columns ? from : j) * row_bytes; // a vector that is lacking is a copy
@@ -128,12 +129,12 @@ static __attribute__((noinline)) void quantized_linear(float *y, const unsigned 
         if (!ready)
           interleave_units(buffer[v], rows + start, row_bytes, blocks / UNIT_BLOCKS, UNIT_BYTES, HALF_PLACE,
                            columns ? columns : smaller(COLUMNS, n - j));
-        next[v] = first + BLOCKS < k / BLOCK ? at[v].w + blocks * BLOCK_BYTES : rows + vectors * COLUMNS * row_bytes;
+        next[v] = first + most < k / BLOCK ? at[v].w + blocks * BLOCK_BYTES : rows + vectors * COLUMNS * row_bytes;
       }
       if (m < MANY)
         times_columns(y + j, y_row, x, 0, m, k, at);
       else
         times_panel(y + j, y_row, x, m, k, at, is_interleaved ? next : 0);
-    } while ((first += BLOCKS) < k / BLOCK);
+    } while ((first += most) < k / BLOCK);
   }
 }

@@ -77,9 +77,9 @@ def test_the_library_moves_the_same_bytes(name: str) -> None:
 @pytest.mark.parametrize("m", [1, 3, 4, 7, 16, 21])
 def test_product_of_the_rounded_rows(name: str, m: int) -> None:
     """The oracle is the product in float64 of the rows that NumPy rounds and the dequantised weights."""
-    for k in (256, 2304):
-        matrix = random_matrix(name, 37, k, rng)
-        x, bias = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal(37).astype(np.float32)
+    for n, k in (37, 256), (37, 2304), (48, 768):
+        matrix = random_matrix(name, n, k, rng)
+        x, bias = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal(n).astype(np.float32)
         codes, scales = rounded(x)
         x_rounded = (codes.astype(np.float64) * scales).reshape(x.shape)
         weights = matrix.rows(slice(None)).astype(np.float64)

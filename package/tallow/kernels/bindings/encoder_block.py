@@ -49,6 +49,13 @@ class _Packed:
         self.pointer = ctypes.addressof(self.struct)
 
 
+def _pointer(block: EncoderBlock) -> int:
+    if block.packed is None:
+        block.packed = _Packed(block)
+    packed: _Packed = block.packed  # type: ignore[assignment]
+    return packed.pointer
+
+
 def contiguous_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, seen: Array | None) -> bool:
     """A float32 x, and blocks of contiguous, aligned arrays in formats that the library multiplies."""
     ours = isinstance(x, np.ndarray) and x.dtype == FLOAT32
@@ -74,13 +81,11 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
     state, query, key, value = (address(memory) + i * size * FLOAT32.itemsize for i in range(4))
 
     starts, mask = address(offsets), optional_address(seen)
+    pointers = [_pointer(block) for block in blocks]
+    scratch = Scratch(max(_scratch(pointer, longest) for pointer in pointers))
     _to_panels(state, address(x), rows, width)
-    for block in blocks:
-        if block.packed is None:
-            block.packed = _Packed(block)
-        packed: _Packed = block.packed  # type: ignore[assignment]
-        pointer, pairs, square = packed.pointer, len(lengths) * block.heads, float(rows * width * width)
-        scratch = Scratch(_scratch(pointer, longest))
+    for block, pointer in zip(blocks, pointers, strict=True):
+        pairs, square = len(lengths) * block.heads, float(rows * width * width)
         project = (pointer, query, key, value, state, rows)
         attend = (pointer, query, key, value, starts, longest, mask)
         finish = (pointer, state, query, rows)
@@ -89,6 +94,7 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
             (pairs, 2.0 * width * float(lengths @ lengths), _attend, attend),
             (panels, square + 2.0 * rows * width * block.hidden, _finish, finish),
         ):
-            in_parts(count, work, kernel_of_part, lambda *part, b=before, s=scratch: (*b, *part, s()))
+            scratch.reuse()
+            in_parts(count, work, kernel_of_part, lambda *part, b=before: (*b, *part, scratch()))
     _from_panels(address(y), state, rows, width)
     return y

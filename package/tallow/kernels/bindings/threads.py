@@ -57,12 +57,21 @@ class Scratch:
     """Memory for the parts of one call: one array of floats for each, which live as long as this object."""
 
     def __init__(self, floats: int) -> None:
-        self.floats, self._arrays = floats, list[Array]()
+        self.floats, self._arrays, self._taken = floats, list[Array](), 0
 
     def __call__(self) -> int:
         """Return the address of another array, with irrelevant contents."""
-        self._arrays.append(np.empty(self.floats, FLOAT32))
-        return address(self._arrays[-1])
+        if self._taken == len(self._arrays):
+            self._arrays.append(np.empty(self.floats, FLOAT32))
+        self._taken += 1
+        return address(self._arrays[self._taken - 1])
+
+    def reuse(self) -> None:
+        """Give the arrays to the parts of the next step, of a call whose parts so far have ended.
+
+        The system clears the pages of new memory, which takes a fifth of the time of a short text.
+        """
+        self._taken = 0
 
 
 def may_wait() -> bool:

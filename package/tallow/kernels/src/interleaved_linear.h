@@ -25,7 +25,8 @@ static inline const unsigned char *unit_at(const place *at, size_t block) {
   return at->w + block / UNIT_BLOCKS * UNIT_BYTES * COLUMNS;
 }
 
-static inline column_words codes_at(const place *at, size_t block, size_t group) {
+static inline column_words codes_at(const place *at, size_t block, size_t group, size_t vector) {
+  (void)vector; // the only one
   const unsigned char *words = unit_at(at, block) + (HALF_PLACE == HALF_BEFORE ? 2 * COLUMNS : 0);
   return interleaved_codes((const column_words *)words, block % UNIT_BLOCKS, group);
 }
@@ -45,63 +46,95 @@ static inline size_t read_scales(const place *at, size_t block, column_scales *o
 #define READER ((reader){codes_at, read_scales, HALVES, OFFSET > 0 && !SIGNED_CODES, SIGNED_CODES, HAS_MINIMA, 1})
 
 static __attribute__((noinline)) void one_row(float *y, const rounded *x, const place *at) {
-  column_tile(y, 0, x, at, 1, READER);
+  column_tile(y, 0, x, at, 1, 1, READER);
 }
 
 static __attribute__((noinline)) void some_rows(float *y, size_t y_row, const rounded *x, const place *at) {
-  column_tile(y, y_row, x, at, ROWS, READER);
+  column_tile(y, y_row, x, at, ROWS, 1, READER);
 }
 
 static __attribute__((noinline)) void unpack(column_words *codes, column_scales *s, const place *at) {
 #pragma clang loop unroll(disable)
   for (size_t b = 0; b < at->blocks; b++) {
     if (b % UNIT_BLOCKS == 0) (UNIT_BLOCKS == 1 ? interleaved_scales : many_scales)(s, unit_at(at, b), b);
-    for (size_t g = 0; g < GROUPS; g++) codes[b * GROUPS + g] = codes_at(at, b, g);
+    for (size_t g = 0; g < GROUPS; g++) codes[(b * GROUPS + g) * VECTORS] = codes_at(at, b, g, 0);
   }
 }
 
-static void times_columns(float *y, size_t y_row, const unsigned char *x, size_t m, size_t k, const place *at) {
+// Fewer than MANY rows, from `i` on, with one vector of columns.
+static __attribute__((noinline)) void times_columns(float *y, size_t y_row, const unsigned char *x, size_t i, size_t m,
+                                                    size_t k, const place *at) {
+  rounded rows[ROWS];
+  for (; MANY > ROWS && i + ROWS <= m; i += ROWS) {
+    tl_read_rows(rows, x + i * rounded_bytes(k), k);
+    some_rows(y + i * y_row, y_row, rows, at);
+  }
+  for (; i < m; i++) {
+    rows[0] = rounded_row(x + i * rounded_bytes(k), k);
+    one_row(y + i * y_row, rows, at);
+  }
+}
+
+// At least MANY rows, with VECTORS vectors of columns: `at` of each. `next` are the blocks to come, of each vector.
+static void times_panel(float *y, size_t y_row, const unsigned char *x, size_t m, size_t k, const place *at,
+                        const unsigned char *const *next) {
   panel_rows *of_panel = HAS_MINIMA     ? HALVES == 1 ? tl_panel_minima : tl_panel_minima_halves
                          : HALVES == 2  ? tl_panel_plain_halves
                          : SIGNED_CODES ? tl_panel_signed
                                         : tl_panel_plain;
-  column_words codes[BLOCKS * GROUPS];
-  column_scales s;
+  column_words codes[BLOCKS * GROUPS * VECTORS];
+  column_scales s[VECTORS];
+#pragma clang loop unroll(disable)
+  for (size_t v = 0; v < VECTORS; v++) unpack(codes + v, s + v, at + v);
   place panel = *at;
-  if (m >= MANY) {
-    unpack(codes, &s, at);
-    panel.w = (const unsigned char *)codes;
-    panel.scales = &s;
-  }
+  panel.w = (const unsigned char *)codes;
+  panel.scales = s;
+  for (size_t v = 1; v < VECTORS; v++) panel.columns += at[v].columns;
   rounded rows[ROWS];
-  for (size_t i = 0; i < m;) {
-    size_t count = m - i < ROWS ? 1 : ROWS;
-    for (size_t r = 0; r < count; r++) rows[r] = rounded_row(x + (i + r) * rounded_bytes(k), k);
-    if (count == 1)
-      one_row(y + i * y_row, rows, at);
-    else if (MANY > ROWS && m < MANY)
-      some_rows(y + i * y_row, y_row, rows, at);
-    else
-      of_panel(y + i * y_row, y_row, rows, &panel);
-    i += count;
+  size_t i = 0;
+  for (; i + ROWS <= m; i += ROWS) {
+    // The first tiles prefetch a part each.
+    enum { PARTS = MANY / ROWS / VECTORS, PART_BYTES = (BLOCK_BYTES / PARTS + 63) / 64 * 64 };
+    size_t tile = i / ROWS, part = tile / VECTORS;
+    panel.next_bytes = next && part < PARTS ? PART_BYTES : 0;
+    if (panel.next_bytes) panel.next = next[tile % VECTORS] + part * PART_BYTES * at->blocks;
+    tl_read_rows(rows, x + i * rounded_bytes(k), k);
+    of_panel(y + i * y_row, y_row, rows, &panel);
   }
+#pragma clang loop unroll(disable)
+  for (size_t v = 0; v < VECTORS; v++)
+    if (at[v].columns) times_columns(y + v * COLUMNS, y_row, x, i, m, k, at + v);
 }
 
 static __attribute__((noinline)) void quantized_linear(float *y, const unsigned char *x, const unsigned char *w,
                                                        const float *bias, size_t m, size_t k, size_t n, size_t y_row,
                                                        int is_interleaved) {
-  unsigned char buffer[DEPTH / UNIT * UNIT_BYTES * COLUMNS];
-  size_t row_bytes = k / UNIT * UNIT_BYTES;
-  for (size_t j = 0; j < n; j += COLUMNS) {
-    place at = {.columns = smaller(COLUMNS, n - j), .offset = OFFSET, .bias = bias ? bias + j : 0};
-    const unsigned char *rows = w + j * row_bytes;
-    int ready = is_interleaved && at.columns == COLUMNS;
+  unsigned char buffer[VECTORS][DEPTH / UNIT * UNIT_BYTES * COLUMNS];
+  size_t row_bytes = k / UNIT * UNIT_BYTES, vectors = m < MANY ? 1 : VECTORS;
+  for (size_t j = 0; j < n; j += COLUMNS * vectors) {
+    // Blocks that are multiplied where they are need not be divided.
+    size_t first = 0, most = m < MANY && is_interleaved && n - j >= COLUMNS ? k / BLOCK : BLOCKS;
     do { // also once for k = 0
-      at.blocks = smaller(BLOCKS, k / BLOCK - at.first);
-      size_t units = at.blocks / UNIT_BLOCKS, start = at.first / UNIT_BLOCKS * UNIT_BYTES;
-      at.w = ready ? rows + start * COLUMNS : buffer;
-      if (!ready) interleave_units(buffer, rows + start, row_bytes, units, UNIT_BYTES, HALF_PLACE, at.columns);
-      times_columns(y + j, y_row, x, m, k, &at);
-    } while ((at.first += BLOCKS) < k / BLOCK);
+      place at[VECTORS];
+      const unsigned char *next[VECTORS];
+      size_t blocks = smaller(most, k / BLOCK - first), start = first / UNIT_BLOCKS * UNIT_BYTES;
+#pragma clang loop unroll(disable)
+      for (size_t v = 0; v < vectors; v++) {
+        size_t from = j + v * COLUMNS, columns = from < n ? smaller(COLUMNS, n - from) : 0;
+        const unsigned char *rows = w + (columns ? from : j) * row_bytes; // a vector that is lacking is a copy
+        int ready = is_interleaved && columns == COLUMNS;
+        at[v] = (place){.first = first, .blocks = blocks, .columns = columns, .offset = OFFSET};
+        if (bias && columns) at[v].bias = bias + from;
+        at[v].w = ready ? rows + start * COLUMNS : buffer[v];
+        if (!ready)
+          interleave_units(buffer[v], rows + start, row_bytes, blocks / UNIT_BLOCKS, UNIT_BYTES, HALF_PLACE,
+                           columns ? columns : smaller(COLUMNS, n - j));
+        next[v] = first + most < k / BLOCK ? at[v].w + blocks * BLOCK_BYTES : rows + vectors * COLUMNS * row_bytes;
+      }
+      if (m < MANY)
+        times_columns(y + j, y_row, x, 0, m, k, at);
+      else
+        times_panel(y + j, y_row, x, m, k, at, is_interleaved ? next : 0);
+    } while ((first += most) < k / BLOCK);
   }
 }

@@ -4,18 +4,35 @@
 #if INTERLEAVES
 #include "column_tile.h"
 
-static inline column_words unpacked_codes(const place *at, size_t block, size_t group) {
-  return ((const column_words *)at->w)[block * GROUPS + group];
+void tl_begin_sums(tile_sums *sums, const float *y, size_t y_row, const place *at) {
+  for (int i = 0; i < ROWS; i++, y += y_row)
+    for (int v = 0; v < VECTORS; v++) sums->of[i][v] = start_of(y, at, (size_t)v);
+}
+
+void tl_store_sums(float *y, size_t y_row, const place *at, const tile_sums *sums) {
+  for (int i = 0; i < ROWS; i++, y += y_row)
+    for (int v = 0; v < VECTORS; v++)
+      store_columns(y + v * COLUMNS, columns_of_vector(at, (size_t)v), sums->of[i][v]);
+}
+
+void tl_read_rows(rounded *rows, const unsigned char *x, size_t k) {
+  for (size_t r = 0; r < ROWS; r++) rows[r] = rounded_row(x + r * rounded_bytes(k), k);
+}
+
+static inline column_words unpacked_codes(const place *at, size_t block, size_t group, size_t vector) {
+  return ((const column_words *)at->w)[(block * GROUPS + group) * VECTORS + vector];
 }
 
 static inline size_t same_block(const place *at, size_t block, column_scales *own) {
-  (void)at, (void)own;
+  (void)own;
+  const unsigned char *next = at->next + block * at->next_bytes;
+  for (size_t line = 0; line < at->next_bytes; line += 64) __builtin_prefetch(next + line);
   return block;
 }
 
 #define PANEL_ROWS(NAME, halves, has_offset, is_signed, has_minima)                                                      \
   void NAME(float *y, size_t y_row, const rounded *x, const place *at) {                                                 \
-    column_tile(y, y_row, x, at, ROWS,                                                                                   \
+    column_tile(y, y_row, x, at, ROWS, VECTORS,                                                                          \
                 (reader){unpacked_codes, same_block, halves, has_offset, is_signed, has_minima, 0});                     \
   }
 

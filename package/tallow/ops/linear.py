@@ -20,9 +20,8 @@ def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
     return value
 
 
-@op(
-    "F", dtypes="keep", small=_small_value
-)  # kernels read half-precision weights directly; widening them would be most of the work
+# "keep", because kernels read half-precision weights directly: widening them would be most of the work.
+@op("F", dtypes="keep", small=_small_value)
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     """Return y = input · weightᵀ + bias.
 

@@ -220,7 +220,9 @@ class _Writer:
             return
         if p.default is REQUIRED:
             yield f"{p.name} is not ABSENT"
-        yield f"not isinstance({p.name}, Tensor)"
+        # The usual values are quicker to recognise.
+        is_usual = f"{p.name} is {p.default}" if p.default is None or p.default is False else f"type({p.name}) is int"
+        yield f"({is_usual} or not isinstance({p.name}, Tensor))"
 
     def any_needs_gradient(self) -> str:
         """Return the condition that the op has to be recorded."""

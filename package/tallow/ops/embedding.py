@@ -15,7 +15,8 @@ from tallow.ops.table import Array, Index, Result, op
 
 def check_indices(name: str, indices: Array, rows: int) -> None:
     """Raise DtypeError, and on the CPU DimensionError for an index outside of 0 .. rows - 1."""
-    check_index_dtype(indices, name)
+    if indices.dtype != np.int64:
+        check_index_dtype(indices, name)
     check_places(indices, rows, 0, name, lowest=0)
 
 
@@ -42,7 +43,8 @@ def embedding(
         raise ShapeError(f"embedding: weight must be (num_embeddings, embedding_dim), not {tuple(weight.shape)}")
     rows, width = weight.shape
     check_indices("embedding", input, rows)
-    padding_idx = check_padding_idx("embedding", padding_idx, rows)
+    if padding_idx is not None:
+        padding_idx = check_padding_idx("embedding", padding_idx, rows)
 
     def backward(g: Array) -> tuple[Array]:
         flat = input.reshape(-1)

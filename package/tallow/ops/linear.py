@@ -14,15 +14,16 @@ from tallow.ops.table import Array, Result, op
 
 def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
     columns = weight.T
-    if is_small_product(input, columns) and (bias is None or bias.shape == weight.shape[:1]):
-        return _small_product(input, columns, bias)
-    value: Array = linear.function(input, weight, bias)[0]
+    if not is_small_product(input, columns) or (bias is not None and bias.shape != weight.shape[:1]):
+        return linear.function(input, weight, bias)[0]
+    value: Array = input @ columns
+    if bias is not None:
+        value += bias
     return value
 
 
-@op(
-    "F", dtypes="keep", small=_small_value
-)  # kernels read half-precision weights directly; widening them would be most of the work
+# "keep", because kernels read half-precision weights directly: widening them would be most of the work.
+@op("F", dtypes="keep", small=_small_value)
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     """Return y = input · weightᵀ + bias.
 
@@ -55,17 +56,12 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     return y, backward
 
 
-def _small_product(input: Array, columns: Array, bias: Array | None) -> Array:
+def _small_linear(input: Array, weight: Array, columns: Array, bias: Array | None) -> Result:
     """Compute `linear` of float matrices, where the choice of a kernel would take longer than the product."""
     y = input @ columns
-    if bias is not None:
-        y += bias
-    return y
-
-
-def _small_linear(input: Array, weight: Array, columns: Array, bias: Array | None) -> Result:
-    y = _small_product(input, columns, bias)
     has_bias = bias is not None
+    if has_bias:
+        y += bias
     return y, lambda g: (
         lambda: g @ weight,
         lambda: g.T @ input,

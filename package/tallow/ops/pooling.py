@@ -101,21 +101,13 @@ def pooling_of(
 
     Raises: ShapeError for another number of dims, too much padding, and inputs smaller than a window.
     """
-    arguments = name, shape, dims, kernel_size, stride, padding, dilation, bool(ceil_mode)
+    arguments = name, shape, dims, bool(ceil_mode), kernel_size, stride, padding, dilation
     is_of_ints = type(kernel_size) is type(padding) is type(dilation) is int and (stride is None or type(stride) is int)
     return _of_ints(*arguments) if is_of_ints else _pooling_of(*arguments)
 
 
-def _pooling_of(
-    name: str,
-    shape: Sizes,
-    dims: int,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None,
-    padding: IntOrInts,
-    dilation: IntOrInts,
-    ceil_mode: bool,
-) -> Pooling:
+def _pooling_of(name: str, shape: Sizes, dims: int, ceil_mode: bool, *windows: Any) -> Pooling:
+    kernel_size, stride, padding, dilation = windows
     expect_spatial(name, shape, dims)
     expect_filled(name, shape, dims)
     kernel = sizes(name, "kernel_size", kernel_size, dims, 1)

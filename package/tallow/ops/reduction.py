@@ -52,6 +52,8 @@ def sum_dtype(input: Array, dtype: object) -> np.dtype[np.generic]:
 
 
 def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
+    if dim is None and keepdim is False:  # into an array: NumPy would return a scalar, which takes longer to convert
+        return _add_up(input, None, None, np.empty((), input.dtype))
     if dim is None or type(dim) is int:
         return _add_up(input, dim, None, None, keepdim)
     value: Array = sum.function(input, dim, keepdim)[0]

@@ -25,7 +25,8 @@ def _check_mask(name: str, mask: Any) -> None:
 
 
 def _small_where(condition: Array, input: Array, other: Array) -> Array:
-    _check_mask("where", condition)
+    if condition.dtype is not BOOL:
+        _check_mask("where", condition)
     return np.where(condition, input, other)
 
 

@@ -57,7 +57,8 @@ def row_weight(name: str, x: Array, weight: Array | None) -> Array | None:
         return None
     if weight.shape != x.shape[-1:]:
         raise ShapeError(f"{name}: a weight of shape {weight.shape} for rows of length {x.shape[-1]}")
-    return contiguous(weight)
+    flags = weight.flags
+    return weight if weight.dtype is FLOAT32 and flags.c_contiguous and flags.aligned else contiguous(weight)
 
 
 def writable_alike(grad: Array, *written: Array | None) -> bool:

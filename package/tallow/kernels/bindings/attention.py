@@ -104,9 +104,14 @@ def float32_attention_backward(
 
 
 class _Plan:
-    """Sizes and strides of the operands of both passes, for C."""
+    """Sizes and strides of the operands of both passes, for C.
 
-    def __init__(self, q: Sizes, v: Sizes, *strides: Sizes) -> None:
+    Raises: ShapeError if the operands do not fit each other.
+    """
+
+    def __init__(self, groups: int, q: Sizes, k: Sizes, v: Sizes, *strides: Sizes) -> None:
+        if not len(q) == len(k) == len(v) == 4 or not _fit(q, k, v, groups):
+            raise ShapeError(f"attention: q {q}, k {k} and v {v} do not fit each other")
         self.result, self.stats = (*q[:3], v[3]), (*q[:3], 2)
         batch, heads, t, width = q
         _, kv_heads, s, value_width = v
@@ -153,10 +158,12 @@ def attention(
 
     Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), bias to broadcast -> (B, H, T, E), (B, H, T, 2)
     """
-    if not float32_attention(q, k, v, bias, scale, is_causal, groups):
-        raise ShapeError(f"attention: q {q.shape}, k {k.shape} and v {v.shape} do not fit each other")
+    if not q.dtype == k.dtype == v.dtype == FLOAT32:
+        raise ShapeError(f"attention: q {q.dtype}, k {k.dtype} and v {v.dtype} must be float32")
     q, k, v = _with_contiguous_heads(q), _with_contiguous_heads(k), _with_contiguous_heads(v)
-    plan = _plan_of(q.shape, v.shape, q.strides, k.strides, v.strides)
+    plan = _plan_of(groups, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides)
+    if bias is not None and not _is_float32_for(bias, (*q.shape[:3], k.shape[2])):
+        raise ShapeError(f"attention: a {bias.dtype} bias {bias.shape} for q {q.shape} and k {k.shape}")
     y, stats = np.empty(plan.result, FLOAT32), np.empty(plan.stats, FLOAT32)
     plan.run(_attention, (y, stats, q, k, v), bias, scale, is_causal)
     return y, stats
@@ -171,7 +178,7 @@ def attention_backward(
     if stats is None or not float32_attention_backward(g, q, k, v, bias, stats, scale, is_causal, groups):
         raise ShapeError(f"attention_backward: g {g.shape}, q {q.shape}, k {k.shape}, v {v.shape} do not fit")
     q, k, v, g = (_with_contiguous_heads(x) for x in (q, k, v, g))
-    plan = _plan_of(q.shape, v.shape, q.strides, k.strides, v.strides, g.strides)
+    plan = _plan_of(groups, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides, g.strides)
     dq, dk, dv = np.empty(q.shape, FLOAT32), np.empty(k.shape, FLOAT32), np.empty(v.shape, FLOAT32)
     plan.run(_attention_backward, (dq, dk, dv, q, k, v, g, contiguous(stats)), bias, scale, is_causal, 2.5)
     return dq, dk, dv

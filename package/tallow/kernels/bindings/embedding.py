@@ -19,8 +19,9 @@ COLUMNS = 16  # floats of a line of the caches: threads divide columns by them
 
 def many_float32_rows(table: Array, index: Array) -> bool:
     """A contiguous float32 array (V, D), and integers that take at least 2^16 elements."""
-    is_index = isinstance(index, np.ndarray) and index.dtype.kind in "iu"
-    return is_index and table.ndim == 2 and index.size * table.shape[1] >= LEAST and is_plain(table)
+    if table.ndim != 2 or index.size * table.shape[1] < LEAST:
+        return False
+    return isinstance(index, np.ndarray) and index.dtype.kind in "iu" and is_plain(table)
 
 
 @kernel("take_rows", BACKEND, accepts=many_float32_rows)

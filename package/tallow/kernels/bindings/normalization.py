@@ -26,7 +26,9 @@ def float32_rms_norm(x: Array, weight: Array | None, eps: float) -> bool:
 
 def float32_layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> bool:
     """A float32 array of at least one dimension, and a float32 weight and bias or None."""
-    return float32_rms_norm(x, weight, eps) and (bias is None or bias.dtype == FLOAT32)
+    if x.dtype != FLOAT32 or x.ndim == 0:
+        return False
+    return (weight is None or weight.dtype == FLOAT32) and (bias is None or bias.dtype == FLOAT32)
 
 
 @kernel("layer_norm", BACKEND, accepts=float32_layer_norm)

@@ -25,7 +25,8 @@ _Shape = SIZE * 12
 
 def float32_planes(x: Array, kernel: Sizes, *_: object) -> bool:
     """A float32 array, and one or two spatial dims."""
-    return x.dtype == FLOAT32 and len(kernel) in (1, 2) and math.prod(x.shape[-len(kernel) :]) < 2**31
+    dims = len(kernel)
+    return x.dtype == FLOAT32 and (dims == 1 or dims == 2) and (x.size < 2**31 or math.prod(x.shape[-dims:]) < 2**31)
 
 
 def float32_with_places(g: Array, x: Array, places: Array | None, kernel: Sizes, *_: object) -> bool:

@@ -150,6 +150,12 @@ def page(context: BrowserContext) -> Page:
 
 
 @pytest.fixture(scope="session")
+def axe(axe_dir: Path) -> str:
+    """Return the script of axe-core."""
+    return (axe_dir / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
 def model(data_dir: Path) -> Path:
     return data_dir / "stories260K.bin"
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from tests.browser.conftest import START_MS
 
 PAGE = "wasm_examples/console/"
@@ -54,31 +51,3 @@ class Console:
     def click(self, button: str) -> Console:
         self.page.get_by_test_id(button).click()
         return self
-
-
-@contextmanager
-def opened_console(browser: Browser, site: str) -> Iterator[Page]:
-    """A page with a session, shared by the tests of a module."""
-    context = browser.new_context()
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.set_default_timeout(START_MS)
-    Console(page).open(site)
-    yield page
-    context.close()
-
-
-@contextmanager
-def idle_console(opened: Page, site: str) -> Iterator[Console]:
-    """The shared page, idle and cleared; an error on its console fails the test."""
-    bugs: list[str] = []
-    note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
-    opened.on("pageerror", note)
-    console = Console(opened)
-    if console.status.text_content() in ("Running.", "Interrupting."):  # left by a test that failed
-        console.open(site)
-    console.run("pass")
-    console.click("clear").prompt.fill("")
-    yield console
-    opened.remove_listener("pageerror", note)
-    assert not bugs

@@ -17,7 +17,7 @@ NEEDS: list[tuple[list[str], set[str]]] = [
     (["tests/unit/ops/test_elementwise.py", "tests/scripts/test_train_spoken.py", "-k", "softmax or numbers"], set()),
     (["tests/scripts/test_spoken_model.py"], {"espeak"}),
     (["tests/browser/test_types.py"], {"node", "pyodide_dir"}),
-    (["tests/browser/test_console_page.py"], {"chromium", "driver", "pyodide_dir", "tokenizers_dir", "markdown_dir"}),
+    (["tests/browser/console/test_page.py"], {"chromium", "driver", "pyodide_dir", "tokenizers_dir", "markdown_dir"}),
     (
         ["tests/browser/test_accessibility.py"],
         {"axe_dir", "chromium", "driver", "pyodide_dir", "tokenizers_dir", "markdown_dir"},

@@ -14,24 +14,12 @@ from playwright.sync_api import Browser, Page, expect
 from support import paths
 from support.chats import CHATML, save_tokenizer
 from support.gguf_files import write_llama2c
-from tests.browser.conftest import START_MS
-from tests.browser.consoles import ENDLESS, PAGE, Console, idle_console, opened_console
+from tests.browser.conftest import START_MS, serving
+from tests.browser.consoles import ENDLESS, PAGE, Console
 from tests.browser.hub import Hub
 
 from tallow.models import stories
 from tallow.text import Tokenizer
-
-
-@pytest.fixture(scope="module")
-def opened(browser: Browser, site: str) -> Iterator[Page]:
-    with opened_console(browser, site) as page:
-        yield page
-
-
-@pytest.fixture
-def console(opened: Page, site: str) -> Iterator[Console]:
-    with idle_console(opened, site) as console:
-        yield console
 
 
 def test_values_and_prints_are_shown(console: Console) -> None:
@@ -49,7 +37,16 @@ def test_tallow_is_imported(console: Console) -> None:
     assert console.run("[nn.Linear(2, 2), F.relu, optim.SGD, np.pi][-1]") == "3.141592653589793\n"
 
 
-def test_no_bytecode_is_compiled_at_start(console: Console) -> None:
+@pytest.fixture(scope="module")
+def first_visit(browser: Browser, site_dir: Path) -> Iterator[Console]:
+    """A page that starts Python without the snapshot."""
+    context = browser.new_context()
+    with serving(site_dir) as server:
+        yield Console(context.new_page()).open(server.url)
+    context.close()
+
+
+def test_no_bytecode_is_compiled_at_start(first_visit: Console) -> None:
     """PEP 552: bytecode that Python caches has a date in its header, the site's has the flag of a hash."""
     code = """
 import sys, tallow
@@ -60,7 +57,7 @@ packages = [m.__file__ for name, m in list(sys.modules.items()) if name.partitio
 used = [path for path in packages if not path.endswith(".so")]
 print(len(used) > 100, [path for path in used if not brought(path)], sys.modules["json.decoder"].__file__)
 """
-    assert console.run(code) == "True [] /lib/python314.zip/json/decoder.pyc\n"
+    assert first_visit.run(code) == "True [] /lib/python314.zip/json/decoder.pyc\n"
 
 
 def test_blocks_go_on_until_an_empty_line(console: Console) -> None:
@@ -176,11 +173,11 @@ def test_code_that_waits_is_interrupted(console: Console, code: str) -> None:
     assert console.run("6 * 7") == "42\n"
 
 
-def test_code_that_waits_is_interrupted_after_a_start_from_the_snapshot(page: Page, revisited_site: str) -> None:
-    console = Console(page).open(revisited_site).start("import time\nprint('begun')\ntime.sleep(1000)")
-    console.wrote("begun")
-    console.click("interrupt").ready()
-    expect(console.output.locator(".error b")).to_have_text("KeyboardInterrupt\n")
+def test_code_that_waits_is_interrupted_after_a_start_without_the_snapshot(first_visit: Console) -> None:
+    first_visit.start("import time\nprint('begun')\ntime.sleep(1000)")
+    first_visit.wrote("begun")
+    first_visit.click("interrupt").ready()
+    expect(first_visit.output.locator(".error b")).to_have_text("KeyboardInterrupt\n")
 
 
 def test_sleep_is_that_of_python(console: Console) -> None:

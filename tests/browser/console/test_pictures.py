@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import START_MS
-from tests.browser.consoles import PAGE, Console, idle_console, opened_console
+from tests.browser.consoles import PAGE, Console
 
 PIXELS = """
 async ([image]) => {
@@ -26,18 +25,6 @@ async ([image]) => {
   return { width: canvas.width, height: canvas.height, data: Array.from(data) };
 }
 """
-
-
-@pytest.fixture(scope="module")
-def opened(browser: Browser, site: str) -> Iterator[Page]:
-    with opened_console(browser, site) as page:
-        yield page
-
-
-@pytest.fixture
-def console(opened: Page, site: str) -> Iterator[Console]:
-    with idle_console(opened, site) as console:
-        yield console
 
 
 def pixels(console: Console) -> Any:

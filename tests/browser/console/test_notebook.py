@@ -6,14 +6,12 @@ import base64
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from support import paths
-from tests.browser.conftest import START_MS
 from tests.browser.consoles import ENDLESS, PAGE, Console
 
 FILE = paths.ROOT / "wasm_examples" / "console" / "notebook-file.js"
@@ -64,25 +62,14 @@ class Notebook(Console):
         return download.value.suggested_filename, Path(download.value.path()).read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def opened(browser: Browser, site: str) -> Iterator[Page]:
-    context = browser.new_context()
-    page = context.new_page()
-    page.set_default_timeout(START_MS)
-    page.on("dialog", lambda dialog: dialog.accept())
-    Notebook(page).show(site)
-    yield page
-    context.close()
-
-
 @pytest.fixture
-def notebook(opened: Page) -> Iterator[Notebook]:
-    bugs: list[str] = []
-    note = lambda error: bugs.append(str(error))  # noqa: E731  named, to be removed again
-    opened.on("pageerror", note)
-    yield Notebook(opened).fill("")
-    opened.remove_listener("pageerror", note)
-    assert not bugs
+def notebook(watched: Page) -> Notebook:
+    """The view of the shared page, with one empty cell."""
+    notebook = Notebook(watched)
+    if not notebook.cells.first.is_visible():
+        notebook.click("show-notebook")
+    expect(notebook.cells).not_to_have_count(0)
+    return notebook.fill("")
 
 
 def file_of(*cells: dict[str, Any], **changes: Any) -> str:

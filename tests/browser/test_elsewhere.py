@@ -44,19 +44,23 @@ def pyscript() -> Path:
     return modules
 
 
+@pytest.mark.parametrize("module", ["pyodide.mjs", "pyodide-shared.mjs"])
 def test_pyscript_page_of_the_guide(
-    page: Page, pyscript: Path, pyodide_dir: Path, pure_wheel: Path, tmp_path: Path
+    page: Page, pyscript: Path, pyodide_dir: Path, pure_wheel: Path, tmp_path: Path, module: str
 ) -> None:
     """With local copies in place of the CDN and the host."""
     (tmp_path / "core").symlink_to(pyscript)
-    (tmp_path / "pyodide").symlink_to(pyodide_dir)
+    builds.pyodide_with_threads(tmp_path / "pyodide", pyodide_dir)
     shutil.copy(pure_wheel, tmp_path)
-    with serving_plainly(tmp_path) as host:
+    with serving_plainly(tmp_path, ISOLATED) as host:
         text = CDN.sub("core/", PYSCRIPT_PAGE).replace("https://HOST/", host.url)
-        config = json.dumps({"interpreter": f"{host.url}pyodide/pyodide.mjs"})[1:-1]
+        text = text.replace("dim=0))", "dim=0), tl.kernels.info().summary)")
+        config = json.dumps({"interpreter": f"{host.url}pyodide/{module}"})[1:-1]
         (tmp_path / "index.html").write_text(text.replace("config='{", f"config='{{{config}, "), encoding="utf-8")
         page.goto(host.url)
         expect(page.locator("body")).to_contain_text("tensor([0.2689, 0.7311])", timeout=START_MS)
+        expected = "2 threads" if "shared" in module else "1 thread: no threads are offered"
+        expect(page.locator("body")).to_contain_text(expected)
 
 
 @pytest.fixture(scope="session")

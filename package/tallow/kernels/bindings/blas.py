@@ -111,8 +111,8 @@ def _divide(a: Array, b: Array, c: Array) -> None:
 def _axis_to_divide(shape: tuple[int, ...]) -> int:
     """Return the axis of a product to divide, from its end: a long one of the batch, or one of the matrix.
 
-    Each thread copies all of the operand that is not divided, as BLAS does before it multiplies: so columns if that copy
-    is much smaller. Else rows: threads that write columns of one row write to the same cache line.
+    Each thread copies all of the operand that is not divided, as BLAS does before it multiplies: so columns if that
+    copy is much smaller. Else rows: threads that write columns of one row write to the same cache line.
     """
     batch = max(range(-len(shape), -2), key=lambda axis: shape[axis], default=None)
     if batch is not None and shape[batch] >= thread_count():

@@ -65,7 +65,7 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
 
 
 def _is_for_blas(rows: int, weight: Array) -> bool:
-    """Return whether BLAS multiplies by a weight, natively: if the kernel would not be faster, or takes no panels of it."""
+    """Return whether BLAS multiplies by a weight, natively: for many rows, and for a small float32 weight."""
     if BACKEND == "wasm" or rows <= UNPACKED_ROWS:
         return False
     return rows > FEW_ROWS or (weight.dtype == FLOAT32 and weight.size < 2 * matmul.WORTH_A_CALL)

@@ -23,7 +23,7 @@ from tallow.kernels.library import INT, POINTER, SIZE
 
 MOST_PARTS = 255
 IDLE_S = 400e-6  # until a thread without parts sleeps: longer than the time between two kernels of a training step
-# What the caller of C needs to give up the GIL after it has published parts. A thread that wants the GIL before is put to
+# What the caller needs to give up the GIL after it has published parts. A thread that wants the GIL before is put to
 # sleep, and the system takes 40 µs to wake it: half a kernel.
 HEAD_START_S = 8e-6
 _WORDS = 8  # of the control block, with room behind those of C

@@ -175,7 +175,14 @@ def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -
     return indices, None
 
 
-@op()
+def _small_argmax(input: Array, dim: int | None, keepdim: bool) -> Array:
+    if keepdim is not False:
+        return argmax.function(input, dim, keepdim)[0]
+    indices = input.argmax(dim)
+    return indices if indices.dtype == np.int64 else indices.astype(np.int64)
+
+
+@op(small=_small_argmax)
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
     """Return the index of the first maximum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
 

@@ -232,6 +232,15 @@ def test_scratch_is_long_enough(texts: str, poisoned_empty: list[GuardedArray]) 
 
 
 @needs_library
+def test_scratch_serves_all_blocks(poisoned_empty: list[GuardedArray]) -> None:
+    x, blocks, offsets, seen = _call("odd", [5, 9])
+    run(library.BACKEND, x, blocks, offsets, seen)
+    arrays = len(poisoned_empty)
+    run(library.BACKEND, x, blocks * 3, offsets, seen)
+    assert len(poisoned_empty) == 2 * arrays
+
+
+@needs_library
 def test_threads_split_rows_and_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import encoder_block as binding
 

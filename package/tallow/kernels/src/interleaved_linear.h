@@ -2,7 +2,7 @@
 // quantized_linear.h, which has the contract and says what a format defines.
 //
 // Up to MANY rows of x take the codes from the blocks, whose scales are read as they come: w comes from memory, best in its
-// order. For more rows, codes and scales of DEPTH weights of COLUMNS columns are unpacked once for all of them.
+// order. For more rows, codes and scales of DEPTH weights of VECTORS · COLUMNS columns are unpacked once for all of them.
 // Rows of w that are not interleaved are interleaved first, DEPTH weights of COLUMNS rows at a time.
 #include "column_tile.h"
 

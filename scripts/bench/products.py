@@ -2,7 +2,7 @@
 
 GOP/s: billions of operations a second; a multiplication and an addition are two. Each call rounds the vector to int8.
 
-Claim: in Chromium Q8_0 reaches 32 GOP/s, on processors whose vector instructions multiply int8 (AVX-VNNI).
+Goal, not reached yet: in Chromium Q8_0 reaches 32 GOP/s.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void column_tile(float *y, size_t y
       column_ints product[ROWS];
 #pragma clang loop unroll(full)
       for (int i = 0; i < rows; i++)
-        product[i] = (column_ints){0} + (w.has_offset ? x[i].minus[w.halves == 2 ? h : 2][block] * at->offset : 0);
+        product[i] = (column_ints){0} + (w.has_offset ? x[i].corrections[w.halves == 2 ? h : 2][block] * at->offset : 0);
 #if defined __AVX512F__
 #pragma clang loop unroll(full)
 #else // which would take many instructions

@@ -11,9 +11,17 @@ static inline void interleaved_scales(column_scales *s, const unsigned char *w, 
 
 #else
 
-static inline unit_scales scales_of(const unsigned char *w) {
-  unit_scales scales = {.scales = {{half_at(w)}}};
-  if (HAS_MINIMA) scales.minima[0][0] = -half_at(w + 2);
+static inline floats halves_at(const unsigned char *w, size_t blocks) {
+  typedef uint16_t half __attribute__((aligned(1), may_alias));
+  words bits = {0};
+#pragma clang loop unroll(full)
+  for (size_t b = 0; b < blocks; b++) bits[b] = *(const half *)(w + b * UNIT_BYTES);
+  return floats_of_halves(bits);
+}
+
+static inline run_scales scales_of(const unsigned char *w, size_t blocks) {
+  run_scales scales = {.scales = {halves_at(w, blocks)}};
+  if (HAS_MINIMA) scales.minima[0] = -halves_at(w + 2, blocks);
   return scales;
 }
 

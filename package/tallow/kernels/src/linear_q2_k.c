@@ -26,15 +26,16 @@ static inline column_words interleaved_codes(const column_words *w, size_t block
 
 #else
 
-static inline unit_scales scales_of(const unsigned char *w) {
+static inline run_scales scales_of(const unsigned char *w, size_t blocks) {
+  (void)blocks; // all of the unit
   half_codes packed = *(const half_codes *)w;
-  unit_scales s = scales_of_16((sixteen_signed)(packed & 15), half_at(w + 80));
-  unit_scales m = scales_of_16((sixteen_signed)(packed >> 4), half_at(w + 82));
-  return (unit_scales){{s.scales[0], s.scales[1]}, {m.scales[0], m.scales[1]}};
+  run_scales s = scales_of_16((sixteen_signed)(packed & 15), half_at(w + 80));
+  run_scales m = scales_of_16((sixteen_signed)(packed >> 4), half_at(w + 82));
+  return (run_scales){{s.scales[0], s.scales[1]}, {m.scales[0], m.scales[1]}};
 }
 
 static inline codes codes_of(const unsigned char *w, size_t block) {
-  return shifted(*(const codes *)(w + 16 + block / 4 * BLOCK), block % 4 * 2) & 3;
+  return shifted(*(const codes *)(w + 16 + block / 4 * BLOCK), (int)block % 4 * 2) & 3;
 }
 
 #endif

@@ -28,7 +28,8 @@ static inline column_words interleaved_codes(const column_words *w, size_t block
 
 #else
 
-static inline unit_scales scales_of(const unsigned char *w) {
+static inline run_scales scales_of(const unsigned char *w, size_t blocks) {
+  (void)blocks; // all of the unit
   uint32_t low = word_at(w + 96), next = word_at(w + 100), high = word_at(w + 104), four = 0x0f0f0f0f, two = 0x30303030;
   union {
     uint32_t words[4];
@@ -39,8 +40,8 @@ static inline unit_scales scales_of(const unsigned char *w) {
 }
 
 static inline codes codes_of(const unsigned char *w, size_t block) {
-  codes low = shifted(*(const codes *)(w + 32 + block / 4 * BLOCK), block % 4 * 2) & 3;
-  return low | (shifted(*(const codes *)w, block) & 1) << 2;
+  codes low = shifted(*(const codes *)(w + 32 + block / 4 * BLOCK), (int)block % 4 * 2) & 3;
+  return low | (shifted(*(const codes *)w, (int)block - 2) & 1 << 2);
 }
 
 #endif

@@ -18,11 +18,14 @@ static inline column_words interleaved_codes(const column_words *w, size_t block
 
 #else
 
-static inline unit_scales scales_of(const unsigned char *w) { return scales_of_32(w); }
+static inline run_scales scales_of(const unsigned char *w, size_t blocks) {
+  (void)blocks; // all of the unit
+  return scales_of_32(w);
+}
 
 static inline codes codes_of(const unsigned char *w, size_t block) {
-  codes low = shifted(*(const codes *)(w + 48 + block / 2 * BLOCK), block % 2 * 4) & 15;
-  return low | (shifted(*(const codes *)(w + 16), block) & 1) << 4;
+  codes low = shifted(*(const codes *)(w + 48 + block / 2 * BLOCK), (int)block % 2 * 4) & 15;
+  return low | (shifted(*(const codes *)(w + 16), (int)block - 4) & 1 << 4);
 }
 
 #endif

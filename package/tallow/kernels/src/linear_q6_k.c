@@ -26,14 +26,14 @@ static inline column_words interleaved_codes(const column_words *w, size_t block
 
 #else
 
-static inline unit_scales scales_of(const unsigned char *w) {
+static inline run_scales scales_of(const unsigned char *w, size_t blocks) {
+  (void)blocks; // all of the unit
   return scales_of_16(*(const sixteen_signed *)(w + 192), half_at(w + 208));
 }
 
 static inline codes codes_of(const unsigned char *w, size_t block) {
-  codes low = shifted(*(const codes *)(w + block / 4 * 64 + block % 2 * BLOCK), block % 4 / 2 * 4) & 15;
-  codes high = shifted(*(const codes *)(w + 128 + block / 4 * BLOCK), block % 4 * 2) & 3;
-  return low | high << 4;
+  codes low = shifted(*(const codes *)(w + block / 4 * 64 + block % 2 * BLOCK), (int)block % 4 / 2 * 4) & 15;
+  return low | (shifted(*(const codes *)(w + 128 + block / 4 * BLOCK), (int)block % 4 * 2 - 4) & 3 << 4);
 }
 
 #endif

@@ -44,18 +44,18 @@ static inline floats words_as_floats(uint32_t low, uint32_t high) {
 }
 
 // Return d s and dmin m, for 32 weights each.
-static inline __attribute__((unused)) unit_scales scales_of_32(const unsigned char *w) {
+static inline __attribute__((unused)) run_scales scales_of_32(const unsigned char *w) {
   uint32_t first = word_at(w + 4), second = word_at(w + 8), third = word_at(w + 12), six = 0x3f3f3f3f, four = 0x0f0f0f0f;
   floats s = words_as_floats(first & six, (third & four) | (first >> 2 & 0x30303030));
   floats m = words_as_floats(second & six, (third >> 4 & four) | (second >> 2 & 0x30303030));
-  return (unit_scales){{s * all(half_at(w))}, {m * all(half_at(w + 2))}};
+  return (run_scales){{s * all(half_at(w))}, {m * all(half_at(w + 2))}};
 }
 
 // Return d s without minima, for 16 weights each.
-static inline __attribute__((unused)) unit_scales scales_of_16(sixteen_signed s, float d) {
+static inline __attribute__((unused)) run_scales scales_of_16(sixteen_signed s, float d) {
   eight_signed first = __builtin_shufflevector(s, s, 0, 2, 4, 6, 8, 10, 12, 14);
   eight_signed second = __builtin_shufflevector(s, s, 1, 3, 5, 7, 9, 11, 13, 15);
-  return (unit_scales){.scales = {eight_floats(first) * all(d), eight_floats(second) * all(d)}};
+  return (run_scales){.scales = {eight_floats(first) * all(d), eight_floats(second) * all(d)}};
 }
 
 #endif

@@ -2,18 +2,20 @@
 //
 // A rounded row is divided into blocks of 32 elements: x ≈ scale · code, with scale = max|x| / 127 and integer codes from
 // -127 to 127. For a row of k elements, a multiple of 32, it is less than 4 k bytes, at an address for float:
-//   cell  codes[k]
-//   int32 minus[3][k / 32]   if weights are unsigned: the sums that follow, negative
+//   cell  codes[k]                 magnitudes with SPLIT_SIGNS
+//   int8  signs[k]                 with SPLIT_SIGNS: -1 of negative codes, else 0
+//   int32 corrections[3][k / 32]   with UNSIGNED_WEIGHTS: the sums that follow, negative
+//                                  with SPLIT_SIGNS: Σ |code| of the negative ones, of the same elements
 //   float scales[k / 32]
-//   float sums[3][k / 32]    Σ codes of the first 16 elements of each block, of the last 16, and of all
+//   float sums[3][k / 32]          Σ codes of the first 16 elements of each block, of the last 16, and of all
 //
-// A target decides how weights and codes of x are stored for their product (UNSIGNED_WEIGHTS, cell):
+// A target decides how weights and codes of x are stored for their product (UNSIGNED_WEIGHTS, SPLIT_SIGNS, cell):
 //   AVX2, VNNI     unsigned weights, int8: one instruction multiplies four by four, without extending them. An offset of
-//                  the weights is added by `minus`
+//                  the weights is added by `corrections`
+//   relaxed SIMD   signed weights; of x magnitudes, which fit into the seven bits of the second operand, and signs:
+//                  Σ w · code = Σ (w ^ sign) · |code| + correction, exact also for w = -128
 //   NEON's sdot    signed weights, int8
 //   other targets  signed weights, int16: instructions multiply two by two, or one by one
-//
-// Products have eight lanes on every target, in two registers where those have four.
 
 #ifndef TALLOW_QUANTIZED_H
 #define TALLOW_QUANTIZED_H
@@ -30,15 +32,19 @@
 
 #if defined __AVX2__
 #define INTERLEAVES 1 // whether the target multiplies interleaved blocks, see interleaved.h
-enum { UNSIGNED_WEIGHTS = 1 };
+enum { UNSIGNED_WEIGHTS = 1, SPLIT_SIGNS = 0 };
+typedef int8_t cell;
+#elif defined __wasm_relaxed_simd__
+#define INTERLEAVES 0
+enum { UNSIGNED_WEIGHTS = 0, SPLIT_SIGNS = 1 };
 typedef int8_t cell;
 #elif defined __ARM_FEATURE_DOTPROD
 #define INTERLEAVES 0
-enum { UNSIGNED_WEIGHTS = 0 };
+enum { UNSIGNED_WEIGHTS = 0, SPLIT_SIGNS = 0 };
 typedef int8_t cell;
 #else
 #define INTERLEAVES 0
-enum { UNSIGNED_WEIGHTS = 0 };
+enum { UNSIGNED_WEIGHTS = 0, SPLIT_SIGNS = 0 };
 typedef int16_t cell;
 #endif
 
@@ -54,35 +60,56 @@ typedef uint8_t codes __attribute__((vector_size(BLOCK), aligned(1))); // of wei
 typedef int8_t signed_codes __attribute__((vector_size(BLOCK), aligned(1)));
 typedef cell cells __attribute__((vector_size(sizeof(cell) * BLOCK), aligned(1))); // of x, or of weights
 typedef uint8_t half_codes __attribute__((vector_size(BLOCK / 2), aligned(1)));
-typedef uint8_t eight_codes __attribute__((vector_size(WIDE), aligned(1)));
+typedef cell half_cells __attribute__((vector_size(sizeof(cell) * BLOCK / 2), aligned(1)));
+typedef int8_t eight_signs __attribute__((vector_size(WIDE), aligned(1)));
 typedef cell eight_cells __attribute__((vector_size(sizeof(cell) * WIDE), aligned(1)));
 typedef float floats __attribute__((vector_size(4 * WIDE), aligned(4)));
 typedef int32_t ints __attribute__((vector_size(4 * WIDE), aligned(4)));
 
 typedef uint32_t words __attribute__((vector_size(4 * WIDE)));
 
+enum { CODE_BYTES = sizeof(cell) + SPLIT_SIGNS, HAS_CORRECTIONS = UNSIGNED_WEIGHTS || SPLIT_SIGNS };
+
 typedef struct {
   const cell *codes;
-  const int32_t *minus[3];
+  const int8_t *signs;
+  const int32_t *corrections[3];
   const float *scales, *sums[3];
 } rounded;
 
-static inline size_t minus_of(size_t k) { return UNSIGNED_WEIGHTS ? 3 * (k / BLOCK) : 0; }
+static inline size_t corrections_of(size_t k) { return HAS_CORRECTIONS ? 3 * (k / BLOCK) : 0; }
 
-static inline size_t rounded_bytes(size_t k) { return k * sizeof(cell) + (minus_of(k) + k / 8) * sizeof(float); }
+static inline size_t rounded_bytes(size_t k) { return k * CODE_BYTES + (corrections_of(k) + k / 8) * sizeof(float); }
 
 static inline rounded rounded_row(const unsigned char *row, size_t k) {
-  const int32_t *minus = (const int32_t *)(row + k * sizeof(cell));
-  const float *scales = (const float *)(minus + minus_of(k)), *sums = scales + k / BLOCK;
+  const int32_t *first = (const int32_t *)(row + k * CODE_BYTES);
+  const float *scales = (const float *)(first + corrections_of(k)), *sums = scales + k / BLOCK;
   size_t n = k / BLOCK;
-  return (rounded){(const cell *)row, {minus, minus + n, minus + 2 * n}, scales, {sums, sums + n, sums + 2 * n}};
+  return (rounded){
+      .codes = (const cell *)row,
+      .signs = (const int8_t *)(row + k * sizeof(cell)),
+      .corrections = {first, first + n, first + 2 * n},
+      .scales = scales,
+      .sums = {sums, sums + n, sums + 2 * n},
+  };
 }
 
 static inline floats all(float s) { return (floats){s, s, s, s, s, s, s, s}; }
-static inline floats times_plus(floats a, floats b, floats c) { return a * b + c; }
-static inline floats as_floats(ints v) { return __builtin_convertvector(v, floats); }
-static inline float sum_of(floats v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
-static inline cells x_codes(rounded x, size_t block) { return *(const cells *)(x.codes + BLOCK * block); }
+
+#if !INTERLEAVES
+// Return eight IEEE 754 float16, of which `bits` has the bits, as linear_f16.c converts them.
+static inline floats floats_of_halves(words bits) {
+  const words shifted_bits = (words){0} + 0x8fffe000u;
+  union {
+    ints bits;
+    floats value;
+  } single = {(ints)((words)((ints)(bits << 16) >> 3) & shifted_bits)};
+  ints special = ((single.bits & 0x0f800000) == 0x0f800000) & 0x7f800000;
+  single.value *= all(0x1p112f);
+  single.bits |= special;
+  return single.value;
+}
+#endif
 
 // An IEEE 754 float16 at any address, little-endian. The bits are converted as in linear_f16.c.
 static inline float half_at(const unsigned char *p) {
@@ -109,12 +136,11 @@ static inline uint32_t word_at(const unsigned char *p) { // little-endian
   return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-// Products of 32 weights a with 32 codes b of x, exact: start + Σ of four elements a · b in each lane, those of a and b in
-// [0, 15] in lanes 0 to 3, the others in lanes 4 to 7. b lies in [-127, 127].
-//   dot_unsigned   a in [0, 63]; in [0, 255] with VNNI      if UNSIGNED_WEIGHTS
-//   dot_signed     a in [-128, 127]
 #if defined __AVX2__
 
+// Products of 32 weights a with 32 codes b of x, exact: start + Σ of four elements a · b in each lane. b lies in [-127, 127].
+//   dot_unsigned   a in [0, 63]; in [0, 255] with VNNI
+//   dot_signed     a in [-128, 127]
 static inline ints dot_unsigned(ints start, codes a, signed_codes b) {
 #if defined __AVX512VNNI__ && defined __AVX512VL__
   return (ints)_mm256_dpbusd_epi32((__m256i)start, (__m256i)a, (__m256i)b);
@@ -129,28 +155,14 @@ static inline ints dot_signed(ints start, signed_codes a, signed_codes b) { // |
   return dot_unsigned(start, (codes)_mm256_abs_epi8((__m256i)a), (signed_codes)_mm256_sign_epi8((__m256i)b, (__m256i)a));
 }
 
-#elif defined __ARM_FEATURE_DOTPROD
-
-static inline ints dot_signed(ints start, signed_codes a, signed_codes b) {
-  union {
-    signed_codes all;
-    int8x16_t half[2];
-  } first = {a}, second = {b};
-  union {
-    ints all;
-    int32x4_t half[2];
-  } sum = {start};
-  for (int h = 0; h < 2; h++) sum.half[h] = vdotq_s32(sum.half[h], first.half[h], second.half[h]);
-  return sum.all;
-}
-
 #else
 
-typedef int16_t eight_shorts __attribute__((vector_size(2 * WIDE)));
-typedef int32_t four_ints __attribute__((vector_size(2 * WIDE)));
+typedef int16_t eight_shorts __attribute__((vector_size(16)));
+typedef int32_t four_ints __attribute__((vector_size(16)));
+typedef float four_floats __attribute__((vector_size(16)));
 
 // Σ of two elements a · b in each lane
-static inline four_ints dot_pairs(eight_shorts a, eight_shorts b) {
+static inline __attribute__((unused)) four_ints dot_pairs(eight_shorts a, eight_shorts b) {
 #if defined __SSE2__
   return (four_ints)_mm_madd_epi16((__m128i)a, (__m128i)b);
 #elif defined __wasm_simd128__
@@ -160,30 +172,67 @@ static inline four_ints dot_pairs(eight_shorts a, eight_shorts b) {
   return (pairs << 16 >> 16) * (others << 16 >> 16) + (pairs >> 16) * (others >> 16);
 #endif
 }
-static inline ints dot_signed(ints start, signed_codes a, cells b) {
-  typedef int16_t all_shorts __attribute__((vector_size(2 * BLOCK), aligned(1)));
-  union {
-    all_shorts all;
-    eight_shorts part[4];
-  } first = {__builtin_convertvector(a, all_shorts)}, second = {b};
-  union {
-    ints all;
-    four_ints half[2];
-  } sum = {start};
-  // The relaxed product of int8 is not used. Without AVX-VNNI an engine computes it in as many instructions: in Chromium
-  // 156 it is no faster. And V8 11 (Node 20) takes the first operand for the unsigned one, later versions the second.
-  for (int i = 0; i < 4; i++) sum.half[i / 2] += dot_pairs(first.part[i], second.part[i]);
-  return sum.all;
+
+#if defined __wasm_relaxed_simd__
+// Not inlined, to keep the code small that almost no engine runs.
+static __attribute__((noinline)) four_ints dot_bytes_by_pairs(four_ints start, four_ints a, four_ints b) {
+  eight_shorts first = (eight_shorts)a, second = (eight_shorts)b;
+  return start + dot_pairs(first << 8 >> 8, second << 8 >> 8) + dot_pairs(first >> 8, second >> 8); // even and odd bytes
+}
+#endif
+
+// Products of a register of cells, exact: start + Σ of 4 / sizeof(cell) elements a · b in each lane. With SPLIT_SIGNS b has
+// magnitudes, and `relaxed` says whether the engine computes the relaxed product as the standard says.
+static inline four_ints dot_cells(four_ints start, four_ints a, four_ints b, int relaxed) {
+#if defined __wasm_relaxed_simd__
+  if (!relaxed) return dot_bytes_by_pairs(start, a, b);
+  return (four_ints)wasm_i32x4_relaxed_dot_i8x16_i7x16_add((v128_t)a, (v128_t)b, (v128_t)start);
+#elif defined __ARM_FEATURE_DOTPROD
+  (void)relaxed;
+  return (four_ints)vdotq_s32((int32x4_t)start, (int8x16_t)a, (int8x16_t)b);
+#else
+  (void)relaxed;
+  return start + dot_pairs((eight_shorts)a, (eight_shorts)b);
+#endif
+}
+
+// Return whether the engine computes the relaxed product as the standard says. The baseline compiler of V8 11 (Chrome 114,
+// Node 20) loses `start` where it is no local variable, its optimizing compiler does not. So each function that multiplies
+// asks here, inlined, and its own compiler answers; constants with one use are no local variables.
+static inline __attribute__((always_inline)) int relaxed_is_exact(void) {
+#if defined __wasm_relaxed_simd__
+  v128_t sum = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(wasm_i8x16_const_splat(-77), wasm_i8x16_const_splat(113),
+                                                      wasm_i32x4_const_splat(1009));
+  return wasm_i32x4_extract_lane(sum, 0) == 1009 - 4 * 77 * 113;
+#else
+  return 1;
+#endif
+}
+
+// Products of 16 weights in [-128, 127] with 16 codes of x, without the correction; exact where `relaxed_is_exact`.
+static inline four_ints dot_half(four_ints start, half_codes a, rounded x, size_t half) {
+  typedef int8_t half_signed __attribute__((vector_size(BLOCK / 2), aligned(1)));
+  typedef union {
+    half_cells all;
+    four_ints part[sizeof(cell)];
+  } registers;
+  half_signed weights = (half_signed)a;
+  if (SPLIT_SIGNS) weights ^= *(const half_signed *)(x.signs + BLOCK / 2 * half);
+  registers first = {__builtin_convertvector(weights, half_cells)};
+  registers second = {*(const half_cells *)(x.codes + BLOCK / 2 * half)};
+  for (size_t i = 0; i < sizeof(cell); i++) start = dot_cells(start, first.part[i], second.part[i], 1);
+  return start;
+}
+
+static inline int32_t correction_of(rounded x, int sums, size_t block) {
+  return SPLIT_SIGNS ? x.corrections[sums][block] : 0;
 }
 
 #endif
 
-#if !defined __AVX2__
-static inline ints dot_unsigned(ints start, codes a, cells b) { return dot_signed(start, (signed_codes)a, b); }
-#endif
-
-// Shift the bits of each byte down. The bits above come from the next byte: the caller masks them.
-static inline codes shifted(codes v, size_t by) { return (codes)((words)v >> (uint32_t)by); }
+// Shift the bits of each byte down, or up if `by` is negative. The other bits come from the adjacent byte: the caller masks
+// them.
+static inline codes shifted(codes v, int by) { return (codes)(by < 0 ? (words)v << (uint32_t)-by : (words)v >> (uint32_t)by); }
 
 // The low nibbles of 16 bytes, then the high ones.
 static inline codes nibbles(const unsigned char *p) {

@@ -2,60 +2,88 @@
 // quantized_linear.h, which has the contract and says what a format defines.
 #include "quantized_panel.h"
 
-enum { CHAINS = 2 };
+enum { CHAINS = 2, RUN = 8, RUN_BYTES = RUN / UNIT_BLOCKS * UNIT_BYTES };
 
-// Of block b in element b; the first half of the blocks and the second, if they have scales of their own.
+// Scales of up to RUN adjacent blocks, of block b in element b: of the first half of each block and of the second, if they
+// have scales of their own.
 typedef struct {
   floats scales[2], minima[2];
-} unit_scales;
+} run_scales;
 
-static inline unit_scales scales_of(const unsigned char *w);
+// Return the scales of `blocks` blocks: UNIT_BLOCKS or more.
+static inline run_scales scales_of(const unsigned char *w, size_t blocks);
 // Return the codes of the weights [32 block, 32 block + 32) of a block of the format.
 static inline codes codes_of(const unsigned char *w, size_t block);
 
-static inline ints dot_block(codes q, rounded x, size_t block) {
-  return dot_signed((ints){0}, (signed_codes)(q - OFFSET), x_codes(x, block));
+static inline floats loaded(const float *p, size_t n) {
+  if (n == WIDE) return *(const floats *)p;
+  floats v = {0};
+  for (size_t i = 0; i < n; i++) v[i] = p[i];
+  return v;
 }
 
-// Add the products of a unit with that unit of a row of x, in any lane of any chain.
-static inline __attribute__((always_inline)) void add_unit(floats acc[CHAINS], const unsigned char *w, rounded x,
-                                                           size_t unit, size_t chain) {
-  unit_scales s = scales_of(w);
-  size_t first = unit * UNIT_BLOCKS;
-  floats scale[HALVES];
-  if (UNIT == BLOCK) {
-    float a = s.scales[0][0] * x.scales[first];
-    scale[0] = all(a);
-    if (HAS_MINIMA) acc[chain] -= (floats){s.minima[0][0] * (x.scales[first] * x.sums[2][first])};
-  } else {
-    floats of_x = *(const floats *)(x.scales + first);
+// A subscript instead of shuffles would make the compiler compute and extract the elements one by one.
+static inline four_floats every(floats v, size_t element) {
+#define EVERY(i)                                                                                                         \
+  case i:                                                                                                                \
+    return __builtin_shufflevector(v, v, i, i, i, i);
+  switch (element) {
+    EVERY(0) EVERY(1) EVERY(2) EVERY(3) EVERY(4) EVERY(5) EVERY(6)
+  default:
+    EVERY(7)
+  }
+#undef EVERY
+}
+
+static inline four_floats times_plus(four_ints a, four_floats b, four_floats c) {
+  return __builtin_convertvector(a, four_floats) * b + c;
+}
+
+static inline four_floats folded(floats v) {
+  return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+}
+
+// Add the products of `blocks` blocks with those of a row of x, in any lane of any chain.
+static inline __attribute__((always_inline)) void add_run(four_floats acc[CHAINS], const unsigned char *w, rounded x,
+                                                          size_t first, size_t blocks) {
+  run_scales s = scales_of(w, blocks);
+  floats of_x = loaded(x.scales + first, blocks), scale[HALVES];
+  for (int h = 0; h < HALVES; h++) {
+    scale[h] = s.scales[h] * of_x;
+    if (HAS_MINIMA) acc[h] -= folded(s.minima[h] * (of_x * loaded(x.sums[HALVES == 1 ? 2 : h] + first, blocks)));
+  }
+#pragma clang loop unroll(full)
+  for (size_t b = 0; b < blocks; b++) {
+    union {
+      codes all;
+      half_codes half[2];
+    } q = {codes_of(w + b / UNIT_BLOCKS * UNIT_BYTES, b % UNIT_BLOCKS) - OFFSET};
+    four_ints sum[HALVES];
+    for (int h = 0; h < HALVES; h++) sum[h] = (four_ints){correction_of(x, HALVES == 1 ? 2 : h, first + b)};
+    for (int h = 0; h < 2; h++)
+      sum[h % HALVES] = dot_half(sum[h % HALVES], q.half[h], x, 2 * (first + b) + (size_t)h);
     for (int h = 0; h < HALVES; h++) {
-      scale[h] = s.scales[h] * of_x;
-      if (HAS_MINIMA) acc[h] -= s.minima[h] * (of_x * *(const floats *)(x.sums[HALVES == 1 ? 2 : h] + first));
+      size_t c = ((size_t)h + b * (HALVES == 1)) % CHAINS;
+      acc[c] = times_plus(sum[h], every(scale[h], b), acc[c]);
     }
   }
-#pragma clang loop unroll(full)
-  for (size_t b = 0; b < UNIT_BLOCKS; b++) {
-    float low = scale[0][b], high = scale[HALVES - 1][b];
-    floats by = HALVES == 1 ? all(low) : (floats){low, low, low, low, high, high, high, high};
-    size_t c = (chain + b) % CHAINS;
-    acc[c] = times_plus(as_floats(dot_block(codes_of(w, b), x, first + b)), by, acc[c]);
-  }
 }
 
-static __attribute__((noinline)) void one_row(float *y, rounded x, const unsigned char *w, const float *bias, size_t units,
-                                              size_t n) {
-  enum { UNROLL = UNIT == BLOCK ? CHAINS : 1 };
-  for (size_t j = 0; j < n; j++, w += units * UNIT_BYTES) {
-    floats acc[CHAINS] = {0};
-    size_t u = 0;
-    for (; u + UNROLL <= units; u += UNROLL)
-#pragma clang loop unroll(full)
-      for (size_t c = 0; c < UNROLL; c++) add_unit(acc, w + (u + c) * UNIT_BYTES, x, u + c, c);
-    if (UNROLL > 1)
-      for (; u < units; u++) add_unit(acc, w + u * UNIT_BYTES, x, u, 0);
-    y[j] = sum_of(acc[0] + acc[1]) + (bias ? bias[j] : 0.0f);
+// Return whether the engine multiplies as this needs it; y is computed only then.
+static __attribute__((noinline)) int one_row(float *y, rounded x, const unsigned char *w, const float *bias, size_t units,
+                                             size_t n) {
+  if (!relaxed_is_exact()) return 0;
+  size_t blocks = units * UNIT_BLOCKS;
+  for (size_t j = 0; j < n; j++) {
+    four_floats acc[CHAINS] = {0};
+    size_t b = 0;
+    for (; b + RUN <= blocks; b += RUN, w += RUN_BYTES) add_run(acc, w, x, b, RUN);
+    if (UNIT == BLOCK)
+      for (; b < blocks; b++, w += UNIT_BYTES) add_run(acc, w, x, b, 1);
+    four_floats sum = acc[0] + acc[1];
+    y[j] = ((sum[0] + sum[2]) + (sum[1] + sum[3])) + (bias ? bias[j] : 0.0f);
   }
+  return 1;
 }
 
 static inline cells stored(codes q) {
@@ -78,7 +106,7 @@ static inline void unpack_unit(panel *p, const unsigned char *const *w, size_t f
   floats scales[2][WIDE], minima[2][WIDE];
 #pragma clang loop unroll(disable)
   for (size_t r = 0; r < WIDE; r++) {
-    unit_scales s = scales_of(w[r]);
+    run_scales s = scales_of(w[r], UNIT_BLOCKS);
     for (size_t h = 0; h < HALVES; h++) scales[h][r] = s.scales[h], minima[h][r] = s.minima[h];
   }
   for (size_t h = 0; h < HALVES; h++) {
@@ -132,8 +160,6 @@ static inline void many_rows(float *y, const unsigned char *x, const unsigned ch
 // With more than one row of x, some weights are unpacked once for all of them.
 static inline void quantized_linear(float *y, const unsigned char *x, const unsigned char *w, const float *bias, size_t m,
                                     size_t k, size_t n, size_t y_row) {
-  if (m == 1)
-    one_row(y, rounded_row(x, k), w, bias, k / UNIT, n);
-  else
-    many_rows(y, x, w, bias, m, k, n, y_row);
+  if (m == 1 && one_row(y, rounded_row(x, k), w, bias, k / UNIT, n)) return;
+  many_rows(y, x, w, bias, m, k, n, y_row);
 }

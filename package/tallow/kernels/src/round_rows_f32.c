@@ -25,6 +25,14 @@ static inline float largest_magnitude(const floats *x) { // as integers, the bit
   return result.value;
 }
 
+static inline int32_t total(ints v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
+
+static inline void store_codes(rounded row, size_t at, ints code) {
+  ints sign = code >> 31;
+  if (SPLIT_SIGNS) *(eight_signs *)(row.signs + at) = __builtin_convertvector(sign, eight_signs);
+  *(eight_cells *)(row.codes + at) = __builtin_convertvector(SPLIT_SIGNS ? (code ^ sign) - sign : code, eight_cells);
+}
+
 EXPORT void tl_round_rows_f32(unsigned char *rounded_rows, const float *x, size_t m, size_t k) {
   // The build fuses products and sums, which would round ties differently on some targets; an unknown zero between the
   // two prevents it.
@@ -33,25 +41,25 @@ EXPORT void tl_round_rows_f32(unsigned char *rounded_rows, const float *x, size_
   const floats magic = all(12582912.0f); // adding 1.5 * 2^23 rounds to an integer
   for (size_t i = 0; i < m; i++) {
     rounded row = rounded_row(rounded_rows + i * rounded_bytes(k), k);
-    cell *out = (cell *)row.codes;
     float *scales = (float *)row.scales;
     for (size_t b = 0; b < k / BLOCK; b++) {
       const floats *in = (const floats *)(x + i * k + b * BLOCK);
       float most = largest_magnitude(in);
       int is_finite = most <= 3.40282347e38f, vanishes = most < 0x1p-100f;
       floats inverse = all(is_finite && !vanishes ? 127.0f / most : 0.0f);
+      ints half[2] = {0}, negative[2] = {0};
       for (int u = 0; u < BLOCK / WIDE; u++) {
         floats scaled = (floats)((ints)(in[u] * inverse) ^ apart);
-        ints code = (ints)(scaled + magic) - 0x4b400000;
-        *(eight_cells *)(out + b * BLOCK + u * WIDE) = __builtin_convertvector(is_finite ? code : (ints){0}, eight_cells);
+        ints code = is_finite ? (ints)(scaled + magic) - 0x4b400000 : (ints){0};
+        store_codes(row, b * BLOCK + (size_t)u * WIDE, code);
+        half[u / 2] += code, negative[u / 2] += code & code >> 31;
       }
       scales[b] = !is_finite ? __builtin_nanf("") : vanishes ? 0.0f : most / 127.0f;
-      ints lanes = dot_unsigned((ints){0}, (codes){0} + 1, x_codes(row, b));
-      int32_t halves[2] = {lanes[0] + lanes[1] + lanes[2] + lanes[3], lanes[4] + lanes[5] + lanes[6] + lanes[7]};
-      int32_t sums[3] = {halves[0], halves[1], halves[0] + halves[1]};
+      ints of[3] = {half[0], half[1], half[0] + half[1]};
+      ints below[3] = {negative[0], negative[1], negative[0] + negative[1]};
       for (int h = 0; h < 3; h++) {
-        ((float *)row.sums[h])[b] = (float)sums[h];
-        if (UNSIGNED_WEIGHTS) ((int32_t *)row.minus[h])[b] = -sums[h];
+        ((float *)row.sums[h])[b] = (float)total(of[h]);
+        if (HAS_CORRECTIONS) ((int32_t *)row.corrections[h])[b] = -total(SPLIT_SIGNS ? below[h] : of[h]);
       }
     }
   }

@@ -140,7 +140,7 @@ class Compiled:
         if self.reason is not None:
             lines.append(f"runs eagerly: it {self.reason}")
         for i, plan in enumerate(self.plans):
-            lines += ["", f"plan {i}: {plan.calls} ops", plan.source.rstrip()]
+            lines += ["", f"plan {i}: {plan.calls} ops, {plan.nbytes:,} bytes of values", plan.source.rstrip()]
         text = "\n".join(lines)
         print(text)
         return text

@@ -39,8 +39,8 @@ class Plan:
         run: takes (args, kwargs) of the compiled function; returns its result, or NO.
         source: the source of `run`.
         first_effect: the line from which a failed run cannot simply be done again.
-        calls: the number of array functions.
-        nbytes: the size of all values.
+        calls: the number of array functions that the run called.
+        nbytes: the size of all values that the run computed, gradients too; most live for a few lines only.
     """
 
     def __init__(self, recorder: Recorder, guards: Guards, arguments: list[tuple[str, Any]], result: Any) -> None:
@@ -49,6 +49,7 @@ class Plan:
         self.first_effect = writer.first_effect
         self.guards = writer.compared
         self.calls = sum(isinstance(line, OpCall) for line in recorder.lines)
+        self.nbytes = sum(array.nbytes for name, array in recorder.arrays.items() if name[0] not in "ap")
         filename = f"<tallow plan {next(_numbers)}>"
         linecache.cache[filename] = len(self.source), None, self.source.splitlines(keepends=True), filename
         made: dict[str, Callable[..., Any]] = {}

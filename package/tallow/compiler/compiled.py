@@ -88,7 +88,7 @@ class Compiled:
                     guards.walk(value, text)
             guards.walk(self.function, getattr(self.function, "__name__", "the function"))
         except (Unknown, TooMany) as error:
-            self._give_up(str(error) or TooMany.__doc__ or "")
+            self._give_up(str(error))
             return self.function(*args, **kwargs)
         before = mode.recording, mode.inference, mode.autocast
         with Watch(recorder, guards):

@@ -385,6 +385,3 @@ class Shape:
 def same(a: Any, b: Any) -> bool:
     """Return whether two arguments are equal numbers or strings of one type."""
     return type(a) is type(b) and isinstance(a, int | float | str | bytes) and a == b
-
-
-__all__ = ["NO", "Name", "Plan", "Shape"]

@@ -204,7 +204,7 @@ class Recorder:
     def source_of(self, tensor: Any) -> Source | None:
         """Return a tensor from outside the run, by the tensor itself; None for any other."""
         if id(tensor) not in self.sources and self.reachable.get(id(tensor.array)) is tensor:
-            known: Tensor = tensor
+            known: Any = tensor
             self._add_source(known, self.fresh("p"), self.constant(known, "P"))
         return self.sources.get(id(tensor))
 

@@ -20,7 +20,7 @@ from tallow.autograd.graph import Node, Output, edge_to
 from tallow.autograd.modes import mode
 from tallow.compiler.fusion import Fused, fuse
 from tallow.compiler.guards import Compared, Guards
-from tallow.compiler.recording import UNREAD, Line, Name, NodeRecord, OpCall, Recorder, Source, Unknown
+from tallow.compiler.recording import UNREAD, Line, NodeRecord, OpCall, Recorder, Source, Unknown
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings

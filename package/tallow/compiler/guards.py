@@ -108,12 +108,10 @@ class Guards:
     Attributes:
         reachable: id of an array -> the tensor that has it, for every tensor that the walk has found.
         names: attributes that functions have named.
-        optimizers: those whose parameters the run has updated.
     """
 
     reachable: dict[int, Tensor]
     names: set[str] = field(default_factory=set)
-    optimizers: list[Optimizer] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     _seen: dict[int, Any] = field(default_factory=dict)
     _codes: set[CodeType] = field(default_factory=set)

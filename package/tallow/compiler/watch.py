@@ -257,7 +257,6 @@ class Watch:
             return recorder.stop("updates a tensor that it has made")
         grads = [recorder.read_grad(p) for p in params]
         arrays = [source.name for source in leaves if source is not None]
-        self.guards.optimizers.append(optimizer)
 
         def finish(_: Any) -> None:
             update = recorder.call(optimizer.update_arrays)

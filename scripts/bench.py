@@ -34,6 +34,7 @@ sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT), str(
 from bench import places, report  # noqa: E402 - the paths above come first
 
 MODULES = {
+    "chains": "chains",
     "data": "data",
     "embeddings": "embeddings",
     "generate": "generate",

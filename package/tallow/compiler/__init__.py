@@ -37,8 +37,11 @@ def compile(
     """Compile a function or a module. Also a decorator, with or without arguments: `@tl.compile(fullgraph=True)`.
 
     The first call runs as always, and is recorded: which array functions ran, with which operands. Later calls repeat
-    the list. What a call computes does not change, and neither does what it does to parameters, gradients, optimizers,
-    running statistics and random numbers. A whole training step can be compiled.
+    the list. They compute the same bits, and do the same to parameters, gradients, optimizers, running statistics and
+    random numbers. A whole training step can be compiled.
+
+    Without gradients, consecutive elementwise ops on large float32 tensors run as one pass, in which exp, tanh, sigmoid
+    and silu may differ from the eager ops in the last bits.
 
     A plan is used if the arguments have the shapes, dtypes and strides of the recorded call, the Python values that the
     function reads are the same, and so are the modules' parameters and settings. Otherwise the call is recorded anew.

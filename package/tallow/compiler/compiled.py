@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -42,7 +41,6 @@ class Compiled:
         self.fullgraph = fullgraph
         self.plans: list[Plan] = []
         self.reason: str | None = None
-        self.reasons: list[str] = []
         self._fruitless = 0
         self._lock = threading.Lock()
         if not isinstance(function, Module):
@@ -88,7 +86,7 @@ class Compiled:
                     guards.walk(value, text)
             guards.walk(self.function, getattr(self.function, "__name__", "the function"))
         except (Unknown, TooMany) as error:
-            self._give_up(str(error) or TooMany.__doc__ or "")
+            self._give_up(str(error))
             return self.function(*args, **kwargs)
         before = mode.recording, mode.inference, mode.autocast
         with Watch(recorder, guards):
@@ -122,7 +120,6 @@ class Compiled:
     def _give_up(self, reason: str) -> None:
         """Run eagerly from now on, and say why."""
         self.reason = reason
-        self.reasons.append(reason)
         name = getattr(self.function, "__name__", type(self.function).__name__)
         if self.fullgraph:
             raise GraphBreak(f"{name}: {reason}", hint="compile with fullgraph=False, or a part of the function")
@@ -140,7 +137,7 @@ class Compiled:
         if self.reason is not None:
             lines.append(f"runs eagerly: it {self.reason}")
         for i, plan in enumerate(self.plans):
-            lines += ["", f"plan {i}: {plan.calls} ops", plan.source.rstrip()]
+            lines += ["", f"plan {i}: {plan.calls} ops, {plan.nbytes:,} bytes of values", plan.source.rstrip()]
         text = "\n".join(lines)
         print(text)
         return text
@@ -195,8 +192,3 @@ class OptimizedModule(Module):
             return super().__getattr__(name)
         except AttributeError:
             return getattr(super().__getattr__("_orig_mod"), name)
-
-
-def is_compilable(x: Any) -> bool:
-    """Return whether an object can be compiled: a module, or a function."""
-    return isinstance(x, Module) or inspect.isroutine(x) or callable(x)

@@ -11,6 +11,7 @@ it, and no plan is made.
 
 from __future__ import annotations
 
+import dis
 import gc
 import sysconfig
 from collections.abc import Iterator
@@ -107,12 +108,10 @@ class Guards:
     Attributes:
         reachable: id of an array -> the tensor that has it, for every tensor that the walk has found.
         names: attributes that functions have named.
-        optimizers: those whose parameters the run has updated.
     """
 
     reachable: dict[int, Tensor]
     names: set[str] = field(default_factory=set)
-    optimizers: list[Optimizer] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     _seen: dict[int, Any] = field(default_factory=dict)
     _codes: set[CodeType] = field(default_factory=set)
@@ -126,7 +125,8 @@ class Guards:
         self.names.update(code.co_names, (c for c in code.co_consts if isinstance(c, str)))
         if code.co_freevars and (function := _function_of(frame)) is not None:
             self.walk(function, code.co_name)
-        for name in code.co_names:
+        instructions = dis.get_instructions(code)
+        for name in {i.argval for i in instructions if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}:
             if name in frame.f_globals:
                 value = frame.f_globals[name]
                 self.checks.append(Check(frame.f_globals, "item", name, value, name))
@@ -162,7 +162,10 @@ class Guards:
 
 
 class TooMany(Exception):
-    """A function reaches more objects than can be guarded."""
+    """The function reaches more objects than can be guarded."""
+
+    def __init__(self) -> None:
+        super().__init__(f"reaches more than {MOST_OBJECTS:,} objects")
 
 
 class Compared:
@@ -244,6 +247,9 @@ def _checks_of(value: Any, where: str) -> Iterator[Check]:
                 for name, part in list(vars(base).items()):
                     if isinstance(part, (*PLAIN, Tensor, list, dict, tuple)) and not name.startswith("__"):
                         yield Check(base, "attribute", name, part, f"{where}.{name}", is_named=True)
+    elif type(value).__module__.startswith("tallow.compiler"):  # a compiled function, by what it compiles
+        if (function := getattr(value, "function", None)) is not None:
+            yield Check(value, "attribute", "function", function, where)
     elif not isinstance(value, LRScheduler):
         yield from _checks_of_object(value, where)
 

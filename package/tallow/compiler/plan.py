@@ -20,7 +20,7 @@ from tallow.autograd.graph import Node, Output, edge_to
 from tallow.autograd.modes import mode
 from tallow.compiler.fusion import Fused, fuse
 from tallow.compiler.guards import Compared, Guards
-from tallow.compiler.recording import UNREAD, Line, Name, NodeRecord, OpCall, Recorder, Source, Unknown
+from tallow.compiler.recording import UNREAD, Line, NodeRecord, OpCall, Recorder, Source, Unknown
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
@@ -39,8 +39,8 @@ class Plan:
         run: takes (args, kwargs) of the compiled function; returns its result, or NO.
         source: the source of `run`.
         first_effect: the line from which a failed run cannot simply be done again.
-        calls: the number of array functions.
-        nbytes: the size of all values.
+        calls: the number of array functions that the run called.
+        nbytes: the size of all values that the run computed, gradients too; most live for a few lines only.
     """
 
     def __init__(self, recorder: Recorder, guards: Guards, arguments: list[tuple[str, Any]], result: Any) -> None:
@@ -49,6 +49,7 @@ class Plan:
         self.first_effect = writer.first_effect
         self.guards = writer.compared
         self.calls = sum(isinstance(line, OpCall) for line in recorder.lines)
+        self.nbytes = sum(array.nbytes for name, array in recorder.arrays.items() if name[0] not in "ap")
         filename = f"<tallow plan {next(_numbers)}>"
         linecache.cache[filename] = len(self.source), None, self.source.splitlines(keepends=True), filename
         made: dict[str, Callable[..., Any]] = {}
@@ -384,6 +385,3 @@ class Shape:
 def same(a: Any, b: Any) -> bool:
     """Return whether two arguments are equal numbers or strings of one type."""
     return type(a) is type(b) and isinstance(a, int | float | str | bytes) and a == b
-
-
-__all__ = ["NO", "Name", "Plan", "Shape"]

@@ -24,7 +24,7 @@ from tallow import devices, dtypes
 from tallow.autograd.engine import Plan
 from tallow.autograd.graph import Node, Output, note_write
 from tallow.autograd.modes import mode
-from tallow.autograd.writes import owner_of, writes
+from tallow.autograd.writes import writes
 from tallow.compiler.backward import RecordedSweep
 from tallow.core.apply import compute
 from tallow.core.arguments import Prepared
@@ -204,7 +204,7 @@ class Recorder:
     def source_of(self, tensor: Any) -> Source | None:
         """Return a tensor from outside the run, by the tensor itself; None for any other."""
         if id(tensor) not in self.sources and self.reachable.get(id(tensor.array)) is tensor:
-            known: Tensor = tensor
+            known: Any = tensor
             self._add_source(known, self.fresh("p"), self.constant(known, "P"))
         return self.sources.get(id(tensor))
 
@@ -470,11 +470,6 @@ def prepared(op: Op, autocast: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 def write(target: Array, value: Any) -> None:
     """Write an op's value to the memory of its first operand, as in `tallow.core.apply`."""
     target[...] = value if value.dtype == target.dtype else dtypes.cast(value, dtypes.dtype_of(target))
-
-
-def owner(array: Array) -> int:
-    """Return the identity of the memory of an array."""
-    return id(owner_of(array))
 
 
 def _place() -> str:

@@ -24,7 +24,7 @@ from tallow import random
 from tallow.autograd import api, function
 from tallow.autograd.modes import mode
 from tallow.compiler.backward import RecordedSweep
-from tallow.compiler.guards import Guards
+from tallow.compiler.guards import Guards, TooMany
 from tallow.compiler.recording import Recorder, Unknown
 from tallow.compiler.replayed import Replayed, replayed_functions
 from tallow.core import creation
@@ -173,7 +173,10 @@ class Watch:
         return self._on_program
 
     def _on_program(self, frame: FrameType) -> None:
-        self.guards.add_frame(frame)
+        try:
+            self.guards.add_frame(frame)
+        except TooMany as error:
+            self.recorder.stop(str(error))
 
     def _check_builtin(self, builtin: Any) -> None:
         owner = getattr(builtin, "__self__", None)
@@ -254,7 +257,6 @@ class Watch:
             return recorder.stop("updates a tensor that it has made")
         grads = [recorder.read_grad(p) for p in params]
         arrays = [source.name for source in leaves if source is not None]
-        self.guards.optimizers.append(optimizer)
 
         def finish(_: Any) -> None:
             update = recorder.call(optimizer.update_arrays)

@@ -13,7 +13,6 @@ from tallow.kernels import kernel
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.options import check_not_negative
 
-
 WORTH_A_CHOICE = 1024  # elements; with fewer, the choice of a kernel takes longer than NumPy's update
 
 

@@ -543,6 +543,13 @@ def test_explain_lists_the_calls(capsys: Any) -> None:
     assert "relu(a0)" in capsys.readouterr().out
 
 
+def test_a_function_that_reaches_very_many_objects() -> None:
+    many = [[] for _ in range(100_001)]  # type: ignore[var-annotated]
+    compiled = tl.compile(lambda x: x + len(many))
+    with pytest.warns(UserWarning, match="objects"):
+        same(compiled(data(2)), data(2) + 100_001)
+
+
 def test_compiling_within_a_recording() -> None:
     inner = tl.compile(lambda x: (x + 1, tl.compiler.is_compiling()))
     outer = tl.compile(lambda x: inner(x))

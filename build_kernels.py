@@ -28,8 +28,13 @@ FLAGS = (
     *("-O3", "-g0", "-std=c11", "-fPIC", "-ffreestanding", "-fvisibility=hidden"),
     *("-fno-math-errno", "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror"),
 )
-# The products of quantised weights, for which x86-64-v4 is worth a library of its own: its VNNI multiplies bytes.
+# What x86-64-v4 is worth a library of its own for: products of quantised weights, by VNNI, which multiplies bytes; and
+# kernels of floats that spend their time on vectors in registers or in a cache, which are twice as long.
 PRODUCTS = ("library.c", "products.c", "interleave*.c", "linear_q*.c")
+LONG_VECTORS = (
+    *("product.c", "convolution_f32.c", "depthwise_f32.c", "lstm_f32.c", "attention_f32.c", "softmax*_f32.c"),
+    *("exp_rows_f32.c", "gelu_f32.c", "silu_f32.c", "arithmetic_f32.c", "*_norm_f32.c"),
+)
 MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64
 
 
@@ -70,7 +75,7 @@ def variants(target: str) -> list[Variant]:
         return [
             _native("x86-64", "x86_64", "x86_64", optimize=("-Os",)),  # for processors before 2013: small first
             _native("x86-64-v3", "x86_64", "x86_64_v3"),
-            _native("x86-64-v4", "x86_64", "x86_64_v4+avx512vnni", PRODUCTS),
+            _native("x86-64-v4", "x86_64", "x86_64_v4+avx512vnni", PRODUCTS + LONG_VECTORS),
         ]
     if machine in ("aarch64", "arm64"):
         # All of Apple's processors have the dot product of int8.

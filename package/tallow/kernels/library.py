@@ -33,9 +33,9 @@ class KernelInfo(NamedTuple):
     """The loaded library of compiled kernels.
 
     `library` is "wasm simd128", "wasm relaxed-simd", "native x86-64-v4" or similar, or "none". x86-64-v4 is the library
-    of x86-64-v3 with other products of quantised weights. `kernels` are the names of all kernels; `reason` says why
-    there is no library, or is empty; `enabled` is False under TALLOW_KERNELS=off. `threads` is the number that kernels
-    may use; `one_thread` says why it is 1 in a browser, or is empty.
+    of x86-64-v3 with other products of quantised weights, and longer vectors where they pay. `kernels` are the names of
+    all kernels; `reason` says why there is no library, or is empty; `enabled` is False under TALLOW_KERNELS=off.
+    `threads` is the number that kernels may use; `one_thread` says why it is 1 in a browser, or is empty.
     """
 
     library: str

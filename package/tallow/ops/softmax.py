@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentTypeError
@@ -44,11 +47,32 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
     return value, backward
 
 
+# The kernels along the last axis, and those along another one.
+COLUMNS = {
+    "softmax": "softmax_columns",
+    "softmax_backward": "softmax_columns_backward",
+    "log_softmax": "log_softmax_columns",
+    "log_softmax_backward": "log_softmax_columns_backward",
+}
+
+
 def _along(name: str, dim: int, *arrays: Array) -> Array:
     """Run the kernel `name`, which works along the last axis, along `dim`."""
-    if dim == arrays[0].ndim - 1:
-        return run(name, *arrays)
-    return run(name, *[x.swapaxes(dim, -1) for x in arrays]).swapaxes(dim, -1)
+    return run(name, *arrays) if dim == arrays[0].ndim - 1 else run(COLUMNS[name], *arrays, dim)
+
+
+def _of_transposed(name: str) -> Callable[..., Array]:
+    """Return the kernel along another axis: `name` of arrays with that axis last."""
+
+    def along(*operands: Any) -> Array:
+        *arrays, dim = operands
+        return run(name, *[x.swapaxes(dim, -1) for x in arrays]).swapaxes(dim, -1)
+
+    return along
+
+
+for _name, _columns in COLUMNS.items():
+    kernel(_columns, "array")(_of_transposed(_name))
 
 
 @kernel("softmax", "array", round_like=0)

@@ -30,6 +30,7 @@ ALL = [
     *("cross_decode_block", "cross_entropy", "decode_block", "decode_blocks", "div", "encoder_blocks"),
     *("gelu", "gelu_backward"),
     *("interleave_blocks", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
+    *("log_softmax_columns", "log_softmax_columns_backward"),
     *(
         "lstm",
         "lstm_backward",
@@ -41,7 +42,8 @@ ALL = [
         "relu",
         "relu_backward",
     ),
-    *("rms_norm", "rotary", "scaled_exp", "sgd_step", "silu", "silu_mul", "softmax", "softmax_backward", "sub"),
+    *("rms_norm", "rotary", "scaled_exp", "sgd_step", "silu", "silu_mul", "softmax", "softmax_backward"),
+    *("softmax_columns", "softmax_columns_backward", "sub"),
     *("sum_exp", "take_rows"),
 ]
 

@@ -30,6 +30,10 @@ CASES = [  # x, the split of its channels, which parts share statistics
     ((2, 6, 5, 7), (2, 3, 2), GROUPS),
     ((3, 4, 20), (3, 1, 4), GROUPS),
     ((2, 5, 2, 3, 4), (2, 5, 1), GROUPS),
+    ((9, 3), (9, 3), BATCH),
+    ((70, 17), (70, 17), BATCH),
+    ((130, 150), (130, 150), BATCH),
+    ((5, 64), (5, 64), BATCH),
 ]
 rng = np.random.default_rng(11)
 
@@ -104,6 +108,9 @@ def test_a_large_mean_does_not_cancel_the_variance() -> None:
     x = normal(4, 3, 50) + 1000
     _, _, var = compiled("channel_norm", x, (4, 3), BATCH, None, None, EPS)
     np.testing.assert_allclose(var[0], x.astype(np.float64).var(axis=(0, 2)), rtol=1e-4)
+    x = normal(200, 16) + 1000
+    _, _, var = compiled("channel_norm", x, x.shape, BATCH, None, None, EPS)
+    np.testing.assert_allclose(var[0], x.astype(np.float64).var(axis=0), rtol=1e-4)
 
 
 def test_mismatched_shapes_are_refused() -> None:
@@ -125,12 +132,17 @@ def test_mismatched_shapes_are_refused() -> None:
 
 
 @pytest.mark.threads
-def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("shape", "channels", "shared"), [((3, 6, 5, 7), (3, 3, 2), GROUPS), ((9, 150), (9, 150), BATCH)]
+)
+def test_threads_change_nothing(
+    shape: tuple[int, ...], channels: tuple[int, ...], shared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tallow.kernels.bindings import threads
 
-    x, g, weight, bias = normal(3, 6, 5, 7), normal(3, 6, 5, 7), normal(6), normal(6)
-    alone = forward_and_backward(x, (3, 3, 2), GROUPS, weight, bias, g)
+    x, g, weight, bias = normal(*shape), normal(*shape), normal(shape[1]), normal(shape[1])
+    alone = forward_and_backward(x, channels, shared, weight, bias, g)
     monkeypatch.setattr(threads, "thread_count", lambda: 3)
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
-    for a, b in zip(forward_and_backward(x, (3, 3, 2), GROUPS, weight, bias, g), alone, strict=True):
+    for a, b in zip(forward_and_backward(x, channels, shared, weight, bias, g), alone, strict=True):
         np.testing.assert_array_equal(a, b)

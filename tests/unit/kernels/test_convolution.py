@@ -33,6 +33,10 @@ CASES: list[tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = [  # x, w, stride, 
     ((1, 300, 3, 90), (5, 300, 1, 3), (1, 1), (0, 1), (1, 1), 1),  # a row of y in several tiles
     ((1, 6, 70, 70), (3, 6, 3, 3), (1, 1), (1, 1), (1, 1), 1),  # several tiles of rows
     ((2, 3, 20), (5, 3, 4), (3,), (2,), (2,), 1),
+    ((11, 40, 4, 4), (37, 40, 3, 3), (1, 1), (1, 1), (1, 1), 1),  # several blocks of channels, samples in one tile
+    ((30, 4, 5, 3), (6, 2, 3, 2), (2, 1), (1, 0), (1, 1), 2),  # several samples in each tile, the last not full
+    ((1, 2, 40, 300), (3, 2, 13, 21), (2, 3), (4, 9), (1, 2), 1),  # more positions of a window than rows of a block
+    ((1, 2, 9, 2500), (3, 2, 5, 5), (1, 2), (30, 3), (2, 1), 1),  # whole tiles of padding
     # each channel separately
     ((2, 3, 10, 37), (3, 1, 3, 3), (1, 1), (1, 1), (1, 1), 3),
     ((2, 3, 13, 21), (6, 1, 5, 4), (2, 3), (3, 2), (2, 1), 3),
@@ -164,11 +168,19 @@ def test_mismatched_shapes_are_refused() -> None:
 
 
 @pytest.mark.threads
-def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("x", "w", "groups"),
+    [
+        ((5, 3, 9, 9), (4, 3, 3, 3), 1),
+        ((7, 6, 3, 4), (8, 3, 3, 3), 2),
+        ((3, 20, 30, 30), (4, 20, 3, 3), 1),
+    ],
+)
+def test_threads_change_nothing(x: Sizes, w: Sizes, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import threads
 
-    settings = ((1, 1), (1, 1), (1, 1), 1)
-    inputs = operands((5, 3, 9, 9), (4, 3, 3, 3), *settings[:3])
+    settings = ((1, 1), (1, 1), (1, 1), groups)
+    inputs = operands(x, w, *settings[:3])
     alone = forward_and_gradients(*inputs, settings)
     monkeypatch.setattr(threads, "thread_count", lambda: 3)
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)

@@ -87,7 +87,69 @@ def test_log_softmax() -> None:
     assert np.isfinite(np.delete(y[2], 4)).all()
 
 
+COLUMN_SHAPES = [((1, 3), 0), ((7, 5), 0), ((4, 21, 33), 1), ((5, 2, 129), 0), ((2, 3, 70, 1), 2), ((40, 64), 0)]
+
+
+def with_columns_last(fn: Any, dim: int, *arrays: Array) -> Array:
+    return fn(*(x.swapaxes(dim, -1) for x in arrays)).swapaxes(dim, -1)
+
+
+@pytest.mark.parametrize(("shape", "dim"), COLUMN_SHAPES)
+def test_columns(shape: tuple[int, ...], dim: int, poisoned_empty: list[GuardedArray]) -> None:
+    x, g = shift_copy(normal(*shape) * 5, 1), shift_copy(normal(*shape), 2)
+    y, log_y = compiled("softmax_columns", x, dim), compiled("log_softmax_columns", x, dim)
+    expected = with_columns_last(softmax64, dim, x)
+    np.testing.assert_allclose(y, expected, rtol=4e-6)
+    np.testing.assert_allclose(log_y, np.log(expected), rtol=3e-7, atol=2e-6)
+    for name, formula, value in (
+        ("softmax_columns_backward", softmax_backward64, y),
+        ("log_softmax_columns_backward", log_softmax_backward64, log_y),
+    ):
+        dx = compiled(name, g, value, dim)
+        allowed = 1e-5 * np.abs(g).max(axis=dim, keepdims=True)
+        assert (np.abs(dx - with_columns_last(formula, dim, g, value)) <= allowed).all()
+    assert len(poisoned_empty) == 4
+    for array in poisoned_empty:
+        array.check()
+
+
+def test_columns_in_place() -> None:
+    x = normal(9, 70)
+    expected = compiled("softmax_columns", x, 0)
+    size = library.SIZE
+    run = library.function("tl_softmax_columns_f32", None, library.POINTER, library.POINTER, *[size] * 4)
+    run(x.ctypes.data, x.ctypes.data, 0, 70, 9, 70)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_columns_of_masks_and_infinities() -> None:
+    x = normal(6, 20)
+    x[2, 3], x[1, 4], x[:, 5], x[0, 6] = np.nan, -np.inf, -np.inf, np.inf
+    for name in ("softmax_columns", "log_softmax_columns"):
+        y = compiled(name, x, 0)
+        assert np.isnan(y[:, [3, 5, 6]]).all()
+        assert y[1, 4] == (-np.inf if "log" in name else 0)
+        assert np.isfinite(np.delete(np.delete(y, [3, 5, 6], axis=1), 1, axis=0)).all()
+
+
+@pytest.mark.threads
+def test_threads_change_no_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallow.kernels.bindings import threads
+
+    x, g = normal(3, 11, 75), normal(3, 11, 75)
+    alone = [compiled("log_softmax_columns", x, 1), compiled("softmax_columns_backward", g, x, 1)]
+    monkeypatch.setattr(threads, "thread_count", lambda: 3)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
+    for mine, one in zip(
+        [compiled("log_softmax_columns", x, 1), compiled("softmax_columns_backward", g, x, 1)], alone, strict=True
+    ):
+        np.testing.assert_array_equal(mine, one)
+
+
 def test_mismatched_shapes_are_refused() -> None:
+    for name in ("softmax_columns_backward", "log_softmax_columns_backward"):
+        with pytest.raises(ShapeError):
+            compiled(name, normal(4, 8), normal(4, 9), 0)
     for name in ("softmax_backward", "log_softmax_backward"):
         with pytest.raises(ShapeError):
             compiled(name, normal(4, 8), normal(4, 9))

@@ -1,7 +1,8 @@
-"""channel_norm, channel_norm_backward; see src/channel_norm_f32.c.
+"""channel_norm, channel_norm_backward; see src/channel_norm_f32.c, and src/column_norm_f32.c for a batch (N, C).
 
 C works on rows, each of them a channel of a sample, with statistics of their own. Statistics that rows share are
-computed here: there are few of them compared with the positions in a row.
+computed here: there are few of them compared with the positions in a row. A batch (N, C) has no rows: C works on its
+columns.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, contiguous
-from tallow.kernels.bindings.threads import by_rows
+from tallow.kernels.bindings.arrays import FLOAT32, addresses, contiguous
+from tallow.kernels.bindings.threads import by_rows, in_parts
 from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
 
@@ -23,16 +24,28 @@ _moments = function("tl_moments_f32", None, *[POINTER] * 3, SIZE, SIZE)
 _affine = function("tl_affine_f32", None, *[POINTER] * 5, SIZE, SIZE)
 _moments_backward = function("tl_moments_backward_f32", None, *[POINTER] * 5, SIZE, SIZE)
 _affine_backward = function("tl_affine_backward_f32", None, *[POINTER] * 7, SIZE, SIZE)
+_column_moments = function("tl_column_moments_f32", None, *[POINTER] * 3, *[SIZE] * 4)
+_column_affine = function("tl_column_affine_f32", None, *[POINTER] * 5, SIZE, SIZE)
+_column_moments_backward = function("tl_column_moments_backward_f32", None, *[POINTER] * 5, *[SIZE] * 4)
+_column_affine_backward = function("tl_column_affine_backward_f32", None, *[POINTER] * 7, SIZE, SIZE)
+FEWEST_COLUMNS = 16  # minimum channels of a batch (N, C)
 LEAST = 8  # minimum positions of a channel; with fewer, NumPy's loops over all elements are faster than ours over rows
 
 
 def float32_channels(
     x: Array, channels: Sizes, shared: int, weight: Array | None, bias: Array | None, eps: float
 ) -> bool:
-    """A float32 array (N, C, ...) with at least 8 positions, and a float32 weight and bias or None."""
-    if x.dtype != FLOAT32 or x.size == 0 or math.prod(x.shape[2:]) < LEAST:
+    """A float32 array (N, C, ...) with at least 8 positions or (N, C) with 16 channels; so weight and bias or None."""
+    if x.dtype != FLOAT32 or x.size == 0:
+        return False
+    if math.prod(x.shape[2:]) < LEAST and not (_is_batch(x, channels, shared) and x.shape[1] >= FEWEST_COLUMNS):
         return False
     return (weight is None or weight.dtype == FLOAT32) and (bias is None or bias.dtype == FLOAT32)
+
+
+def _is_batch(x: Array, channels: Sizes, shared: int) -> bool:
+    """Return whether x is (N, C), with statistics of each column."""
+    return x.ndim == 2 and shared == 0 and x.shape == channels
 
 
 def float32_channels_backward(
@@ -84,6 +97,8 @@ def channel_norm(
 ) -> tuple[Array, Array, Array]:
     """Compute tallow.ops.channel_normalization.channel_norm_array."""
     rows = _Rows(x, channels, shared, weight, bias)
+    if _is_batch(x, channels, shared):
+        return _norm_of_columns(x, weight, bias, eps)
     x, y = contiguous(x), np.empty(x.shape, FLOAT32)
     means, spreads = rows.numbers(), rows.numbers()
     rows(_moments, means, spreads, x)
@@ -106,6 +121,8 @@ def channel_norm_backward(
     of_all = tuple(1 if axis == shared else size for axis, size in enumerate(channels))
     if g.shape != x.shape or mean.shape != of_all or var.shape != of_all:
         raise ShapeError(f"channel_norm_backward: g {g.shape}, mean {mean.shape}, var {var.shape} for x {x.shape}")
+    if _is_batch(x, channels, shared):
+        return _norm_of_columns_backward(g, x, mean, var, weight, eps)
     g, x, dx = contiguous(g), contiguous(x), np.empty(x.shape, FLOAT32)
     totals, along = rows.numbers(), rows.numbers()
     rows(_moments_backward, totals, along, g, x, mean)
@@ -115,3 +132,38 @@ def channel_norm_backward(
     by_x = rows.together(along * scale) * (-r * r / rows.count)
     rows(_affine_backward, dx, g, x, mean, r * scale, by_x, rows.together(totals * scale) * (-r / rows.count))
     return dx, rows.by_channel(along), rows.by_channel(totals)
+
+
+def _norm_of_columns(x: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
+    """Return the value, mean and var of `channel_norm` for x (N, C)."""
+    x, y, (count, n) = contiguous(x), np.empty(x.shape, FLOAT32), x.shape
+    mean, spread = np.empty((1, n), FLOAT32), np.empty((1, n), FLOAT32)
+    _of_columns(_column_moments, (mean, spread, x), count, n)
+    var = spread / FLOAT32.type(count)
+    scale = 1 / np.sqrt(var + FLOAT32.type(eps))
+    if weight is not None:
+        scale = scale * weight
+    shift = np.zeros(n, FLOAT32) if bias is None else contiguous(bias)
+    by_rows(_column_affine, (y, x, mean, scale, shift), count, 4.0 * x.size, n, shared=3)
+    return y, mean, var
+
+
+def _norm_of_columns_backward(
+    g: Array, x: Array, mean: Array, var: Array, weight: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of `channel_norm_backward` for x (N, C)."""
+    g, x, mean, dx, (count, n) = contiguous(g), contiguous(x), contiguous(mean), np.empty(x.shape, FLOAT32), x.shape
+    total, along = np.empty(n, FLOAT32), np.empty(n, FLOAT32)
+    _of_columns(_column_moments_backward, (total, along, g, x, mean), count, n)
+    r = 1 / np.sqrt(var[0] + FLOAT32.type(eps))
+    along *= r
+    by_g = r if weight is None else r * weight
+    by_x, shift = by_g * along * (-r / FLOAT32.type(count)), by_g * total / FLOAT32.type(-count)
+    by_rows(_column_affine_backward, (dx, g, x, mean, by_g, by_x, shift), count, 4.0 * x.size, n, shared=4)
+    return dx, along, total
+
+
+def _of_columns(function: CFunction, arrays: tuple[Array, ...], count: int, n: int) -> None:
+    """Run a C function for parts of the columns."""
+    starts = addresses(arrays)
+    in_parts(n, 8.0 * count * n, function, lambda first, last: (*starts, count, first, last, n))

@@ -15,7 +15,7 @@ from tallow.kernels.table import kernel
 
 Steps = list[tuple[slice, int]]
 
-_lstm = function("tl_lstm_f32", None, *[POINTER] * 10, *[SIZE] * 4, POINTER)
+_lstm = function("tl_lstm_f32", None, *[POINTER] * 11, *[SIZE] * 4, POINTER)
 _lstm_backward = function("tl_lstm_backward_f32", None, *[POINTER] * 10, *[SIZE] * 4, POINTER)
 _scratch = function("tl_lstm_scratch", SIZE, SIZE, SIZE)
 
@@ -74,11 +74,11 @@ def lstm(
 ) -> tuple[Array, ...]:
     """Compute tallow.ops.recurrent.lstm_array."""
     call = _Call(gates, weight_hh, steps, [], [h0, c0])
-    gates = np.array(gates, FLOAT32, order="C").reshape(call.rows, 4, call.n)
+    gates, active = contiguous(gates), np.empty((call.rows, 4, call.n), FLOAT32)
     h, c = np.array(h0, FLOAT32, order="C"), np.array(c0, FLOAT32, order="C")
     y, last_h, last_c, tanh_c = (np.empty((call.rows, call.n), FLOAT32) for _ in range(4))
-    call.run(_lstm, gates, y, last_h, last_c, tanh_c, h, c)
-    return y, h, c, gates, last_h, last_c, tanh_c
+    call.run(_lstm, active, gates, y, last_h, last_c, tanh_c, h, c)
+    return y, h, c, active, last_h, last_c, tanh_c
 
 
 @kernel("lstm_backward", BACKEND, accepts=float32_lstm_backward)

@@ -1,11 +1,19 @@
-"""softmax, log_softmax and their gradients, over the last axis; see src/{softmax,log_rows}_f32.c."""
+"""softmax, log_softmax and their gradients over the last axis; see src/{softmax,log_rows}_f32.c.
+
+For another one, see src/softmax_columns_f32.c.
+"""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from tallow.dtypes import Array
-from tallow.kernels.bindings.arrays import FLOAT32, two_float32_arrays
+from tallow.errors import ShapeError
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous, is_plain, two_float32_arrays
 from tallow.kernels.bindings.cross_entropy import float32_filled_rows
-from tallow.kernels.bindings.threads import EXPONENTIAL, rowwise
+from tallow.kernels.bindings.threads import EXPONENTIAL, by_range, rowwise
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -47,3 +55,58 @@ def log_softmax_backward(g: Array, y: Array) -> Array:
 def log_softmax(x: Array) -> Array:
     """Return log_softmax over the last axis.  Shapes: x (..., N) -> the same."""
     return rowwise("log_softmax", _log_softmax, EXPONENTIAL, x)
+
+
+FEWEST_COLUMNS = 16  # adjacent ones; fewer are faster as rows of a transposed copy
+
+_columns = {
+    name: function(f"tl_{name}_f32", None, *[POINTER] * operands, *[SIZE] * 4)
+    for name, operands in {
+        "softmax_columns": 2, "log_softmax_columns": 2,
+        "softmax_columns_backward": 3, "log_softmax_columns_backward": 3,
+    }.items()
+}  # fmt: skip
+
+
+def float32_columns(x: Array, dim: int) -> bool:
+    """A contiguous float32 array that is not empty, with at least 16 elements after `dim`."""
+    return is_plain(x) and x.size > 0 and math.prod(x.shape[dim + 1 :]) >= FEWEST_COLUMNS
+
+
+def two_of_float32_columns(g: Array, y: Array, dim: int) -> bool:
+    """Two float32 arrays of one shape, contiguous and not empty, with at least 16 elements after `dim`."""
+    return two_float32_arrays(g, y) and float32_columns(y, dim) and is_plain(g)
+
+
+def _compute(name: str, work: float, dim: int, *operands: Array) -> Array:
+    x = operands[0]
+    n, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
+    if any(a.shape != x.shape for a in operands) or not x.size:
+        raise ShapeError(f"{name}: {[a.shape for a in operands]} differ or are empty")
+    y = np.empty(x.shape, FLOAT32)
+    by_range(_columns[name], (y, *map(contiguous, operands)), x.size // n, work * x.size, n, inner)
+    return y
+
+
+@kernel("softmax_columns", BACKEND, accepts=float32_columns)
+def softmax_columns(x: Array, dim: int) -> Array:
+    """Return softmax over an axis that is not the last.  Shapes: x (..., N, ...) -> the same."""
+    return _compute("softmax_columns", EXPONENTIAL, dim, x)
+
+
+@kernel("log_softmax_columns", BACKEND, accepts=float32_columns)
+def log_softmax_columns(x: Array, dim: int) -> Array:
+    """Return log_softmax over an axis that is not the last.  Shapes: x (..., N, ...) -> the same."""
+    return _compute("log_softmax_columns", EXPONENTIAL, dim, x)
+
+
+@kernel("softmax_columns_backward", BACKEND, accepts=two_of_float32_columns)
+def softmax_columns_backward(g: Array, y: Array, dim: int) -> Array:
+    """Return y ⊙ (g - Σ g y), the sum over `dim`.  Shapes: g, y (..., N, ...) -> the same."""
+    return _compute("softmax_columns_backward", 4.0, dim, g, y)
+
+
+@kernel("log_softmax_columns_backward", BACKEND, accepts=two_of_float32_columns)
+def log_softmax_columns_backward(g: Array, y: Array, dim: int) -> Array:
+    """Return g - exp(y) Σ g, the sum over `dim`.  Shapes: g, y (..., N, ...) -> the same."""
+    return _compute("log_softmax_columns_backward", EXPONENTIAL, dim, g, y)

@@ -11,131 +11,179 @@
 //   scratch tl_convolution_scratch(shape) floats, contents irrelevant
 //   error   ≤ (K / 4 + 8) ulp of the sum of the magnitudes of the K products
 //
-// The windows of a tile of y are gathered into the columns of a matrix that is small enough to stay in L2.
-#include "convolution.h"
+// Windows are gathered into the columns of a matrix that is small enough to stay in L2: some positions of the windows, of
+// whole channels, and a tile of y. A tile is of several samples if images are small, or of some rows or a part of one row.
+// Tiles begin at the same places in each sample whatever the range, so that sums have one order.
+#include "planes.h"
 #include "product.h"
+#include "transpose.h"
 
-enum { TILE = 32768, LEAST = 32 }; // floats of a matrix of columns; its fewest columns, if a row of y has as many
-
-typedef struct {
-  size_t top, bottom, left, right, area; // positions of y: whole rows, or a part of one row
-} box;
+enum { MATRIX = 65536, DEEP = 256, LEAST = 64 }; // floats of a matrix of columns; the rows to begin with; its fewest columns
 
 static size_t depth_of(const sizes *n) { return n->channels * n->kernel_h * n->kernel_w; }
 static size_t parts_of(size_t n, size_t size) { return (n + size - 1) / size; }
 
+// Return the most rows of a matrix of columns.
+static size_t rows_of(const sizes *n) {
+  size_t taps = n->kernel_h * n->kernel_w;
+  return taps * smaller(n->channels, taps < DEEP ? DEEP / taps : 1);
+}
+
+typedef struct {
+  size_t samples, rows, columns; // of y
+} tile;
+
 // Return the first tile; no tile is larger.
-static box first_tile(const sizes *n) {
-  size_t fit = TILE / depth_of(n), rows = 1, columns = n->out_w;
+static __attribute__((noinline)) tile first_tile(const sizes *n) {
+  size_t fit = MATRIX / rows_of(n), image = n->out_h * n->out_w;
   if (fit < LEAST) fit = LEAST;
-  if (fit < n->out_w)
-    columns = fit;
-  else
-    rows = smaller(fit / n->out_w, n->out_h);
-  return (box){0, rows, 0, columns, rows * columns};
+  if (fit < n->out_w) return (tile){1, 1, fit};
+  if (fit < image) return (tile){1, fit / n->out_w, n->out_w};
+  return (tile){smaller(fit / image, n->samples), n->out_h, n->out_w};
 }
 
-static size_t tiles_of(const sizes *n) {
-  box one = first_tile(n);
-  return parts_of(n->out_h, one.bottom) * parts_of(n->out_w, one.right);
+static size_t columns_of(const sizes *n) { // at most
+  tile one = first_tile(n);
+  return one.samples * one.rows * one.columns;
 }
 
-static box tile_at(const sizes *n, size_t index) {
-  box one = first_tile(n);
-  size_t across = parts_of(n->out_w, one.right), top = index / across * one.bottom, left = index % across * one.right;
-  size_t bottom = smaller(top + one.bottom, n->out_h), right = smaller(left + one.right, n->out_w);
-  return (box){top, bottom, left, right, (bottom - top) * (right - left)};
+static size_t tiles_of(const sizes *n) { // in a sample
+  tile one = first_tile(n);
+  return parts_of(n->out_h, one.rows) * parts_of(n->out_w, one.columns);
+}
+
+// The part of each sample that is in a tile, as a smaller convolution.
+typedef struct {
+  sizes n;
+  plane p;
+  size_t in_x, in_y, area; // the first elements that it reads and writes in a channel; the size of what it writes
+} box;
+
+// Leave out `skipped` elements of one dim, which begins with zeros; return the number of those in x.
+static size_t skip(size_t skipped, size_t *before, size_t *size) {
+  size_t zeros = smaller(skipped, *before), elements = smaller(skipped - zeros, *size);
+  *before -= zeros, *size -= elements;
+  return elements;
+}
+
+static __attribute__((noinline)) box box_at(const sizes *n, size_t index) {
+  tile one = first_tile(n);
+  size_t across = parts_of(n->out_w, one.columns), top = index / across * one.rows, left = index % across * one.columns;
+  box b = {.n = *n, .in_y = top * n->out_w + left};
+  b.in_x = skip(top * n->stride_h, &b.n.before_h, &b.n.height) * n->width;
+  b.in_x += skip(left * n->stride_w, &b.n.before_w, &b.n.width);
+  b.n.out_h = smaller(one.rows, n->out_h - top), b.n.out_w = smaller(one.columns, n->out_w - left);
+  b.p = plane_of(&b.n), b.area = b.n.out_h * b.n.out_w;
+  return b;
+}
+
+// Where the parts of scratch memory are.
+typedef struct {
+  float *columns, *tile, *weight, *copy; // a tile of y or g; w or its gradient, transposed; a channel of x
+  size_t row, weight_row;                // of columns and a tile of y; of the others
+} memory;
+
+static memory divided(float *scratch, const sizes *n) {
+  memory m = {.columns = scratch, .row = row_of(columns_of(n)), .weight_row = row_of(n->outputs)};
+  m.tile = m.columns + rows_of(n) * m.row;
+  m.weight = m.tile + m.weight_row * m.row;
+  m.copy = m.weight + m.weight_row * depth_of(n);
+  return m;
 }
 
 EXPORT size_t tl_convolution_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
-  size_t row = row_of(first_tile(n).area), depth = depth_of(n);
-  return depth * row                               // columns
-         + to_lanes(n->outputs) * (row + depth);   // a tile of y or g, and the gradient of w, transposed
+  const box b = box_at(n, 0);
+  const memory m = divided(0, n);
+  return (size_t)(m.copy - m.columns) + b.p.rows * b.p.row;
 }
 
-// A row of the matrix of columns: one position in the windows, and the columns of y for which it is inside
-// the width of x.
-typedef struct {
-  size_t channel, down, right;
-  range columns;
-} place;
-
-static place place_at(const sizes *n, size_t index, const box *b) {
-  size_t k_w = index % n->kernel_w, k_h = index / n->kernel_w % n->kernel_h, right = k_w * n->dilation_w;
-  range all = inside(right, n->before_w, n->width, n->stride_w, n->out_w);
-  size_t from = all.from < b->left ? b->left : smaller(all.from, b->right);
-  size_t to = all.to < from ? from : smaller(all.to, b->right);
-  return (place){index / n->kernel_w / n->kernel_h, k_h * n->dilation_h, right, {from, to}};
-}
-
-// Return the offset in x of the first element that row i of y reads at a position; -1 if the row of x is outside.
-static ptrdiff_t meeting(const sizes *n, const place *p, size_t i) {
-  ptrdiff_t row = element_at(i, p->down, n->before_h, n->height, n->stride_h);
-  if (row < 0 || p->columns.from == p->columns.to) return -1;
-  return ((ptrdiff_t)(p->channel * n->height) + row) * (ptrdiff_t)n->width
-         + (ptrdiff_t)(p->columns.from * n->stride_w + p->right) - (ptrdiff_t)n->before_w;
-}
-
-// Fill rows `first` to `last` of the matrix of columns of a tile, `row` apart, padded with zeros.
-static void gather(float *columns, size_t row, const float *x, const sizes *n, const box *b, size_t first, size_t last) {
-  const size_t step = n->stride_w, width = b->right - b->left;
-  for (size_t r = first; r < last; r++, columns += row) {
-    const place p = place_at(n, r, b);
-    float *out = columns;
-    for (size_t i = b->top; i < b->bottom; i++, out += width) {
-      ptrdiff_t at = meeting(n, &p, i);
-      if (at < 0) {
-        clear(out, width);
-        continue;
+// Fill rows `first` to `last` of the matrix of columns of a tile, `row` apart; what follows the columns is undefined.
+static __attribute__((noinline)) void gather(float *columns, size_t row, const float *x, const sizes *n, const box *b,
+                                             size_t samples, size_t first, size_t last, float *copy) {
+  const size_t taps = n->kernel_h * n->kernel_w, pitch = n->stride_h * b->p.row, width = b->n.out_w;
+  for (size_t s = 0; s < samples; s++)
+    for (size_t channel = first / taps; channel < parts_of(last, taps); channel++) {
+      copy_in(copy, x + (s * n->groups * n->channels + channel) * n->height * n->width + b->in_x, n->width, &b->n, &b->p);
+      for (size_t t = 0; t < taps; t++) {
+        size_t r = channel * taps + t;
+        if (r < first || r >= last) continue;
+        const float *from = copy + place_of(n, &b->p, t / n->kernel_w, t % n->kernel_w);
+        float *to = columns + (r - first) * row + s * b->area; // the next row overwrites the end of the last vector
+        for (size_t i = 0; i < b->n.out_h; i++, from += pitch, to += width)
+          for (size_t j = 0; j < width; j += LANES) store(to + j, load(from + j));
       }
-      const float *source = x + at;
-      float *met = out + (p.columns.from - b->left);
-      size_t count = p.columns.to - p.columns.from, j = 0;
-      clear(out, p.columns.from - b->left);
-      if (step == 1)
-        for (; j + LANES <= count; j += LANES) store(met + j, load(source + j));
-      for (; j < count; j++) met[j] = source[j * step];
-      clear(met + count, b->right - p.columns.to);
     }
-    clear(columns + b->area, to_lanes(b->area) - b->area);
+}
+
+// x += the copy
+static void add_out(float *x, size_t x_row, const float *copy, const sizes *n, const plane *p) {
+  for (size_t s = 0; s < n->stride_w; s++) {
+    size_t column;
+    range met = met_by(s, n, p, &column);
+    for (size_t r = 0; r < n->height && r + n->before_h < p->rows; r++) {
+      const float *in = copy + (r + n->before_h) * p->row + s * p->column_row;
+      float *out = x + r * x_row + column;
+      size_t j = met.from;
+      if (n->stride_w == 1)
+        for (; j + LANES <= met.to; j += LANES, out += LANES) store(out, load(out) + load(in + j));
+      for (; j < met.to; j++, out += n->stride_w) *out += in[j];
+    }
   }
 }
 
-// The adjoint of gather: add all rows of the matrix of columns to their source.
-static void scatter(float *x, const float *columns, size_t row, const sizes *n, const box *b) {
-  const size_t step = n->stride_w, width = b->right - b->left, depth = depth_of(n);
-  for (size_t r = 0; r < depth; r++, columns += row) {
-    const place p = place_at(n, r, b);
-    const float *in = columns + (p.columns.from - b->left);
-    for (size_t i = b->top; i < b->bottom; i++, in += width) {
-      ptrdiff_t at = meeting(n, &p, i);
-      if (at < 0) continue;
-      float *target = x + at;
-      size_t count = p.columns.to - p.columns.from, j = 0;
-      if (step == 1)
-        for (; j + LANES <= count; j += LANES) store(target + j, load(target + j) + load(in + j));
-      for (; j < count; j++) target[j * step] += in[j];
+// The adjoint of gather, for whole channels: add rows of the matrix of columns to their source.
+static void scatter(float *x, const float *columns, size_t row, const sizes *n, const box *b, size_t samples, size_t first,
+                    size_t last, float *copy) {
+  const size_t taps = n->kernel_h * n->kernel_w, pitch = n->stride_h * b->p.row, width = b->n.out_w;
+  const size_t whole = width / LANES * LANES;
+  vi rest;
+  for (size_t i = 0; i < LANES; i++) rest[i] = whole + i < width ? -1 : 0;
+  for (size_t s = 0; s < samples; s++)
+    for (size_t channel = first / taps; channel < last / taps; channel++) {
+      clear(copy, b->p.rows * b->p.row);
+      for (size_t t = 0; t < taps; t++) {
+        float *to = copy + place_of(n, &b->p, t / n->kernel_w, t % n->kernel_w);
+        const float *from = columns + (channel * taps + t - first) * row + s * b->area;
+        for (size_t i = 0; i < b->n.out_h; i++, from += width, to += pitch) {
+          for (size_t j = 0; j < whole; j += LANES) store(to + j, load(to + j) + load(from + j));
+          if (whole < width) store(to + whole, load(to + whole) + select(rest, load(from + whole), splat(0.0f)));
+        }
+      }
+      add_out(x + (s * n->groups * n->channels + channel) * n->height * n->width + b->in_x, n->width, copy, &b->n, &b->p);
     }
-  }
+}
+
+static size_t pixels_of(const sizes *n) { return n->channels * n->height * n->width; } // of a group
+
+// Return the samples that have a group in the range.
+static range samples_of(const sizes *n, size_t group, size_t first, size_t last) {
+  return (range){first > group ? parts_of(first - group, n->groups) : 0, last > group ? parts_of(last - group, n->groups) : 0};
 }
 
 EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
                                const size_t *shape, float *scratch) {
   const sizes *n = (const sizes *)shape;
-  const size_t depth = depth_of(n), row = row_of(first_tile(n).area), tiles = tiles_of(n), image = n->out_h * n->out_w;
-  float *columns = scratch, *out = columns + depth * row;
-  for (size_t one = first; one < last; one++) {
-    size_t group = one % n->groups;
-    for (size_t t = 0; t < tiles; t++) {
-      const box b = tile_at(n, t);
-      gather(columns, row, x + one * n->channels * n->height * n->width, n, &b, 0, depth);
-      product(out, row, w + group * n->outputs * depth, (ptrdiff_t)depth, 1, columns, row, n->outputs, depth,
-              to_lanes(b.area), 0);
-      for (size_t o = 0; o < n->outputs; o++) {
-        float *y_row = y + (one * n->outputs + o) * image + b.top * n->out_w + b.left;
-        float plus = bias ? bias[group * n->outputs + o] : 0.0f;
-        for (size_t i = 0; i < b.area; i++) y_row[i] = out[o * row + i] + plus;
+  const memory m = divided(scratch, n);
+  const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
+  for (size_t group = 0; group < n->groups; group++) {
+    const range own = samples_of(n, group, first, last);
+    for (size_t sample = own.from; sample < own.to; sample += at_once) {
+      size_t one = sample * n->groups + group, samples = smaller(at_once, own.to - sample);
+      for (size_t t = 0; t < tiles_of(n); t++) {
+        const box b = box_at(n, t);
+        for (size_t p = 0; p < depth; p += deep) {
+          size_t end = smaller(p + deep, depth);
+          gather(m.columns, m.row, x + one * pixels_of(n), n, &b, samples, p, end, m.copy);
+          product(m.tile, m.row, w + group * n->outputs * depth + p, (ptrdiff_t)depth, 1, m.columns, m.row, n->outputs, end - p,
+                  to_lanes(samples * b.area), p > 0);
+        }
+        for (size_t s = 0; s < samples; s++)
+          for (size_t o = 0; o < n->outputs; o++) {
+            float *to = y + ((one + s * n->groups) * n->outputs + o) * image + b.in_y;
+            const float *from = m.tile + o * m.row + s * b.area, plus = bias ? bias[group * n->outputs + o] : 0.0f;
+            for (size_t i = 0; i < b.area; i++) to[i] = from[i] + plus;
+          }
       }
     }
   }
@@ -144,21 +192,32 @@ EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const f
 EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, size_t first, size_t last, const size_t *shape,
                                   float *scratch) {
   const sizes *n = (const sizes *)shape;
-  const size_t depth = depth_of(n), row = row_of(first_tile(n).area), tiles = tiles_of(n), image = n->out_h * n->out_w;
-  const size_t pixels = n->channels * n->height * n->width;
-  float *columns = scratch, *in = columns + depth * row;
-  for (size_t one = first; one < last; one++) {
-    clear(dx + one * pixels, pixels);
-    for (size_t t = 0; t < tiles; t++) {
-      const box b = tile_at(n, t);
-      for (size_t o = 0; o < n->outputs; o++) {
-        const float *g_row = g + (one * n->outputs + o) * image + b.top * n->out_w + b.left;
-        for (size_t i = 0; i < b.area; i++) in[o * row + i] = g_row[i];
-        clear(in + o * row + b.area, to_lanes(b.area) - b.area);
+  const memory m = divided(scratch, n);
+  const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
+  clear(dx + first * pixels_of(n), (last - first) * pixels_of(n));
+  for (size_t group = 0; group < n->groups; group++) {
+    const range own = samples_of(n, group, first, last);
+    transpose(m.weight, m.weight_row, w + group * n->outputs * depth, depth, n->outputs, depth);
+    for (size_t sample = own.from; sample < own.to; sample += at_once) {
+      size_t one = sample * n->groups + group, samples = smaller(at_once, own.to - sample);
+      for (size_t t = 0; t < tiles_of(n); t++) {
+        const box b = box_at(n, t);
+        size_t area = samples * b.area;
+        for (size_t o = 0; o < n->outputs; o++) {
+          float *to = m.tile + o * m.row;
+          for (size_t s = 0; s < samples; s++, to += b.area) {
+            const float *from = g + ((one + s * n->groups) * n->outputs + o) * image + b.in_y;
+            for (size_t i = 0; i < b.area; i++) to[i] = from[i];
+          }
+          clear(to, to_lanes(area) - area);
+        }
+        for (size_t p = 0; p < depth; p += deep) {
+          size_t end = smaller(p + deep, depth);
+          product(m.columns, m.row, m.weight + p * m.weight_row, (ptrdiff_t)m.weight_row, 1, m.tile, m.row, end - p, n->outputs,
+                  to_lanes(area), 0);
+          scatter(dx + one * pixels_of(n), m.columns, m.row, n, &b, samples, p, end, m.copy);
+        }
       }
-      product(columns, row, w + one % n->groups * n->outputs * depth, 1, (ptrdiff_t)depth, in, row, depth, n->outputs,
-              to_lanes(b.area), 0);
-      scatter(dx + one * pixels, columns, row, n, &b);
     }
   }
 }
@@ -166,22 +225,26 @@ EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, siz
 EXPORT void tl_convolution_dw_f32(float *dw, const float *x, const float *g, size_t first, size_t last, const size_t *shape,
                                   float *scratch) {
   const sizes *n = (const sizes *)shape;
-  const size_t depth = depth_of(n), row = row_of(first_tile(n).area), tiles = tiles_of(n), image = n->out_h * n->out_w;
-  const size_t outputs = to_lanes(n->outputs), rows = last - first;
-  float *columns = scratch, *in = columns + depth * row, *total = in + outputs * row;
-  for (size_t group = 0; group < n->groups; group++) {
-    clear(total, rows * outputs);
-    for (size_t one = group; one < n->samples * n->groups; one += n->groups)
-      for (size_t t = 0; t < tiles; t++) {
-        const box b = tile_at(n, t);
-        for (size_t o = 0; o < outputs; o++) {
-          const float *g_row = g + (one * n->outputs + o) * image + b.top * n->out_w + b.left;
-          for (size_t i = 0; i < b.area; i++) in[i * outputs + o] = o < n->outputs ? g_row[i] : 0.0f;
+  const memory m = divided(scratch, n);
+  const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
+  const size_t outputs = to_lanes(n->outputs);
+  clear(m.tile, m.weight_row * m.row);
+  for (size_t group = 0; group < n->groups; group++)
+    for (size_t p = first; p < last; p += deep) {
+      size_t end = smaller(p + deep, last);
+      clear(m.weight, (end - p) * m.weight_row);
+      for (size_t sample = 0; sample < n->samples; sample += at_once) {
+        size_t one = sample * n->groups + group, samples = smaller(at_once, n->samples - sample);
+        for (size_t t = 0; t < tiles_of(n); t++) {
+          const box b = box_at(n, t);
+          for (size_t s = 0; s < samples; s++)
+            transpose(m.tile + s * b.area * m.weight_row, m.weight_row,
+                      g + (one + s * n->groups) * n->outputs * image + b.in_y, image, n->outputs, b.area);
+          gather(m.columns, m.row, x + one * pixels_of(n), n, &b, samples, p, end, m.copy);
+          product(m.weight, m.weight_row, m.columns, (ptrdiff_t)m.row, 1, m.tile, m.weight_row, end - p, samples * b.area,
+                  outputs, 1);
         }
-        gather(columns, row, x + one * n->channels * n->height * n->width, n, &b, first, last);
-        product(total, outputs, columns, (ptrdiff_t)row, 1, in, outputs, rows, b.area, outputs, 1);
       }
-    for (size_t o = 0; o < n->outputs; o++)
-      for (size_t r = 0; r < rows; r++) dw[(group * n->outputs + o) * depth + first + r] = total[r * outputs + o];
-  }
+      transpose(dw + group * n->outputs * depth + p, depth, m.weight, m.weight_row, end - p, n->outputs);
+    }
 }

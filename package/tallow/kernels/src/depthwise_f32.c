@@ -10,80 +10,25 @@
 //   special NaN and infinities spread over the whole channel of a sample
 //   error   ≤ (K / 4 + 8) ulp of the sum of the magnitudes of the K products
 //
-// A channel of x is first copied with zero padding, its columns sorted by their remainder modulo the stride: elements
-// that adjacent windows read at one position are then adjacent for any stride, and windows have no edge cases.
-#include "convolution.h"
+// A channel of x is first copied with zero padding (planes.h).
+#include "planes.h"
 
 enum { ROWS = 8 }; // rows of y processed per position, which stay in L1
 
-typedef struct {
-  size_t taps;                  // positions of a window
-  size_t rows, column_row, row; // of the copy of x: its rows; the distances between remainders, and between rows
-  size_t width;                 // of a row of y or g, rounded up to whole vectors
-} plane;
-
-static plane plane_of(const sizes *n) {
-  plane p = {.taps = n->kernel_h * n->kernel_w, .width = to_lanes(n->out_w)};
-  p.rows = (n->out_h - 1) * n->stride_h + (n->kernel_h - 1) * n->dilation_h + 1;
-  p.column_row = p.width + (n->kernel_w - 1) * n->dilation_w / n->stride_w;
-  p.row = p.column_row * n->stride_w;
-  return p;
-}
+static size_t taps_of(const sizes *n) { return n->kernel_h * n->kernel_w; }
 
 EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
-  return p.rows * p.row + n->out_h * p.width + p.taps * (sizeof(size_t) / sizeof(float)) + 2;
+  return p.rows * p.row + n->out_h * p.width + taps_of(n) * (sizeof(size_t) / sizeof(float)) + 2;
 }
 
 // Return the offset in the copy of each position of the first window.
 static size_t *place_taps(float *scratch, const sizes *n, const plane *p) {
   size_t *at = (size_t *)(((uintptr_t)scratch + sizeof(size_t) - 1) / sizeof(size_t) * sizeof(size_t));
   for (size_t h = 0; h < n->kernel_h; h++)
-    for (size_t w = 0; w < n->kernel_w; w++) {
-      size_t right = w * n->dilation_w;
-      at[h * n->kernel_w + w] = h * n->dilation_h * p->row + right % n->stride_w * p->column_row + right / n->stride_w;
-    }
+    for (size_t w = 0; w < n->kernel_w; w++) at[h * n->kernel_w + w] = place_of(n, p, h, w);
   return at;
-}
-
-// The last vector may overlap the previous one, because rows are short.
-static inline void copy_row(float *dst, const float *src, size_t n) {
-  if (n < LANES) {
-    for (size_t j = 0; j < n; j++) dst[j] = src[j];
-    return;
-  }
-  for (size_t j = 0; j + LANES <= n; j += LANES) store(dst + j, load(src + j));
-  store(dst + n - LANES, load(src + n - LANES));
-}
-
-// Return the columns of remainder `s` that are inside x, and the index in a row of x of the first of them.
-static range met_by(size_t s, const sizes *n, const plane *p, size_t *column) {
-  range met = inside(s, n->before_w, n->width, n->stride_w, p->column_row);
-  *column = met.from * n->stride_w + s - n->before_w;
-  return met;
-}
-
-static void copy_in(float *copy, const float *x, const sizes *n, const plane *p) {
-  const size_t step = n->stride_w;
-  for (size_t r = 0; r < p->rows; r++, copy += p->row) {
-    if (r < n->before_h || r - n->before_h >= n->height) {
-      clear(copy, p->row);
-      continue;
-    }
-    for (size_t s = 0; s < step; s++) {
-      size_t column;
-      range met = met_by(s, n, p, &column);
-      float *out = copy + s * p->column_row;
-      const float *in = x + (r - n->before_h) * n->width + column;
-      clear(out, met.from);
-      if (step == 1)
-        copy_row(out + met.from, in, met.to - met.from);
-      else
-        for (size_t j = met.from; j < met.to; j++, in += step) out[j] = *in;
-      clear(out + met.to, p->column_row - met.to);
-    }
-  }
 }
 
 // Copy back to x; elements that no window read get 0.
@@ -129,18 +74,19 @@ EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const flo
                              const size_t *shape, float *scratch) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
+  const size_t taps = taps_of(n);
   float *copy = scratch, *out = copy + p.rows * p.row;
   const size_t *at = place_taps(out + n->out_h * p.width, n, &p);
   for (size_t one = first; one < last; one++) {
-    copy_in(copy, x + one * n->height * n->width, n, &p);
+    copy_in(copy, x + one * n->height * n->width, n->width, n, &p);
     for (size_t o = 0; o < n->outputs; o++) {
       size_t kernel = one % n->groups * n->outputs + o;
       for (size_t i = 0; i < n->out_h; i++) {
         const float *row = copy + i * n->stride_h * p.row;
         float *y_row = y + ((one * n->outputs + o) * n->out_h + i) * n->out_w, plus = bias ? bias[kernel] : 0.0f;
         size_t j = 0;
-        for (; j + 4 * LANES <= p.width; j += 4 * LANES) meet(out + j, row + j, at, w + kernel * p.taps, p.taps, plus, 4);
-        for (; j < p.width; j += LANES) meet(out + j, row + j, at, w + kernel * p.taps, p.taps, plus, 1);
+        for (; j + 4 * LANES <= p.width; j += 4 * LANES) meet(out + j, row + j, at, w + kernel * taps, taps, plus, 4);
+        for (; j < p.width; j += LANES) meet(out + j, row + j, at, w + kernel * taps, taps, plus, 1);
         copy_row(y_row, out, n->out_w);
       }
     }
@@ -151,15 +97,16 @@ EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_
                                 float *scratch) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
+  const size_t taps = taps_of(n);
   float *copy = scratch, *in = copy + p.rows * p.row;
   const size_t *at = place_taps(in + n->out_h * p.width, n, &p);
   for (size_t one = first; one < last; one++) {
     clear(copy, p.rows * p.row);
     for (size_t o = 0; o < n->outputs; o++) {
-      const float *kernel = w + (one % n->groups * n->outputs + o) * p.taps;
+      const float *kernel = w + (one % n->groups * n->outputs + o) * taps;
       copy_gradient(in, g + (one * n->outputs + o) * n->out_h * n->out_w, n, &p);
       for (size_t top = 0; top < n->out_h; top += ROWS)
-        for (size_t t = 0; t < p.taps; t++)
+        for (size_t t = 0; t < taps; t++)
           for (size_t i = top; i < smaller(top + ROWS, n->out_h); i++) {
             const float *row = in + i * p.width;
             float *met = copy + i * n->stride_h * p.row + at[t];
@@ -185,18 +132,19 @@ EXPORT void tl_depthwise_dw_f32(float *dw, const float *x, const float *g, size_
                                 float *scratch) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
+  const size_t taps = taps_of(n);
   float *copy = scratch, *in = copy + p.rows * p.row;
   const size_t *at = place_taps(in + n->out_h * p.width, n, &p);
-  clear(dw + first * n->outputs * p.taps, (last - first) * n->outputs * p.taps);
+  clear(dw + first * n->outputs * taps, (last - first) * n->outputs * taps);
   for (size_t channel = first; channel < last; channel++)
     for (size_t one = channel; one < n->samples * n->groups; one += n->groups) {
-      copy_in(copy, x + one * n->height * n->width, n, &p);
+      copy_in(copy, x + one * n->height * n->width, n->width, n, &p);
       for (size_t o = 0; o < n->outputs; o++) {
         copy_gradient(in, g + (one * n->outputs + o) * n->out_h * n->out_w, n, &p);
-        float *sums = dw + (channel * n->outputs + o) * p.taps;
+        float *sums = dw + (channel * n->outputs + o) * taps;
         size_t t = 0;
-        for (; t + 4 <= p.taps; t += 4) correlate(sums + t, in, copy, at + t, n, &p, 4);
-        for (; t < p.taps; t++) correlate(sums + t, in, copy, at + t, n, &p, 1);
+        for (; t + 4 <= taps; t += 4) correlate(sums + t, in, copy, at + t, n, &p, 4);
+        for (; t < taps; t++) correlate(sums + t, in, copy, at + t, n, &p, 1);
       }
     }
 }

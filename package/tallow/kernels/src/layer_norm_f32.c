@@ -32,7 +32,12 @@ EXPORT void tl_layer_norm_f32(float *y, const float *x, const float *w, const fl
       if (b) v += load(b + i);
       store(y + i, v);
     }
-    for (; i < n; i++) y[i] = (x[i] - mean) * scale * (w ? w[i] : 1.0f) + (b ? b[i] : 0.0f);
+    size_t rest = n - i; // as a vector too: the compiler's code for a loop rounds in another way where arrays are close
+    if (!rest) continue;
+    vf v = (load_part(x + i, rest, 0.0f) - splat(mean)) * splat(scale);
+    if (w) v *= load_part(w + i, rest, 0.0f);
+    if (b) v += load_part(b + i, rest, 0.0f);
+    store_part(y + i, rest, v);
   }
 }
 

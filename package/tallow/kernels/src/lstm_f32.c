@@ -1,19 +1,20 @@
 // tl_lstm_f32           the steps of a layer: i, f, o = σ, g = tanh of gates + w h;  c' = f c + i g,  h' = o tanh c'
 // tl_lstm_backward_f32  their gradients                    Hochreiter & Schmidhuber 1997, doi:10.1162/neco.1997.9.8.1735
 //
-//   layout  for all rows of all steps: gates, d_gates (rows, 4, n) in the order i, f, g, o; y, g_y, last_h, last_c,
+//   layout  for all rows of all steps: gates, active, d_gates (rows, 4, n) in the order i, f, g, o; y, g_y, last_h, last_c,
 //           tanh_c (rows, n). For sequences: h, c, d_h, d_c (sequences, n); w (4 n, n). All contiguous
 //   steps   in the order of computation: step t has the rows from start[t], for the first count[t] sequences
 //   range   sequences from `first` to `last`: calls for different ranges write to different memory, and may run
 //           concurrently
-//   in out  forward: gates, from the input, become the activated gates; h and c, the initial states, become the last
-//           ones.
+//   in      forward: gates, the contribution of the input
+//   in out  forward: h and c, the initial states, become the last ones.
 //           backward: d_h and d_c, the gradients of the last states, become those of the initial ones
-//   out     forward: y, and the state before each step, last_h and last_c, and tanh_c. backward: d_gates
+//   out     forward: active, the activated gates; y, and the state before each step, last_h and last_c, and tanh_c. backward: d_gates
 //   scratch tl_lstm_scratch(last - first, n) floats, contents irrelevant
 //   align   none needed       alias   none
 //   error   per step ≤ (n / 4 + 16) ulp of Σ|w||h| + |gates| + 1
 #include "product.h"
+#include "transpose.h"
 
 // Four gates, and the weight with padded rows, or transposed.
 EXPORT size_t tl_lstm_scratch(size_t sequences, size_t n) { return (sequences + n) * row_of(4 * n) + 4 * n * row_of(n); }
@@ -32,13 +33,14 @@ static inline cell forward(vf i, vf f, vf g, vf o, vf c) {
 
 // One sequence at one step; `from_h` is the state's contribution to the gates. The last elements are computed as a
 // padded vector.
-static void step_forward(float *gates, const float *from_h, float *c, float *tanh_c, float *h, size_t n) {
+static void step_forward(float *active, const float *gates, const float *from_h, float *c, float *tanh_c, float *h, size_t n) {
   size_t j = 0;
   for (; j + LANES <= n; j += LANES) {
     vf gate[4];
     for (size_t k = 0; k < 4; k++) gate[k] = load(gates + k * n + j) + load(from_h + k * n + j);
     cell made = forward(gate[0], gate[1], gate[2], gate[3], load(c + j));
-    store(gates + j, made.i), store(gates + n + j, made.f), store(gates + 2 * n + j, made.g), store(gates + 3 * n + j, made.o);
+    store(active + j, made.i), store(active + n + j, made.f);
+    store(active + 2 * n + j, made.g), store(active + 3 * n + j, made.o);
     store(c + j, made.c), store(tanh_c + j, made.tanh_c), store(h + j, made.h);
   }
   size_t rest = n - j;
@@ -48,7 +50,7 @@ static void step_forward(float *gates, const float *from_h, float *c, float *tan
     gate[k] = load_part(gates + k * n + j, rest, 0.0f) + load_part(from_h + k * n + j, rest, 0.0f);
   cell made = forward(gate[0], gate[1], gate[2], gate[3], load_part(c + j, rest, 0.0f));
   const vf all[4] = {made.i, made.f, made.g, made.o};
-  for (size_t k = 0; k < 4; k++) store_part(gates + k * n + j, rest, all[k]);
+  for (size_t k = 0; k < 4; k++) store_part(active + k * n + j, rest, all[k]);
   store_part(c + j, rest, made.c), store_part(tanh_c + j, rest, made.tanh_c), store_part(h + j, rest, made.h);
 }
 
@@ -56,13 +58,13 @@ static void copy(float *dst, const float *src, size_t n) {
   for (size_t i = 0; i < n; i++) dst[i] = src[i];
 }
 
-EXPORT void tl_lstm_f32(float *gates, float *y, float *last_h, float *last_c, float *tanh_c, float *h, float *c,
-                        const float *w, const size_t *start, const size_t *count, size_t steps, size_t first, size_t last,
-                        size_t n, float *scratch) {
+EXPORT void tl_lstm_f32(float *active, const float *gates, float *y, float *last_h, float *last_c, float *tanh_c, float *h,
+                        float *c, const float *w, const size_t *start, const size_t *count, size_t steps, size_t first,
+                        size_t last, size_t n, float *scratch) {
   const size_t row = row_of(4 * n);
   float *transposed = scratch, *from_h = transposed + n * row;
-  for (size_t p = 0; p < n; p++)
-    for (size_t j = 0; j < to_lanes(4 * n); j++) transposed[p * row + j] = j < 4 * n ? w[j * n + p] : 0.0f;
+  clear(transposed, n * row);
+  transpose(transposed, row, w, n, 4 * n, n);
   for (size_t t = 0; t < steps; t++) {
     size_t sequences = smaller(count[t], last);
     if (sequences <= first) continue;
@@ -72,28 +74,48 @@ EXPORT void tl_lstm_f32(float *gates, float *y, float *last_h, float *last_c, fl
       size_t at = (start[t] + first + s) * n, own = (first + s) * n;
       copy(last_h + at, h + own, n);
       copy(last_c + at, c + own, n);
-      step_forward(gates + 4 * at, from_h + s * row, c + own, tanh_c + at, h + own, n);
+      step_forward(active + 4 * at, gates + 4 * at, from_h + s * row, c + own, tanh_c + at, h + own, n);
       copy(y + at, h + own, n);
     }
   }
 }
 
-// One element of one sequence at one step: d_gates, and d_c in place.
-static inline void element_backward(float *d_gates, float *d_c, float d_h, const float *gates, float last_c, float tanh_c,
-                                    size_t n) {
-  float i = gates[0], f = gates[n], g = gates[2 * n], o = gates[3 * n];
-  float d = *d_c + d_h * o * (1.0f - tanh_c * tanh_c);
-  d_gates[0] = d * g * i * (1.0f - i);
-  d_gates[n] = d * last_c * f * (1.0f - f);
-  d_gates[2 * n] = d * i * (1.0f - g * g);
-  d_gates[3 * n] = d_h * tanh_c * o * (1.0f - o);
-  *d_c = d * f;
+typedef struct {
+  vf i, f, g, o, c;
+} cell_gradient;
+
+static inline cell_gradient backward(vf i, vf f, vf g, vf o, vf last_c, vf tanh_c, vf d_h, vf d_c) {
+  const vf one = splat(1.0f), d = fma(d_h * o, one - tanh_c * tanh_c, d_c);
+  return (cell_gradient){d * g * i * (one - i), d * last_c * f * (one - f), d * i * (one - g * g),
+                         d_h * tanh_c * o * (one - o), d * f};
 }
 
-EXPORT void tl_lstm_backward_f32(float *restrict d_gates, float *restrict d_h, float *restrict d_c,
-                                 const float *restrict g_y, const float *restrict gates, const float *restrict last_c,
-                                 const float *restrict tanh_c, const float *w, const size_t *start, const size_t *count,
-                                 size_t steps, size_t first, size_t last, size_t n, float *scratch) {
+// One sequence at one step: d_gates, and d_c in place.
+static void step_backward(float *d_gates, float *d_c, const float *d_h, const float *g_y, const float *active,
+                          const float *last_c, const float *tanh_c, size_t n) {
+  size_t j = 0;
+  for (; j + LANES <= n; j += LANES) {
+    cell_gradient d =
+        backward(load(active + j), load(active + n + j), load(active + 2 * n + j), load(active + 3 * n + j), load(last_c + j),
+                 load(tanh_c + j), load(d_h + j) + load(g_y + j), load(d_c + j));
+    store(d_gates + j, d.i), store(d_gates + n + j, d.f), store(d_gates + 2 * n + j, d.g), store(d_gates + 3 * n + j, d.o);
+    store(d_c + j, d.c);
+  }
+  size_t rest = n - j;
+  if (!rest) return;
+  vf gate[4];
+  for (size_t k = 0; k < 4; k++) gate[k] = load_part(active + k * n + j, rest, 0.0f);
+  cell_gradient d =
+      backward(gate[0], gate[1], gate[2], gate[3], load_part(last_c + j, rest, 0.0f), load_part(tanh_c + j, rest, 0.0f),
+               load_part(d_h + j, rest, 0.0f) + load_part(g_y + j, rest, 0.0f), load_part(d_c + j, rest, 0.0f));
+  const vf all[4] = {d.i, d.f, d.g, d.o};
+  for (size_t k = 0; k < 4; k++) store_part(d_gates + k * n + j, rest, all[k]);
+  store_part(d_c + j, rest, d.c);
+}
+
+EXPORT void tl_lstm_backward_f32(float *d_gates, float *d_h, float *d_c, const float *g_y, const float *active,
+                                 const float *last_c, const float *tanh_c, const float *w, const size_t *start,
+                                 const size_t *count, size_t steps, size_t first, size_t last, size_t n, float *scratch) {
   const size_t row = row_of(n);
   float *weight = scratch, *through_h = weight + 4 * n * row;
   for (size_t k = 0; k < 4 * n; k++)
@@ -104,9 +126,7 @@ EXPORT void tl_lstm_backward_f32(float *restrict d_gates, float *restrict d_h, f
     sequences -= first;
     for (size_t s = 0; s < sequences; s++) {
       size_t at = (start[t] + first + s) * n, own = (first + s) * n;
-      for (size_t j = 0; j < n; j++)
-        element_backward(d_gates + 4 * at + j, d_c + own + j, d_h[own + j] + g_y[at + j], gates + 4 * at + j,
-                         last_c[at + j], tanh_c[at + j], n);
+      step_backward(d_gates + 4 * at, d_c + own, d_h + own, g_y + at, active + 4 * at, last_c + at, tanh_c + at, n);
     }
     product(through_h, row, d_gates + 4 * (start[t] + first) * n, (ptrdiff_t)(4 * n), 1, weight, row, sequences, 4 * n,
             to_lanes(n), 0);

@@ -1,4 +1,5 @@
-// The vector type of every kernel: `vf` holds LANES floats, four in WASM SIMD128, SSE and NEON, eight in AVX2.
+// The vector type of every kernel: `vf` holds LANES floats, four in WASM SIMD128, SSE and NEON, eight in AVX2, sixteen in
+// AVX-512.
 // Uses GCC/Clang vector extensions, so that one source serves every target; freestanding, so nothing is linked.
 //
 // Rounding: a * b + c may be fused into one rounding if the target supports it (WASM relaxed-simd, FMA3, NEON). No
@@ -10,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined __AVX2__
+#if defined __AVX512F__
+#define LANES 16
+#elif defined __AVX2__
 #define LANES 8
 #else
 #define LANES 4
@@ -29,7 +32,9 @@ typedef float vf_unaligned __attribute__((vector_size(4 * LANES), aligned(4)));
 static inline vf load(const float *p) { return *(const vf_unaligned *)p; }
 static inline void store(float *p, vf v) { *(vf_unaligned *)p = v; }
 static inline vf splat(float s) {
-#if LANES == 8
+#if LANES == 16
+  return (vf){s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s};
+#elif LANES == 8
   return (vf){s, s, s, s, s, s, s, s};
 #else
   return (vf){s, s, s, s};
@@ -63,7 +68,11 @@ static inline vf select(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) |
 static inline vf max(vf a, vf b) { return select(a > b, a, b); } // either of the two if one is NaN
 
 static inline float sum(vf v) {
-#if LANES == 8
+#if LANES == 16
+  typedef float half __attribute__((vector_size(32)));
+  half w = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+  return ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7]));
+#elif LANES == 8
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 #else
   return (v[0] + v[2]) + (v[1] + v[3]);
@@ -132,11 +141,17 @@ static inline vf tanh(vf x) {
   return select(size < splat(0.625f), fma(x * z, p, x), select(x < splat(0.0f), -far, far));
 }
 
-// Load the last n < LANES elements of a row as a vector padded with `fill`; and store them.
+// Not inlined: the code of a loop for each end of a row would be a large part of the library.
+static inline __attribute__((noinline)) void copy_few(float *to, const float *from, size_t n) {
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (size_t i = 0; i < n; i++) to[i] = from[i];
+}
+
+// Load the last n ≤ LANES elements of a row as a vector padded with `fill`; and store them.
 static inline vf load_part(const float *p, size_t n, float fill) {
-  float lanes[LANES];
-  for (size_t i = 0; i < LANES; i++) lanes[i] = i < n ? p[i] : fill;
-  return load(lanes);
+  vf lanes = splat(fill);
+  copy_few((float *)&lanes, p, n);
+  return lanes;
 }
 
 // Return the largest element of a row, -inf if it is empty; any element if there is a NaN.
@@ -151,8 +166,6 @@ static inline float largest_of(const float *x, size_t n) {
   return largest(max(max(m[0], m[1]), max(m[2], m[3])));
 }
 
-static inline void store_part(float *p, size_t n, vf v) {
-  for (size_t i = 0; i < n; i++) p[i] = v[i];
-}
+static inline void store_part(float *p, size_t n, vf v) { copy_few(p, (const float *)&v, n); }
 
 #endif

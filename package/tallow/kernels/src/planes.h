@@ -1,0 +1,70 @@
+// Copies of one channel of an image with zero padding, for convolutions: windows have no edge cases, and elements that
+// adjacent windows read at one position are adjacent for any stride, because the columns of a copy are sorted by their
+// remainder modulo the stride.
+
+#ifndef TALLOW_PLANES_H
+#define TALLOW_PLANES_H
+
+#include "convolution.h"
+
+typedef struct {
+  size_t rows, column_row, row; // of the copy: its rows; the distances between remainders, and between rows
+  size_t width;                 // of a row of windows, rounded up to whole vectors
+} plane;
+
+static inline plane plane_of(const sizes *n) {
+  plane p = {.width = to_lanes(n->out_w)};
+  p.rows = (n->out_h - 1) * n->stride_h + (n->kernel_h - 1) * n->dilation_h + 1;
+  p.column_row = p.width + (n->kernel_w - 1) * n->dilation_w / n->stride_w;
+  p.row = p.column_row * n->stride_w;
+  return p;
+}
+
+// Return the offset in the copy of a position of the first window. The window of row i, column j is
+// i · stride_h · row + j further.
+static inline size_t place_of(const sizes *n, const plane *p, size_t h, size_t w) {
+  size_t right = w * n->dilation_w;
+  return h * n->dilation_h * p->row + right % n->stride_w * p->column_row + right / n->stride_w;
+}
+
+// The last vector may overlap the previous one, because rows are short.
+static __attribute__((noinline)) void copy_row(float *dst, const float *src, size_t n) {
+  if (n < LANES) {
+    for (size_t j = 0; j < n; j++) dst[j] = src[j];
+    return;
+  }
+  for (size_t j = 0; j + LANES <= n; j += LANES) store(dst + j, load(src + j));
+  store(dst + n - LANES, load(src + n - LANES));
+}
+
+// Return the columns of remainder `s` that are inside the image, and the column of the image of the first of them.
+static inline range met_by(size_t s, const sizes *n, const plane *p, size_t *column) {
+  range met = inside(s, n->before_w, n->width, n->stride_w, p->column_row);
+  *column = met.from * n->stride_w + s - n->before_w;
+  return met;
+}
+
+// Copy a channel of an image, with rows x_row apart.
+static __attribute__((noinline)) void copy_in(float *copy, const float *x, size_t x_row, const sizes *n, const plane *p) {
+  const size_t step = n->stride_w;
+  for (size_t r = 0; r < p->rows; r++, copy += p->row) {
+    if (r < n->before_h || r - n->before_h >= n->height) {
+      clear(copy, p->row);
+      continue;
+    }
+    for (size_t s = 0; s < step; s++) {
+      size_t column;
+      range met = met_by(s, n, p, &column);
+      float *out = copy + s * p->column_row;
+      const float *in = x + (r - n->before_h) * x_row + column;
+      clear(out, met.from);
+      if (step == 1)
+        copy_row(out + met.from, in, met.to - met.from);
+      else
+        for (size_t j = met.from; j < met.to; j++, in += step) out[j] = *in;
+      clear(out + met.to, p->column_row - met.to);
+    }
+  }
+}
+
+#endif

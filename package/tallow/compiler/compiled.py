@@ -96,6 +96,8 @@ class Compiled:
         reason = recorder.reason
         if reason is None and before != (mode.recording, mode.inference, mode.autocast):
             reason = "changes whether gradients are recorded"
+        if reason is None and (unseen := guards.unseen()) is not None:
+            reason = f"uses {unseen}, whose changes a plan does not see"
         if reason is not None:
             self._give_up(reason)
         elif (changed := guards.changed()) is not None:

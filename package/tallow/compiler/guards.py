@@ -14,6 +14,8 @@ from __future__ import annotations
 import dis
 import gc
 import sysconfig
+from array import array
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -30,6 +32,7 @@ from tallow.optim.optimizer import Optimizer
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, np.dtype, Enum)
 MOST_OBJECTS = 100_000
+STATEFUL = (np.ndarray, bytearray, memoryview, array, deque, set)
 ABSENT = object()
 _REGISTRIES = "_parameters _buffers _modules _forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks"
 REGISTRIES = frozenset(_REGISTRIES.split())
@@ -156,6 +159,10 @@ class Guards:
         takes_all = not DYNAMIC.isdisjoint(named)
         return [check for check in self.checks if takes_all or not check.is_named or check.key in named]
 
+    def unseen(self) -> str | None:
+        """Return what may change without a change that a guard sees; None if nothing."""
+        return next((check.where for check in self.relevant() if _is_stateful(check.value)), None)
+
     def changed(self) -> str | None:
         """Return what the run has changed itself; None if nothing."""
         return next((check.where for check in self.relevant() if not check.holds()), None)
@@ -206,6 +213,11 @@ class Compared:
         return True
 
 
+def _is_stateful(value: Any) -> bool:
+    """Return whether an object has contents that no check compares: an iterator, an array, a buffer, a set, a queue."""
+    return isinstance(value, STATEFUL) or (hasattr(type(value), "__next__") and not isinstance(value, type))
+
+
 def _checks_of(value: Any, where: str) -> Iterator[Check]:
     """Yield the checks of one object."""
     if isinstance(value, list | tuple):
@@ -217,9 +229,8 @@ def _checks_of(value: Any, where: str) -> Iterator[Check]:
         yield Check(value, "length", None, len(value), f"len({where})")
         for key, part in value.items():
             yield Check(value, "item", key, part, f"{where}[{key!r}]")
-    elif isinstance(value, set | frozenset):
-        yield Check(value, "length", None, len(value), f"len({where})")
     elif isinstance(value, FunctionType):
+        yield from _checks_of(value.__dict__, where)
         if not value.__module__ or not value.__module__.startswith("tallow."):
             for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
                 yield Check(cell, "cell", None, cell_value(cell), name)

@@ -100,6 +100,9 @@ class Watch:
         self._pending: tuple[FrameType, Callable[[FrameType, Any], None]] | None = None
         self._is_paused = False
         self._before: Any = None
+        # CPython 3.11 calls the profiler without a reference of its own, and may collect garbage just before: the recording
+        # may then end in a finalizer, which lets go of the profiler.
+        self._profiler = self._on_event
         recorder.on_stop = self._end
         for code, reason in _forbidden().items():
             self._actions[code] = lambda _, reason=reason: recorder.stop(reason)  # type: ignore[misc]
@@ -117,7 +120,7 @@ class Watch:
         self._before = sys.getprofile()
         self.recorder.saw_writes()
         mode.tracer = self.recorder
-        sys.setprofile(self._on_event)
+        sys.setprofile(self._profiler)
 
     def __exit__(self, *exc_info: object) -> None:
         self._end()

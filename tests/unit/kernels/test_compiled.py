@@ -185,7 +185,7 @@ def test_sums_of_exponentials(n: int) -> None:
 def test_losses_of_classes(n: int) -> None:
     losses = c_function("tl_class_losses_f32", *[P] * 5, N, N)
     for shift in range(3):
-        x, target = shift_copy(normal(ROWS, n) * 5, shift), np.arange(ROWS) * 7 % n
+        x, target = shift_copy(normal(ROWS, n) * 5, shift), np.arange(ROWS, dtype=np.int64) * 7 % n
         loss, highest, total = (GuardedArray(ROWS, shift=i) for i in range(3))
         losses(*[pointer(a.array) for a in (loss, highest, total)], pointer(x), pointer(target), ROWS, n)
         exact = x.astype(np.float64)
@@ -199,7 +199,7 @@ def test_losses_of_classes_out_of_range_and_of_rows_that_are_not_finite() -> Non
     x = np.array(
         [[0, 1], [0, 1], [np.nan, 0], [np.inf, 0], [-np.inf, -np.inf], [0, -np.inf], [3e38, -3e38]], np.float32
     )
-    target = np.array([-1, 2, 1, 1, 1, 1, 0])
+    target = np.array([-1, 2, 1, 1, 1, 1, 0], np.int64)
     loss, highest, total = np.empty(7, np.float32), np.empty(7, np.float32), np.empty(7, np.float32)
     losses = c_function("tl_class_losses_f32", *[P] * 5, N, N)
     losses(pointer(loss), pointer(highest), pointer(total), pointer(x), pointer(target), 7, 2)

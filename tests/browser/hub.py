@@ -7,7 +7,16 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Route
+from playwright.sync_api import BrowserContext, Route
+
+
+def no_hub(context: BrowserContext) -> None:
+    """Refuse requests to the Hub, before a page starts. A test may then add a route to a `Hub` at any time.
+
+    The first route of a context makes Playwright wait for an answer of all workers, and threads of kernels that wait
+    for work give none.
+    """
+    context.route("https://huggingface.co/**", lambda route: route.abort())
 
 
 class Hub:

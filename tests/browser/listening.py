@@ -12,6 +12,7 @@ from spoken import corpus
 from spoken.espeak import Espeak, Voice
 from spoken.evaluation import edits
 from tests.browser.conftest import START_MS
+from tests.browser.hub import no_hub
 
 PAGE = "wasm_examples/whisper/"
 RATE = 16000
@@ -78,6 +79,7 @@ class Listener:
 
 
 def open_page(context: BrowserContext, site: str) -> Iterator[Listener]:
+    no_hub(context)
     page = context.new_page()
     page.set_default_timeout(START_MS)
     bugs: list[str] = []

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import START_MS
 from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
-from tests.browser.hub import Hub
+from tests.browser.hub import Hub, no_hub
 from tests.browser.sentence_folder import write_sentence_folder
 from tests.browser.test_demo import running_demo
 
@@ -124,6 +124,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def open_page(browser: Browser, site: str) -> Iterator[Reader]:
     context = browser.new_context()
+    no_hub(context)
     page = context.new_page()
     page.set_default_timeout(START_MS)
     bugs: list[str] = []

@@ -19,7 +19,7 @@ from support.qwen3 import save_qwen3
 from tests.browser.conftest import START_MS, serving
 from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
-from tests.browser.hub import Hub
+from tests.browser.hub import Hub, no_hub
 
 PAGE = "wasm_examples/llama2c/"
 
@@ -98,6 +98,7 @@ def reference(data_dir: Path) -> list[dict[str, Any]]:
 def loaded_page(browser: Browser, site: str, model: Path, tokenizer: Path) -> Iterator[Page]:
     """A page with the model loaded, shared by the tests of this module."""
     context = browser.new_context()
+    no_hub(context)
     page = context.new_page()
     page.set_default_timeout(START_MS)
     Reader(page).open(site).choose(model, tokenizer).is_ready()

@@ -9,13 +9,14 @@ from pathlib import Path
 from support import subsuite
 from support.paths import ROOT
 
-# reasons of skips for tests that compute nothing, or that compile kernels
+# files whose tests compute nothing, compile kernels, or repeat what is computed elsewhere
 ELSEWHERE = (
     "cli/test_bytecode.py",
     "cli/test_offers.py",
     "cli/test_static_server.py",
     "cli/test_shared_module.py",
     "cli/test_snapshot.py",
+    "compiler/test_cases.py",
     "data/test_workers.py",
     "generation/test_constrain_grammars.py",
     "hub/test_hub.py",

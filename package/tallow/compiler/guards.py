@@ -32,7 +32,7 @@ from tallow.optim.optimizer import Optimizer
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, np.dtype, Enum)
 MOST_OBJECTS = 100_000
-STATEFUL = (np.ndarray, bytearray, memoryview, array, deque, set)
+STATEFUL = (np.ndarray, bytearray, memoryview, array, deque)
 ABSENT = object()
 _REGISTRIES = "_parameters _buffers _modules _forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks"
 REGISTRIES = frozenset(_REGISTRIES.split())
@@ -47,7 +47,7 @@ class Check:
 
     Attributes:
         owner: a dict, a list, a tuple, a cell or an object.
-        kind: how to look up: "item", "length", "cell" or "attribute".
+        kind: how to look up: "item", "length", "members" of a set, "cell" or "attribute".
         is_named: it matters only if a function names `key`.
         is_counted: `STRUCTURE` counts its changes.
         is_walked: what it finds is guarded, too.
@@ -69,6 +69,8 @@ class Check:
             return cell_value(owner)
         if self.kind == "length":
             return len(owner)
+        if self.kind == "members":
+            return frozenset(owner)
         if self.kind == "attribute":
             return getattr(owner, key, ABSENT)
         if isinstance(owner, dict):
@@ -80,6 +82,8 @@ class Check:
         namespace[owner], namespace[value] = self.owner, self.value
         if self.kind == "length":
             return f"len({owner}) == {self.value}"
+        if self.kind == "members":
+            return f"{owner} == {value}"
         if self.kind == "cell":
             return f"{owner}.cell_contents is {value}"
         if self.kind == "attribute":
@@ -93,6 +97,8 @@ class Check:
     def holds(self) -> bool:
         """Return whether the value is the same object, or an equal number or string."""
         now = self.current()
+        if self.kind == "members":
+            return bool(now == self.value)
         return now is self.value or (type(now) is type(self.value) and isinstance(now, PLAIN) and now == self.value)
 
 
@@ -214,7 +220,7 @@ class Compared:
 
 
 def _is_stateful(value: Any) -> bool:
-    """Return whether an object has contents that no check compares: an iterator, an array, a buffer, a set, a queue."""
+    """Return whether an object has contents that no check compares: an iterator, an array, a buffer, a queue."""
     return isinstance(value, STATEFUL) or (hasattr(type(value), "__next__") and not isinstance(value, type))
 
 
@@ -229,6 +235,8 @@ def _checks_of(value: Any, where: str) -> Iterator[Check]:
         yield Check(value, "length", None, len(value), f"len({where})")
         for key, part in value.items():
             yield Check(value, "item", key, part, f"{where}[{key!r}]")
+    elif isinstance(value, set):
+        yield Check(value, "members", None, frozenset(value), where)
     elif isinstance(value, FunctionType):
         yield from _checks_of(value.__dict__, where)
         if not value.__module__ or not value.__module__.startswith("tallow."):

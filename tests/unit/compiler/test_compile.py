@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import warnings
@@ -487,6 +488,57 @@ def test_what_a_plan_cannot_repeat_runs_eagerly(name: str, capsys: Any) -> None:
         same(result, function(data(4) * sign))
     assert not has_plan(compiled)
     assert sum("tl.compile" in str(w.message) for w in caught) == 1
+
+
+def counts() -> Any:
+    iterator = itertools.count(1)
+    return lambda x: x * next(iterator)
+
+
+def reads_an_array() -> Any:
+    array = np.zeros(1)
+
+    def scaled(x: Any) -> Any:
+        array[0] += 1
+        return x * array[0]
+
+    return scaled
+
+
+def reads_bytes() -> Any:
+    content = bytearray(1)
+
+    def scaled(x: Any) -> Any:
+        content[0] += 1
+        return x * content[0]
+
+    return scaled
+
+
+def counts_its_calls() -> Any:
+    def scaled(x: Any) -> Any:
+        scaled.calls = getattr(scaled, "calls", 0) + 1
+        return x * scaled.calls
+
+    return scaled
+
+
+@pytest.mark.filterwarnings("ignore:tl.compile")
+@pytest.mark.parametrize("make", [counts, reads_an_array, reads_bytes, counts_its_calls])
+def test_contents_that_no_guard_compares(make: Callable[[], Any]) -> None:
+    function, compiled = make(), tl.compile(make())
+    for _ in range(6):
+        same(compiled(data(3)), function(data(3)))
+
+
+@pytest.mark.filterwarnings("ignore:tl.compile")
+def test_a_set_that_changes_between_calls() -> None:
+    names = {"a"}
+    compiled = tl.compile(lambda x: x * ("b" in names))
+    same(compiled(data(3)), data(3) * 0)
+    names.add("b")
+    names.remove("a")
+    same(compiled(data(3)), data(3))
 
 
 def test_a_break_says_why_and_where() -> None:

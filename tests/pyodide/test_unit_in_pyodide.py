@@ -12,6 +12,8 @@ from tests.pyodide.conftest import SKIPS, InPyodide
 
 def test_unit_suite_in_pyodide(in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
     # Plans repeat what is computed elsewhere: every op in a plan is tested natively.
-    outcome = in_pyodide("tests/unit", "--ignore=tests/unit/compiler/test_cases.py", from_snapshot=True, shared_memory=True)
+    outcome = in_pyodide(
+        "tests/unit", "--ignore=tests/unit/compiler/test_cases.py", from_snapshot=True, shared_memory=True
+    )
     account_for("in Pyodide", outcome, SKIPS)
     assert outcome.kernels == "wasm relaxed-simd"

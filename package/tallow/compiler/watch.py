@@ -100,8 +100,8 @@ class Watch:
         self._pending: tuple[FrameType, Callable[[FrameType, Any], None]] | None = None
         self._is_paused = False
         self._before: Any = None
-        # CPython 3.11 calls the profiler without a reference of its own, and may collect garbage just before: the recording
-        # may then end in a finalizer, which lets go of the profiler.
+        # CPython 3.11 calls the profiler without a reference of its own, and may collect garbage just before: the run
+        # that is recorded may then end in a finalizer, which lets go of the profiler.
         self._profiler = self._on_event
         recorder.on_stop = self._end
         for code, reason in _forbidden().items():

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentTypeError
@@ -61,18 +58,29 @@ def _along(name: str, dim: int, *arrays: Array) -> Array:
     return run(name, *arrays) if dim == arrays[0].ndim - 1 else run(COLUMNS[name], *arrays, dim)
 
 
-def _of_transposed(name: str) -> Callable[..., Array]:
-    """Return the kernel along another axis: `name` of arrays with that axis last."""
-
-    def along(*operands: Any) -> Array:
-        *arrays, dim = operands
-        return run(name, *[x.swapaxes(dim, -1) for x in arrays]).swapaxes(dim, -1)
-
-    return along
+def _of_transposed(name: str, dim: int, *arrays: Array) -> Array:
+    """Run the kernel `name` on arrays with `dim` last."""
+    return run(name, *[x.swapaxes(dim, -1) for x in arrays]).swapaxes(dim, -1)
 
 
-for _name, _columns in COLUMNS.items():
-    kernel(_columns, "array")(_of_transposed(_name))
+@kernel("softmax_columns", "array")
+def _softmax_columns(x: Array, dim: int) -> Array:
+    return _of_transposed("softmax", dim, x)
+
+
+@kernel("softmax_columns_backward", "array")
+def _softmax_columns_backward(g: Array, y: Array, dim: int) -> Array:
+    return _of_transposed("softmax_backward", dim, g, y)
+
+
+@kernel("log_softmax_columns", "array")
+def _log_softmax_columns(x: Array, dim: int) -> Array:
+    return _of_transposed("log_softmax", dim, x)
+
+
+@kernel("log_softmax_columns_backward", "array")
+def _log_softmax_columns_backward(g: Array, y: Array, dim: int) -> Array:
+    return _of_transposed("log_softmax_backward", dim, g, y)
 
 
 @kernel("softmax", "array", round_like=0)

@@ -19,8 +19,10 @@
 
 enum { ADD, SUB, MUL, DIV, MAX, MIN, SQRT, ABS, EXP, TANH, SIGMOID, SILU, RELU };
 
-static inline vf larger(vf a, vf b) { return select(a != a, a, max(a, b)); }
-static inline vf less(vf a, vf b) { return select(a != a, a, select(a < b, a, b)); }
+// For relaxed SIMD, the compiler turns a comparison and a choice into an instruction that may return either operand if one
+// is NaN.
+static inline vf larger(vf a, vf b) { return select((a != a) | (b != b), a + b, max(a, b)); }
+static inline vf less(vf a, vf b) { return select((a != a) | (b != b), a + b, select(a < b, a, b)); }
 
 #define EACH(EXPRESSION)                           \
   for (size_t i = 0; i < n; i += LANES) {          \

@@ -13,6 +13,7 @@ Python's profiler reports every call while a run is recorded, and each call belo
 from __future__ import annotations
 
 import dis
+import gc
 import inspect
 import sys
 import sysconfig
@@ -100,8 +101,8 @@ class Watch:
         self._pending: tuple[FrameType, Callable[[FrameType, Any], None]] | None = None
         self._is_paused = False
         self._before: Any = None
-        # CPython 3.11 calls the profiler without a reference of its own, and may collect garbage just before: the run
-        # that is recorded may then end in a finalizer, which lets go of the profiler.
+        self._collects = False
+        # CPython 3.11 calls the profiler without a reference of its own.
         self._profiler = self._on_event
         recorder.on_stop = self._end
         for code, reason in _forbidden().items():
@@ -118,6 +119,8 @@ class Watch:
 
     def __enter__(self) -> None:
         self._before = sys.getprofile()
+        self._collects = gc.isenabled()
+        gc.disable()  # callbacks and finalizers of a collection would count as what the program does
         self.recorder.saw_writes()
         mode.tracer = self.recorder
         sys.setprofile(self._profiler)
@@ -128,6 +131,8 @@ class Watch:
     def _end(self) -> None:
         mode.tracer = None
         sys.setprofile(self._before)
+        if self._collects:
+            gc.enable()
 
     # ------------------------------------------------------------------------------------------------------- events
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentTypeError
@@ -55,7 +57,10 @@ COLUMNS = {
 
 def _along(name: str, dim: int, *arrays: Array) -> Array:
     """Run the kernel `name`, which works along the last axis, along `dim`."""
-    return run(name, *arrays) if dim == arrays[0].ndim - 1 else run(COLUMNS[name], *arrays, dim)
+    if dim == arrays[0].ndim - 1:
+        return run(name, *arrays)
+    is_numpy = array_module(arrays[0]) is np  # a GPU's kernels are for the last axis
+    return run(COLUMNS[name], *arrays, dim) if is_numpy else _of_transposed(name, dim, *arrays)
 
 
 def _of_transposed(name: str, dim: int, *arrays: Array) -> Array:

@@ -16,6 +16,8 @@ import tallow as tl
 from tallow import nn
 from tallow.nn import functional as F
 
+pytestmark = pytest.mark.cpu("plans are for the CPU")
+
 
 def same(a: Any, b: Any) -> None:
     """Assert that two results are equal bit for bit."""

@@ -18,24 +18,29 @@ const SCRIPT = `
 import { compute } from ${JSON.stringify(MODULE)};
 onmessage = ({ data: { work, lock } }) => {
   const locked = () => {
-    postMessage("locked");
+    postMessage(""); // it has started
     compute(work);
   };
-  navigator.locks.request(lock, locked).catch(reportError).finally(close);
+  navigator.locks.request(lock, locked).catch((error) => postMessage(String(error))).finally(close);
 };`;
 
 /** Start threads from now on. @param {Port} port */
 export function supervise(port) {
   // A worker from a blob inherits the Content-Security-Policy; a worker from a file has that of its response.
   const url = URL.createObjectURL(new Blob([SCRIPT], { type: "text/javascript" }));
+  const refuse = (/** @type {string} */ reason) => port.postMessage(reason);
   port.onmessage = ({ data: work }) => {
     const lock = crypto.randomUUID();
     const thread = new Worker(url, { type: "module" });
     thread.onerror = (event) => {
       event.preventDefault(); // or it is an error of the workers above, and of the page
-      port.postMessage(event.message ?? "its script is blocked");
+      refuse(event.message ?? "its script is blocked");
     };
-    thread.onmessage = () => navigator.locks.request(lock, () => bury(work));
+    thread.onmessage = ({ data: reason }) => {
+      if (reason) return refuse(reason);
+      thread.onerror = (event) => event.preventDefault(); // Chromium reports the end of a thread as an error of it
+      navigator.locks.request(lock, () => bury(work));
+    };
     thread.postMessage({ work, lock });
   };
 }

@@ -389,7 +389,8 @@ def output_of(code: str, folder: Path, library: str = "tallow") -> str:
 def test_script_prints_what_the_page_shows(bench: Bench, tmp_path: Path, penalties: dict[str, float]) -> None:
     bench.fill(batch_size=100, **penalties)  # an epoch of four steps
     code = bench.page.get_by_test_id("code")
-    expect(code).to_contain_text("split(100)")
+    for value in ("split(100)", *map(str, penalties.values())):  # each is a change of its own
+        expect(code).to_contain_text(value)
     lines = output_of(code.inner_text(), tmp_path).splitlines()
     for epoch, line in enumerate(lines[:3], start=1):
         for step in range(4 * epoch - 3, 4 * epoch + 1):

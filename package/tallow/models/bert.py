@@ -126,7 +126,7 @@ class BertEmbeddings(Module):
 
     def forward(self, tokens_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
         if segments_BT is None:
-            segments_BT = zeros(tokens_BT.shape, dtype=tokens_BT.dtype, device=tokens_BT.device)
+            segments_BT = zeros((1, 1), dtype=tokens_BT.dtype, device=tokens_BT.device)
         x_BTD = self.word_embeddings(tokens_BT) + self.token_type_embeddings(segments_BT)
         return self.dropout(self.LayerNorm(x_BTD + self.position_embeddings(self.positions(tokens_BT))))
 

@@ -13,6 +13,7 @@ from tallow.kernels.on_arrays import address as address
 
 FLOAT32 = np.dtype(np.float32)
 ITEM = FLOAT32.itemsize
+CACHE_LINE = 64
 
 
 def addresses(arrays: Sequence[Array | None]) -> list[int | None]:
@@ -68,3 +69,10 @@ def writable_alike(grad: Array, *written: Array | None) -> bool:
         if array is not None and not (array.flags.carray and array.dtype == FLOAT32 and array.shape == shape):
             return False
     return is_plain(grad)
+
+
+def new_memory(floats: int) -> Array:
+    """Return a float32 array with irrelevant contents that begins with a cache line, which the longest vectors fill."""
+    memory = np.empty(floats + CACHE_LINE // ITEM, FLOAT32)
+    start = -address(memory) % CACHE_LINE // ITEM
+    return memory[start : start + floats]

@@ -10,9 +10,9 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
 from tallow.fused.encoder_block import ACTIVATIONS, PARTS, EncoderBlock, check_call
-from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, optional_address
+from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, new_memory, optional_address
 from tallow.kernels.bindings.matrices import Part, can_be_packed
-from tallow.kernels.bindings.threads import Scratch, in_parts
+from tallow.kernels.bindings.threads import Scratch, in_parts, threads_for
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -21,6 +21,9 @@ _from_panels = function("tl_from_panels", None, POINTER, POINTER, SIZE, SIZE)
 _project = function("tl_encoder_project", None, *[POINTER] * 5, *[SIZE] * 3, POINTER)
 _attend = function("tl_encoder_attend", None, *[POINTER] * 5, SIZE, POINTER, SIZE, SIZE, POINTER)
 _finish = function("tl_encoder_finish", None, *[POINTER] * 3, *[SIZE] * 3, POINTER)
+_all_steps = function(
+    "tl_encoder_blocks", None, POINTER, SIZE, *[POINTER] * 4, SIZE, POINTER, SIZE, SIZE, POINTER, POINTER
+)
 _scratch = function("tl_encoder_scratch", SIZE, POINTER, SIZE)
 PANEL: int = function("tl_encoder_panel", SIZE)()
 
@@ -72,29 +75,36 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
     if not x.size:
         return y
     rows, width = x.shape
-    lengths = np.diff(offsets)
-    offsets, longest = np.array(offsets, np.uintp, order="C"), int(lengths.max())
+    offsets = np.array(offsets, np.uintp, order="C")
+    lengths = offsets[1:] - offsets[:-1]
+    texts, longest = len(lengths), int(lengths.max())
     seen = None if seen is None else np.array(seen, np.bool_, order="C")
     panels = -(-rows // PANEL)
     size = panels * PANEL * width
-    memory = np.empty(4 * size, FLOAT32)
+    memory = new_memory(4 * size)
     state, query, key, value = (address(memory) + i * size * FLOAT32.itemsize for i in range(4))
 
     starts, mask = address(offsets), optional_address(seen)
     pointers = [_pointer(block) for block in blocks]
-    scratch = Scratch(max(_scratch(pointer, longest) for pointer in pointers))
+    scratch = Scratch(max(_scratch(pointer, longest) for pointer in pointers), new_memory)
     _to_panels(state, address(x), rows, width)
-    for block, pointer in zip(blocks, pointers, strict=True):
-        pairs, square = len(lengths) * block.heads, float(rows * width * width)
-        project = (pointer, query, key, value, state, rows)
-        attend = (pointer, query, key, value, starts, longest, mask)
-        finish = (pointer, state, query, rows)
-        for count, work, kernel_of_part, before in (
-            (panels, 3 * square, _project, project),
-            (pairs, 2.0 * width * float(lengths @ lengths), _attend, attend),
-            (panels, square + 2.0 * rows * width * block.hidden, _finish, finish),
-        ):
-            scratch.reuse()
-            in_parts(count, work, kernel_of_part, lambda *part, b=before: (*b, *part, scratch()))
+    square, hidden = float(rows * width * width), max(block.hidden for block in blocks)
+    if threads_for(4 * square + 2.0 * rows * width * hidden) == 1:
+        of_blocks = np.array(pointers, np.uintp)
+        shared = (state, query, key, value, rows, starts, texts, longest, mask)
+        _all_steps(address(of_blocks), len(blocks), *shared, scratch())
+    else:
+        among = 2.0 * width * float(lengths @ lengths)
+        for block, pointer in zip(blocks, pointers, strict=True):
+            project = (pointer, query, key, value, state, rows)
+            attend = (pointer, query, key, value, starts, longest, mask)
+            finish = (pointer, state, query, rows)
+            for count, work, kernel_of_part, before in (
+                (panels, 3 * square, _project, project),
+                (texts * block.heads, among, _attend, attend),
+                (panels, square + 2.0 * rows * width * block.hidden, _finish, finish),
+            ):
+                scratch.reuse()
+                in_parts(count, work, kernel_of_part, lambda *part, b=before: (*b, *part, scratch()))
     _from_panels(address(y), state, rows, width)
     return y

@@ -53,16 +53,23 @@ def call(function: CFunction, work: float, *arguments: Any) -> None:
         function(*[address(each) if isinstance(each, np.ndarray) else each for each in arguments])
 
 
-class Scratch:
-    """Memory for the parts of one call: one array of floats for each, which live as long as this object."""
+def _new(floats: int) -> Array:
+    return np.empty(floats, FLOAT32)
 
-    def __init__(self, floats: int) -> None:
-        self.floats, self._arrays, self._taken = floats, list[Array](), 0
+
+class Scratch:
+    """Memory for the parts of one call: one array of floats for each, which live as long as this object.
+
+    Args:  new: returns a new array of so many floats
+    """
+
+    def __init__(self, floats: int, new: Callable[[int], Array] | None = None) -> None:
+        self.floats, self._new, self._arrays, self._taken = floats, new or _new, list[Array](), 0
 
     def __call__(self) -> int:
         """Return the address of another array, with irrelevant contents."""
         if self._taken == len(self._arrays):
-            self._arrays.append(np.empty(self.floats, FLOAT32))
+            self._arrays.append(self._new(self.floats))
         self._taken += 1
         return address(self._arrays[self._taken - 1])
 

@@ -1,9 +1,10 @@
 // Run packed texts through a post-norm transformer block, as in BERT: x becomes
 //   layer_norm(h + Wdown act(Wup h + bup) + bdown),   h = layer_norm(x + Wo attention(Wq x + bq, Wk x + bk, Wv x + bv) + bo)
-// in three steps, each for a part of the work, so that parts may run concurrently:
+// in three steps, each for a part of the work, so that parts may run concurrently, or all blocks at once:
 //   tl_encoder_project   query, key and value of the panels `first` to `last` of all `rows`
 //   tl_encoder_attend    for the (text, head) pairs `first` to `last`; query becomes the output of attention
 //   tl_encoder_finish    x of the panels `first` to `last`
+//   tl_encoder_blocks    all steps of `count` blocks for all of `texts`
 // before them tl_to_panels converts rows to panels, and after all blocks tl_from_panels converts back: see panels.h
 //
 //   layout  x, query, key, value (panels, D, PANEL); rows of text i from offsets[i] to offsets[i + 1]; elements beyond
@@ -24,7 +25,8 @@
 
 enum { GELU, GELU_TANH, RELU };
 enum { QUERIES = 4 * LANES }; // whose scores stay in L2
-enum { GROUP = 4, QUANTISED_GROUP = 16 }; // panels whose hidden features stay in L2; more where w is unpacked for each group
+// Rows whose hidden features stay in L2; not fewer where w is unpacked for each group.
+enum { GROUP_ROWS = 4 * PANEL, QUANTISED_ROWS = 128 };
 
 typedef struct {
   affine query, key, value, output; // (D, D)
@@ -41,7 +43,7 @@ EXPORT size_t tl_encoder_panel(void) { return PANEL; }
 // The rows to compute at a time.
 static size_t group_rows(const encoder_block *b) {
   int32_t formats = b->query.format | b->key.format | b->value.format | b->output.format | b->up.format | b->down.format;
-  return (formats == FLOAT32 ? GROUP : QUANTISED_GROUP) * PANEL;
+  return formats == FLOAT32 ? GROUP_ROWS : QUANTISED_ROWS;
 }
 
 EXPORT size_t tl_encoder_scratch(const encoder_block *b, size_t longest) {
@@ -185,10 +187,10 @@ EXPORT void tl_encoder_attend(const encoder_block *b, float *query, const float 
   }
 }
 
-// x = layer_norm(x + branch), both of one panel
-static void add_and_normalize(float *x, const float *branch, affine norm, size_t width, float eps) {
+// x = layer_norm(x + branch), both of the first `rows` rows of one panel
+static void add_and_normalize(float *x, const float *branch, affine norm, size_t rows, size_t width, float eps) {
   const float *weight = norm.weight, *bias = norm.bias;
-  for (size_t v = 0; v < PANEL; v += LANES) {
+  for (size_t v = 0; v < smaller(rows, PANEL); v += LANES) {
     vf total = {0}, squares = {0};
     for (size_t i = v; i < width * PANEL; i += PANEL) {
       vf both = load(x + i) + load(branch + i);
@@ -256,8 +258,19 @@ EXPORT void tl_encoder_finish(const encoder_block *b, float *x, const float *mix
     float *group = x + r * d;
     if (b->output.format != FLOAT32) round_panels(g, mixed + r * d, count, d);
     times(branch, mixed + r * d, b->output, g, count, d, d);
-    for (size_t i = 0; i < count; i += PANEL) add_and_normalize(group + i * d, branch + i * d, b->attention_norm, d, b->eps);
+    for (size_t i = 0; i < count; i += PANEL) add_and_normalize(group + i * d, branch + i * d, b->attention_norm, count - i, d, b->eps);
     feed_forward(b, branch, group, inner, g, count);
-    for (size_t i = 0; i < count; i += PANEL) add_and_normalize(group + i * d, branch + i * d, b->output_norm, d, b->eps);
+    for (size_t i = 0; i < count; i += PANEL) add_and_normalize(group + i * d, branch + i * d, b->output_norm, count - i, d, b->eps);
+  }
+}
+
+EXPORT void tl_encoder_blocks(const encoder_block *const *blocks, size_t count, float *x, float *query, float *key,
+                              float *value, size_t rows, const size_t *offsets, size_t texts, size_t longest,
+                              const uint8_t *seen, float *scratch) {
+  size_t panels = (rows + PANEL - 1) / PANEL;
+  for (size_t i = 0; i < count; i++) {
+    tl_encoder_project(blocks[i], query, key, value, x, rows, 0, panels, scratch);
+    tl_encoder_attend(blocks[i], query, key, value, offsets, longest, seen, 0, texts * blocks[i]->heads, scratch);
+    tl_encoder_finish(blocks[i], x, query, rows, 0, panels, scratch);
   }
 }

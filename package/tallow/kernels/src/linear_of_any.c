@@ -2,11 +2,6 @@
 // quantized_linear.h.
 #include "kernels.h"
 
-void linear_of_blocks(float *y, const void *rounded, const void *w, const float *bias, int32_t format, size_t m, size_t k,
-                      size_t n) {
-  product_of(format)(y, rounded, w, bias, m, k, n, n);
-}
-
 void linear_of_floats(float *y, const float *x, const void *w, const float *bias, int32_t format, size_t m, size_t k,
                       size_t n, size_t y_row) {
   if (format == FLOAT32) tl_linear_f32(y, x, w, bias, m, k, n, (ptrdiff_t)k, y_row);

@@ -18,7 +18,9 @@
 
 enum {
   PANEL = 2 * LANES, // two vectors
-#if defined __wasm__
+#if defined __AVX512F__
+  TALL = 12, // 24 sums, two vectors of x and one element of w, of 32 registers
+#elif defined __wasm__
   TALL = 4, // engines keep only this many sums in registers
 #else
   TALL = 6, // 12 sums, two vectors of x and one element of w: sixteen registers
@@ -96,11 +98,11 @@ static void panel_product(float *y, const float *x, const float *w, ptrdiff_t w_
   }
 }
 
-// x (rows, width) -> panels, the last padded with zeros
+// x (rows, width) -> panels. The last vector with rows is padded with zeros; another one after it is undefined.
 static void to_panels(float *y, const float *x, size_t rows, size_t width) {
   for (size_t r = 0; r < rows; r += PANEL, y += width * PANEL) {
-    size_t count = smaller(PANEL, rows - r);
-    if (count < PANEL) clear(y, width * PANEL);
+    size_t count = smaller(PANEL, rows - r), whole = count / LANES * LANES;
+    for (size_t f = 0; count > whole && f < width; f++) store(y + f * PANEL + whole, splat(0.0f));
     transpose(y, PANEL, x + r * width, width, count, width);
   }
 }

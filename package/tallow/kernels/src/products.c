@@ -35,3 +35,8 @@ linear_quantized *tl_product(int32_t format) {
 void tl_use_products(products *others) { chosen = others; }
 
 linear_quantized *product_of(int32_t format) { return chosen ? chosen(format) : tl_product(format); }
+
+void linear_of_blocks(float *y, const void *rounded, const void *w, const float *bias, int32_t format, size_t m, size_t k,
+                      size_t n) {
+  product_of(format)(y, rounded, w, bias, m, k, n, n);
+}

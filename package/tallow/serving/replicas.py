@@ -53,7 +53,7 @@ def blocks_of(text: str) -> list[int]:
 
 
 def end_with_parent(path: str) -> None:
-    """In a replica: say that it listens at `path`, and end it as SIGTERM does once its parent process is gone."""
+    """Say that this replica listens at `path`; end it as SIGTERM does once its parent process is gone."""
 
     def wait_for_end() -> None:
         sys.stdin.read()

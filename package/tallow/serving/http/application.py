@@ -1,4 +1,4 @@
-"""What each application of this folder has: who may call it, limits, and the forms of errors."""
+"""Parts of all applications of this folder: who may call them, limits, and the forms of errors."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 @dataclass
 class Part:
-    """What has arrived of an answer since the part before.
+    """A piece of an answer, as it arrived.
 
     Attributes:
         head: the status and the headers, in the first part only.

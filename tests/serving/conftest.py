@@ -16,6 +16,7 @@ from tallow.models.sentence import SentenceEncoder
 from tallow.serving.catalog import Catalog, built_in_speech
 from tallow.serving.encoding import embedder
 from tallow.serving.http.app import make_app
+from tallow.serving.http.application import Access
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,7 +34,7 @@ def server() -> Iterator[Running]:
     speech = built_in_speech()
     catalog = Catalog(texts={"stories": story_teller()}, listeners={speech.name: speech})
     catalog.encoders["encoder"] = embedder("encoder", small_encoder())
-    with running(make_app(catalog, api_key=KEY, most_bytes=1 << 20), catalog) as started:
+    with running(make_app(catalog, Access(api_key=KEY, most_bytes=1 << 20)), catalog) as started:
         yield started
 
 

@@ -17,6 +17,7 @@ from support.small_server import KEY, Running, get, post, running, story_teller
 
 from tallow.serving.catalog import Catalog
 from tallow.serving.http.app import make_app
+from tallow.serving.http.application import Access
 
 TEXT = {"prompt": "Lily"}
 CHAT = {"messages": [{"role": "user", "content": "Lily"}]}
@@ -207,7 +208,7 @@ def test_pages_cannot_call_the_server(server: Running) -> None:
 
 def test_other_host_names_are_refused() -> None:
     catalog = Catalog()
-    with running(make_app(catalog, hosts=("127.0.0.1",)), catalog) as server:
+    with running(make_app(catalog, Access(hosts=("127.0.0.1",))), catalog) as server:
         connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
         connection.request("GET", "/health", headers={"Host": "evil.example"})
         assert connection.getresponse().status == 400

@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from openai import OpenAI
 from support.chats import save_tokenizer
 from support.guides import program
 from support.paths import ROOT
+from support.serve_process import client_of, serving
 from support.small_models import ENTRIES
 
 import tallow as tl
 from tallow.io import safetensors
 from tallow.models.auto import AutoModel
 from tallow.models.qwen import Qwen3, Qwen3Config
-
-ENVIRONMENT = os.environ | {"TALLOW_API_KEY": "", "OMP_NUM_THREADS": "1"}
-
-
-@contextmanager
-def serving(*options: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the command on a free port; yield the process and the URL."""
-    command = [sys.executable, "-m", "tallow", "serve", "--port", "0", *options]
-    with (cwd / "log").open("w") as log:
-        process = subprocess.Popen(command, stderr=log, cwd=cwd, env=ENVIRONMENT, text=True)
-    try:
-        end = time.monotonic() + 60
-        while not (found := re.search(r"serving on (\S+)", (cwd / "log").read_text())):
-            assert process.poll() is None, (cwd / "log").read_text()
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        yield process, found[1]
-    finally:
-        process.kill()
-        process.wait()
-
-
-def client_of(url: str) -> OpenAI:
-    return OpenAI(base_url=url, api_key="none", max_retries=2, timeout=60)
 
 
 def test_the_guide_and_the_end(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tallow.models import SentenceEncoder, SparseEncoder, TextClassifier
 from tallow.serving.catalog import Catalog
 from tallow.serving.encoding import embedder, labeller, weigher
 from tallow.serving.http.app import make_app
+from tallow.serving.http.application import Access
 
 TEXTS = ["A cat sleeps.", "A kitten naps on the sofa.", "The bank is closed on Sundays."]
 LONG = "word " * 600
@@ -41,7 +42,7 @@ def server(models: dict[str, Any]) -> Iterator[Running]:
         labellers={name: labeller(name, models[name]) for name in ("reranker", "classifier")},
         weighers={"splade": weigher("splade", models["splade"])},
     )
-    with running(make_app(catalog, api_key=KEY, most_bytes=1 << 20), catalog) as started:
+    with running(make_app(catalog, Access(api_key=KEY, most_bytes=1 << 20)), catalog) as started:
         yield started
 
 

@@ -184,6 +184,18 @@ def test_waiting_requests_begin_by_priority() -> None:
     assert begun == [2, 4, 0, 3, 1]
 
 
+def test_a_step_reads_several_short_prompts() -> None:
+    engine = story_teller(slots=8)
+    readers = [Reader() for _ in range(8)]
+    prompts = [engine.served.encode(f"{name} saw a") for name in ("Lily", "Tom", "Sam", "Ben") * 2]
+    engine.submit_all([(TextRequest(prompt, 8), reader) for prompt, reader in zip(prompts, readers, strict=True)])
+    engine.start()
+    texts = [reader.wait().text for reader in readers]
+    assert texts == [expected(engine, TextRequest(prompt, 8), Sampler(0)) for prompt in prompts]
+    assert engine.counters.steps == 8
+    engine.stop()
+
+
 def test_a_constraint_of_one_text_leaves_the_others_alone(engine: TextEngine) -> None:
     form = json_schema({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
     constraint = Constraint(form, Vocabulary(engine.served.words.token_bytes()), engine.served.stop_ids)

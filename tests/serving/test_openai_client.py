@@ -83,6 +83,7 @@ def test_a_chat_continues_the_messages(server: Running, client: OpenAI) -> None:
     answer = client.chat.completions.create(model="stories", messages=messages, temperature=0, max_completion_tokens=30)
     assert answer.choices[0].message.role == "assistant"
     assert answer.choices[0].message.content == library_text(server, 30)
+    assert answer.system_fingerprint  # which text-generation's client needs
 
 
 def test_a_chat_as_a_stream(server: Running, client: OpenAI) -> None:

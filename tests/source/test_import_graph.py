@@ -41,7 +41,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Packages of the extras, which may be missing; modules import them where they use them.
 OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "mpi4py", "pooch", "soundfile", "soxr", "tokenizers", "tqdm"}
-OPTIONAL |= {"prometheus_client", "starlette", "uvicorn"}
+OPTIONAL |= {"h11", "prometheus_client", "starlette", "uvicorn"}
 OPTIONAL |= {"PIL", "h5py", "imageio_ffmpeg", "tensorboardX"}
 OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser only
 
@@ -58,6 +58,8 @@ LATE = {
     ("tallow.cli.constraint", "tallow.generation.constrain"): "commands without a form start without it, 30 ms sooner",
     ("tallow.cli.generate", "tallow.generation.constrain"): "commands without a form start without it",
     ("tallow.cli.serve", "tallow.serving.http.app"): "needs Starlette, of the extra `serve`",
+    ("tallow.cli.serve", "tallow.serving.http.application"): "needs Starlette, of the extra `serve`",
+    ("tallow.cli.serve", "tallow.serving.http.front"): "needs Starlette, of the extra `serve`",
     ("tallow.cli.serve", "tallow.serving.http.server"): "needs uvicorn, of the extra `serve`",
     ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }
@@ -69,12 +71,15 @@ AROUND = {
     "tallow.text.template_methods": "jinja2 markupsafe",
     "tallow.text.template_sandbox": "jinja2 markupsafe",
     "tallow.serving.http.app": "starlette prometheus_client",
+    "tallow.serving.http.application": "starlette",
     "tallow.serving.http.chat": "",
     "tallow.serving.http.completions": "starlette",
     "tallow.serving.http.embeddings_inference": "starlette",
     "tallow.serving.http.encoding": "starlette",
     "tallow.serving.http.errors": "starlette",
     "tallow.serving.http.fields": "",
+    "tallow.serving.http.forwarding": "h11",
+    "tallow.serving.http.front": "starlette prometheus_client",
     "tallow.serving.http.grammars": "",
     "tallow.serving.http.metrics": "prometheus_client",
     "tallow.serving.http.middleware": "starlette",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from tallow.models.whisper import Whisper
 from tallow.serving.catalog import GLOSSES, Catalog, built_in_encoder, built_in_speech, built_in_texts
 from tallow.serving.encoding import embedder, labeller, weigher
 from tallow.serving.engine import TextEngine
+from tallow.serving.replicas import SOCKET, Replicas, end_with_parent
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.text_model import TextModel
 
@@ -90,6 +92,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compute each text to the same bits whoever else is served; a single text takes longer",
     )
     server = parser.add_argument_group("server")
+    server.add_argument(
+        "--replicas",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="processes with the models, behind one address; they share the processors (default: %(default)s)",
+    )
     server.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     server.add_argument(
         "--port",
@@ -126,43 +135,50 @@ def run(arguments: argparse.Namespace) -> int:
     """
     try:
         from tallow.serving.http.app import make_app
-        from tallow.serving.http.server import listen, serve
+        from tallow.serving.http.application import Access
+        from tallow.serving.http.front import make_front
+        from tallow.serving.http.server import listen, listen_at, serve
     except ModuleNotFoundError as error:
         raise MissingPackageError(str(error.name), "tallow serve", "serve") from error
-    key = arguments.api_key or os.environ.get(KEY_VARIABLE) or None
     if (arguments.tls_key is None) != (arguments.tls_certificate is None):
         raise ArgumentError("one of --tls-certificate and --tls-key", hint="pass both or none")
+    ends = {"drain_timeout_s": arguments.drain_timeout, "log_level": arguments.log_level}
+    app_options = {"warmup": arguments.warmup, "version": tallow.__version__}
+    if (path := os.environ.pop(SOCKET, None)) is not None:
+        app = make_app(load(arguments), Access(most_bytes=arguments.max_body << 20), **app_options)
+        listener = listen_at(path)
+        end_with_parent(path)
+        serve(app, listener, **ends | {"log_level": "error"})
+        return 0
     listener = listen(arguments.host, arguments.port)  # a port in use is reported before a model is loaded
-    started = time.perf_counter()
-    catalog = load(arguments)
-    report(f"loaded {', '.join(catalog.names)} in {time.perf_counter() - started:.2f} s")
+    access = Access(
+        arguments.api_key or os.environ.get(KEY_VARIABLE) or None,
+        arguments.max_body << 20,
+        tuple(arguments.cors),
+        LOOPBACK if arguments.host in LOOPBACK else None,
+    )
+    if arguments.replicas > 1:
+        replicas = Replicas(arguments.replicas, [sys.executable, "-m", "tallow", *sys.argv[1:]])
+        replicas.start()
+        app = make_front(replicas, access)
+    else:
+        app = make_app(load(arguments), access, **app_options)
+    _report_address(arguments, listener.getsockname()[1], access.api_key)
+    serve(app, listener, **ends, certificate=arguments.tls_certificate, key=arguments.tls_key)
+    return 0
+
+
+def _report_address(arguments: argparse.Namespace, port: int, key: str | None) -> None:
     if key is None and arguments.host not in LOOPBACK:
         report(f"warning: anybody who reaches {arguments.host} can use this server; --api-key sets a key")
-    app = make_app(
-        catalog,
-        api_key=key,
-        most_bytes=arguments.max_body << 20,
-        cors=tuple(arguments.cors),
-        hosts=LOOPBACK if arguments.host in LOOPBACK else None,
-        warmup=arguments.warmup,
-        version=tallow.__version__,
-    )
     scheme = "http" if arguments.tls_key is None else "https"
     name = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
-    report(f"serving on {scheme}://{name}:{listener.getsockname()[1]}/v1")
-    serve(
-        app,
-        listener,
-        drain_timeout_s=arguments.drain_timeout,
-        log_level=arguments.log_level,
-        certificate=arguments.tls_certificate,
-        key=arguments.tls_key,
-    )
-    return 0
+    report(f"serving on {scheme}://{name}:{port}/v1")
 
 
 def load(arguments: argparse.Namespace) -> Catalog:
     """Load the models that the options name; the built-in ones if they name none.  Raises: TallowError, OSError"""
+    started = time.perf_counter()
     catalog = Catalog()
     names = (arguments.model, arguments.embed, arguments.rerank, arguments.sparse, arguments.transcribe)
     device, quant = arguments.device, arguments.quant
@@ -195,6 +211,7 @@ def load(arguments: argparse.Namespace) -> Catalog:
     elif not any(names):
         worker = built_in_speech(arguments.queue)
         catalog.listeners[worker.name] = worker
+    report(f"loaded {', '.join(catalog.names)} in {time.perf_counter() - started:.2f} s")
     return catalog
 
 

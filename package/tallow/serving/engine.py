@@ -1,15 +1,15 @@
 """The engine: one thread that generates the texts of all requests, a token of each per step.
 
-A step reads the last token of each text that is being generated and a chunk of one prompt, in one call where the model
-allows it (`tallow.generation.slots`). Between two steps, texts that have ended or were cancelled leave, and waiting
-requests take their slots. A long prompt therefore delays the others by one chunk at most.
+A step reads the last token of each text that is being generated, and a chunk of one prompt or several short prompts,
+in one call where the model allows it (`tallow.generation.slots`). Between two steps, texts that have ended or were
+cancelled leave, and waiting requests take their slots. A long prompt therefore delays the others by one chunk at most.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -192,31 +192,43 @@ class TextEngine:
         self._active.append(generation)
 
     def _step(self) -> None:
-        """Read the last token of each text, and a chunk of one prompt; choose the next tokens."""
+        """Read the last token of each text, and a part of the prompts; choose the next tokens."""
         group = [generation for generation in self._active if len(generation.pending) == 1]
-        prompts = [generation for generation in self._active if len(generation.pending) > 1]
         new = {generation.slot: generation.pending for generation in group}
-        size = CHUNK if group else IDLE_CHUNK
-        if prompts:
-            self._next_prompt += 1
-            reading = prompts[self._next_prompt % len(prompts)]
-            group += [reading]
+        reading: list[Generation] = []
         try:
-            if prompts:
-                new[reading.slot] = self._chunk(reading, size)
+            for generation, chunk in self._chunks(CHUNK if group else IDLE_CHUNK):
+                reading.append(generation)
+                new[generation.slot] = chunk
             logits = self._slots.read(new)
         except Exception as error:  # of the model, such as too little memory: no text of this step can go on
-            for generation in group:
+            for generation in group + reading:
                 self._fail(generation, error)
             return
         self.counters.steps += 1
-        for generation, logits_V in zip(group, logits, strict=True):
-            if prompts and generation is reading and reading.pending:
+        for generation, logits_V in zip(group + reading, logits, strict=True):
+            if generation in reading and generation.pending:
                 continue
             try:
                 generation.advance(logits_V)
             except Exception as error:  # of this text's logits or processors; the others go on
                 self._fail(generation, error)
+
+    def _chunks(self, size: int) -> Iterator[tuple[Generation, Sequence[int]]]:
+        """Yield the prompts of a step and what to read of them: up to `size` tokens of one, and further prompts whose
+        rest is shorter than a page, so that waiting for another to read it first saves nothing.
+        """
+        prompts = [generation for generation in self._active if len(generation.pending) > 1]
+        if not prompts:
+            return
+        self._next_prompt += 1
+        first = self._next_prompt % len(prompts)
+        left = CHUNK
+        for number, generation in enumerate(prompts[first:] + prompts[:first]):
+            if number == 0 or len(generation.pending) < min(left, PAGE):
+                chunk = self._chunk(generation, size)
+                left -= len(chunk)
+                yield generation, chunk
 
     def _chunk(self, generation: Generation, size: int) -> Sequence[int]:
         """Take the next tokens of a prompt, after those whose keys and values are known by now."""

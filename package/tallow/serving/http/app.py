@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -12,74 +11,40 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tallow.errors import TallowError
 from tallow.serving.catalog import Catalog
 from tallow.serving.engine import TextEngine
 from tallow.serving.http import embeddings_inference
+from tallow.serving.http.application import Access, application, health, readiness
 from tallow.serving.http.chat import ChatCompletion
 from tallow.serving.http.completions import Completion, TextApi
-from tallow.serving.http.errors import NOT_FOUND, UNAVAILABLE, ApiError, api_error
+from tallow.serving.http.errors import NOT_FOUND, ApiError
 from tallow.serving.http.fields import Fields
-from tallow.serving.http.metrics import Metrics
-from tallow.serving.http.middleware import Guard
+from tallow.serving.http.metrics import Engines, HttpMetrics
 from tallow.serving.http.responses import ModelResponse
-from tallow.serving.http.running import ClientGone
 from tallow.serving.http.speech import transcripts
 from tallow.serving.http.text_generation import Generation, describe
 from tallow.serving.http.vectors import embeddings
 from tallow.text.tokenizer import Tokenizer
 
-MOST_BYTES = 32 << 20  # of a body; OpenAI's limit for sounds is 25 MB
 MAX_FORM_FIELDS = 32
 PLACEHOLDERS = ("dummy", "tgi", "tei")  # which clients of Hugging Face send if they know only the address
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
-log = logging.getLogger("tallow.serving")
 Engine = TypeVar("Engine")
 
 
-def make_app(
-    catalog: Catalog,
-    *,
-    api_key: str | None = None,
-    most_bytes: int = MOST_BYTES,
-    cors: tuple[str, ...] = (),
-    hosts: tuple[str, ...] | None = None,
-    warmup: bool = False,
-    version: str = "",
-) -> Starlette:
+def make_app(catalog: Catalog, access: Access | None = None, *, warmup: bool = False, version: str = "") -> Starlette:
     """Return the ASGI application. It starts and stops the engines.
 
     Args:
-        api_key: which clients must send; None for no authentication.
-        most_bytes: of a request's body.
-        cors: origins of pages that may call the server; none by default.
-        hosts: names under which clients may reach the server, None for any. On this computer alone, other names are
-            those of web pages that lead a browser here (DNS rebinding).
+        access: who may call it; None for anybody.
         warmup: compute with each model before `/ready` says that the server is.
         version: of the server, for `/info`.
     """
     api = Api(catalog, version)
-    routes = api.routes()
-    paths = frozenset(route.path for route in routes)
-    guard: Any = Middleware(Guard, key=api_key, most_bytes=most_bytes, metrics=api.metrics, paths=paths)
-    middleware = [guard]
-    if hosts is not None:
-        named: Any = Middleware(TrustedHostMiddleware, allowed_hosts=[*hosts, "[::1]"], www_redirect=False)
-        middleware.insert(0, named)
-    if cors:
-        headers = ["Authorization", "Content-Type"]
-        pages: Any = Middleware(
-            CORSMiddleware, allow_origins=cors, allow_methods=["GET", "POST"], allow_headers=headers
-        )
-        middleware.insert(0, pages)  # before the key is asked for: a browser's preflight request has none
 
     async def prepare() -> None:
         if warmup:
@@ -95,9 +60,8 @@ def make_app(
         task.cancel()
         await run_in_threadpool(catalog.stop)
 
-    handlers: Any = dict.fromkeys((ApiError, TallowError, MemoryError, Exception), _on_error)
-    handlers |= {HTTPException: _on_http_error, ClientGone: _on_gone}
-    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
+    routes = api.routes()
+    return application(routes, lifespan, access or Access(), api.metrics, frozenset(route.path for route in routes))
 
 
 class Kind(NamedTuple):
@@ -148,7 +112,7 @@ class Api:
     def __init__(self, catalog: Catalog, version: str) -> None:
         self.catalog = catalog
         self._version = version
-        self.metrics = Metrics(catalog)
+        self.metrics = HttpMetrics(Engines(catalog))
         self.is_ready = False
         self._created = int(time.time())
 
@@ -179,7 +143,7 @@ class Api:
             "/v1/models": self.models,
             "/v1/models/{name:path}": self.model,
             "/info": self.info,
-            "/health": self.health,
+            "/health": health,
             "/ready": self.ready,
             "/metrics": self.metrics_text,
         }
@@ -268,32 +232,10 @@ class Api:
     def _card(self, name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": self._created, "owned_by": "tallow"}
 
-    async def health(self, request: Request) -> Response:
-        """Answer while the process lives."""
-        return JSONResponse({"status": "ok"})
-
     async def ready(self, request: Request) -> Response:
         """Answer 200 once requests can be answered, 503 before and after."""
-        if not self.is_ready:
-            return JSONResponse({"status": "not ready"}, UNAVAILABLE)
-        return JSONResponse({"status": "ready"})
+        return readiness(self.is_ready)
 
     async def metrics_text(self, request: Request) -> Response:
         """Write the metrics for Prometheus."""
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
-
-
-async def _on_error(request: Request, error: Exception) -> Response:
-    answer = api_error(error)
-    if answer.status >= 500 and answer.status != UNAVAILABLE:
-        log.error("a request failed", exc_info=error)
-    return answer.response(request.url.path)
-
-
-async def _on_http_error(request: Request, error: HTTPException) -> Response:
-    message = f"{error.detail}: {request.method} {request.url.path[:200]}"
-    return ApiError(message, status=error.status_code, headers=dict(error.headers or {})).response(request.url.path)
-
-
-async def _on_gone(request: Request, error: ClientGone) -> Response:
-    return Response(status_code=499)  # nobody reads it

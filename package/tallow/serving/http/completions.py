@@ -24,6 +24,7 @@ from tallow.serving.requests import Update
 
 DEFAULT_TOKENS = 16  # of a completion, as in OpenAI's API
 MAX_PROMPTS = 64
+FINGERPRINT = "tallow"  # some clients, such as the package text-generation, refuse answers without one
 
 
 class TextApi(ABC):
@@ -39,8 +40,8 @@ class TextApi(ABC):
 
     def __init__(self, fields: Fields, engine: TextEngine) -> None:
         self.engine = engine
-        self.head = {"id": f"{self.prefix}-{secrets.token_hex(12)}", "created": int(time.time())}
-        self.head["model"] = engine.served.name
+        self.head: dict[str, Any] = {"id": f"{self.prefix}-{secrets.token_hex(12)}", "created": int(time.time())}
+        self.head |= {"model": engine.served.name, "system_fingerprint": FINGERPRINT}
         self.texts = self.parse(fields)
 
     @abstractmethod

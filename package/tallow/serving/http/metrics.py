@@ -25,23 +25,25 @@ COUNTERS = {
 }
 
 
-class Metrics:
-    """The counters of a server.
+class HttpMetrics:
+    """The counters of requests.
 
+    Args:  collectors: of other metrics of the server
     Attributes:
         registry: of this server; `prometheus_client.generate_latest` writes it.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, *collectors: Collector) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_Engines(catalog))
+        for each in collectors:
+            self.registry.register(each)
         self.answers = Counter("tallow_http_requests", "answers", ["path", "status"], registry=self.registry)
         self.seconds = Histogram(
             "tallow_http_request_seconds", "time of an answer", ["path"], buckets=BUCKETS, registry=self.registry
         )
 
 
-class _Engines(Collector):
+class Engines(Collector):
     """Reads the counters of the engines when the metrics are fetched, so that a step does not wait for them."""
 
     def __init__(self, catalog: Catalog) -> None:

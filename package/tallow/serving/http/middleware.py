@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tallow.serving.http.errors import TOO_LARGE, UNAUTHORIZED, ApiError
-from tallow.serving.http.metrics import Metrics
+from tallow.serving.http.metrics import HttpMetrics
 
 OPEN_PATHS = frozenset({"/health", "/ready"})  # for probes, which have no key
 DRAINED = 4
@@ -31,7 +31,7 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, *, key: str | None, most_bytes: int, metrics: Metrics, paths: frozenset[str]
+        self, app: ASGIApp, *, key: str | None, most_bytes: int, metrics: HttpMetrics, paths: frozenset[str]
     ) -> None:
         self._app = app
         self._key = None if key is None else key.encode()

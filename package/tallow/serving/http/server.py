@@ -52,6 +52,14 @@ def serve(
         logger.removeHandler(handler)
 
 
+def listen_at(path: str) -> socket.socket:
+    """Return a Unix socket that listens.  Raises: OSError"""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen(512)
+    return listener
+
+
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; port 0 chooses a free one.  Raises: OSError, such as for a port in use"""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

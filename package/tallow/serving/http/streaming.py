@@ -21,6 +21,12 @@ def event(value: dict[str, Any] | str, name: str | None = None) -> str:
     return f"{head}data: {data}\n\n"
 
 
+def error_event(error: ApiError, path: str, *, named: bool) -> str:
+    """Return an error as an event, in the form of the API that has the path."""
+    _, body = error.form(path)
+    return event({"type": "error", **body["error"]}, "error") if named else event(body)
+
+
 class EventStream(StreamingResponse):
     """A response that sends each object as an event, and an error, if one occurs, as the last.
 
@@ -60,7 +66,6 @@ async def _lines(
         if done is not None:
             yield event(done)
     except ApiError as error:
-        _, body = error.form(path)
-        yield event({"type": "error", **body["error"]} if named else body, "error" if named else None)
+        yield error_event(error, path, named=named)
     finally:
         await values.aclose()

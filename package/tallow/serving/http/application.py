@@ -1,0 +1,95 @@
+"""Parts of all applications of this folder: who may call them, limits, and the forms of errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+
+from tallow.errors import TallowError
+from tallow.serving.http.errors import UNAVAILABLE, ApiError, api_error
+from tallow.serving.http.metrics import HttpMetrics
+from tallow.serving.http.middleware import Guard
+from tallow.serving.http.running import ClientGone
+
+MOST_BYTES = 32 << 20  # of a body; OpenAI's limit for sounds is 25 MB
+Lifespan: TypeAlias = Callable[[Starlette], AbstractAsyncContextManager[None]]
+log = logging.getLogger("tallow.serving")
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may call a server.
+
+    Args:
+        api_key: which clients must send; None for no authentication.
+        most_bytes: of a request's body.
+        cors: origins of pages that may call the server; none by default.
+        hosts: names under which clients may reach the server, None for any. On this computer alone, other names are
+            those of web pages that lead a browser here (DNS rebinding).
+    """
+
+    api_key: str | None = None
+    most_bytes: int = MOST_BYTES
+    cors: tuple[str, ...] = ()
+    hosts: tuple[str, ...] | None = None
+
+
+def application(
+    routes: Sequence[BaseRoute], lifespan: Lifespan, access: Access, metrics: HttpMetrics, paths: frozenset[str]
+) -> Starlette:
+    """Return an ASGI application.
+
+    Args:  paths: that the metrics and the log name
+    """
+    guard: Any = Middleware(Guard, key=access.api_key, most_bytes=access.most_bytes, metrics=metrics, paths=paths)
+    middleware = [guard]
+    if access.hosts is not None:
+        named: Any = Middleware(TrustedHostMiddleware, allowed_hosts=[*access.hosts, "[::1]"], www_redirect=False)
+        middleware.insert(0, named)
+    if access.cors:
+        headers = ["Authorization", "Content-Type"]
+        pages: Any = Middleware(
+            CORSMiddleware, allow_origins=access.cors, allow_methods=["GET", "POST"], allow_headers=headers
+        )
+        middleware.insert(0, pages)  # before the key is asked for: a browser's preflight request has none
+    handlers: Any = dict.fromkeys((ApiError, TallowError, MemoryError, Exception), _on_error)
+    handlers |= {HTTPException: _on_http_error, ClientGone: _on_gone}
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
+
+
+async def health(request: Request) -> Response:
+    """Answer while the process lives."""
+    return JSONResponse({"status": "ok"})
+
+
+def readiness(is_ready: bool) -> Response:
+    """Return 200 once requests can be answered, 503 before and after."""
+    return JSONResponse({"status": "ready"}) if is_ready else JSONResponse({"status": "not ready"}, UNAVAILABLE)
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    answer = api_error(error)
+    if answer.status >= 500 and answer.status != UNAVAILABLE:
+        log.error("a request failed", exc_info=error)
+    return answer.response(request.url.path)
+
+
+async def _on_http_error(request: Request, error: HTTPException) -> Response:
+    message = f"{error.detail}: {request.method} {request.url.path[:200]}"
+    return ApiError(message, status=error.status_code, headers=dict(error.headers or {})).response(request.url.path)
+
+
+async def _on_gone(request: Request, error: ClientGone) -> Response:
+    return Response(status_code=499)  # nobody reads it

@@ -8,6 +8,7 @@ call that fails, goes the general way, which raises the errors.
 
     tl.op.source("softmax")      return the source of an op's function
     use_general_way()            let the functions of all ops go the general way only, to test it
+    replace_functions(through)   let the functions of all ops call `through`, to test another way
 
 An op's function is made in three forms: the function itself (`tl.add`, `Tensor.add`), in place (`Tensor.add_`), and as
 an operator (`a + b`). A form is an empty function until its first call, so that no source is generated at import. The
@@ -71,6 +72,26 @@ def use_general_way() -> None:
     for (name, form), function in _forms.items():
         if name in OPS:
             _complete(function, OPS[name], Form(form))
+
+
+def replace_functions(through: Callable[..., Any]) -> None:
+    """Let the functions of all ops return `through(form, function, *args, **kwargs)` from now on.
+
+    Args:
+        through: gets the form, the function that does the work, and the arguments of the call; not while
+            `tl.compile` records, because the work is then recorded.
+    """
+    for (name, form), function in _forms.items():
+        if name in OPS:
+            _complete(function, OPS[name], Form(form))
+            original = FunctionType(function.__code__, function.__globals__, name, function.__defaults__)
+            original.__kwdefaults__ = function.__kwdefaults__
+            function.__globals__["first_call"] = partial(_unless_recorded, through, Form(form), original)
+            function.__code__, function.__defaults__, function.__kwdefaults__ = _EMPTY, None, None
+
+
+def _unless_recorded(through: Callable[..., Any], form: Form, function: FunctionType, *args: Any, **kwargs: Any) -> Any:
+    return through(form, function, *args, **kwargs) if mode.tracer is None else function(*args, **kwargs)
 
 
 def _empty(*args: Any, **kwargs: Any) -> Any:

@@ -71,6 +71,6 @@ class CompiledPlugin:
 
 def _is_plain(target: Any) -> bool:
     """Return whether a write to a copy does all that a write to the target does, apart from the memory."""
-    if not isinstance(target, tl.Tensor) or target.requires_grad or target._base is not None:
+    if type(target) is not tl.Tensor or target.requires_grad or target._base is not None:
         return False
     return target.array.flags.c_contiguous and not (target.is_inference() or tl.is_inference_mode_enabled())

@@ -280,10 +280,9 @@ class _Writer:
                 if source.object._node is edge:
                     return f"edge_to({source.tensor})"
             raise Unknown("a node that no recorded op made")
-        source = r.source_of(edge)
-        if source is None:
+        if (leaf := r.source_of(edge)) is None:
             raise Unknown("the gradient of a tensor that it has made")
-        return source.tensor
+        return leaf.tensor
 
     def _keep(self, edge: Any) -> None:
         """Let the nodes that can be reached from an edge outlive the run."""

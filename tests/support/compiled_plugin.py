@@ -50,7 +50,8 @@ class CompiledPlugin:
 
     def through_plan(self, form: Form, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return what a plan of one call makes of the arguments."""
-        is_write = form is Form.inplace or kwargs.get("inplace") is True
+        given = (*args, *kwargs.values())
+        is_write = form is Form.inplace or (form is Form.optional_inplace and any(x is True for x in given))
         if kwargs.get("out") is not None or (is_write and not (args and _is_plain(args[0]))):
             return self._eagerly("writes to given memory or history", function, args, kwargs)
         compiled = Compiled(function, fullgraph=True)

@@ -30,7 +30,7 @@ from tallow.autograd.graph import Node, note_write
 from tallow.autograd.modes import INFERENCE, RECORDING, mode
 from tallow.core import apply as general_way
 from tallow.core.arguments import F32, F64
-from tallow.core.short_source import ABSENT, FUNCTION, LITERALS, Form, source_of
+from tallow.core.short_source import ABSENT, FUNCTION, LITERALS, Form, source_of, ufunc_of
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError
@@ -113,7 +113,7 @@ def _complete(function: FunctionType, op: Op, form: Form) -> None:
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
     namespace = function.__globals__
     namespace.update(RUNTIME)
-    namespace.update(op=op, of_arrays=op.function, small=op.small, defaults=op.all_defaults)
+    namespace.update(op=op, of_arrays=op.function, small=op.small, ufunc=ufunc_of(op), defaults=op.all_defaults)
     made: dict[str, FunctionType] = {}
     exec(compile(text, filename, "exec"), namespace, made)
     (generated,) = made.values()

@@ -7,16 +7,16 @@ from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.half_gradients import reads_rounded
-from tallow.ops.matmul import is_small_product
+from tallow.ops.matmul import FLOATS, SMALL, is_small_product
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 
 def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
-    columns = weight.T
-    if not is_small_product(input, columns) or (bias is not None and bias.shape != weight.shape[:1]):
+    is_small = input.ndim == weight.ndim == 2 and input.size * len(weight) < SMALL and input.dtype in FLOATS
+    if not is_small or (bias is not None and bias.shape != weight.shape[:1]):
         return linear.function(input, weight, bias)[0]
-    value: Array = input @ columns
+    value: Array = input @ weight.T
     if bias is not None:
         value += bias
     return value

@@ -33,6 +33,7 @@ SUBSUITE = "subsuite"  # report property that names the outcome of a subsuite
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", choices=("cpu", "cuda", "like-cuda"), default="cpu", help="where tensors are made")
     parser.addoption("--general", action="store_true", help="apply all ops the general way, see tallow.core.short_way")
+    parser.addoption("--compiled", action="store_true", help="run each op from a plan of tl.compile")
     parser.addoption("--sample", type=int, metavar="N", help="run one case in N of each file")
     parser.addoption(
         "--fuzz-seconds", type=float, metavar="N", help="read damaged files for N seconds a reader, in place of a few"
@@ -44,6 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from tallow.core.short_way import use_general_way
 
         use_general_way()
+    if config.getoption("--compiled"):
+        from support.compiled_plugin import CompiledPlugin
+
+        config.pluginmanager.register(CompiledPlugin())
     if (device := config.getoption("--device")) != "cpu":
         from support.device_plugin import DevicePlugin
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import linecache
 import re
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -23,9 +25,11 @@ from tallow.compiler.guards import Compared, Guards
 from tallow.compiler.recording import UNREAD, Line, NodeRecord, OpCall, Recorder, Source, Unknown
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
+from tallow.kernels.library import IN_BROWSER
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 
 WORTH_RELEASING = 1 << 20  # bytes of all values
+LARGEST_BLOCK = (1 << 25) - (1 << 16)  # bytes; glibc adapts its thresholds to blocks of up to 32 MiB, heads included
 LOCALS = re.compile(r"\b[bgrv]\d+\b")
 NAMES = re.compile(r"\b[agpv]\d+\b")
 NO = object()  # returned by a plan whose conditions do not hold
@@ -50,12 +54,26 @@ class Plan:
         self.guards = writer.compared
         self.calls = sum(isinstance(line, OpCall) for line in recorder.lines)
         self.nbytes = sum(array.nbytes for name, array in recorder.arrays.items() if name[0] not in "ap")
+        if self.nbytes >= WORTH_RELEASING:
+            keep_freed_memory()
         filename = f"<tallow plan {next(_numbers)}>"
         linecache.cache[filename] = len(self.source), None, self.source.splitlines(keepends=True), filename
         made: dict[str, Callable[..., Any]] = {}
+        weakref.finalize(self, linecache.cache.pop, filename, None)
         exec(compile(self.source, filename, "exec"), writer.namespace, made)
         self.run = made["run"]
         self.filename = filename
+
+
+def keep_freed_memory() -> None:
+    """Let glibc keep freed memory of up to 64 MiB for the next run, in place of returning it to the system.
+
+    It adapts: after a large block is freed, smaller ones come from the heap, and the end of the heap is returned only
+    beyond twice that size. Without this each run gets its arrays page by page from the system again, which takes a
+    sixth of the step of an LSTM. The block is never written, so that it takes no memory.
+    """
+    if not IN_BROWSER:
+        np.empty(LARGEST_BLOCK, np.uint8)
 
 
 def same_layout(a: Any, b: Array) -> bool:
@@ -78,7 +96,7 @@ class _Writer:
             "suppress_warnings": suppress_warnings, "wrap": wrap,
         }  # fmt: skip
         self.outputs: dict[int, str] = {}
-        self.returned: set[int] = set()
+        self.returned: set[int] = set()  # and what several results are views of
         self.epilogue: list[str] = []
         self.live: dict[int, NodeRecord] = {}
 
@@ -87,7 +105,9 @@ class _Writer:
 
     def source(self, result: Any) -> str:
         """Return the source. Raises: Unknown for a result that cannot be made again."""
-        self.returned = {id(t) for t in _tensors(result)}
+        bases = Counter(id(t._base) for t in _tensors(result) if t._base is not None)
+        shared = {base for base, views in bases.items() if views > 1}
+        self.returned = {id(t) for t in _tensors(result)} | shared
         returned = self._returned(result)
         body = self._body()
         conditions = list(self._conditions())
@@ -148,6 +168,7 @@ class _Writer:
             f"if type({a}) is not ndarray or {a}.dtype != {r.constant(array.dtype)} or {a}.shape != {array.shape} "
             f"or {a}.strides != {array.strides}: return NO"
         )
+        yield f"if {t}._inference is not {source.object._inference}: return NO"
         yield from self._grad_conditions(source)
 
     def _grad_conditions(self, source: Source) -> Any:
@@ -155,8 +176,6 @@ class _Writer:
         attribute = "_requires_grad" if tensor._base is None else "requires_grad"  # a view may have to look it up
         yield f"if {t}.{attribute} is not {tensor.requires_grad}: return NO"
         yield f"if {t}._base is {'not ' if tensor._base is None else ''}None: return NO"
-        if tensor._inference:
-            yield f"if not {t}._inference: return NO"
         leaf = self.recorder.leaves.get(id(tensor))
         if leaf is not None and leaf.is_changed:
             yield f"if {t}._hooks or {t}._post_hooks or {t}._node is not None: return NO"
@@ -266,23 +285,19 @@ class _Writer:
         """Return the source of an edge."""
         if edge is None:
             return "None"
-        if isinstance(edge, Output):
-            shape, dtype = edge.shape, self.recorder.constant(edge.dtype)
-            return f"Output({self._node_name(edge.node)}, {edge.index}, {shape}, {dtype})"
-        if isinstance(edge, Node):
-            return self._node_name(edge)
-        source = self.recorder.source_of(edge)
-        if source is None:
+        r = self.recorder
+        node = edge.node if isinstance(edge, Output) else edge
+        if id(node) in r.nodes:
+            name = r.nodes[id(node)].name
+            return name if node is edge else f"Output({name}, {edge.index}, {edge.shape}, {r.constant(edge.dtype)})"
+        if isinstance(node, Node):
+            for source in r.sources.values():
+                if source.object._node is edge:
+                    return f"edge_to({source.tensor})"
+            raise Unknown("a node that no recorded op made")
+        if (leaf := r.source_of(edge)) is None:
             raise Unknown("the gradient of a tensor that it has made")
-        return source.tensor
-
-    def _node_name(self, node: Node) -> str:
-        if id(node) in self.recorder.nodes:
-            return self.recorder.nodes[id(node)].name
-        for source in self.recorder.sources.values():
-            if source.object._node is node:
-                return f"edge_to({source.tensor})"
-        raise Unknown("a node that no recorded op made")
+        return leaf.tensor
 
     def _keep(self, edge: Any) -> None:
         """Let the nodes that can be reached from an edge outlive the run."""
@@ -338,18 +353,36 @@ class _Writer:
                 raise Unknown("returns a leaf that it has made")
             self._keep(t._node)
             lines += [f"{variable}._node = {self._edge(t._node)}", f"{variable}._requires_grad = True"]
-        base = t._base
-        if base is not None and (id(base) in self.returned or r.source_of(base) is not None):
-            of = self._tensor_result(base)
+        if t._base is not None and (of := self._base(t._base)) is not None:
             lines += [f"{variable}._base = {of}", f"{variable}._base_node = {of}._node"]
             if t._view is not None:
-                if _has_arrays(t._view):
-                    raise Unknown("returns a view that depends on an array")
-                lines.append(f"{variable}._view = {r.constant(t._view)}")
+                lines.append(f"{variable}._view = {self._view(t._view)}")
         if type(t) is not Tensor:
             raise Unknown(f"returns a {type(t).__name__}")
         self.epilogue += lines
         return variable
+
+    def _base(self, base: Tensor) -> str | None:
+        """Return the source of the tensor that a result is a view of; None for one that nothing else can reach."""
+        if id(base) in self.returned or self.recorder.source_of(base) is not None:
+            return self._tensor_result(base)
+        for source in self.recorder.sources.values():
+            if source.object._base is base:
+                return f"{source.tensor}._base"
+        return None
+
+    def _view(self, view: Any) -> str:
+        """Return the source of the description of a view, which ends in that of an argument. Raises: Unknown."""
+        if view is None:
+            return "None"
+        for source in self.recorder.sources.values():
+            if view is source.object._view:
+                return f"{source.tensor}._view"
+        *own, before = view
+        if _has_arrays(own):
+            raise Unknown("returns a view that depends on an array")
+        function, rest, kwargs, index = map(self.recorder.constant, own)
+        return f"({function}, {rest}, {kwargs}, {index}, {self._view(before)})"
 
 
 def _tensors(result: Any) -> Iterator[Tensor]:

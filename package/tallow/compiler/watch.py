@@ -127,6 +127,10 @@ class Watch:
 
     def __exit__(self, *exc_info: object) -> None:
         self._end()
+        # Reference cycles through this object would keep all values of the run until the next garbage collection.
+        self._actions.clear()
+        del self._profiler
+        self.recorder.on_stop = self._pending = None
 
     def _end(self) -> None:
         mode.tracer = None

@@ -26,10 +26,14 @@ underscore, and `short_way.RUNTIME` lists the others.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from enum import Enum
 from keyword import iskeyword
 from math import inf
+from typing import Any
+
+import numpy as np
 
 from tallow.ops.parameters import REQUIRED, Parameter, Role
 from tallow.ops.table import Op
@@ -61,8 +65,19 @@ FLOATS = "(_dtype := {}.dtype) is F32 or _dtype is F64"
 # Dtypes that need no conversion: no halves, and for an op with Python numbers no integers, whose dtype they may change.
 ANY = FLOATS + " or _dtype is I64 or _dtype is BOOL or _dtype is I32 or _dtype is U8"
 MOST_EDGES = 2  # operands that are recorded without a call
+UFUNCS: dict[Any, np.ufunc] = {
+    operator.add: np.add,
+    operator.sub: np.subtract,
+    operator.mul: np.multiply,
+    operator.truediv: np.divide,
+}
 LITERALS = (int, float, str, bool, type(None))
 NOT_LITERAL = (inf, -inf)  # numbers whose text is a name; NaN would have to be compared by identity
+
+
+def ufunc_of(op: Op) -> np.ufunc | None:
+    """Return the function of NumPy that computes `Op.small` and takes the array to write to; None if there is none."""
+    return op.small if isinstance(op.small, np.ufunc) else UFUNCS.get(op.small)
 
 
 def source_of(op: Op, form: Form = FUNCTION, only_general: bool = False) -> str:
@@ -291,10 +306,7 @@ class _Writer:
             yield f"            {target} = {self.call()}"
         else:
             yield f"            if {condition}:"
-            arguments = self.arguments()[: len(self.positional)]
-            value = f"small({', '.join(arguments)})"
-            needs_both = self.form is not Form.inplace and (self.op.view or self.op.result is not None)
-            yield f"                {f'_result, _backward = {value}, None' if needs_both else f'_result = {value}'}"
+            yield from (f"                {line}" for line in self.small_value())
             yield "            else:"
             yield f"                {target} = {self.call()}"
         yield "        except Exception:  # the general way fails again, with an error that names the operands"
@@ -304,6 +316,18 @@ class _Writer:
         if is_foreign:
             yield "        finally:"
             yield "            restore_warnings(_token)"
+
+    def small_value(self) -> Iterator[str]:
+        """Yield the lines that call `Op.small`, or the function of NumPy that does the same in place."""
+        arguments = ", ".join(self.arguments()[: len(self.positional)])
+        if self.form is Form.inplace and ufunc_of(self.op) is not None:
+            yield f"ufunc({arguments}, _{self.lead.name})"
+            yield f"note_write({self.lead.name})"
+            yield f"return {self.lead.name}"
+        elif self.form is not Form.inplace and (self.op.view or self.op.result is not None):
+            yield f"_result, _backward = small({arguments}), None"
+        else:
+            yield f"_result = small({arguments})"
 
     def result(self) -> Iterator[str]:
         """Yield the lines that return the result of the array function."""
@@ -392,6 +416,6 @@ _NAMES = (
     "ABSENT BOOL Exception F32 F64 I32 I64 INFERENCE LARGE NO_KEYWORDS Node RECORDING Tensor U8 are_arrays arrays_of "
     "asarray defaults generally generic inplace inplace_generally int isinstance len list modes ndarray needs_gradient "
     "new note_write of_arrays op operator_generally optionally_inplace others out outputs_of record rest "
-    "restore_warnings small suppress_warnings tuple type views_of"
+    "restore_warnings small suppress_warnings tuple type ufunc views_of"
 )
 RESERVED = frozenset(_NAMES.split())

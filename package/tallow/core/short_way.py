@@ -8,6 +8,7 @@ call that fails, goes the general way, which raises the errors.
 
     tl.op.source("softmax")      return the source of an op's function
     use_general_way()            let the functions of all ops go the general way only, to test it
+    replace_functions(through)   let the functions of all ops call `through`, to test another way
 
 An op's function is made in three forms: the function itself (`tl.add`, `Tensor.add`), in place (`Tensor.add_`), and as
 an operator (`a + b`). A form is an empty function until its first call, so that no source is generated at import. The
@@ -29,7 +30,7 @@ from tallow.autograd.graph import Node, note_write
 from tallow.autograd.modes import INFERENCE, RECORDING, mode
 from tallow.core import apply as general_way
 from tallow.core.arguments import F32, F64
-from tallow.core.short_source import ABSENT, FUNCTION, LITERALS, Form, source_of
+from tallow.core.short_source import ABSENT, FUNCTION, LITERALS, Form, source_of, ufunc_of
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError
@@ -73,6 +74,26 @@ def use_general_way() -> None:
             _complete(function, OPS[name], Form(form))
 
 
+def replace_functions(through: Callable[..., Any]) -> None:
+    """Let the functions of all ops return `through(form, function, *args, **kwargs)` from now on.
+
+    Args:
+        through: gets the form, the function that does the work, and the arguments of the call; not while
+            `tl.compile` records, because the work is then recorded.
+    """
+    for (name, form), function in _forms.items():
+        if name in OPS:
+            _complete(function, OPS[name], Form(form))
+            original = FunctionType(function.__code__, function.__globals__, name, function.__defaults__)
+            original.__kwdefaults__ = function.__kwdefaults__
+            function.__globals__["first_call"] = partial(_unless_recorded, through, Form(form), original)
+            function.__code__, function.__defaults__, function.__kwdefaults__ = _EMPTY, None, None
+
+
+def _unless_recorded(through: Callable[..., Any], form: Form, function: FunctionType, *args: Any, **kwargs: Any) -> Any:
+    return through(form, function, *args, **kwargs) if mode.tracer is None else function(*args, **kwargs)
+
+
 def _empty(*args: Any, **kwargs: Any) -> Any:
     return first_call(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821 - in the namespace of each function
 
@@ -92,7 +113,7 @@ def _complete(function: FunctionType, op: Op, form: Form) -> None:
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
     namespace = function.__globals__
     namespace.update(RUNTIME)
-    namespace.update(op=op, of_arrays=op.function, small=op.small, defaults=op.all_defaults)
+    namespace.update(op=op, of_arrays=op.function, small=op.small, ufunc=ufunc_of(op), defaults=op.all_defaults)
     made: dict[str, FunctionType] = {}
     exec(compile(text, filename, "exec"), namespace, made)
     (generated,) = made.values()

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.half_gradients import reads_rounded
-from tallow.ops.matmul import is_small_product
+from tallow.ops.matmul import FLOATS, SMALL
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 
+def _is_small(input: Array, weight: Array, bias: Array | None) -> bool:
+    """Return whether NumPy's product of matrices that fit is quicker than the choice of a kernel."""
+    if type(input) is not np.ndarray or input.ndim != 2 or weight.ndim != 2 or input.dtype not in FLOATS:
+        return False
+    (_, k), (n, width) = input.shape, weight.shape
+    return k == width and input.size * n < SMALL and (bias is None or bias.shape == (n,))
+
+
 def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
-    columns = weight.T
-    if not is_small_product(input, columns) or (bias is not None and bias.shape != weight.shape[:1]):
+    if not _is_small(input, weight, bias):
         return linear.function(input, weight, bias)[0]
-    value: Array = input @ columns
+    value: Array = input @ weight.T
     if bias is not None:
         value += bias
     return value
@@ -31,12 +40,11 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     Dtypes:  any but bool, one for all operands; halves are computed in float32
     Raises:  ShapeError
     """
+    if _is_small(input, weight, bias):
+        return _small_linear(input, weight, bias)
     _check(input, weight, bias)
     if weight.ndim == 1:
         return _dot(input, weight, bias)
-    columns = weight.T
-    if is_small_product(input, columns):
-        return _small_linear(input, weight, columns, bias)
     y = run("linear", input, weight, bias)
     has_bias, is_half = bias is not None, input.dtype in HALVES and weight.dtype in HALVES
     rounded = run("rounded_dtype", weight) if is_half else None
@@ -56,9 +64,8 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     return y, backward
 
 
-def _small_linear(input: Array, weight: Array, columns: Array, bias: Array | None) -> Result:
-    """Compute `linear` of float matrices, where the choice of a kernel would take longer than the product."""
-    y = input @ columns
+def _small_linear(input: Array, weight: Array, bias: Array | None) -> Result:
+    y = input @ weight.T
     has_bias = bias is not None
     if has_bias:
         y += bias

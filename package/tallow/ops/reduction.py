@@ -17,6 +17,7 @@ from tallow.ops.dims import normalize_dims
 from tallow.ops.table import Array, Result, op
 
 Dims = int | Sequence[int] | None
+WORTH_A_VIEW = 4096  # elements, with which np.broadcast_to takes no longer than a copy
 _add_up: Any = np.add.reduce  # `x.sum` calls a Python function, which calls this
 
 
@@ -51,6 +52,16 @@ def sum_dtype(input: Array, dtype: object) -> np.dtype[np.generic]:
     return np.dtype(np.int64) if dtype is None and input.dtype.kind in "iub" else input.dtype
 
 
+def _spread(g: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """Broadcast the gradient of a reduction over `axes` to the shape of the operand; as a view if it is large."""
+    xp, kept = array_module(g), g.reshape(kept_shape(shape, axes)) if g.ndim else g
+    if xp is not np or math.prod(shape) >= WORTH_A_VIEW:
+        return xp.broadcast_to(kept, shape)
+    spread = np.empty(shape, g.dtype)
+    spread[...] = kept
+    return spread
+
+
 def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
     if dim is None and keepdim is False:  # into an array: NumPy would return a scalar, which takes longer to convert
         return _add_up(input, None, None, np.empty((), input.dtype))
@@ -72,7 +83,7 @@ def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object 
     else:
         value = input.sum(axis=axes, dtype=sum_dtype(input, dtype), keepdims=keepdim)
     shape = input.shape
-    return value, lambda g: (array_module(g).broadcast_to(g.reshape(kept_shape(shape, axes)), shape),)
+    return value, lambda g: (_spread(g, shape, axes),)
 
 
 @op()
@@ -88,7 +99,7 @@ def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object
     total = input.sum(axis=axes, keepdims=keepdim)
     value = total / n if n else total * np.nan
     shape = input.shape
-    return value, lambda g: (array_module(g).broadcast_to((g / n).reshape(kept_shape(shape, axes)), shape),)
+    return value, lambda g: (_spread(g / n, shape, axes),)
 
 
 @op()

@@ -183,7 +183,7 @@ class Optimizer:
     def update_arrays(self, params: list[Tensor], arrays: list[Array], grads: list[Array], group: Group) -> None:
         """Update parameters, given by their arrays, from gradients; their state is looked up and kept."""
         states = [self.state.get(param, {}) for param in params]
-        state_arrays = [{name: tensor.array for name, tensor in state.items()} for state in states]
+        state_arrays = [{name: t.array for name, t in state.items()} if state else {} for state in states]
         self.update_many(arrays, grads, state_arrays, group)
         for param, before, after in zip(params, states, state_arrays, strict=True):
             if len(after) > len(before):

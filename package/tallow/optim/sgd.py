@@ -102,17 +102,25 @@ class SGD(Optimizer):
     def update_many(
         self, params: list[Array], grads: list[Array], states: list[dict[str, Array]], group: Group
     ) -> None:
-        momentum = group["momentum"]
+        if not group["momentum"]:
+            return self._step(params, grads, None, 0, group)
         steps: dict[bool, list[int]] = {}  # the first step of a parameter is not dampened
         for i, (param, state) in enumerate(zip(params, states, strict=True)):
-            is_first = bool(momentum) and "momentum_buffer" not in state
+            is_first = "momentum_buffer" not in state
             if is_first:
                 state["momentum_buffer"] = array_module(param).zeros_like(param)
             steps.setdefault(is_first, []).append(i)
         for is_first, indices in steps.items():
-            args = (
-                [params[i] for i in indices], [grads[i] for i in indices],
-                [states[i]["momentum_buffer"] for i in indices] if momentum else None, float(group["lr"]), momentum,
-                0 if is_first else group["dampening"], group["weight_decay"], group["nesterov"], group["maximize"],
-            )  # fmt: skip
-            kernels.pick("sgd_steps", device_type_of(params[0]), *args).fn(*args)
+            buffers = [states[i]["momentum_buffer"] for i in indices]
+            dampening = 0 if is_first else group["dampening"]
+            self._step([params[i] for i in indices], [grads[i] for i in indices], buffers, dampening, group)
+
+    @staticmethod
+    def _step(
+        params: list[Array], grads: list[Array], buffers: list[Array] | None, dampening: float, group: Group
+    ) -> None:
+        args = (
+            params, grads, buffers, float(group["lr"]), group["momentum"], dampening, group["weight_decay"],
+            group["nesterov"], group["maximize"],
+        )  # fmt: skip
+        kernels.pick("sgd_steps", device_type_of(params[0]), *args).fn(*args)

@@ -1,4 +1,7 @@
-"""Every case of every op, compiled: the same values and gradients as the eager call, bit for bit."""
+"""Every case of every op with its backward pass, compiled: the same values and gradients, bit for bit.
+
+`pytest --compiled` repeats the other tests of ops with each op from a plan, and the backward pass outside of it.
+"""
 
 from __future__ import annotations
 
@@ -26,34 +29,11 @@ def inputs_of(case: Case) -> list[tl.Tensor]:
     return inputs
 
 
-def forward(case: Case, call: Callable[..., Any]) -> list[Any]:
-    """Return the results of a call and the gradients of a backward pass through it."""
-    inputs = inputs_of(case)
-    tl.manual_seed(0)
-    leaves = leaves_of(call(*inputs))
-    outputs = [y for y in leaves if isinstance(y, tl.Tensor) and y.requires_grad]
-    if outputs and case.grad:
-        rng = np.random.default_rng(1)
-        gs = [tl.as_tensor(rng.standard_normal(tuple(y.shape)).astype(np.float32)).to(y.dtype) for y in outputs]
-        tl.autograd.backward(outputs, gs)
-    return [*leaves, *(t.grad for t in inputs), *inputs]
-
-
 def step(case: Case, call: Callable[..., Any]) -> list[Any]:
-    """Return the gradients of a call that runs its own backward pass, and its inputs."""
-
-    def with_backward(*inputs: Any) -> Any:
-        leaves = leaves_of(case.call(tl, *inputs))
-        terms = [y.sum() for y in leaves if isinstance(y, tl.Tensor) and y.requires_grad]
-        if terms:
-            sum(terms[1:], terms[0]).backward()
-        return [y.detach() if isinstance(y, tl.Tensor) else y for y in leaves]
-
-    if not hasattr(call, "step"):
-        call.step = tl.compile(with_backward) if isinstance(call, tl.compiler.Compiled) else with_backward  # type: ignore[attr-defined]
+    """Return the results of a call that runs its own backward pass, the gradients, and its inputs."""
     inputs = inputs_of(case)
     tl.manual_seed(0)
-    return [*call.step(*inputs), *(t.grad for t in inputs), *inputs]  # type: ignore[attr-defined]
+    return [*call(*inputs), *(t.grad for t in inputs), *inputs]
 
 
 def leaves_of(result: Any) -> list[Any]:
@@ -70,16 +50,19 @@ def assert_same(a: Any, b: Any) -> None:
     np.testing.assert_array_equal(a.numpy(force=True), b.numpy(force=True))
 
 
-@pytest.mark.parametrize("run", [forward, step])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
-def test_equals_the_eager_call(case: Case, run: Any) -> None:
-    def eager(*inputs: Any) -> Any:
-        return case.call(tl, *inputs)
+def test_equals_the_eager_step(case: Case) -> None:
+    def with_backward(*inputs: Any) -> Any:
+        leaves = leaves_of(case.call(tl, *inputs))
+        terms = [y.sum() for y in leaves if isinstance(y, tl.Tensor) and y.requires_grad]
+        if terms:
+            sum(terms[1:], terms[0]).backward()
+        return [y.detach() if isinstance(y, tl.Tensor) else y for y in leaves]
 
-    compiled = tl.compile(eager)
+    compiled = tl.compile(with_backward)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = run(case, eager)
+        expected = step(case, with_backward)
         for _ in range(CALLS):
-            for a, b in zip(run(case, compiled), expected, strict=True):
+            for a, b in zip(step(case, compiled), expected, strict=True):
                 assert_same(a, b)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
 import random
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -356,6 +358,72 @@ def test_views_and_writes_to_an_argument() -> None:
         same(compiled(a), f(b))
         same(a, b)
     assert has_plan(compiled)
+
+
+def test_a_view_of_a_view() -> None:
+    """Writes to the result reach the tensor behind the argument, and its gradient."""
+
+    def run(call: Callable[[Any], Any]) -> Any:
+        x = data(4, 3).requires_grad_()
+        base = x * 1
+        for part in (base[:2], base[2:]):
+            call(part).mul_(3)
+        base.square().sum().backward()
+        return x.grad, base._version
+
+    compiled = tl.compile(lambda x: x.t()[1:])
+    same(run(compiled), run(lambda x: x.t()[1:]))
+    assert has_plan(compiled)
+
+
+def test_two_views_of_one_value() -> None:
+    """A write to one of the results is part of the history of the other."""
+
+    def run(call: Callable[[Any], Any]) -> Any:
+        x = data(4, 3).requires_grad_()
+        first, second = call(x)
+        first.mul_(3)
+        second.square().sum().backward()
+        return x.grad
+
+    def two(x: Any) -> Any:
+        y = x * 2
+        return y[:3], y[1:]
+
+    compiled = tl.compile(two)
+    for _ in range(3):
+        same(run(compiled), run(two))
+    assert has_plan(compiled)
+
+
+def test_one_of_the_outputs_of_an_op_as_argument() -> None:
+    compiled = tl.compile(lambda x: x.square())
+    for _ in range(3):
+        x = data(4, 3).requires_grad_()
+        compiled(x.sort(1)[0]).sum().backward()
+        same(x.grad, 2 * x.detach())
+    assert has_plan(compiled)
+
+
+def test_an_inference_tensor_cannot_be_saved_by_a_plan() -> None:
+    weight = data(3).requires_grad_()
+    compiled = tl.compile(lambda x: x * weight)
+    for _ in range(2):
+        compiled(data(3))
+    with tl.inference_mode():
+        x = data(3).clone()
+    with pytest.raises(tl.errors.GraphError, match="inference_mode"):
+        compiled(x)
+
+
+def test_the_values_of_the_recorded_run_die_with_its_result() -> None:
+    compiled = tl.compile(lambda x: x + 1)
+    gc.disable()
+    try:
+        value = weakref.ref(compiled(data(3)).array)
+        assert value() is None
+    finally:
+        gc.enable()
 
 
 def test_a_buffer_that_is_updated() -> None:

@@ -22,7 +22,7 @@ _gelu_backward = {
 }
 _relu = function("tl_relu_f32", None, *[POINTER] * 3, SIZE, FLOAT)
 _relu_backward = function("tl_relu_backward_f32", None, *[POINTER] * 3, SIZE, FLOAT)
-LEAST = 1 << 14  # elements; a call takes longer than NumPy with fewer
+LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
 
 @kernel("silu", BACKEND, accepts=float32_array)
@@ -48,7 +48,7 @@ def gelu_backward(x: Array, g: Array, approximate: str) -> Array:
 
 
 def float32_elements(x: Array) -> bool:
-    """A contiguous float32 array of at least 2^14 elements."""
+    """A contiguous float32 array of at least 2^12 elements."""
     return x.size >= LEAST and is_plain(x)
 
 
@@ -61,7 +61,7 @@ def relu(x: Array) -> Array:
 
 
 def two_of_float32_elements(g: Array, y: Array) -> bool:
-    """Two contiguous float32 arrays of one shape, of at least 2^14 elements."""
+    """Two contiguous float32 arrays of one shape, of at least 2^12 elements."""
     return float32_elements(y) and two_float32_arrays(g, y)
 
 

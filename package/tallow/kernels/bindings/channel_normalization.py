@@ -13,9 +13,9 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, addresses, contiguous
-from tallow.kernels.bindings.threads import by_rows, in_parts
-from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous, row_weight
+from tallow.kernels.bindings.threads import ELEMENT, by_range, by_rows
+from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
 
 Sizes = tuple[int, ...]
@@ -24,21 +24,21 @@ _moments = function("tl_moments_f32", None, *[POINTER] * 3, SIZE, SIZE)
 _affine = function("tl_affine_f32", None, *[POINTER] * 5, SIZE, SIZE)
 _moments_backward = function("tl_moments_backward_f32", None, *[POINTER] * 5, SIZE, SIZE)
 _affine_backward = function("tl_affine_backward_f32", None, *[POINTER] * 7, SIZE, SIZE)
-_column_moments = function("tl_column_moments_f32", None, *[POINTER] * 3, *[SIZE] * 4)
+_column_moments = function("tl_column_moments_f32", None, *[POINTER] * 5, *[SIZE] * 4, FLOAT)
 _column_affine = function("tl_column_affine_f32", None, *[POINTER] * 5, SIZE, SIZE)
-_column_moments_backward = function("tl_column_moments_backward_f32", None, *[POINTER] * 5, *[SIZE] * 4)
+_column_moments_backward = function("tl_column_moments_backward_f32", None, *[POINTER] * 10, *[SIZE] * 4, FLOAT)
 _column_affine_backward = function("tl_column_affine_backward_f32", None, *[POINTER] * 7, SIZE, SIZE)
-FEWEST_COLUMNS = 16  # minimum channels of a batch (N, C)
+LINE = 16  # floats of a line of the caches: threads divide columns by them
 LEAST = 8  # minimum positions of a channel; with fewer, NumPy's loops over all elements are faster than ours over rows
 
 
 def float32_channels(
     x: Array, channels: Sizes, shared: int, weight: Array | None, bias: Array | None, eps: float
 ) -> bool:
-    """A float32 array (N, C, ...) with at least 8 positions or (N, C) with 16 channels; so weight and bias or None."""
+    """A float32 array (N, C), or (N, C, ...) with at least 8 positions; float32 weight and bias, or None."""
     if x.dtype != FLOAT32 or x.size == 0:
         return False
-    if math.prod(x.shape[2:]) < LEAST and not (_is_batch(x, channels, shared) and x.shape[1] >= FEWEST_COLUMNS):
+    if not _is_batch(x, channels, shared) and math.prod(x.shape[2:]) < LEAST:
         return False
     return (weight is None or weight.dtype == FLOAT32) and (bias is None or bias.dtype == FLOAT32)
 
@@ -96,9 +96,9 @@ def channel_norm(
     x: Array, channels: Sizes, shared: int, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
     """Compute tallow.ops.channel_normalization.channel_norm_array."""
-    rows = _Rows(x, channels, shared, weight, bias)
     if _is_batch(x, channels, shared):
         return _norm_of_columns(x, weight, bias, eps)
+    rows = _Rows(x, channels, shared, weight, bias)
     x, y = contiguous(x), np.empty(x.shape, FLOAT32)
     means, spreads = rows.numbers(), rows.numbers()
     rows(_moments, means, spreads, x)
@@ -117,12 +117,12 @@ def channel_norm_backward(
     g: Array, x: Array, channels: Sizes, shared: int, mean: Array, var: Array, weight: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
     """Compute tallow.ops.channel_normalization.channel_norm_backward_array."""
-    rows = _Rows(x, channels, shared, weight)
     of_all = tuple(1 if axis == shared else size for axis, size in enumerate(channels))
     if g.shape != x.shape or mean.shape != of_all or var.shape != of_all:
         raise ShapeError(f"channel_norm_backward: g {g.shape}, mean {mean.shape}, var {var.shape} for x {x.shape}")
     if _is_batch(x, channels, shared):
         return _norm_of_columns_backward(g, x, mean, var, weight, eps)
+    rows = _Rows(x, channels, shared, weight)
     g, x, dx = contiguous(g), contiguous(x), np.empty(x.shape, FLOAT32)
     totals, along = rows.numbers(), rows.numbers()
     rows(_moments_backward, totals, along, g, x, mean)
@@ -136,15 +136,15 @@ def channel_norm_backward(
 
 def _norm_of_columns(x: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
     """Return the value, mean and var of `channel_norm` for x (N, C)."""
-    x, y, (count, n) = contiguous(x), np.empty(x.shape, FLOAT32), x.shape
-    mean, spread = np.empty((1, n), FLOAT32), np.empty((1, n), FLOAT32)
-    _of_columns(_column_moments, (mean, spread, x), count, n)
-    var = spread / FLOAT32.type(count)
-    scale = 1 / np.sqrt(var + FLOAT32.type(eps))
-    if weight is not None:
-        scale = scale * weight
-    shift = np.zeros(n, FLOAT32) if bias is None else contiguous(bias)
-    by_rows(_column_affine, (y, x, mean, scale, shift), count, 4.0 * x.size, n, shared=3)
+    weight, bias = row_weight("batch_norm", x, weight), row_weight("batch_norm", x, bias)
+    x, shape = contiguous(x), x.shape
+    count, n = shape
+    y, scale = np.empty(shape, FLOAT32), np.empty(n, FLOAT32)
+    mean, var = np.empty((1, n), FLOAT32), np.empty((1, n), FLOAT32)
+    work = ELEMENT * x.size
+    by_range(_column_moments, (mean, var, scale, x, weight), n, work, count, n, numbers=(eps,), group=LINE)
+    shift = np.zeros(n, FLOAT32) if bias is None else bias
+    by_rows(_column_affine, (y, x, mean, scale, shift), count, work, n, shared=3)
     return y, mean, var
 
 
@@ -152,18 +152,10 @@ def _norm_of_columns_backward(
     g: Array, x: Array, mean: Array, var: Array, weight: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of `channel_norm_backward` for x (N, C)."""
-    g, x, mean, dx, (count, n) = contiguous(g), contiguous(x), contiguous(mean), np.empty(x.shape, FLOAT32), x.shape
-    total, along = np.empty(n, FLOAT32), np.empty(n, FLOAT32)
-    _of_columns(_column_moments_backward, (total, along, g, x, mean), count, n)
-    r = 1 / np.sqrt(var[0] + FLOAT32.type(eps))
-    along *= r
-    by_g = r if weight is None else r * weight
-    by_x, shift = by_g * along * (-r / FLOAT32.type(count)), by_g * total / FLOAT32.type(-count)
-    by_rows(_column_affine_backward, (dx, g, x, mean, by_g, by_x, shift), count, 4.0 * x.size, n, shared=4)
-    return dx, along, total
-
-
-def _of_columns(function: CFunction, arrays: tuple[Array, ...], count: int, n: int) -> None:
-    """Run a C function for parts of the columns."""
-    starts = addresses(arrays)
-    in_parts(n, 8.0 * count * n, function, lambda first, last: (*starts, count, first, last, n))
+    g, x, weight, (count, n) = contiguous(g), contiguous(x), row_weight("batch_norm", x, weight), x.shape
+    mean, var, dx = contiguous(mean), contiguous(var), np.empty(x.shape, FLOAT32)
+    dw, db, by_g, by_x, shift = (np.empty(n, FLOAT32) for _ in range(5))
+    sums, work = (dw, db, by_g, by_x, shift, g, x, mean, var, weight), ELEMENT * x.size
+    by_range(_column_moments_backward, sums, n, work, count, n, numbers=(eps,), group=LINE)
+    by_rows(_column_affine_backward, (dx, g, x, mean, by_g, by_x, shift), count, work, n, shared=4)
+    return dx, dw, db

@@ -1,14 +1,16 @@
-// tl_column_moments_f32           mean[c] of a column, spread[c] = Σ_r (x[r, c] - mean[c])²
+// tl_column_moments_f32           mean[c] of a column,  var[c] = Σ_r (x[r, c] - mean[c])² / rows,
+//                                 scale[c] = weight[c] / sqrt(var[c] + eps)
 // tl_column_affine_f32            y[r, c] = (x[r, c] - centre[c]) * scale[c] + shift[c]
-// tl_column_moments_backward_f32  total[c] = Σ_r g[r, c],  along[c] = Σ_r g[r, c] (x[r, c] - centre[c])
+// tl_column_moments_backward_f32  db[c] = Σ_r g[r, c],  dw[c] = s Σ_r g[r, c] (x[r, c] - mean[c]),  s = 1 / sqrt(var[c] + eps),
+//                                 by_g[c] = s weight[c],  by_x[c] = -by_g[c] dw[c] s / rows,  shift[c] = -by_g[c] db[c] / rows
 // tl_column_affine_backward_f32   dx[r, c] = g[r, c] * by_g[c] + (x[r, c] - centre[c]) * by_x[c] + shift[c]
-//   layout  x, y, g, dx (rows, n) row-major, contiguous; all other arrays (n,)
+//   layout  x, y, g, dx (rows, n) row-major, contiguous; all other arrays (n,); weight may be NULL for ones
 //   range   of the moments: columns from `first` to `last`; calls for different ranges write to different memory, and may run
 //           concurrently. Of the others: rows
 //   align   none needed       length  any rows, n ≥ 1
 //   alias   y may be x, and dx may be g; any other overlap is undefined
-//   error   mean, total ≤ (64 + rows / 64) ulp of the mean and sum of magnitudes; spread and along likewise, plus the
-//           rounding error of the mean
+//   error   mean, db ≤ (64 + rows / 64) ulp of the mean and sum of magnitudes; var and dw likewise, plus the rounding error
+//           of the mean
 //
 // As channel_norm_f32.c for channels with one position in each sample.
 #include "vec.h"
@@ -41,39 +43,59 @@ static inline __attribute__((always_inline)) sums add_up(const float *a, const f
   return all;
 }
 
-static inline __attribute__((always_inline)) void moments(float *mean, float *spread, const float *x, size_t rows, size_t n,
-                                                          size_t width, int vectors) {
-  vf centre[VECTORS] = {0};
+// A parameter of some columns; ones if there is none.
+static inline vf weight_of(const float *weight, int v, size_t width) { return weight ? LOAD(weight) : splat(1.0f); }
+
+static inline __attribute__((always_inline)) void moments(float *mean, float *var, float *scale, const float *x,
+                                                          const float *weight, size_t rows, size_t n, float eps, size_t width,
+                                                          int vectors) {
+  vf centre[VECTORS] = {0}, count = splat((float)rows);
   sums all = add_up(x, x, centre, centre, rows, n, width, vectors, 0);
-  EACH centre[v] = all.total[v] / splat((float)rows);
+  EACH centre[v] = all.total[v] / count;
   all = add_up(x, x, centre, centre, rows, n, width, vectors, 1);
-  EACH STORE(mean, centre[v]), STORE(spread, all.along[v]);
+  EACH {
+    vf spread = all.along[v] / count;
+    STORE(mean, centre[v]), STORE(var, spread);
+    STORE(scale, weight_of(weight, v, width) / __builtin_elementwise_sqrt(spread + splat(eps)));
+  }
 }
 
-static inline __attribute__((always_inline)) void moments_backward(float *total, float *along, const float *g, const float *x,
-                                                                   const float *centre, size_t rows, size_t n, size_t width,
-                                                                   int vectors) {
-  vf from[VECTORS], zero[VECTORS] = {0};
-  EACH from[v] = LOAD(centre);
+static inline __attribute__((always_inline)) void moments_backward(float *dw, float *db, float *by_g, float *by_x, float *shift,
+                                                                   const float *g, const float *x, const float *mean,
+                                                                   const float *var, const float *weight, size_t rows, size_t n,
+                                                                   float eps, size_t width, int vectors) {
+  vf from[VECTORS], zero[VECTORS] = {0}, count = splat((float)rows);
+  EACH from[v] = LOAD(mean);
   sums all = add_up(g, x, zero, from, rows, n, width, vectors, 1);
-  EACH STORE(total, all.total[v]), STORE(along, all.along[v]);
+  EACH {
+    vf s = splat(1.0f) / __builtin_elementwise_sqrt(LOAD(var) + splat(eps)), along = all.along[v] * s;
+    vf scale = s * weight_of(weight, v, width), mean_scale = scale / count;
+    STORE(dw, along), STORE(db, all.total[v]), STORE(by_g, scale);
+    STORE(by_x, -mean_scale * along * s), STORE(shift, -mean_scale * all.total[v]);
+  }
 }
 
-EXPORT void tl_column_moments_f32(float *mean, float *spread, const float *x, size_t rows, size_t first, size_t last,
-                                  size_t n) {
-  size_t c = first;
-  for (; c + VECTORS * LANES <= last; c += VECTORS * LANES)
-    moments(mean + c, spread + c, x + c, rows, n, VECTORS * LANES, VECTORS);
-  for (; c < last; c += LANES) moments(mean + c, spread + c, x + c, rows, n, smaller(last - c, LANES), 1);
-}
+#define WEIGHT (weight ? weight + c : weight)
 
-EXPORT void tl_column_moments_backward_f32(float *total, float *along, const float *g, const float *x, const float *centre,
-                                           size_t rows, size_t first, size_t last, size_t n) {
+EXPORT void tl_column_moments_f32(float *mean, float *var, float *scale, const float *x, const float *weight, size_t first,
+                                  size_t last, size_t rows, size_t n, float eps) {
   size_t c = first;
   for (; c + VECTORS * LANES <= last; c += VECTORS * LANES)
-    moments_backward(total + c, along + c, g + c, x + c, centre + c, rows, n, VECTORS * LANES, VECTORS);
+    moments(mean + c, var + c, scale + c, x + c, WEIGHT, rows, n, eps, VECTORS * LANES, VECTORS);
   for (; c < last; c += LANES)
-    moments_backward(total + c, along + c, g + c, x + c, centre + c, rows, n, smaller(last - c, LANES), 1);
+    moments(mean + c, var + c, scale + c, x + c, WEIGHT, rows, n, eps, smaller(last - c, LANES), 1);
+}
+
+EXPORT void tl_column_moments_backward_f32(float *dw, float *db, float *by_g, float *by_x, float *shift, const float *g,
+                                           const float *x, const float *mean, const float *var, const float *weight,
+                                           size_t first, size_t last, size_t rows, size_t n, float eps) {
+  size_t c = first;
+  for (; c + VECTORS * LANES <= last; c += VECTORS * LANES)
+    moments_backward(dw + c, db + c, by_g + c, by_x + c, shift + c, g + c, x + c, mean + c, var + c, WEIGHT, rows, n, eps,
+                     VECTORS * LANES, VECTORS);
+  for (; c < last; c += LANES)
+    moments_backward(dw + c, db + c, by_g + c, by_x + c, shift + c, g + c, x + c, mean + c, var + c, WEIGHT, rows, n, eps,
+                     smaller(last - c, LANES), 1);
 }
 
 EXPORT void tl_column_affine_f32(float *y, const float *x, const float *centre, const float *scale, const float *shift,

@@ -2,13 +2,13 @@
  * Downloads that the browser stores, by URL (Cache Storage).
  *
  * A download is stored in parts, each of them complete, so that it can resume after the connection broke or the tab was
- * closed. A record describes the file that the parts belong to, with the SHA-256 of each part, which reading a part checks;
+ * closed. A record describes the file that the parts belong to, with the block hash of each part, which reading a part checks;
  * the record of a complete download has the file's SHA-256, too.
  */
 
 import { chunksOf } from "./download.js";
 import { Problem } from "./protocol.js";
-import { sha256, Sha256Worker } from "./sha256.js";
+import { blockHash, HashWorker } from "./sha256.js";
 
 const PARTS = "tallow-downloads";
 const RECORDS = "tallow-downloads-records";
@@ -18,7 +18,7 @@ const UNCHECKED = 4;
 
 /**
  * `version` identifies the content of the URL, or is null if the server does not; `sha256` is null until the download is
- * complete; `parts` are the SHA-256 of the parts. A chunk of `chunks` is empty when the next one is requested.
+ * complete; `parts` are the block hashes of the parts. A chunk of `chunks` is empty when the next one is requested.
  * @typedef {{ size: number | null, version: string | null, sha256: string | null, parts: string[] }} Record
  * @typedef {Record & { loaded: number, chunks: () => AsyncGenerator<Uint8Array<ArrayBuffer>, void> }} Entry
  */
@@ -53,16 +53,16 @@ export async function find(url) {
 
 /**
  * The content of parts, checked: all chunks of a file with a wrong part may come before the error.
- * @param {string} url @param {Response[]} parts @param {string[]} expected  the SHA-256 of each part
+ * @param {string} url @param {Response[]} parts @param {string[]} expected  the block hash of each part
  * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>}
  * @throws {Damaged}
  */
 async function* checkedChunks(url, parts, expected) {
-  const worker = parts.length > 1 ? new Sha256Worker() : null; // which takes longer to start than one part to check
+  const worker = parts.length > 1 ? new HashWorker() : null; // which takes longer to start than one part to check
   /** @type {Promise<void>[]} */
   const checks = [];
   const check = async (/** @type {Uint8Array<ArrayBuffer>[]} */ chunks, /** @type {string} */ hash) => {
-    if ((await (worker?.hash(chunks) ?? sha256(chunks))) !== hash) throw new Damaged("DamagedDownload", `The stored copy of ${url} is damaged.`, "Load it again.");
+    if ((await (worker?.hash(chunks) ?? blockHash(chunks))) !== hash) throw new Damaged("DamagedDownload", `The stored copy of ${url} is damaged.`, "Load it again.");
   };
   try {
     for (const [i, part] of parts.entries()) {
@@ -146,7 +146,7 @@ export class Writer {
   #storePart() {
     return this.#try(async () => {
       const { parts } = this.#record;
-      await this.#updateRecord({ parts: [...parts, await sha256(this.#chunks)] });
+      await this.#updateRecord({ parts: [...parts, await blockHash(this.#chunks)] });
       const store = await caches.open(PARTS);
       await store.put(partUrl(this.#url, parts.length), new Response(new Blob(this.#chunks)));
       this.#chunks = [];

@@ -17,12 +17,38 @@ function joined(chunks) {
   return bytes;
 }
 
-const SCRIPT = `
-import { sha256 } from ${JSON.stringify(import.meta.url)};
-onmessage = async ({ data: chunks }) => postMessage(await sha256(chunks));`;
+// Chromium copies what it hashes: blocks that stay in the processor's cache take half the time of 16 MiB.
+const BLOCK_BYTES = 2 ** 19;
 
-/** Computes SHA-256 in a worker: Chromium computes it on the calling thread, at 0.7 GB/s, although the function is asynchronous. */
-export class Sha256Worker {
+/** The SHA-256 of the SHA-256 of each block of the chunks, in hexadecimal. @param {Uint8Array<ArrayBuffer>[]} chunks @returns {Promise<string>} */
+export async function blockHash(chunks) {
+  const block = new Uint8Array(BLOCK_BYTES);
+  let filled = 0;
+  /** @type {Uint8Array<ArrayBuffer>[]} */
+  const hashes = [];
+  const endBlock = async () => {
+    hashes.push(new Uint8Array(await crypto.subtle.digest("SHA-256", block.subarray(0, filled))));
+    filled = 0;
+  };
+  for (const chunk of chunks) {
+    for (let rest = chunk; rest.length; ) {
+      const piece = rest.subarray(0, BLOCK_BYTES - filled);
+      block.set(piece, filled);
+      filled += piece.length;
+      rest = rest.subarray(piece.length);
+      if (filled === BLOCK_BYTES) await endBlock();
+    }
+  }
+  if (filled) await endBlock();
+  return sha256(hashes);
+}
+
+const SCRIPT = `
+import { blockHash } from ${JSON.stringify(import.meta.url)};
+onmessage = async ({ data: chunks }) => postMessage(await blockHash(chunks));`;
+
+/** Computes block hashes in a worker: Chromium hashes on the calling thread, although the function is asynchronous. */
+export class HashWorker {
   #worker;
   #url = URL.createObjectURL(new Blob([SCRIPT], { type: "text/javascript" })); // as in kernel-supervisor.js
   /** @type {{ resolve: (hash: string) => void, reject: (error: Error) => void }[]} */
@@ -38,7 +64,7 @@ export class Sha256Worker {
     };
   }
 
-  /** As `sha256`. The worker takes the memory of the chunks, which are empty afterwards. @param {Uint8Array<ArrayBuffer>[]} chunks @returns {Promise<string>} */
+  /** As `blockHash`. The worker takes the memory of the chunks, which are empty afterwards. @param {Uint8Array<ArrayBuffer>[]} chunks @returns {Promise<string>} */
   hash(chunks) {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });

@@ -2,19 +2,29 @@
  * Downloads that the browser stores, by URL (Cache Storage).
  *
  * A download is stored in parts, each of them complete, so that it can resume after the connection broke or the tab was
- * closed. A record describes the file that the parts belong to; the record of a complete download has a SHA-256.
+ * closed. A record describes the file that the parts belong to, with the block hash of each part, which reading a part checks;
+ * the record of a complete download has the file's SHA-256, too.
  */
+
+import { chunksOf } from "./download.js";
+import { Problem } from "./protocol.js";
+import { blockHash, HashWorker } from "./sha256.js";
 
 const PARTS = "tallow-downloads";
 const RECORDS = "tallow-downloads-records";
 export const PART_BYTES = 16 * 2 ** 20;
+// The parts whose hashes may be missing while the next one is read: each needs its memory twice.
+const UNCHECKED = 4;
 
 /**
  * `version` identifies the content of the URL, or is null if the server does not; `sha256` is null until the download is
- * complete.
- * @typedef {{ size: number | null, version: string | null, sha256: string | null }} Record
+ * complete; `parts` are the block hashes of the parts. A chunk of `chunks` is empty when the next one is requested.
+ * @typedef {{ size: number | null, version: string | null, sha256: string | null, parts: string[] }} Record
  * @typedef {Record & { loaded: number, chunks: () => AsyncGenerator<Uint8Array<ArrayBuffer>, void> }} Entry
  */
+
+/** A stored part is not what was received. */
+export class Damaged extends Problem {}
 
 /** The reason why nothing can be stored, or null. Browsers offer storage to https and localhost only. */
 const unavailable = "caches" in globalThis ? null : "this address is not secure (https)";
@@ -25,26 +35,51 @@ export async function find(url) {
   const [records, store] = await Promise.all([caches.open(RECORDS), caches.open(PARTS)]);
   const response = await records.match(url);
   if (!response) return null;
-  const record = /** @type {Record} */ (await response.json());
+  /** @type {Record} */
+  const record = await response.json();
+  if (!record.parts) return null; // stored before records had the parts' hashes
   const isComplete = record.sha256 !== null;
-  const count = isComplete ? Math.ceil((record.size ?? 0) / PART_BYTES) : Infinity;
   /** @type {Response[]} */
   const parts = [];
-  while (parts.length < count) {
+  while (parts.length < record.parts.length) {
     const part = await store.match(partUrl(url, parts.length));
     if (!part) break;
     parts.push(part);
   }
-  if (isComplete && parts.length < count) return null; // the browser has deleted some parts
-  const chunks = async function* () {
-    let next = parts[0]?.arrayBuffer(); // the browser reads a part while the caller uses the one before
-    for (let i = 0; i < parts.length; i++) {
-      const part = await next;
-      next = parts[i + 1]?.arrayBuffer();
-      yield new Uint8Array(/** @type {ArrayBuffer} */ (part));
-    }
+  if (isComplete && parts.length < record.parts.length) return null; // the browser has deleted some parts
+  const loaded = isComplete ? (record.size ?? 0) : parts.length * PART_BYTES;
+  return { ...record, parts: record.parts.slice(0, parts.length), loaded, chunks: () => checkedChunks(url, parts, record.parts) };
+}
+
+/**
+ * The content of parts, checked: all chunks of a file with a wrong part may come before the error.
+ * @param {string} url @param {Response[]} parts @param {string[]} expected  the block hash of each part
+ * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>}
+ * @throws {Damaged}
+ */
+async function* checkedChunks(url, parts, expected) {
+  const worker = parts.length > 1 ? new HashWorker() : null; // which takes longer to start than one part to check
+  /** @type {Promise<void>[]} */
+  const checks = [];
+  const check = async (/** @type {Uint8Array<ArrayBuffer>[]} */ chunks, /** @type {string} */ hash) => {
+    if ((await (worker?.hash(chunks) ?? blockHash(chunks))) !== hash) throw new Damaged("DamagedDownload", `The stored copy of ${url} is damaged.`, "Load it again.");
   };
-  return { ...record, loaded: isComplete ? (record.size ?? 0) : parts.length * PART_BYTES, chunks };
+  try {
+    for (const [i, part] of parts.entries()) {
+      /** @type {Uint8Array<ArrayBuffer>[]} */
+      const chunks = [];
+      for await (const chunk of chunksOf(part.body)) {
+        yield chunk;
+        chunks.push(chunk);
+      }
+      checks.push(check(chunks, expected[i]));
+      checks[i].catch(() => {}); // awaited below
+      await checks[i - UNCHECKED];
+    }
+    await Promise.all(checks);
+  } finally {
+    worker?.close();
+  }
 }
 
 /** Delete the stored download of a URL. @param {string} url */
@@ -76,16 +111,14 @@ export class Writer {
   failure = unavailable;
   #url;
   #record;
-  #parts;
   /** @type {Uint8Array<ArrayBuffer>[]} */
   #chunks = [];
   #bytes = 0;
 
-  /** @param {string} url @param {Record} record @param {number} loaded  the bytes that are stored already, a multiple of PART_BYTES */
-  constructor(url, record, loaded) {
+  /** @param {string} url @param {Record} record  with the parts that are stored already */
+  constructor(url, record) {
     this.#url = url;
     this.#record = record;
-    this.#parts = loaded / PART_BYTES;
   }
 
   /** @param {Uint8Array<ArrayBuffer>} chunk */
@@ -102,7 +135,7 @@ export class Writer {
   /** Mark the download as complete. @param {number} size @param {string} sha256 */
   async commit(size, sha256) {
     if (this.#bytes && !this.failure) await this.#storePart();
-    await this.#try(() => this.#storeRecord({ ...this.#record, size, sha256 }));
+    await this.#try(() => this.#updateRecord({ size, sha256 }));
   }
 
   /** End an incomplete download. Without a version, it could not be told from another version of the file, and is deleted. */
@@ -112,19 +145,20 @@ export class Writer {
 
   #storePart() {
     return this.#try(async () => {
-      if (!this.#parts) await this.#storeRecord(this.#record);
+      const { parts } = this.#record;
+      await this.#updateRecord({ parts: [...parts, await blockHash(this.#chunks)] });
       const store = await caches.open(PARTS);
-      await store.put(partUrl(this.#url, this.#parts), new Response(new Blob(this.#chunks)));
+      await store.put(partUrl(this.#url, parts.length), new Response(new Blob(this.#chunks)));
       this.#chunks = [];
       this.#bytes = 0;
-      this.#parts++;
     });
   }
 
-  /** @param {Record} record */
-  async #storeRecord(record) {
+  /** @param {Partial<Record>} entries */
+  async #updateRecord(entries) {
+    this.#record = { ...this.#record, ...entries };
     const records = await caches.open(RECORDS);
-    await records.put(this.#url, new Response(JSON.stringify(record)));
+    await records.put(this.#url, new Response(JSON.stringify(this.#record)));
   }
 
   /** @param {() => Promise<void>} step */

@@ -15,8 +15,9 @@ const HTML_ATTRIBUTES = [...ATTRIBUTES, "alt", "colspan", "rowspan", "height", "
 const STYLES = /<style\b[^]*?<\/style\s*>/gi;
 const ADDRESS = /^(?:https?:|mailto:)/i;
 
-/** The renderer, once it has loaded. @type {((text: string) => DocumentFragment) | null} */
-let render = null;
+/** A block of Markdown, as parsed. `raw` is its text. @typedef {{ type: string, raw: string }} Block */
+/** The parser and the renderer, once they have loaded. @type {{ parse(text: string): Block[], render(blocks: Block[]): DocumentFragment } | null} */
+let library = null;
 /** @type {((html: string) => DocumentFragment) | null} */
 let sanitise = null;
 /** @type {Promise<void> | undefined} */
@@ -59,7 +60,7 @@ async function load() {
     ALLOW_ARIA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,
   };
-  render = (text) => purify.sanitize(marked.parse(text), options);
+  library = { parse: (text) => marked.lexer(text), render: (blocks) => purify.sanitize(marked.parser(blocks), options) };
   sanitise = (html) => purify.sanitize(html, { ...options, ALLOWED_TAGS: HTML_TAGS, ALLOWED_ATTR: HTML_ATTRIBUTES });
 }
 
@@ -71,14 +72,52 @@ export function safeHtml(html) {
 
 /** Show Markdown in an element. @param {HTMLElement} box @param {string} text */
 export function showMarkdown(box, text) {
-  box.classList.toggle("plain", render === null);
-  if (render === null) {
-    box.textContent = text;
-    return;
+  new GrowingMarkdown(box).show(text);
+}
+
+/** Shows Markdown that is being written: text at its end changes the last block only, so the ones before it stay as they are. */
+export class GrowingMarkdown {
+  #box;
+  #shown = "";
+  #finished = ""; // the text of the blocks that stay
+  #nodes = 0; // of them, in the box
+
+  /** @param {HTMLElement} box */
+  constructor(box) {
+    this.#box = box;
   }
-  const content = render(text);
-  for (const block of content.querySelectorAll("pre")) block.tabIndex = 0; // it scrolls sideways, also by keys
-  box.replaceChildren(content);
+
+  /** Show a text, which often is the last one with more at its end. @param {string} text */
+  show(text) {
+    this.#box.classList.toggle("plain", library === null);
+    if (library === null) {
+      this.#box.textContent = text;
+      return;
+    }
+    const lines = text.replace(/\r\n?/g, "\n");
+    if (lines === this.#shown) return;
+    if (!lines.startsWith(this.#finished)) this.#restart();
+    let blocks = library.parse(lines.slice(this.#finished.length));
+    const definesLinks = blocks.some(({ type }) => type === "def"); // anywhere in the text: earlier blocks may use them
+    if (definesLinks && this.#finished) {
+      this.#restart();
+      blocks = library.parse(lines);
+    }
+    const last = definesLinks ? 0 : Math.max(0, blocks.findLastIndex(({ type }) => type !== "space"));
+    const children = this.#box.childNodes;
+    while (children.length > this.#nodes) children[this.#nodes].remove();
+    this.#box.append(library.render(blocks.slice(0, last)));
+    this.#nodes = children.length;
+    this.#finished += blocks.slice(0, last).map(({ raw }) => raw).join("");
+    this.#box.append(library.render(blocks.slice(last)));
+    this.#shown = lines;
+    for (const block of this.#box.querySelectorAll("pre")) block.tabIndex = 0; // it scrolls sideways, also by keys
+  }
+
+  #restart() {
+    this.#finished = "";
+    this.#nodes = 0;
+  }
 }
 
 /** @param {string} text */

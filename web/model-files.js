@@ -3,6 +3,7 @@
 import { find } from "./cache.js";
 import { Missing } from "./download.js";
 import { Problem } from "./protocol.js";
+import { sha256 } from "./sha256.js";
 import { readInto } from "./source.js";
 
 /** @import { Remote, Source } from "./protocol.js" */
@@ -222,9 +223,9 @@ async function read(remote, signal) {
   const chunks = [];
   const sink = {
     begin: () => void chunks.splice(0), // called again if the stored download was damaged
-    write: (/** @type {Uint8Array} */ chunk) => void chunks.push(/** @type {Uint8Array<ArrayBuffer>} */ (chunk)),
+    write: (/** @type {Uint8Array} */ chunk) => void chunks.push(chunk.slice()),
     end: () => {},
-    digest: async () => crypto.subtle.digest("SHA-256", await new Blob(chunks).arrayBuffer()),
+    digest: () => sha256(chunks),
   };
   try {
     await readInto(remote, sink, { onProgress: () => {}, signal });

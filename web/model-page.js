@@ -31,14 +31,16 @@ const IDLE_MS = 10 * 60 * 1000;
  * The Python of the page, see Runtime.start.
  * @typedef {{ url: URL, modules?: URL[], parts?: string[], packages?: string[], libraries?: string[] }} App
  *
- * The elements that show the state. `noModel` is shown in place of the model's description while there is no model.
- * @typedef {PageView & { modelName: HTMLElement, noModel: string, figures: Figures, downloads: StoredDownloads }} ModelView
+ * The elements that show the state. `noModel` is shown in place of the model's description while there is no model; `stop` can
+ * be pressed while something runs.
+ * @typedef {PageView & { stop: HTMLButtonElement, modelName: HTMLElement, noModel: string, figures: Figures, downloads: StoredDownloads }} ModelView
  */
 
 /**
  * The callbacks that differ from page to page. `onLoad` shows the model that was loaded and returns what the page needs to
  * know about it. `onModel` is called with null when a load starts, and when it ends with the model in memory, if any.
  * `hasResults` says whether Python has results that the page still needs, besides the model: then Python is not ended.
+ * `isBusy` says whether the page does something else that its Stop ends; it calls `showBusy` when that changes.
  * @template {ModelChoice} Choice
  * @template {{ description: string }} Model
  * @typedef {{
@@ -46,6 +48,7 @@ const IDLE_MS = 10 * 60 * 1000;
  *   onLoad(choice: Choice, loaded: Loaded): Model,
  *   onModel?(model: Model | null): void,
  *   hasResults?(): boolean,
+ *   isBusy?(): boolean,
  * }} Handlers
  */
 
@@ -110,7 +113,10 @@ export class ModelPage {
     status.say(`Loading ${choice.name}`);
     modelName.textContent = `Loading ${choice.name}`;
     this.#handlers.onModel?.(null);
-    await this.#loading.run((signal) => this.#tryToLoad(choice, signal));
+    const ended = this.#loading.run((signal) => this.#tryToLoad(choice, signal));
+    this.showBusy();
+    await ended;
+    this.showBusy();
     if (this.isLoading) return; // another load has started and now owns the view
     progress.hide();
     modelName.textContent = this.model?.description ?? noModel;
@@ -128,7 +134,10 @@ export class ModelPage {
   async work(task, texts) {
     this.#view.problems.hide();
     if (this.#restart() && this.#loaded) this.loadForWork(this.#loaded);
-    await this.#working.run((signal) => this.#tryToWork(task, texts, signal));
+    const ended = this.#working.run((signal) => this.#tryToWork(task, texts, signal));
+    this.showBusy();
+    await ended;
+    this.showBusy();
     this.#awaitIdle();
   }
 
@@ -144,6 +153,11 @@ export class ModelPage {
     return Boolean(await Promise.race([this.#loading.result, aborted(signal)]));
   }
 
+  /** Let the user press Stop if something runs. */
+  showBusy() {
+    this.#view.stop.disabled = !this.isLoading && !this.#working.busy && !this.#handlers.isBusy?.();
+  }
+
   /** Stop the work, but no load. */
   stopWork() {
     return this.#working.stop();
@@ -153,7 +167,6 @@ export class ModelPage {
   async stop(stopped = "Stopped.") {
     const { status } = this.#view;
     const { isLoading } = this;
-    if (!isLoading && !this.#working.busy) return status.remark("Nothing is running.");
     await Promise.all([this.#loading.stop(), this.#working.stop()]);
     if (this.isLoading || this.#working.busy) return; // something else has started
     status.say(isLoading ? "Loading stopped." : stopped);
@@ -194,7 +207,8 @@ export class ModelPage {
   /** @param {Started} started */
   #showStarted(started) {
     this.#showThreads(started);
-    this.#view.figures.show("Snapshot", started.snapshot === true ? "used" : `not used: ${started.snapshot}`);
+    const { snapshot } = started;
+    this.#view.figures.show("Python", snapshot === true ? "continued from its stored memory" : `started from its files: ${snapshot}`);
     if (this.isLoading) return;
     this.#view.progress.hide();
     this.#view.status.say("Python is ready. Choose a model.");

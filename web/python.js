@@ -3,6 +3,7 @@
 import { offerThreads, refuseThreads } from "./kernel-threads.js";
 import { PageParts, loadLater } from "./parts.js";
 import { FATAL, Problem } from "./protocol.js";
+import { sha256 } from "./sha256.js";
 import { unshared } from "./shared-views.js";
 import { fetchForNextVisit, ofEarlierVisit } from "./snapshot-visits.js";
 import { start } from "./start.js";
@@ -161,7 +162,7 @@ export class Python {
           this.call(() => {
             const proxy = files.current();
             const bytes = proxy.getBuffer("u8");
-            const hash = crypto.subtle.digest("SHA-256", unshared(bytes.data)); // copies the bytes before it returns
+            const hash = sha256([unshared(bytes.data)]); // copies the bytes before it returns
             bytes.release();
             proxy.destroy();
             return hash;

@@ -8,6 +8,7 @@
 
 import { addFiles } from "./archive-files.js";
 import { gunzip } from "./read-files.js";
+import { sha256 } from "./sha256.js";
 import { storeMemory, storedMemory } from "./snapshot-store.js";
 
 /** @import { PyodideAPI } from "pyodide" */
@@ -56,7 +57,7 @@ export class Snapshot {
   static async open(url, digest) {
     if (!globalThis.crypto?.subtle) throw new SnapshotError("hashes cannot be checked: the page's address begins with http:");
     const packed = await fetchBytes(url);
-    if (digest && (await sha256(packed)) !== digest) throw new SnapshotError("the snapshot's description has another SHA-256");
+    if (digest && (await sha256([packed])) !== digest) throw new SnapshotError("the snapshot's description has another SHA-256");
     return new Snapshot(url, await describedBy(packed));
   }
 
@@ -224,7 +225,7 @@ async function readMemory(url, memory) {
 /** @param {string} url @param {Memory} memory @returns {Promise<Uint8Array<ArrayBuffer>>}  its pieces */
 async function fetchMemory(url, memory) {
   const packed = await fetchBytes(url);
-  const [digest, unpacked] = await Promise.allSettled([sha256(packed), gunzip(packed)]);
+  const [digest, unpacked] = await Promise.allSettled([sha256([packed]), gunzip(packed)]);
   if (digest.status === "rejected") throw digest.reason;
   if (digest.value !== memory.sha256) throw new SnapshotError("the snapshot's memory has another SHA-256");
   if (unpacked.status === "rejected") throw new SnapshotError(`the snapshot's memory cannot be unpacked: ${unpacked.reason}`);
@@ -236,12 +237,6 @@ async function fetchMemory(url, memory) {
 /** @param {Memory} memory @returns {number}  the bytes of its pieces */
 function sizeOf({ pieces }) {
   return pieces.reduce((size, [, length]) => size + length, 0);
-}
-
-/** @param {Uint8Array<ArrayBuffer>} bytes */
-async function sha256(bytes) {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** @param {string} url @returns {Promise<Uint8Array<ArrayBuffer>>} */

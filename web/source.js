@@ -7,13 +7,14 @@ import { Problem } from "./protocol.js";
 /** @import { Remote, Source, Stage } from "./protocol.js" */
 
 /**
- * The destination of the bytes: `begin` is called once, then `write` for each chunk, then `end`. `begin` throws if the
- * file's first bytes or its size are wrong. `digest` is the SHA-256 of all bytes written.
+ * The destination of the bytes: `begin` is called first, then `write` for each chunk, then `end`. `begin` throws if the
+ * file's first bytes or its size are wrong; it is called again if a stored copy was damaged. `write` copies the chunk, which
+ * is empty later. `digest` is the SHA-256 of all bytes written, in hexadecimal.
  * @typedef {{
  *   begin(head: Uint8Array, size: number | null): void,
  *   write(chunk: Uint8Array): void,
  *   end(): void,
- *   digest(): Promise<ArrayBuffer>,
+ *   digest(): Promise<string>,
  * }} Sink
  * @typedef {{ stage: Stage, loaded: number, total: number | null }} Report
  * @typedef {{ onProgress: (report: Report) => void, signal: AbortSignal }} Options
@@ -53,20 +54,24 @@ async function readUrl(remote, sink, options) {
   const entry = await cache.find(url);
   let notice = null;
   if (entry?.sha256 && (!remote.sha256 || remote.sha256 === entry.sha256)) {
-    const size = await pump(entry.chunks(), entry.size, sink, options, { stage: "cache", name: url }).catch(async (error) => {
-      if (!options.signal.aborted) await cache.remove(url); // it would fail in the same way at every visit
-      throw error;
-    });
-    if (size === entry.size && hex(await sink.digest()) === entry.sha256) return { size, notice };
-    notice = "The stored copy was damaged, so the file was downloaded again.";
+    try {
+      const size = await pump(entry.chunks(), entry.size, sink, options, { stage: "cache", name: url });
+      return { size, notice };
+    } catch (error) {
+      if (options.signal.aborted) throw error;
+      await cache.remove(url); // it would fail in the same way at every visit
+      if (!(error instanceof cache.Damaged)) throw error;
+      notice = "The stored copy was damaged, so the file was downloaded again.";
+    }
   }
   const download = await Download.begin(remote, entry?.sha256 ? null : entry, options.signal);
   checkSize(download.size, url);
   if (!download.loaded) await cache.remove(url);
-  const copy = new cache.Writer(url, { size: download.size, version: download.version, sha256: null }, download.loaded);
+  const parts = download.loaded && entry ? entry.parts : [];
+  const copy = new cache.Writer(url, { size: download.size, version: download.version, sha256: null, parts });
   try {
     const size = await pump(download.chunks(copy), download.size, sink, options, { stage: "download", name: url });
-    const sha256 = copy.failure && !remote.sha256 ? "" : hex(await sink.digest());
+    const sha256 = copy.failure && !remote.sha256 ? "" : await sink.digest();
     checkContent(remote, size, sha256);
     await copy.commit(size, sha256);
     if (copy.failure) notice = `The download is not kept for the next visit: ${copy.failure}.`;
@@ -160,9 +165,4 @@ async function* headFirst(chunks, length) {
 /** @param {number} bytes */
 function megabytes(bytes) {
   return `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
-/** @param {ArrayBuffer} digest */
-function hex(digest) {
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -32,6 +32,7 @@ const WORKER_MODULES = [
   "protocol.js",
   "python.js",
   "read-files.js",
+  "sha256.js",
   "shared-boot.js",
   "shared-memory.js",
   "shared-views.js",

@@ -413,6 +413,39 @@ def test_markdown_is_rendered(talk: Talk) -> None:
     assert "1 &lt; 2 &amp; &lt;b&gt;3&lt;/b&gt;" in shown[4]
 
 
+GROW = """
+async (texts) => {
+  const { GrowingMarkdown, loadMarkdown, showMarkdown } = await import("/web/markdown.js");
+  await loadMarkdown();
+  return texts.map((text) => {
+    const [whole, grown] = [document.createElement("div"), document.createElement("div")];
+    showMarkdown(whole, text);
+    const markdown = new GrowingMarkdown(grown);
+    let first;
+    for (let end = 1; end <= text.length; end++) {
+      markdown.show(text.slice(0, end));
+      if (grown.children.length === 2) first ??= grown.firstElementChild;
+    }
+    return { whole: whole.innerHTML, grown: grown.innerHTML, stays: grown.firstElementChild === first };
+  });
+}
+"""
+
+
+def test_text_that_grows_renders_its_last_block_only(talk: Talk) -> None:
+    texts = [
+        "# A\n\nb **c**\nd\n\n- e\n\n- f\n\n  g\n\nh\n===\n\n1. i",
+        "a\n\n```python\nx = 1\n\n# y\n```\nz\r\n\r\n| a | b |\n|---|---|\n| 1 | <b> |\nc\n",
+        "> a\n> b\n\nc\n\n    d\n\n    e\n\n***\n<b>f</b>",
+    ]
+    for shown in talk.page.evaluate(GROW, texts):
+        assert shown["grown"] == shown["whole"]
+        assert shown["stays"]
+    [defined] = talk.page.evaluate(GROW, ["see [a]\n\nb\n\n[a]: https://example.org\n\nc\n"])
+    assert defined["grown"] == defined["whole"]
+    assert 'href="https://example.org"' in defined["grown"]
+
+
 def test_a_model_made_to_write_an_attack_only_shows_it(talk: Talk) -> None:
     talk.page.get_by_test_id("json").check()
     try:

@@ -300,17 +300,39 @@ def test_a_file_of_unknown_size_is_whole_after_its_memory_has_grown(runtime: Pag
     assert load(runtime, model=host.url("chunked/unlike"))["info"]["model"] == expected_report(data)
 
 
-def test_damaged_copy_is_downloaded_again(runtime: Page, host: Host) -> None:
+DAMAGE = """
+async ([cache, url]) => {
+  const store = await caches.open(cache);
+  const bytes = new Uint8Array(await (await store.match(url)).arrayBuffer());
+  bytes[bytes.length - 1] ^= 1;
+  await store.put(url, new Response(bytes));
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "part"), [("other", 0), ("large", 1)])
+def test_damaged_copy_is_downloaded_again(name: str, part: int, runtime: Page, host: Host) -> None:
+    """In a file of one part, which the reading thread checks, and in one of two, which a worker checks."""
+    data = OTHER if name == "other" else host.files.setdefault("large", DATA * 15)
+    url = host.url(f"plain/{name}")
+    load(runtime, model=url)
+    runtime.evaluate(DAMAGE, ["tallow-downloads", f"{url}?tallow-part={part}"])
+    result = load(runtime, model=url)
+    assert result["info"]["model"] == expected_report(data)
+    assert "damaged" in result["notice"]
+    again = load(runtime, model=url)
+    assert (again["notice"], stages(again)) == (None, {"cache", "model"})
+
+
+def test_copy_whose_record_has_no_hashes_is_downloaded_again(runtime: Page, host: Host) -> None:
     url = host.url("plain/other")
     load(runtime, model=url)
     runtime.evaluate(
-        "async (url) => (await caches.open('tallow-downloads')).put(url, new Response('damaged'))",
-        f"{url}?tallow-part=0",
-    )  # as long as the file itself
-    result = load(runtime, model=url)
-    assert result["info"]["model"] == expected_report(OTHER)
-    assert "damaged" in result["notice"]
-    assert load(runtime, model=url)["notice"] is None
+        "async (url) => (await caches.open('tallow-downloads-records')).put("
+        "url, Response.json({ size: 7, version: null, sha256: '00' }))",
+        url,
+    )
+    assert stages(load(runtime, model=url)) == {"download", "model"}
 
 
 def test_full_storage_does_not_stop_a_download(runtime: Page, host: Host, site: str) -> None:

@@ -39,6 +39,9 @@ STORE_MEMORY = """async (size) => {
   const { url } = (await store.keys()).find(({ url }) => url.includes("unpacked"));
   await store.put(url, new Response(new Uint8Array(size ?? (await (await store.match(url)).arrayBuffer()).byteLength)));
 }"""
+FROM_MEMORY = "continued from its stored memory"  # how Python began
+FROM_FILES = "started from its files:"
+SAYS_HOW = "[...document.querySelectorAll('dt')].some(({ textContent }) => textContent === 'Python')"
 FETCHED = """caches.open("tallow-snapshots")
   .then(async (store) => (await store.keys()).some(({ url }) => url.endsWith("snapshot.json.gz")))"""
 SOFTMAX = [pytest.approx(0.26894143), pytest.approx(0.73105857)]
@@ -94,10 +97,10 @@ def test_page_starts_from_the_snapshot_on_plain_memory(page: Page, site: str) ->
 
 
 def test_a_first_visit_fetches_the_snapshot_for_the_next(page: Page, site: str) -> None:
-    for expected in ("not used: it is fetched during a first visit, for the next", "used"):
+    for expected in (f"{FROM_FILES} it is fetched during a first visit, for the next", FROM_MEMORY):
         page.goto(f"{site}wasm_examples/llama2c/")
-        wait_until(page, "document.body.innerText.includes('Snapshot')")
-        assert f"Snapshot\n{expected}" in page.inner_text("body").replace("\n\n", "\n")
+        wait_until(page, SAYS_HOW)
+        assert f"Python\n{expected}" in page.inner_text("body").replace("\n\n", "\n")
         wait_until(page, FETCHED)
 
 
@@ -118,7 +121,7 @@ def test_the_next_visit_reads_the_unpacked_memory(visited: Page, site: str) -> N
 def test_the_next_visit_reads_the_model_from_its_part(visited: Page, site: str) -> None:
     names: list[str] = []
     visited.on("request", lambda request: names.append(request.url.rpartition("/")[2]))
-    assert reason_of(visited, site) == "used"
+    assert reason_of(visited, site) == FROM_MEMORY
     expect(visited.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
     assert "stories.tgz" in names
     assert not [name for name in names if name.endswith(".whl")]
@@ -132,8 +135,8 @@ def test_stored_memory_of_another_size_is_not_used(visited: Page, site: str) -> 
 def reason_of(page: Page, site: str) -> str:
     """Open the story page, and return what it says about the snapshot."""
     page.goto(f"{site}wasm_examples/llama2c/")
-    wait_until(page, "document.body.innerText.includes('Snapshot')")
-    return page.inner_text("body").partition("Snapshot")[2].strip().partition("\n")[0]
+    wait_until(page, SAYS_HOW)
+    return page.locator("dt:text-is('Python') + dd").inner_text()
 
 
 def limit_storage(page: Page, site: str, size: int) -> None:
@@ -147,7 +150,7 @@ def test_browser_that_stores_nothing(page: Page, site: str) -> None:
     limit_storage(page, site, 1)
     names: list[str] = []
     page.on("request", lambda request: names.append(request.url.rpartition("/")[2]))
-    assert reason_of(page, site) == "not used: the browser stores nothing: QuotaExceededError: Quota exceeded."
+    assert reason_of(page, site) == f"{FROM_FILES} the browser stores nothing: QuotaExceededError: Quota exceeded."
     page.wait_for_timeout(5000)  # longer than the delay of the fetch
     assert "memory.bin.gz" not in names
 

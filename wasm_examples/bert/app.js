@@ -53,6 +53,7 @@ const page = {
 /** @type {ModelView} */
 const view = {
   ...pageView(),
+  stop: page.stop,
   modelName: page.modelName,
   noModel: "No model. Choose one.",
   figures: new Figures(element("stats", HTMLElement), ["Speed", "Each text", "Query", "Texts", "Kernels", "Threads"]),

@@ -33,6 +33,7 @@ const models = new ModelList();
 /** @type {ModelView} */
 const view = {
   ...pageView(),
+  stop: page.stop,
   modelName: element("model-name", HTMLElement),
   noModel: "No model. Choose one.",
   figures: new Figures(element("stats", HTMLElement), ["Model load", "Kernels", "Threads"]),

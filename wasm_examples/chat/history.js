@@ -42,15 +42,20 @@ export class History {
 
   /** Keep a conversation, unless it was deleted. */
   async save(conversation = this.current) {
-    if (conversation.isEmpty || this.#deleted.has(conversation.saved.id)) return;
-    this.#lastSave = performance.now();
-    await this.#store.put(conversation.saved);
+    await this.#put(conversation);
     await this.#showList();
   }
 
-  /** Keep a conversation, if the last time was a while ago. @param {Conversation} conversation */
+  /** Keep a conversation that an answer is added to, if the last time was a while ago. The list stays: its titles do not change. @param {Conversation} conversation */
   saveSometimes(conversation) {
-    if (performance.now() - this.#lastSave > SAVE_MS) this.save(conversation);
+    if (performance.now() - this.#lastSave > SAVE_MS) this.#put(conversation);
+  }
+
+  /** @param {Conversation} conversation */
+  async #put(conversation) {
+    if (conversation.isEmpty || this.#deleted.has(conversation.saved.id)) return;
+    this.#lastSave = performance.now();
+    await this.#store.put(conversation.saved);
   }
 
   /** @param {Conversation} conversation */

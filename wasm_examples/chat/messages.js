@@ -1,7 +1,7 @@
 /** The messages of a conversation on the page: their text, their figures, and the buttons to copy, edit, write again and branch. */
 
 import { megabytes } from "../../web/page.js";
-import { showMarkdown } from "../../web/markdown.js";
+import { GrowingMarkdown, showMarkdown } from "../../web/markdown.js";
 import { divide } from "./thoughts.js";
 
 /** @import { Conversation, Message, Step } from "./conversation.js" */
@@ -56,6 +56,7 @@ class View {
   message;
   item = document.createElement("li");
   #text = make("div", "text");
+  #markdown = new GrowingMarkdown(this.#text);
   #thought = new Thought();
   #steps = make("div", "steps");
   #figures = make("p", "hint measured");
@@ -123,7 +124,7 @@ class View {
     if (role === "user") this.#text.textContent = content;
     else {
       for (const step of steps.slice(this.#steps.childElementCount)) this.#steps.append(showStep(step));
-      showMarkdown(this.#text, this.#thought.show(content, Boolean(isUnfinished)));
+      this.#markdown.show(this.#thought.show(content, Boolean(isUnfinished)));
     }
     this.#figures.hidden = !stats;
     if (stats) this.#figures.textContent = describe(stats);
@@ -187,6 +188,7 @@ class Thought {
   element = document.createElement("details");
   #summary = document.createElement("summary");
   #text = make("div", "text");
+  #markdown = new GrowingMarkdown(this.#text);
 
   constructor() {
     this.element.className = "thought";
@@ -200,7 +202,7 @@ class Thought {
     const { thought, answer, isThinking } = divide(content);
     this.element.hidden = thought === null;
     this.#summary.textContent = isThinking && isUnfinished ? "Thinking" : "Thoughts";
-    if (thought) showMarkdown(this.#text, thought);
+    if (thought) this.#markdown.show(thought);
     return answer;
   }
 }

@@ -187,6 +187,7 @@ const files = new Files(session, view, (file) => {
   if (isNotebook) views.openNotebook(file);
   return isNotebook;
 });
+session.onBusy = (isBusy) => (page.interrupt.disabled = !isBusy);
 session.onRan = () => files.show();
 session.onRestart = (text) => terminal.write({ stream: "note", text: `${text}\n` });
 page.pictures.checked = setting("tensors") !== "text";

@@ -22,6 +22,8 @@ import { APP, OPTIONS } from "./python.js";
 const PATIENCE_MS = 3000;
 
 export class Session {
+  /** Called when cells begin to run, and when all have ended. */
+  onBusy = (/** @type {boolean} */ isBusy) => {};
   /** Called when cells have run, and Python may have written files. */
   onRan = () => {};
   /** Called when Python was restarted, which deletes its variables. @type {(reason: string) => void} */
@@ -80,6 +82,7 @@ export class Session {
   async #runQueue() {
     this.#running = true;
     document.body.classList.add("busy");
+    this.onBusy(true);
     try {
       if (!(await this.#started)) return;
       for (let next = this.#queue.shift(); next; next = this.#queue.shift()) next.end(await this.#run(next));
@@ -87,6 +90,7 @@ export class Session {
     } finally {
       this.#running = false;
       document.body.classList.remove("busy");
+      this.onBusy(false);
       this.#drop();
     }
   }

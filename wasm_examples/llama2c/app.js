@@ -43,6 +43,7 @@ const page = {
 /** @type {ModelView} */
 const view = {
   ...pageView(),
+  stop: page.stop,
   modelName: page.modelName,
   noModel: "No model. Choose one.",
   figures: new Figures(element("stats", HTMLElement), ["Speed", "Tokens", "Prompt", "Kernels", "Threads", "Page to first word"]),

@@ -37,8 +37,9 @@ export class TextTab {
   #figures = new Figures(element("text-stats", HTMLElement), FIGURES);
   #curve = new LossCurve(element("text-curve", HTMLCanvasElement));
   #samples = new TextSamples(element("text-samples", HTMLElement));
-  /** @type {object | null}  identifies the current run; null while paused */
-  #run = null;
+  /** @type {object | null} */
+  #currentRun = null;
+  #pause = element("text-pause", HTMLButtonElement);
   #ended = Promise.resolve();
   #steps = 0;
   #hasModel = false;
@@ -169,8 +170,17 @@ export class TextTab {
     }
   }
 
+  /** Identifies the current run; null while paused. */
+  get #run() {
+    return this.#currentRun;
+  }
+
+  set #run(run) {
+    this.#currentRun = run;
+    this.#pause.disabled = run === null;
+  }
+
   async pause() {
-    if (!this.#run) return this.#status.remark("Nothing is running.");
     this.#run = null;
     this.#status.say("Pausing.");
     await this.#ended;

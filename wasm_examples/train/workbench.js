@@ -1,6 +1,6 @@
 /** Train one network at a time: runs, settings and files. Python answers calls one after the other, in the order of the calls. */
 
-import { save, showStartFailure } from "../../web/page.js";
+import { element, save, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Display } from "./display.js";
 import { Drawing } from "./drawing.js";
@@ -21,8 +21,9 @@ export class Workbench {
   #runtime;
   #started;
   #view;
-  /** @type {object | null}  identifies the current run; null while paused */
-  #run = null;
+  /** @type {object | null} */
+  #currentRun = null;
+  #pause = element("pause", HTMLButtonElement);
   #ended = Promise.resolve();
   #viewedAt = -Infinity;
   #isImported = false; // whether the weights came from a file, with no step since
@@ -122,8 +123,17 @@ export class Workbench {
     }
   }
 
+  /** Identifies the current run; null while paused. */
+  get #run() {
+    return this.#currentRun;
+  }
+
+  set #run(run) {
+    this.#currentRun = run;
+    this.#pause.disabled = run === null;
+  }
+
   async pause() {
-    if (!this.#run) return this.#view.status.remark("Nothing is running.");
     this.#run = null;
     this.#view.status.say("Pausing.");
     await this.#ended; // after the slice that Python computes

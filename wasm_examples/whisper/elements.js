@@ -49,6 +49,7 @@ export const page = {
 /** @type {ModelView} */
 export const view = {
   ...pageView(),
+  stop: page.stop,
   modelName: page.modelName,
   noModel: "No model. Choose one.",
   figures: new Figures(element("stats", HTMLElement), ["Speed", "Heard", "Language", "Encoder", "Decoder", "Kernels", "Threads"]),

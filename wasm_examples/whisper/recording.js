@@ -10,11 +10,13 @@ import { clock } from "./spectrogram.js";
 /** @import { Waveform } from "./waveform.js" */
 /**
  * What the page does with a recording. `work` runs a task that may use Python, until another task replaces it; `hear` returns
- * the text of samples, and `window_s` the length of the model's window, 0 while there is no model. `onEnd` gets the recording.
+ * the text of samples, and `window_s` the length of the model's window, 0 while there is no model. `onChange` is called when `isOn` changes; `onEnd` gets
+ * the recording.
  * @typedef {{
  *   work(task: (signal: AbortSignal) => Promise<void>): void,
  *   hear(samples: Int16Array, signal: AbortSignal): Promise<Heard[]>,
  *   window_s(): number,
+ *   onChange(): void,
  *   onEnd(recording: File, notice: string): void,
  * }} Handlers
  */
@@ -55,8 +57,7 @@ export class Recording {
     const recorder = this.#open(controller.signal);
     /** @type {Session} */
     const session = { controller, recorder, live: null, hasBegun: false };
-    this.#session = session;
-    showRecording(true);
+    this.#switchTo(session);
     status.say("The browser asks whether the page may use the microphone.");
     try {
       const ready = await recorder;
@@ -68,8 +69,7 @@ export class Recording {
       this.resume();
     } catch (error) {
       if (controller.signal.aborted) return;
-      this.#session = null;
-      showRecording(false);
+      this.#switchTo(null);
       status.say(NOTHING);
       problems.show(error);
     }
@@ -87,9 +87,8 @@ export class Recording {
   async end(reason = "") {
     const session = this.#session;
     if (!session) return;
-    this.#session = null;
     session.controller.abort();
-    showRecording(false);
+    this.#switchTo(null);
     const pending = {};
     const recorder = await Promise.race([session.recorder, Promise.resolve(pending)]);
     if (!("stop" in recorder)) return status.say(NOTHING); // the user has not allowed the microphone yet
@@ -98,6 +97,13 @@ export class Recording {
     this.#waveform.endLive(seconds >= LEAST_S);
     if (seconds < LEAST_S) return status.say(`${NOTHING} Press Record, speak, then press End.`);
     this.#handlers.onEnd(file, reason);
+  }
+
+  /** @param {Session | null} session */
+  #switchTo(session) {
+    this.#session = session;
+    showRecording(session !== null);
+    this.#handlers.onChange();
   }
 
   /** @param {AbortSignal} signal  aborts when the recording ends @returns {Promise<Recorder>} */

@@ -35,6 +35,7 @@ export class Transcriber {
     work: (task) => this.#page.work(task, { failed: "There is no live text." }),
     hear: (samples, signal) => this.#hear(samples, signal),
     window_s: () => (this.#page.isLoading ? 0 : (this.#page.model?.window_s ?? 0)),
+    onChange: () => this.#page.showBusy(),
     onEnd: (file, notice) => this.#takeRecording(file, notice),
   });
   /** @type {ModelPage<Choice, Model>} */
@@ -46,6 +47,7 @@ export class Transcriber {
     onLoad: (choice, { info }) => this.#showModel(choice, info),
     onModel: (model) => this.#changeModel(model),
     hasResults: () => this.#decoded !== null || this.#recording.isOn, // the transcript, or the live text
+    isBusy: () => this.#recording.isOn,
   });
 
   constructor() {

@@ -408,4 +408,4 @@ KINDS = {"gpt2": _byte_level, "llama": _sentence_piece, "bert": _word_pieces, "t
 
 
 def _is_list(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and all(isinstance(part, kind) for part in value)
+    return isinstance(value, list) and all(issubclass(found, kind) for found in set(map(type, value)))

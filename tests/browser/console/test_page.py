@@ -201,7 +201,8 @@ def test_cell_is_interrupted_while_it_begins(console: Console) -> None:
 
 
 def test_interrupt_with_nothing_running(console: Console) -> None:
-    console.click("interrupt")
+    expect(console.page.get_by_test_id("interrupt")).to_be_disabled()
+    console.page.keyboard.press("Control+c")
     expect(console.status).to_have_text("Nothing is running.")
     assert console.run("1") == "1\n"
 

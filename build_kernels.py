@@ -27,6 +27,7 @@ DEFAULT_OUT = Path(__file__).parent / "package/tallow/kernels/lib"
 FLAGS = (
     *("-O3", "-g0", "-std=c11", "-fPIC", "-ffreestanding", "-fvisibility=hidden"),
     *("-fno-math-errno", "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror"),
+    *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),  # no exception passes through a kernel
 )
 # What x86-64-v4 is worth a library of its own for: products of quantised weights, by VNNI, which multiplies bytes; and
 # kernels of floats that spend their time on vectors in registers or in a cache, which are twice as long.

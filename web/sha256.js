@@ -45,29 +45,36 @@ export async function blockHash(chunks) {
 
 const SCRIPT = `
 import { blockHash } from ${JSON.stringify(import.meta.url)};
-onmessage = async ({ data: chunks }) => postMessage(await blockHash(chunks));`;
+onmessage = async ({ data: chunks }) => postMessage(await blockHash(chunks));
+postMessage("");`;
 
-/** Computes block hashes in a worker: Chromium hashes on the calling thread, although the function is asynchronous. */
+/**
+ * Computes block hashes in a worker: Chromium hashes on the calling thread, although the function is asynchronous. Where no
+ * worker may start, as a page's policy can have it, this thread computes them.
+ */
 export class HashWorker {
   #worker;
   #url = URL.createObjectURL(new Blob([SCRIPT], { type: "text/javascript" })); // as in kernel-supervisor.js
-  /** @type {{ resolve: (hash: string) => void, reject: (error: Error) => void }[]} */
+  #isStarted;
+  /** @type {((hash: string) => void)[]} */
   #waiting = [];
 
   constructor() {
     this.#worker = new Worker(this.#url, { type: "module" });
-    this.#worker.onmessage = ({ data: hash }) => this.#waiting.shift()?.resolve(hash);
-    this.#worker.onerror = (event) => {
-      event.preventDefault(); // or it is an error of the workers above, and of the page
-      const error = new Error(`the worker that checks it did not start: ${event.message ?? "its script is blocked"}`);
-      this.#waiting.splice(0).forEach(({ reject }) => reject(error));
-    };
+    this.#isStarted = new Promise((resolve) => {
+      this.#worker.onmessage = () => resolve(true);
+      this.#worker.onerror = (event) => {
+        event.preventDefault(); // or it is an error of the workers above, and of the page
+        resolve(false);
+      };
+    }).finally(() => (this.#worker.onmessage = ({ data: hash }) => this.#waiting.shift()?.(hash)));
   }
 
   /** As `blockHash`. The worker takes the memory of the chunks, which are empty afterwards. @param {Uint8Array<ArrayBuffer>[]} chunks @returns {Promise<string>} */
-  hash(chunks) {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
+  async hash(chunks) {
+    if (!(await this.#isStarted)) return blockHash(chunks);
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
       this.#worker.postMessage(chunks, [...new Set(chunks.map(({ buffer }) => buffer))]);
     });
   }

@@ -160,7 +160,7 @@ def test_browser_without_room_for_the_unpacked_memory(page: Page, site: str) -> 
     assert "first visit" in reason_of(page, site)
     wait_until(page, FETCHED)
     assert page.evaluate(STORED_URLS) == ["snapshot.json.gz"]
-    assert reason_of(page, site) == "used"
+    assert reason_of(page, site) == FROM_MEMORY
 
 
 def test_start_from_the_snapshot_loads_no_package(page: Page, site: str) -> None:

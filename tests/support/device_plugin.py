@@ -52,7 +52,7 @@ class DevicePlugin:
         tl.Tensor.numpy, tl.Tensor.__array__ = self._numpy, self._array  # type: ignore[method-assign]
 
     def pytest_report_header(self) -> str:
-        return f"tensors: on {self.chosen}"
+        return f"tensors: on {self.device}"
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:

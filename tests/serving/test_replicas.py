@@ -143,11 +143,25 @@ def test_a_client_that_goes_away_frees_its_slot(front: Front) -> None:
     assert sum(front.metrics("tallow_text_cancelled_total")) == 1
 
 
+def streams_of_stopped(front: Front, replica: int) -> list[tuple[str, Response]]:
+    """Begin streams, and stop the first replica, a process, before those that it was given have ended."""
+    kinds = {"/v1/completions": {"prompt": PROMPT, "max_tokens": 240}, "/v1/responses": {"input": PROMPT}}
+    for _ in range(50):
+        streams = [(path, front.stream(path, **body)) for path, body in kinds.items() for _ in range(2)]
+        os.kill(replica, signal.SIGSTOP)
+        wait_until(lambda: front.metrics("tallow_replica_active")[1] == 0)
+        time.sleep(0.2)  # for the front to pass on what the replica had written
+        if front.metrics("tallow_replica_active")[0] > 0:
+            return streams
+        os.kill(replica, signal.SIGCONT)  # they had ended: this process was late
+        for _, answer in streams:
+            answer.read()
+    raise AssertionError("all streams ended before the replica could be stopped")
+
+
 def test_a_replica_that_dies_fails_its_requests_alone(front: Front) -> None:
     stopped = children_of(front.process.pid)[0]
-    kinds = {"/v1/completions": {"prompt": PROMPT, "max_tokens": 240}, "/v1/responses": {"input": PROMPT}}
-    streams = [(path, front.stream(path, **body)) for path, body in kinds.items() for _ in range(2)]
-    os.kill(stopped, signal.SIGSTOP)  # its texts do not end before it dies
+    streams = streams_of_stopped(front, stopped)
     with ThreadPoolExecutor(6) as pool:
         asked = [pool.submit(front.post, "/generate", inputs=PROMPT) for _ in range(6)]
         wait_until(lambda: front.metrics("tallow_replica_active")[1] == 0)

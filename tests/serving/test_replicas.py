@@ -135,12 +135,14 @@ def test_errors_are_those_of_one_server(front: Front) -> None:
 
 
 def test_a_client_that_goes_away_frees_its_slot(front: Front) -> None:
-    answer = front.stream("/v1/completions", prompt=PROMPT, max_tokens=240)
-    next(answer.iter_lines())
-    answer.close()
-    wait_until(lambda: sum(front.metrics("tallow_active_texts")) == 0)
-    assert sum(front.metrics("tallow_replica_active")) == 0
-    assert sum(front.metrics("tallow_text_cancelled_total")) == 1
+    for _ in range(50):  # the text may end before the server hears of it
+        answer = front.stream("/v1/completions", prompt=PROMPT, max_tokens=240)
+        next(answer.iter_lines())
+        answer.close()
+        wait_until(lambda: sum(front.metrics("tallow_active_texts") + front.metrics("tallow_replica_active")) == 0)
+        if sum(front.metrics("tallow_text_cancelled_total")) == 1:
+            return
+    raise AssertionError("no text was cancelled")
 
 
 def streams_of_stopped(front: Front, replica: int) -> list[tuple[str, Response]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, contiguous, row_weight
+from tallow.kernels.bindings.arrays import CACHE_LINE, FLOAT32, ITEM, contiguous, row_weight
 from tallow.kernels.bindings.threads import ELEMENT, by_range, by_rows
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
@@ -28,7 +28,7 @@ _column_moments = function("tl_column_moments_f32", None, *[POINTER] * 5, *[SIZE
 _column_affine = function("tl_column_affine_f32", None, *[POINTER] * 5, SIZE, SIZE)
 _column_moments_backward = function("tl_column_moments_backward_f32", None, *[POINTER] * 10, *[SIZE] * 4, FLOAT)
 _column_affine_backward = function("tl_column_affine_backward_f32", None, *[POINTER] * 7, SIZE, SIZE)
-LINE = 16  # floats of a line of the caches: threads divide columns by them
+LINE = CACHE_LINE // ITEM  # floats: threads divide columns by them
 LEAST = 8  # minimum positions of a channel; with fewer, NumPy's loops over all elements are faster than ours over rows
 
 

@@ -63,8 +63,8 @@ class Scratch:
     Args:  new: returns a new array of so many floats
     """
 
-    def __init__(self, floats: int, new: Callable[[int], Array] | None = None) -> None:
-        self.floats, self._new, self._arrays, self._taken = floats, new or _new, list[Array](), 0
+    def __init__(self, floats: int, new: Callable[[int], Array] = _new) -> None:
+        self.floats, self._new, self._arrays, self._taken = floats, new, list[Array](), 0
 
     def __call__(self) -> int:
         """Return the address of another array, with irrelevant contents."""

@@ -267,7 +267,7 @@ EXPORT void tl_encoder_finish(const encoder_block *b, float *x, const float *mix
 EXPORT void tl_encoder_blocks(const encoder_block *const *blocks, size_t count, float *x, float *query, float *key,
                               float *value, size_t rows, const size_t *offsets, size_t texts, size_t longest,
                               const uint8_t *seen, float *scratch) {
-  size_t panels = (rows + PANEL - 1) / PANEL;
+  size_t panels = rounded_up(rows, PANEL) / PANEL;
   for (size_t i = 0; i < count; i++) {
     tl_encoder_project(blocks[i], query, key, value, x, rows, 0, panels, scratch);
     tl_encoder_attend(blocks[i], query, key, value, offsets, longest, seen, 0, texts * blocks[i]->heads, scratch);

@@ -368,8 +368,8 @@ def damaged(tmp_path: Path, model: Path, tokenizer: Path) -> dict[str, Path]:
         ("too short for a header", ["too few"]),
         ("empty", ["too few"]),
         ("oversized", ["oversized"]),
-        ("absurd sizes", ["header"]),
-        ("no checkpoint", ["header"]),
+        ("absurd sizes", ["header", "2147483647"]),
+        ("no checkpoint", ["header", "must divide"]),
         ("4 GB", ["4.3 GB", "smaller model"]),
     ],
 )

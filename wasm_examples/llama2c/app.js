@@ -247,6 +247,7 @@ function clearChosenFiles() {
 async function loadChosenFiles(storyteller) {
   const model = page.modelFile.files?.[0];
   const tokenizer = page.tokenizerFile.files?.[0];
+  if (model || tokenizer) problems.hide(); // it is about what was chosen before
   const hasGguf = model && (await isGguf(model));
   if (model !== page.modelFile.files?.[0] || tokenizer !== page.tokenizerFile.files?.[0]) return; // chosen anew meanwhile
   if (model && hasGguf) {

@@ -86,8 +86,8 @@ export async function boot({ site, app, modules, parts, packages, libraries, int
     collector.destroy();
     clock.lap("import");
     const started = { ...JSON.parse(bridge.versions()), seconds: clock.laps, unshared: booted.unshared, snapshot: booted.snapshot };
-    if (snapshot) fetchForNextVisit(snapshot, sharing !== null);
-    return new Python(pyodide, interrupts, bridge, demo, started);
+    const atRest = () => snapshot && fetchForNextVisit(snapshot, sharing !== null);
+    return new Python(pyodide, interrupts, bridge, demo, { started, atRest });
   } catch (error) {
     // The last line of a traceback is the exception.
     const details = String(error);
@@ -117,23 +117,31 @@ export class Python {
   #pyodide;
   #bridge;
   #demo;
+  #atRest;
   /** Why Python cannot go on, such as a stack that overflowed. @type {Problem | null} */
   #failure = null;
   /** @type {Promise<never>}  rejected when Python cannot go on */
   #failed;
 
-  /** @param {PyodideAPI} pyodide @param {Uint8Array | null} interrupts @param {any} bridge @param {any} demo @param {Started} started */
-  constructor(pyodide, interrupts, bridge, demo, started) {
+  /** @param {PyodideAPI} pyodide @param {Uint8Array | null} interrupts @param {any} bridge @param {any} demo @param {{ started: Started, atRest: () => void }} boot */
+  constructor(pyodide, interrupts, bridge, demo, { started, atRest }) {
     this.#interrupts = interrupts;
     this.#pyodide = pyodide;
     this.#bridge = bridge;
     this.#demo = demo;
     this.started = started;
+    this.#atRest = atRest;
     this.#failed = new Promise((_, reject) => {
       // What runs then never ends.
       /** @type {any} */ (pyodide)._api.on_fatal = (/** @type {unknown} */ error) => reject((this.#failure = fatal(error)));
     });
     this.#failed.catch(() => {}); // reported by each call
+  }
+
+  /** Do what has time until nothing runs. */
+  rest() {
+    this.#atRest();
+    this.#atRest = () => {};
   }
 
   /** Set the number of threads for kernels. @param {number} count @returns {number}  at most what the browser offers */

@@ -26,6 +26,11 @@ function request(url) {
   return new Uint8Array(request.response);
 }
 
+/** The content of a gzip file, as a stream. @param {Uint8Array<ArrayBuffer>} packed */
+export function unpacked(packed) {
+  return new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+}
+
 /**
  * Unpack gzip. Without Response, for which Node loads a WebAssembly module of its own.
  * @param {Uint8Array<ArrayBuffer>} packed
@@ -36,8 +41,7 @@ export async function gunzip(packed) {
   if (size > MAX_RATIO * packed.length) throw new Error(`${packed.length} bytes of gzip cannot have ${size} unpacked`);
   const bytes = new Uint8Array(size);
   let filled = 0;
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  for await (const chunk of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (stream))) {
+  for await (const chunk of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (unpacked(packed)))) {
     if (filled + chunk.length > size) throw new Error(`gzip has more than ${size} bytes unpacked, which is its own size`);
     bytes.set(chunk, filled);
     filled += chunk.length;

@@ -50,8 +50,8 @@ export async function storedMemory(url, sha256, size) {
 }
 
 /**
- * Store the unpacked memory, whose SHA-256 has been checked.
- * @param {string} url @param {string} sha256 @param {Uint8Array<ArrayBuffer>} memory
+ * Store the unpacked memory. The SHA-256 of the packed one has been checked.
+ * @param {string} url @param {string} sha256 @param {ReadableStream<Uint8Array<ArrayBuffer>>} memory
  */
 export async function storeMemory(url, sha256, memory) {
   await (await caches.open(STORE)).put(keyOf(url, sha256), new Response(memory));

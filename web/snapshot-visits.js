@@ -8,8 +8,6 @@ import { Snapshot } from "./snapshot.js";
 
 /** @import { Place } from "./start.js" */
 
-const DELAY_MS = 3000; // the page loads its model first
-
 /**
  * Return a snapshot that an earlier visit has fetched, or the reason not to use it.
  * @param {Place | null} snapshot
@@ -26,12 +24,12 @@ export async function ofEarlierVisit(snapshot) {
 }
 
 /**
- * Fetch a snapshot in a while, unless the user saves data. A failure changes nothing: the next visit tries again.
+ * Fetch a snapshot, unless the user saves data. A failure changes nothing: the next visit tries again.
  * @param {Place} snapshot @param {boolean} isShared  whether Python's memory is
  */
 export function fetchForNextVisit(snapshot, isShared) {
   const connection = /** @type {{ saveData?: boolean } | undefined} */ (/** @type {any} */ (navigator).connection);
-  if (!connection?.saveData) setTimeout(() => fetchNow(snapshot, isShared).catch(() => {}), DELAY_MS);
+  if (!connection?.saveData) fetchNow(snapshot, isShared).catch(() => {});
 }
 
 /** @param {Place} snapshot @param {boolean} isShared */

@@ -7,7 +7,7 @@
  */
 
 import { addFiles } from "./archive-files.js";
-import { gunzip } from "./read-files.js";
+import { gunzip, unpacked } from "./read-files.js";
 import { sha256 } from "./sha256.js";
 import { storeMemory, storedMemory } from "./snapshot-store.js";
 
@@ -67,10 +67,10 @@ export class Snapshot {
    */
   static async fetch(url, isShared) {
     const { memory, libraries } = await describedBy(await fetchBytes(url));
-    for (const { file, shared } of libraries) await fetchBytes(new URL(isShared ? shared : file, url).href);
+    for (const { file, shared } of libraries) await fetchForCache(new URL(isShared ? shared : file, url).href);
     const place = new URL(memory.url, url).href;
-    const pieces = await fetchMemory(place, memory);
-    await storeMemory(place, memory.sha256, pieces).catch(() => {}); // no room: the next start unpacks it again
+    const packed = await fetchPacked(place, memory.sha256);
+    await storeMemory(place, memory.sha256, unpacked(packed)).catch(() => {}); // no room: the next start unpacks it again
   }
 
   /** The libraries' URLs, with those of their copies for a shared memory: as for `shareMemory`. */
@@ -224,14 +224,17 @@ async function readMemory(url, memory) {
 
 /** @param {string} url @param {Memory} memory @returns {Promise<Uint8Array<ArrayBuffer>>}  its pieces */
 async function fetchMemory(url, memory) {
+  const pieces = await gunzip(await fetchPacked(url, memory.sha256));
+  const expected = sizeOf(memory);
+  if (pieces.length !== expected) throw new SnapshotError(`the snapshot's memory has ${pieces.length} bytes, not ${expected}`);
+  return pieces;
+}
+
+/** @param {string} url  of a packed memory @param {string} digest  its SHA-256 */
+async function fetchPacked(url, digest) {
   const packed = await fetchBytes(url);
-  const [digest, unpacked] = await Promise.allSettled([sha256([packed]), gunzip(packed)]);
-  if (digest.status === "rejected") throw digest.reason;
-  if (digest.value !== memory.sha256) throw new SnapshotError("the snapshot's memory has another SHA-256");
-  if (unpacked.status === "rejected") throw new SnapshotError(`the snapshot's memory cannot be unpacked: ${unpacked.reason}`);
-  const [size, expected] = [unpacked.value.length, sizeOf(memory)];
-  if (size !== expected) throw new SnapshotError(`the snapshot's memory has ${size} bytes, not ${expected}`);
-  return unpacked.value;
+  if ((await sha256([packed])) !== digest) throw new SnapshotError("the snapshot's memory has another SHA-256");
+  return packed;
 }
 
 /** @param {Memory} memory @returns {number}  the bytes of its pieces */
@@ -243,6 +246,11 @@ function sizeOf({ pieces }) {
 async function fetchBytes(url) {
   if (url.startsWith("file:")) return new Uint8Array(await nodeFiles().readFile(new URL(url)));
   return new Uint8Array(await (await fetched(url)).arrayBuffer());
+}
+
+/** Fetch a file for the browser's cache alone. @param {string} url */
+async function fetchForCache(url) {
+  await (await fetched(url)).body?.pipeTo(new WritableStream());
 }
 
 /** @param {string} url */

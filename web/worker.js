@@ -18,6 +18,8 @@ import { readInto } from "./source.js";
 // The length of a slice, after which the worker sends the new text and checks for an abort: one frame of a 60 Hz screen.
 // Without slices, a thousand tokens per second would be a thousand messages.
 const SLICE_S = 1 / 60;
+// The time without a request after which the worker does what has time.
+const REST_MS = 3000;
 
 class Server {
   #port;
@@ -26,6 +28,7 @@ class Server {
   /** @type {Promise<Python> | undefined} */
   #python;
   #nextTask = taskHop();
+  #restTimer = 0;
 
   /** @param {Port} port */
   constructor(port) {
@@ -43,6 +46,7 @@ class Server {
     }
     const controller = new AbortController();
     this.#running.set(id, controller);
+    clearTimeout(this.#restTimer);
     /** @param {Unaddressed} reply */
     const reply = (reply) => this.#port.postMessage(/** @type {Reply} */ ({ ...reply, id }));
     try {
@@ -53,7 +57,12 @@ class Server {
       else reply({ type: "error", ...asProblem(error).toFault() });
     } finally {
       this.#running.delete(id);
+      if (!this.#running.size) this.#restTimer = setTimeout(() => this.#rest(), REST_MS);
     }
+  }
+
+  async #rest() {
+    (await this.#python)?.rest();
   }
 
   /**

@@ -2,7 +2,7 @@
 
     python -P scripts/bench/story_page.py SITE FILE.gguf      # SITE: a folder of scripts/build_site.py --pyodide local
 
-Goal, nearly reached: with a Qwen3 0.6B in Q4_K_M the tab holds at most 0.75 GB of memory for itself, and generates 8
+Goal: with a Qwen3 0.6B in Q4_K_M the tab holds at most 0.75 GB of memory for itself, and generates 8
 tokens per second.
 """
 

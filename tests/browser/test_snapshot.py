@@ -45,6 +45,7 @@ SAYS_HOW = "[...document.querySelectorAll('dt')].some(({ textContent }) => textC
 FETCHED = """caches.open("tallow-snapshots")
   .then(async (store) => (await store.keys()).some(({ url }) => url.endsWith("snapshot.json.gz")))"""
 SOFTMAX = [pytest.approx(0.26894143), pytest.approx(0.73105857)]
+REST_MS = 3000  # as in web/worker.js
 MEMORY, DESCRIPTION = "**/memory.bin.gz", "**/snapshot.json.gz"
 
 
@@ -102,6 +103,27 @@ def test_a_first_visit_fetches_the_snapshot_for_the_next(page: Page, site: str) 
         wait_until(page, SAYS_HOW)
         assert f"Python\n{expected}" in page.inner_text("body").replace("\n\n", "\n")
         wait_until(page, FETCHED)
+
+
+def test_the_snapshot_is_fetched_when_nothing_runs(page: Page, site: str) -> None:
+    page.goto(f"{site}standin/")
+    wait_until(page, "document.title === 'loaded'")
+    names: list[str] = []
+    page.context.on("request", lambda request: names.append(request.url.rpartition("/")[2]))
+    page.evaluate(
+        """async () => {
+          globalThis.runtime = Runtime.create();
+          await runtime.start(app);
+          const controller = new AbortController();
+          globalThis.stop = () => controller.abort();
+          const tokens = runtime.generate({ count: 1e6, pause_s: 0.01 }, { signal: controller.signal });
+          (async () => { for await (const token of tokens); })().catch(() => {});
+        }"""
+    )
+    page.wait_for_timeout(2 * REST_MS)
+    assert "snapshot.json.gz" not in names
+    page.evaluate("stop()")
+    wait_until(page, FETCHED)
 
 
 @pytest.fixture

@@ -33,9 +33,7 @@ def sum_exp(x: Array) -> tuple[Array, Array]:
     return highest, total
 
 
-def float32_rows_of_classes(
-    x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
-) -> bool:
+def float32_rows_of_classes(x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float) -> bool:
     """Float32 rows (N, C), int64 classes that are in range and not ignored, no weight and no smoothing."""
     if weight is not None or smoothing or x.dtype != FLOAT32 or x.ndim != 2 or not len(x):
         return False

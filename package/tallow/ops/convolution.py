@@ -238,7 +238,9 @@ def _result(
         return (
             lambda: d_input(g) if is_batch else d_input(g)[0],
             lambda: d_weight(g),
-            (lambda: g.sum(axis=(0, *range(2, g.ndim)))) if has_bias else None,
+            (lambda: run("row_sums", g.reshape(*g.shape[:2], math.prod(g.shape[2:]))).sum(axis=0))
+            if has_bias
+            else None,
         )
 
     return y if is_batch else y[0], backward

@@ -161,7 +161,7 @@ def cross_entropy_array(
     Dtypes:  results are float32 for halves, with weight in float32, otherwise the dtype of x
     """
     x = widen(x)
-    if weight is None and not smoothing and _are_few(x, target, ignore_index):
+    if weight is None and not smoothing and _all_count(x, target, ignore_index):
         highest, total = run("sum_exp", x)
         return np.log(total) - (x.reshape(-1)[_flat_places(x, target)] - highest), None, highest, total
     xp = array_module(x)
@@ -189,7 +189,7 @@ def cross_entropy_backward_array(
     """
     x = widen(x)
     xp = array_module(x)
-    if weight is None and not smoothing and _are_few(x, target, ignore_index):
+    if weight is None and not smoothing and _all_count(x, target, ignore_index):
         g_hit = g.astype(x.dtype, copy=False)
         d = run("scaled_exp", x, highest, g_hit / total)
         if d.flags.c_contiguous:
@@ -208,12 +208,17 @@ def cross_entropy_backward_array(
     return cast(d, BY_STORAGE[dtype])
 
 
-def _are_few(x: Array, target: Array, ignore_index: int) -> bool:
-    """Return whether there are few rows (N, C) in NumPy, and all of them count."""
-    if type(x) is not np.ndarray or x.ndim != 2 or not 0 < len(x) <= FEW or not x.flags.c_contiguous:
+def _all_count(x: Array, target: Array, ignore_index: int) -> bool:
+    """Return whether these are rows (N, C) in NumPy with classes in range, and none is ignored."""
+    if type(x) is not np.ndarray or x.ndim != 2 or not len(x) or not x.flags.c_contiguous:
         return False
-    numbers = target.tolist()
-    return ignore_index not in numbers and min(numbers) >= 0 and max(numbers) < x.shape[1]
+    classes = x.shape[1]
+    if len(x) <= FEW:
+        numbers = target.tolist()
+        return ignore_index not in numbers and min(numbers) >= 0 and max(numbers) < classes
+    if int(target.min()) < 0 or int(target.max()) >= classes:
+        return False
+    return not (0 <= ignore_index < classes and (target == ignore_index).any())
 
 
 def _flat_places(x: Array, target: Array) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
+from tallow.kernels import kernel, run
 from tallow.ops.axis_index import part, reversal
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dims
@@ -18,6 +19,7 @@ from tallow.ops.table import Array, Result, op
 
 Dims = int | Sequence[int] | None
 WORTH_A_VIEW = 4096  # elements, with which np.broadcast_to takes no longer than a copy
+WORTH_A_KERNEL = 4096  # elements
 _add_up: Any = np.add.reduce  # `x.sum` calls a Python function, which calls this
 
 
@@ -47,6 +49,21 @@ def reduced_size(input: Array, axes: Sequence[int]) -> int:
     return math.prod(input.shape[i] for i in axes)
 
 
+def sum_floats(x: Array, axes: tuple[int, ...], keepdim: bool = False) -> Array:
+    """Return the sum of floats over some axes."""
+    last = x.ndim - 1
+    if axes != (last,):
+        return x.sum(axis=axes, keepdims=keepdim)
+    sums: Array = run("row_sums", x)
+    return sums[..., None] if keepdim else sums
+
+
+@kernel("row_sums", "array")
+def row_sums_array(x: Array) -> Array:
+    """Return the sum of each row.  Shapes: x (..., N) -> (...)"""
+    return x.sum(axis=-1)
+
+
 def sum_dtype(input: Array, dtype: object) -> np.dtype[np.generic]:
     """Return the dtype for sums and products of `input`: int64 for integers and booleans, unless `dtype` is given."""
     return np.dtype(np.int64) if dtype is None and input.dtype.kind in "iub" else input.dtype
@@ -65,7 +82,7 @@ def _spread(g: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
 def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
     if dim is None and keepdim is False:  # into an array: NumPy would return a scalar, which takes longer to convert
         return _add_up(input, None, None, np.empty((), input.dtype))
-    if dim is None or type(dim) is int:
+    if dim is None or (type(dim) is int and input.size < WORTH_A_KERNEL):
         return _add_up(input, dim, None, None, keepdim)
     value: Array = sum.function(input, dim, keepdim)[0]
     return value
@@ -79,7 +96,7 @@ def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object 
     """
     axes = axes_of(input, dim, "sum")
     if input.dtype.kind == "f":  # NumPy takes longer with a dtype
-        value = input.sum(axis=axes, keepdims=keepdim)
+        value = sum_floats(input, axes, keepdim)
     else:
         value = input.sum(axis=axes, dtype=sum_dtype(input, dtype), keepdims=keepdim)
     shape = input.shape
@@ -96,7 +113,7 @@ def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object
     expect_float("mean", input)
     axes = axes_of(input, dim, "mean")
     n = reduced_size(input, axes)
-    total = input.sum(axis=axes, keepdims=keepdim)
+    total = sum_floats(input, axes, keepdim)
     value = total / n if n else total * np.nan
     shape = input.shape
     return value, lambda g: (_spread(g / n, shape, axes),)

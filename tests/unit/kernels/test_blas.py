@@ -143,6 +143,20 @@ def test_any_number_of_threads_gives_the_same(count: int, monkeypatch: pytest.Mo
         np.testing.assert_array_equal(kernels.run("matmul", a, b), alone)
 
 
+def test_numbers_of_threads_are_those_of_threadpoolctl() -> None:
+    from tallow.kernels.bindings import blas
+
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    libraries = blas._libraries()
+    assert libraries
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        assert [each.get_num_threads() for each in libraries] == [2] * len(libraries)
+        for each in libraries:
+            each.set_num_threads(1)
+        pools = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+        assert [pool["num_threads"] for pool in pools] == [1] * len(libraries)
+
+
 def test_threads_of_numpys_blas_are_those_of_before() -> None:
     threadpoolctl = pytest.importorskip("threadpoolctl")
 

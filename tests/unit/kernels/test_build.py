@@ -42,7 +42,7 @@ ALL = [
         "relu",
         "relu_backward",
     ),
-    *("rms_norm", "rotary", "scaled_exp", "sgd_step", "silu", "silu_mul", "softmax", "softmax_backward"),
+    *("rms_norm", "rotary", "row_sums", "scaled_exp", "sgd_step", "silu", "silu_mul", "softmax", "softmax_backward"),
     *("softmax_columns", "softmax_columns_backward", "sub"),
     *("sum_exp", "take_rows"),
 ]
@@ -91,7 +91,7 @@ for name in FORMATS:
 for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
     fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
-    fn["scaled_exp"](x, *fn["sum_exp"](x)), fn["log_softmax"](x)
+    fn["scaled_exp"](x, *fn["sum_exp"](x)), fn["log_softmax"](x), fn["row_sums"](x)
     fn["cross_entropy"](x, np.arange(len(x)) % x.shape[1], None, -100, 0.0)
     fn["softmax_backward"](x, x), fn["log_softmax_backward"](x, x)
     fn["gelu_backward"](x, x, "none"), fn["gelu_backward"](x, x, "tanh"), fn["layer_norm_backward"](x, x, w, 1e-5)

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled 
 CASES: list[tuple[Sizes, Sizes, Sizes, Sizes, Sizes, Sizes]] = [  # x, kernel, stride, before, dilation, out
     ((2, 3, 6, 8), (2, 2), (2, 2), (0, 0), (1, 1), (3, 4)),
     ((4, 28, 28), (2, 2), (2, 2), (0, 0), (1, 1), (14, 14)),
+    ((2, 2, 5, 35), (2, 2), (2, 2), (0, 0), (1, 1), (2, 17)),
     ((1, 2, 7, 9), (3, 3), (2, 2), (1, 1), (1, 1), (4, 5)),
     ((2, 9, 30), (3, 2), (1, 1), (1, 1), (2, 3), (7, 29)),
     ((1, 5, 5), (2, 2), (2, 2), (0, 0), (1, 1), (3, 3)),  # ceil_mode: the last windows reach past the end

@@ -94,6 +94,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "log_softmax backward": lambda: run("log_softmax_backward", normal(7, 33), normal(7, 33, seed=1)),
     "cross_entropy": lambda: run("cross_entropy", normal(7, 33), np.arange(7, dtype=np.int64), None, -100, 0.0),
     "sum_exp": lambda: run("sum_exp", normal(7, 33)),
+    "row_sums": lambda: run("row_sums", normal(7, 33)),
     "scaled_exp": lambda: run("scaled_exp", normal(7, 33), normal(7) + 5, normal(7)),
     "layer_norm": lambda: run("layer_norm", normal(7, 33), normal(33), normal(33), 1e-5),
     "layer_norm backward": lambda: run(

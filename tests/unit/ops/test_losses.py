@@ -35,6 +35,35 @@ def test_cross_entropy_of_equal_logits_is_log_of_classes() -> None:
     assert F.cross_entropy(tl.zeros(5, 7), tl.zeros(5, dtype=tl.int64)).item() == pytest.approx(math.log(7))
 
 
+@pytest.mark.parametrize("rows", [32, 33, 300])
+@pytest.mark.parametrize("ignore_index", [-100, 2])
+@pytest.mark.parametrize("ignored", [True, False])
+def test_cross_entropy_of_few_and_of_many_rows(rows: int, ignore_index: int, ignored: bool) -> None:
+    rng = np.random.default_rng(rows)
+    logits, classes = rng.standard_normal((rows, 5), dtype=np.float32), rng.choice([0, 1, 3, 4], rows)
+    if ignored:
+        classes[rows // 2] = ignore_index
+    counts = classes != ignore_index
+    exponentials = np.exp(logits.astype(np.float64))
+    chances = exponentials / exponentials.sum(axis=1, keepdims=True)
+    expected = -np.log(chances[counts, classes[counts]]).mean()
+    gradient = np.where(counts[:, None], chances - np.eye(5)[np.where(counts, classes, 0)], 0) / counts.sum()
+    x = tl.tensor(logits, requires_grad=True)
+    loss = F.cross_entropy(x, tl.tensor(classes), ignore_index=ignore_index)
+    loss.backward()
+    assert loss.item() == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(), gradient, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("rows", [32, 33])
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_cross_entropy_refuses_a_class_out_of_range(rows: int, wrong: int) -> None:
+    classes = np.zeros(rows, np.int64)
+    classes[-1] = wrong
+    with pytest.raises(tl.errors.DimensionError, match="out of bounds"):
+        F.cross_entropy(tl.zeros(rows, 5), tl.tensor(classes))
+
+
 def test_cross_entropy_survives_large_logits() -> None:
     x = tl.tensor([[1e4, 0.0], [0.0, 1e4]], requires_grad=True)
     loss = F.cross_entropy(x, tl.tensor([0, 0]), reduction="none")

@@ -7,16 +7,17 @@ threadpoolctl can set the number of threads of NumPy's BLAS.
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.kernels.bindings.threads import in_parts
+from tallow.kernels.bindings.threads import in_parts, threads_for
 from tallow.kernels.threads import blas_libraries, thread_count
 
 # With fewer multiplications OpenBLAS, which NumPy's wheels have, uses one thread by itself.
@@ -29,9 +30,23 @@ GROUP = 16  # rows or columns that are divided together: a multiple of the tiles
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+class _Library:
+    """A BLAS library's number of threads. The functions of OpenBLAS take a tenth of the time of threadpoolctl's."""
+
+    def __init__(self, controller: Any) -> None:
+        self.get_num_threads: Callable[[], int] = controller.get_num_threads
+        self.set_num_threads: Callable[[int], None] = controller.set_num_threads
+        if getattr(controller, "threading_layer", None) == "pthreads":
+            for before, after in product(("", "scipy_"), ("", "64_", "_64")):
+                names = [f"{before}openblas_{verb}_num_threads{after}" for verb in ("get", "set")]
+                if all(hasattr(controller.dynlib, name) for name in names):
+                    self.get_num_threads = ctypes.PYFUNCTYPE(ctypes.c_int)((names[0], controller.dynlib))
+                    self.set_num_threads = ctypes.PYFUNCTYPE(None, ctypes.c_int)((names[1], controller.dynlib))
+
+
 @cache
 def _libraries() -> list[Any]:
-    return blas_libraries() or []
+    return [_Library(each) for each in blas_libraries() or []]
 
 
 class _OneThread:
@@ -40,24 +55,20 @@ class _OneThread:
     def __init__(self) -> None:
         self._lock, self._inside, self._before = threading.Lock(), 0, list[int]()
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
             if self._inside == 1:
                 self._before = [library.get_num_threads() for library in _libraries()]
-                self._set([1] * len(self._before))
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._inside -= 1
-                if not self._inside:
-                    self._set(self._before)
+                for library in _libraries():
+                    library.set_num_threads(1)
 
-    def _set(self, numbers: list[int]) -> None:
-        for library, number in zip(_libraries(), numbers, strict=True):
-            library.set_num_threads(number)
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                for library, number in zip(_libraries(), self._before, strict=True):
+                    library.set_num_threads(number)
 
 
 _one_thread = _OneThread()
@@ -96,6 +107,11 @@ def matmul_into(a: Array, b: Array, c: Array) -> None:
 
 
 def _divide(a: Array, b: Array, c: Array) -> None:
+    work = SHARE * c.size * a.shape[-1]
+    if threads_for(work) == 1:
+        with _one_thread:
+            np.matmul(a, b, out=c)
+        return
     axis = _axis_to_divide(c.shape)
     length, group = c.shape[axis], GROUP if axis >= -2 else 1
     count = max(length // group, 1)
@@ -104,8 +120,8 @@ def _divide(a: Array, b: Array, c: Array) -> None:
         start, end = first * group, length if last == count else last * group
         return _slice(a, axis, start, end, -1), _slice(b, axis, start, end, -2), _slice(c, axis, start, end, None)
 
-    with _one_thread():
-        in_parts(count, SHARE * c.size * a.shape[-1], np.matmul, part)
+    with _one_thread:
+        in_parts(count, work, np.matmul, part)
 
 
 def _axis_to_divide(shape: tuple[int, ...]) -> int:

@@ -33,17 +33,22 @@ def sum_exp(x: Array) -> tuple[Array, Array]:
     return highest, total
 
 
-def few_float32_rows(x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float) -> bool:
-    """At most 32 float32 rows (N, C), int64 classes that are in range and not ignored, no weight and no smoothing."""
-    if weight is not None or smoothing or x.dtype != FLOAT32 or x.ndim != 2 or not 0 < len(x) <= FEW:
+def float32_rows_of_classes(x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float) -> bool:
+    """Float32 rows (N, C), int64 classes that are in range and not ignored, no weight and no smoothing."""
+    if weight is not None or smoothing or x.dtype != FLOAT32 or x.ndim != 2 or not len(x):
         return False
     if target.dtype != np.int64 or target.shape != x.shape[:1]:
         return False
-    classes = target.tolist()
-    return ignore_index not in classes and min(classes) >= 0 and max(classes) < x.shape[1]
+    classes = x.shape[1]
+    if len(x) <= FEW:
+        numbers = target.tolist()
+        return ignore_index not in numbers and min(numbers) >= 0 and max(numbers) < classes
+    if int(target.view(np.uint64).max()) >= classes:  # as an unsigned number, a negative one is larger than any
+        return False
+    return not (0 <= ignore_index < classes and (target == ignore_index).any())
 
 
-@kernel("cross_entropy", BACKEND, accepts=few_float32_rows)
+@kernel("cross_entropy", BACKEND, accepts=float32_rows_of_classes)
 def cross_entropy(
     x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
 ) -> tuple[Array, None, Array, Array]:

@@ -11,12 +11,13 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
-from tallow.kernels.bindings.threads import by_range
+from tallow.kernels.bindings.threads import ELEMENT, by_range
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import PLANS, kernel
 
 Sizes = tuple[int, ...]
-COMPARISON = 30.0  # multiplications that take as long as one element of a window, or one of the gradient
+COMPARISON = 30.0  # multiplications that take as long as one element of a window
+IN_SQUARE = 6.0  # of a window of two by two, which has a way of its own
 
 _max_pool = function("tl_max_pool_f32", None, *[POINTER] * 3, SIZE, SIZE, POINTER)
 _max_pool_backward = function("tl_max_pool_backward_f32", None, *[POINTER] * 3, *[SIZE] * 4)
@@ -49,7 +50,8 @@ class _Call:
         ):
             raise ShapeError(f"max_pool: input {x}, kernel {kernel} and output {out} do not fit each other")
         self.planes = math.prod(self.lead)
-        self.work = COMPARISON * self.planes * math.prod(out) * math.prod(kernel)
+        of_element = IN_SQUARE if kernel == stride == (2, 2) else COMPARISON
+        self.work = of_element * self.planes * math.prod(out) * math.prod(kernel)
         one, no = (1,) * (2 - dims), (0,) * (2 - dims)  # a row is a plane of height 1
         by_dim = [one + spatial, one + kernel, one + stride, one + dilation, no + before, one + out]
         self.result = (*self.lead, *out)
@@ -86,5 +88,5 @@ def max_pool_backward(
     dx = np.empty(x.shape, FLOAT32)
     planes, plane, windows = (math.prod(s) for s in (x.shape[:-dims], x.shape[-dims:], g.shape[-dims:]))
     arrays = dx, contiguous(g), np.ascontiguousarray(places)
-    by_range(_max_pool_backward, arrays, planes, COMPARISON * dx.size, plane, windows)
+    by_range(_max_pool_backward, arrays, planes, ELEMENT * dx.size, plane, windows)
     return dx

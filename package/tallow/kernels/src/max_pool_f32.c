@@ -51,12 +51,53 @@ static void find(int32_t *restrict places, const float *restrict y, const float 
     }
 }
 
+typedef float four __attribute__((vector_size(16), aligned(4)));
+typedef int32_t four_ints __attribute__((vector_size(16), aligned(4)));
+
+// Return whether windows are 2 x 2, side by side, inside the plane, and at least four in a row: then one pass finds maxima
+// and places.
+static int are_squares(const sizes *n) {
+  return n->kernel_h == 2 && n->kernel_w == 2 && n->stride_h == 2 && n->stride_w == 2 && n->dilation_h == 1 &&
+         n->dilation_w == 1 && !n->before_h && !n->before_w && 2 * n->out_h <= n->height && 2 * n->out_w <= n->width &&
+         n->out_w >= 4;
+}
+
+static inline four larger(four a, four b) {
+  four_ints is_b = b > a;
+  return (four)(((four_ints)b & is_b) | ((four_ints)a & ~is_b));
+}
+
+#define AT(p) (*(const four *)(p))
+static void of_squares(float *y, int32_t *places, const float *x, const sizes *n, size_t i) {
+  const int32_t row = (int32_t)n->width, start = 2 * (int32_t)i * row;
+  const float *top = x + start, *bottom = top + row;
+  for (size_t k = 0; k < n->out_w; k += 4) {
+    const size_t j = smaller(k, n->out_w - 4); // the last four may overlap those before
+    const four a = __builtin_shufflevector(AT(top + 2 * j), AT(top + 2 * j + 4), 0, 2, 4, 6);
+    const four b = __builtin_shufflevector(AT(top + 2 * j), AT(top + 2 * j + 4), 1, 3, 5, 7);
+    const four c = __builtin_shufflevector(AT(bottom + 2 * j), AT(bottom + 2 * j + 4), 0, 2, 4, 6);
+    const four d = __builtin_shufflevector(AT(bottom + 2 * j), AT(bottom + 2 * j + 4), 1, 3, 5, 7);
+    const four largest = larger(larger(a, b), larger(c, d));
+    const four_ints is_nan = (a != a) | (b != b) | (c != c) | (d != d), is_b = b == largest;
+    four_ints at = row - (c != largest); // a comparison is -1 where it holds
+    at = ((at & ~is_b) | (1 & is_b)) & ~(a == largest);
+    *(four_ints *)(places + j) = (at + (start + 2 * (int32_t)j) + (four_ints){0, 2, 4, 6}) | is_nan;
+    *(four *)(y + j) = (four)((four_ints)largest | is_nan);
+  }
+}
+#undef AT
+
 EXPORT void tl_max_pool_f32(float *y, int32_t *places, const float *x, size_t first, size_t last, const size_t *shape) {
   const sizes *n = (const sizes *)shape;
+  const int squares = are_squares(n);
   for (size_t p = first; p < last; p++)
     for (size_t i = 0; i < n->out_h; i++) {
       size_t row = (p * n->out_h + i) * n->out_w;
       const float *plane = x + p * n->height * n->width;
+      if (squares) {
+        of_squares(y + row, places + row, plane, n, i);
+        continue;
+      }
       maxima(y + row, plane, n, i);
       find(places + row, y + row, plane, n, i);
     }

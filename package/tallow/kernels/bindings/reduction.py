@@ -1,0 +1,29 @@
+"""row_sums; see src/row_sums_f32.c."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous, is_plain
+from tallow.kernels.bindings.threads import by_rows
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.table import kernel
+
+_row_sums = function("tl_row_sums_f32", None, POINTER, POINTER, SIZE, SIZE)
+LEAST = 1 << 12  # elements; NumPy takes less time than a call with fewer
+SHORTEST, LONGEST = 32, 1 << 16  # rows: NumPy adds columns of shorter ones, and its error is smaller in longer ones
+ADDITION = 4.0  # multiplications that take as long as one addition, mostly the memory's time
+
+
+def float32_long_rows(x: Array) -> bool:
+    """A contiguous float32 array of at least 4,096 elements, with rows of 32 to 65,536."""
+    return x.size >= LEAST and x.ndim > 0 and SHORTEST <= x.shape[-1] <= LONGEST and is_plain(x)
+
+
+@kernel("row_sums", BACKEND, accepts=float32_long_rows)
+def row_sums(x: Array) -> Array:
+    """Return the sum of each row.  Shapes: x (..., N) -> (...)"""
+    x, y = contiguous(x), np.empty(x.shape[:-1], FLOAT32)
+    by_rows(_row_sums, (y, x), y.size, ADDITION * x.size, x.shape[-1])
+    return y

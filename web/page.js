@@ -243,6 +243,16 @@ export function aborted(signal) {
   });
 }
 
+/** Copy a text, and say so. @param {string} text @param {Status} status @param {string} copied  the remark */
+export async function copyText(text, status, copied) {
+  try {
+    await navigator.clipboard.writeText(text);
+    status.remark(copied);
+  } catch {
+    status.remark("The browser does not let the page copy. Select the text instead.");
+  }
+}
+
 /** Save a file to the user's downloads. @param {string} name @param {BlobPart} content */
 export function save(name, content) {
   const link = document.createElement("a");

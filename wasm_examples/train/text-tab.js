@@ -1,6 +1,6 @@
 /** The text tab: a language model learns a text, and its samples improve. Loaded when the tab is opened first. */
 
-import { Figures, ProgressBar, ProblemBox, Status, element, onSubmit, readNumber, save } from "../../web/page.js";
+import { Figures, ProgressBar, ProblemBox, Status, copyText, element, onSubmit, readNumber, save } from "../../web/page.js";
 import { LossCurve } from "./curve.js";
 import { textFields } from "./text-fields.js";
 import { readText } from "./text-file.js";
@@ -291,9 +291,8 @@ export class TextTab {
     if (isDone) this.#status.say(`The model has the weights of ${file.name}. Press Train.`);
   }
 
-  async copy() {
-    await navigator.clipboard.writeText(page.code.textContent ?? "");
-    this.#status.remark("The script was copied.");
+  copy() {
+    return copyText(page.code.textContent ?? "", this.#status, "The script was copied.");
   }
 
   /** Call a method of words.py. @param {string} method @param {Record<string, unknown>} [keywords] */

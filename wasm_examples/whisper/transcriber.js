@@ -1,14 +1,14 @@
 /** Loads a model, takes a sound and transcribes it: one of each at a time. */
 
 import { ModelPage } from "../../web/model-page.js";
-import { aborted, closeOnPhone, save, showStart } from "../../web/page.js";
+import { aborted, closeOnPhone, copyText, save, showStart } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { hearing, page, view } from "./elements.js";
 import { BUILT_IN, builtIn, modelOfFiles, namedModel, selectModel, smallest } from "./models.js";
 import { fetchTheRest } from "./offline.js";
 import { showSpeed, showStage } from "./progress.js";
 import { Recording } from "./recording.js";
-import { copyText, saveText } from "./results.js";
+import { NOTHING, saveText } from "./results.js";
 import { settings, showLanguages } from "./settings.js";
 import { Spectrogram, clock } from "./spectrogram.js";
 import { Transcript } from "./transcript.js";
@@ -290,7 +290,9 @@ export class Transcriber {
   }
 
   copy() {
-    return copyText(this.#transcript.text);
+    const { text } = this.#transcript;
+    if (!text) return status.remark(NOTHING);
+    return copyText(text, status, "The text was copied.");
   }
 
   /** Stop loading and transcribing, or end a recording. */

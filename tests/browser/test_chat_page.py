@@ -559,6 +559,34 @@ def test_hub_file_and_folder(talk: Talk, files: dict[str, Path], data_dir: Path,
     talk.fails_with("not a model")
 
 
+def test_a_later_visit_offers_the_model_used_last(page: Page, revisited_site: str, files: dict[str, Path]) -> None:
+    no_hub(page.context)
+    page.goto(revisited_site + PAGE)
+    talk = Talk(page).is_ready()
+    offer = page.get_by_test_id("last-model")
+    expect(offer).to_be_hidden()
+    page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
+    page.context.route("https://huggingface.co/**", Hub(tiny={"a.gguf": files["tiny"].read_bytes()}))
+    talk.set(model_url="who/tiny:a.gguf").click("load-url")
+    expect(page.get_by_test_id("model-name")).to_contain_text("a.gguf:")
+    page.context.unroute_all()
+    no_hub(page.context)
+    page.reload()
+    expect(offer).to_have_text("Use a.gguf again: kept in this browser, no download")
+    offer.click()
+    expect(page.get_by_test_id("model-name")).to_contain_text("a.gguf:")
+    expect(offer).to_be_hidden()
+    page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
+    page.get_by_test_id("presets").get_by_text("Storyteller").click()
+    expect(offer).to_be_visible()
+    page.get_by_test_id("forget").click()
+    expect(offer).to_be_hidden()
+    page.evaluate("localStorage.setItem('tallow-last-model /wasm_examples/chat/', '[')")  # as of another version
+    page.reload()
+    talk.is_ready()
+    expect(offer).to_be_hidden()
+
+
 # ---- the page
 
 

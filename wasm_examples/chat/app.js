@@ -44,8 +44,6 @@ const MOST_NAME = 2000; // characters, of a model in a link
 
 /** Loads models and answers, one of each at a time. */
 class Chat {
-  /** @type {Choice}  the last choice, even if it could not be loaded */
-  #choice = PACKAGED;
   settings = new Settings();
   #list = new MessageList(element("messages", HTMLElement), page.output, {
     edit: (message, content) => this.#say(this.#parentOf(message), content),
@@ -86,13 +84,12 @@ class Chat {
 
   /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
   load(choice) {
-    this.#choice = choice;
     this.#page.load(choice);
   }
 
   /** What links call the chosen model. */
   get link() {
-    return this.#choice.link;
+    return this.#page.choice?.link ?? "";
   }
 
   /** Send a message. @param {string} content */
@@ -140,7 +137,6 @@ class Chat {
   /** @param {Conversation} conversation @param {Message} question @param {AbortSignal} signal */
   async #write(conversation, question, signal) {
     const options = this.settings.read(this.#page.model?.constrains ?? false);
-    if (!this.#page.model && !this.#page.isLoading) this.#page.loadForWork(this.#choice); // its load was stopped, or failed
     const usable = await this.#page.ready("The answer starts when the model has loaded.", signal);
     const { model } = this.#page;
     if (!usable || !model) return; // the page says why

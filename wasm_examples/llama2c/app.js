@@ -53,8 +53,6 @@ const { status, problems } = view;
 
 /** Loads models and writes stories, one of each at a time. */
 class Storyteller {
-  /** @type {ModelChoice}  the last choice, even if it could not be loaded */
-  #choice = PACKAGED;
   #numbers = new Numbers(view.figures);
   /** @type {ModelPage<ModelChoice, Model>} */
   #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["stories"], libraries: ["huggingface_tokenizers"] }, {
@@ -73,7 +71,6 @@ class Storyteller {
 
   /** Load a model in place of the one that is loading or loaded. @param {ModelChoice} choice */
   load(choice) {
-    this.#choice = choice;
     this.#page.load(choice);
   }
 
@@ -90,7 +87,6 @@ class Storyteller {
   /** @param {AbortSignal} signal */
   async #generate(signal) {
     const options = readOptions();
-    if (!this.#page.model && !this.#page.isLoading) this.#page.loadForWork(this.#choice); // its load was stopped, or failed
     const usable = await this.#page.ready("The story starts when the model has loaded.", signal);
     if (!usable || !this.#page.model) return; // the page says why
     const { context } = this.#page.model;

@@ -125,10 +125,11 @@ export function readNumber(input, { whole = false, above = -Infinity } = {}) {
   input.focus();
   const name = input.labels?.[0]?.textContent?.trim() ?? "This";
   const kind = `${whole ? "whole " : ""}number`;
-  if (!isNumber) throw new Problem("BadNumber", `${name} is not a ${kind}.`, `Write one, such as ${input.defaultValue}.`);
+  const example = input.defaultValue && `, such as ${input.defaultValue}`;
+  if (!isNumber) throw new Problem("BadNumber", `${name} is not a ${kind}.`, `Write one${example}.`);
   const from = above > -Infinity ? `above ${above}` : `of at least ${min}`;
   const to = max < Infinity ? ` and at most ${max}` : "";
-  throw new Problem("BadNumber", `${name} cannot be ${value}.`, `Write a ${kind} ${from}${to}, such as ${input.defaultValue}.`);
+  throw new Problem("BadNumber", `${name} cannot be ${value}.`, `Write a ${kind} ${from}${to}${example}.`);
 }
 
 /** @param {string} attribute @param {number} fallback */

@@ -492,7 +492,8 @@ def test_a_failing_template_loses_nothing(talk: Talk, files: dict[str, Path], na
 
 def test_bad_settings_are_named(talk: Talk) -> None:
     talk.set(top_p=0).ask("a cat").fails_with("Top-p cannot be 0")
-    talk.set(top_p=0.9, context=4).error.get_by_role("button").click()
+    talk.set(top_p=1, seed=-3).ask("a cat").fails_with("Write a whole number of at least 0.")
+    talk.set(top_p=0.9, seed=1, context=4).error.get_by_role("button").click()
     talk.fails_with("context is 4", "new conversation")
     talk.set(context=4096).error.get_by_role("button", name="Try again").click()
     talk.is_done()
@@ -557,6 +558,8 @@ def test_hub_file_and_folder(talk: Talk, files: dict[str, Path], data_dir: Path,
     talk.fails_with("no file b.gguf", "a.gguf")
     talk.set(model_url="not a model").click("load-url")
     talk.fails_with("not a model")
+    talk.set(model_url=" ").click("load-url")
+    talk.fails_with("An empty name is neither")
 
 
 def test_a_later_visit_offers_the_model_used_last(page: Page, revisited_site: str, files: dict[str, Path]) -> None:

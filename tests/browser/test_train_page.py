@@ -424,6 +424,13 @@ def test_script_is_copied(bench: Bench) -> None:
     assert bench.page.evaluate("navigator.clipboard.readText()") == bench.page.locator("#code").inner_text()
 
 
+def test_a_browser_that_does_not_let_the_page_copy(bench: Bench) -> None:
+    bench.page.evaluate("() => void (navigator.clipboard.writeText = () => Promise.reject(Error('denied')))")
+    bench.click("copy")
+    expect(bench.status).to_contain_text("does not let the page copy")
+    bench.page.evaluate("delete navigator.clipboard.writeText")
+
+
 # ---- weights
 
 

@@ -71,6 +71,7 @@ class Talk:
         """Start anew: an empty conversation with the options of `GREEDY`."""
         self.page.get_by_test_id("new").click()
         expect(self.page.get_by_test_id("messages").locator("li")).to_have_count(0)
+        expect(self.page.get_by_test_id("export-json")).to_be_hidden()
         self.page.get_by_test_id("system").fill("")
         for name, value in (GREEDY | {"context": 4096}).items():
             self.page.get_by_test_id(name).fill(str(value))

@@ -25,6 +25,7 @@ const page = {
   examples: element("examples", HTMLElement),
   output: element("output", HTMLElement),
   empty: element("empty", HTMLElement),
+  export: element("export", HTMLElement),
   announcer: element("announcer", HTMLElement),
   system: element("system", HTMLTextAreaElement),
   advice: element("advice", HTMLElement),
@@ -192,8 +193,9 @@ class Chat {
 
   #showMessages() {
     this.#list.show(this.history.current);
-    page.empty.hidden = !this.history.current.isEmpty;
-    page.examples.hidden = !this.history.current.isEmpty;
+    const { isEmpty } = this.history.current;
+    page.empty.hidden = page.examples.hidden = !isEmpty;
+    page.export.hidden = isEmpty;
   }
 
   /** @param {Model | null} model */

@@ -586,11 +586,14 @@ def test_confusion_and_mistakes_agree(bench: Bench) -> None:
 def test_digit_drawn_by_the_keyboard(bench: Bench) -> None:
     bench.choose(dataset="digits", network="mlp")
     bench.click("clear-pad")
+    seen = bench.page.get_by_test_id("seen")
+    expect(seen).to_be_hidden()
     pad = bench.page.get_by_test_id("draw-pad")
     pad.focus()
     for key in ("Enter", *["ArrowDown"] * 5, "Enter"):
         pad.press(key)
     expect(bench.page.get_by_test_id("guess")).to_contain_text("Prediction: ")
+    expect(seen).to_be_visible()
 
 
 def test_empty_drawing(bench: Bench) -> None:
@@ -729,3 +732,5 @@ def test_phone_needs_no_sideways_scroll(phone: Bench, scheme: Any, dataset: str)
     phone.page.emulate_media(color_scheme=scheme)
     phone.choose(dataset=dataset).click("step")
     assert phone.page.evaluate("document.documentElement.scrollWidth") == 360
+    matrix = phone.page.get_by_test_id("confusion")
+    assert matrix.evaluate("(it) => it.parentElement.scrollWidth - it.parentElement.clientWidth") == 0

@@ -491,6 +491,17 @@ def test_a_failing_template_loses_nothing(talk: Talk, files: dict[str, Path], na
     assert same(talk.is_done(), last)
 
 
+def test_a_message_without_an_answer_is_answered_after_a_reload(talk: Talk, files: dict[str, Path]) -> None:
+    talk.choose(files["refusing"]).ask("a cat").fails_with("this template refuses a cat")
+    talk.page.reload()
+    talk.is_ready()
+    talk.set(**GREEDY | {"max-tokens": 5})
+    talk.click("answer").is_done()
+    expect(talk.questions).to_have_text(["a cat"])
+    expect(talk.answers).to_have_count(1)
+    expect(talk.page.get_by_test_id("answer")).to_be_hidden()
+
+
 def test_bad_settings_are_named(talk: Talk) -> None:
     talk.set(top_p=0).ask("a cat").fails_with("Top-p cannot be 0")
     talk.set(top_p=1, seed=-3).ask("a cat").fails_with("Write a whole number of at least 0.")

@@ -48,6 +48,7 @@ class Chat {
   settings = new Settings();
   #list = new MessageList(element("messages", HTMLElement), page.output, {
     edit: (message, content) => this.#say(this.#parentOf(message), content),
+    answer: (message) => this.#answer(message),
     again: (message) => this.#answer(/** @type {Message} */ (this.#parentOf(message))),
     choose: (message) => this.#choose(message),
   });

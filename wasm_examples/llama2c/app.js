@@ -1,4 +1,5 @@
 import { isolate } from "../../web/isolation.js";
+import { LatestTask } from "../../web/latest-task.js";
 import { parseGguf } from "../../web/model-files.js";
 import { ModelPage } from "../../web/model-page.js";
 import { Figures, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, readNumber } from "../../web/page.js";
@@ -234,18 +235,27 @@ function markStored(urls) {
   }
 }
 
+/** Looks at the files that were chosen last. @type {LatestTask<void>} */
+const choosing = new LatestTask();
+
 function clearChosenFiles() {
+  choosing.stop();
   page.modelFile.value = "";
   page.tokenizerFile.value = "";
 }
 
 /** Load the chosen GGUF file, or both files of a llama2.c model, or say which one is missing. @param {Storyteller} storyteller */
-async function loadChosenFiles(storyteller) {
+function loadChosenFiles(storyteller) {
+  choosing.run((signal) => tryToLoadChosenFiles(storyteller, signal));
+}
+
+/** @param {Storyteller} storyteller @param {AbortSignal} signal */
+async function tryToLoadChosenFiles(storyteller, signal) {
   const model = page.modelFile.files?.[0];
   const tokenizer = page.tokenizerFile.files?.[0];
   if (model || tokenizer) problems.hide(); // it is about what was chosen before
   const hasGguf = model && (await isGguf(model));
-  if (model !== page.modelFile.files?.[0] || tokenizer !== page.tokenizerFile.files?.[0]) return; // chosen anew meanwhile
+  if (signal.aborted) return; // chosen anew meanwhile
   if (model && hasGguf) {
     page.tokenizerFile.value = "";
     storyteller.load({ name: model.name, files: async () => ({ "GGUF file": { file: model } }) });

@@ -39,13 +39,9 @@ export async function find(url) {
   const record = await response.json();
   if (!record.parts) return null; // stored before records had the parts' hashes
   const isComplete = record.sha256 !== null;
-  /** @type {Response[]} */
-  const parts = [];
-  while (parts.length < record.parts.length) {
-    const part = await store.match(partUrl(url, parts.length));
-    if (!part) break;
-    parts.push(part);
-  }
+  const found = await Promise.all(record.parts.map((_, i) => store.match(partUrl(url, i))));
+  const missing = found.indexOf(undefined);
+  const parts = /** @type {Response[]} */ (missing < 0 ? found : found.slice(0, missing));
   if (isComplete && parts.length < record.parts.length) return null; // the browser has deleted some parts
   const loaded = isComplete ? (record.size ?? 0) : parts.length * PART_BYTES;
   return { ...record, parts: record.parts.slice(0, parts.length), loaded, chunks: () => checkedChunks(url, parts, record.parts) };

@@ -19,6 +19,16 @@ export function clearCanvas(canvas) {
   return { width, height, context, color };
 }
 
+/** Show a line of text in place of a picture. @param {HTMLCanvasElement} canvas @param {string} text */
+export function showNote(canvas, text) {
+  const { width, height, context, color } = clearCanvas(canvas);
+  context.fillStyle = color("--muted");
+  context.font = `15px ${color("--sans")}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(text, width / 2, height / 2);
+}
+
 /** Show a square image, one value per canvas pixel: 0 is transparent, 255 black. @param {HTMLCanvasElement} canvas @param {Uint8Array} pixels @param {number} side */
 export function showInk(canvas, pixels, side) {
   canvas.width = canvas.height = side;

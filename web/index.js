@@ -56,7 +56,7 @@ export async function transcribe(sound, { model, language, task, onText, ...opti
   const number = await kept(current, "speech", model, options);
   const parts = [];
   for await (const { samples } of samplesOf(file, signal)) parts.push(samples);
-  const samples = joined(parts);
+  const samples = new Int16Array(await new Blob(parts).arrayBuffer());
   const steps = run(current.runtime, { kind: "speech", model: number, samples, ...keywords({ language, task }) }, signal);
   return resultOf(steps, (text) => onText?.(text));
 }
@@ -181,15 +181,4 @@ async function resultOf(steps, onText = () => {}) {
 function keywords(options) {
   const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== null);
   return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]));
-}
-
-/** @param {Int16Array[]} parts */
-function joined(parts) {
-  const all = new Int16Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

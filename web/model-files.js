@@ -170,7 +170,7 @@ export function parseModel(text, example) {
     return { name: url.split("/").at(-2) ?? url, location: remoteFolder(url) };
   }
   if (/^([\w.-]+\/)?[\w.-]+$/.test(name)) return { name, location: hubRepository(name) };
-  throw new Problem("BadModel", `"${name}" is neither a model of the Hub nor an address.`, `Write its owner and name, as in ${example}.`);
+  throw new Problem("BadModel", `${name ? `"${name}"` : "An empty name"} is neither a model of the Hub nor an address.`, `Write its owner and name, as in ${example}.`);
 }
 
 /**
@@ -198,7 +198,7 @@ export function parseModelFile(text, { ending, kind, example }) {
   const typed = text.trim();
   const named = new RegExp(`^((?:[\\w.-]+/)?[\\w.-]+):((?:[\\w.-]+/)*[\\w.-]+\\.(?:${ending}))$`).exec(typed);
   if (!named && !(/^https?:\/\//.test(typed) && URL.canParse(typed))) {
-    throw new Problem("BadModel", `"${typed}" is not the address of a model.`, `Write an address that begins with https://, or ${kind} of the Hub, as in ${example}.`);
+    throw new Problem("BadModel", `${typed ? `"${typed}"` : "An empty name"} is not the address of a model.`, `Write an address that begins with https://, or ${kind} of the Hub, as in ${example}.`);
   }
   // The Hub's page about a file has /blob/ where the file itself has /resolve/.
   const url = named ? "" : new URL(typed).href.replace(/^(https:\/\/huggingface\.co\/[^/]+\/[^/]+)\/blob\//, "$1/resolve/");

@@ -10,10 +10,13 @@
  * A page loads one model and does one piece of work at a time. A new load stops the load and the work before it, new work
  * stops the work before it; each waits until what it replaces has ended. `view` shows the state.
  *
+ * A later visit offers the downloaded model that was used last, below the name of the model, while the browser stores its files.
+ *
  * A page that does nothing for ten minutes ends its worker, which frees the memory. The next load or work starts Python again
  * and loads the last model.
  */
 
+import { keepLast, storedLast } from "./last-model.js";
 import { LatestTask } from "./latest-task.js";
 import { aborted, megabytes, showStartFailure } from "./page.js";
 import { Runtime } from "./tallow.js";
@@ -63,6 +66,9 @@ export class ModelPage {
   model = null;
   /** @type {Choice | null}  that of `model` */
   #loaded = null;
+  /** @type {Choice | null}  the last one, even if it could not be loaded */
+  choice = null;
+  #offer = document.createElement("button");
   #view;
   #app;
   #handlers;
@@ -82,6 +88,9 @@ export class ModelPage {
     this.#view = view;
     this.#app = app;
     this.#handlers = handlers;
+    this.#offer.type = "button";
+    this.#offer.dataset.testid = "last-model";
+    view.downloads.listeners.push((urls) => this.#offerLast(urls));
     this.runtime = Runtime.create();
     this.#started = this.#start();
     this.#started.then(
@@ -101,14 +110,16 @@ export class ModelPage {
 
   /** Load a model in place of the one that is loading or loaded; work that uses that one stops. @param {Choice} choice */
   load(choice) {
+    this.choice = choice;
     this.#working.stop();
     this.#view.problems.hide();
-    return this.loadForWork(choice);
+    return this.#load(choice);
   }
 
-  /** Load a model for the work that is running. @param {Choice} choice */
-  async loadForWork(choice) {
+  /** @param {Choice} choice */
+  async #load(choice) {
     this.#restart();
+    this.#offer.remove();
     const { status, modelName, noModel, progress, downloads } = this.#view;
     status.say(`Loading ${choice.name}`);
     modelName.textContent = `Loading ${choice.name}`;
@@ -133,7 +144,7 @@ export class ModelPage {
    */
   async work(task, texts) {
     this.#view.problems.hide();
-    if (this.#restart() && this.#loaded) this.loadForWork(this.#loaded);
+    if (this.#restart() && this.#loaded) this.#load(this.#loaded);
     const ended = this.#working.run((signal) => this.#tryToWork(task, texts, signal));
     this.showBusy();
     await ended;
@@ -142,12 +153,13 @@ export class ModelPage {
   }
 
   /**
-   * Wait until no model is loading.
+   * Wait until no model is loading. If there is none, because its load was stopped or failed, load it again.
    * @param {string} waiting  the status while a model is loading
    * @param {AbortSignal} signal
    * @returns {Promise<boolean>}  false if that model cannot be used; the page says why
    */
   async ready(waiting, signal) {
+    if (!this.model && !this.isLoading && this.choice) this.#load(this.choice);
     if (!this.isLoading) return true;
     this.#view.status.say(waiting);
     return Boolean(await Promise.race([this.#loading.result, aborted(signal)]));
@@ -241,15 +253,26 @@ export class ModelPage {
       const loaded = await this.runtime.load(files, { onProgress: (report) => progress.show(report), signal });
       this.model = this.#handlers.onLoad(choice, loaded);
       this.#loaded = choice;
+      keepLast(choice, files);
       this.#showLoaded(loaded);
       return true;
     } catch (error) {
       if (!signal.aborted) {
-        status.say(`${choice.name} could not be loaded.`);
+        status.say(`Could not load ${choice.name}.`);
         problems.show(error);
       }
       return false;
     }
+  }
+
+  /** Offer the model that was used last, unless it is the one in memory. @param {Set<string>} urls  the stored downloads */
+  #offerLast(urls) {
+    /** @type {Choice | null} */
+    const last = storedLast(urls);
+    if (!last || last.name === this.#loaded?.name) return this.#offer.remove();
+    this.#offer.textContent = `Use ${last.name} again: kept in this browser, no download`;
+    this.#offer.onclick = () => this.load(last);
+    this.#view.modelName.after(this.#offer);
   }
 
   /** @param {Loaded} loaded */

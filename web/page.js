@@ -125,10 +125,11 @@ export function readNumber(input, { whole = false, above = -Infinity } = {}) {
   input.focus();
   const name = input.labels?.[0]?.textContent?.trim() ?? "This";
   const kind = `${whole ? "whole " : ""}number`;
-  if (!isNumber) throw new Problem("BadNumber", `${name} is not a ${kind}.`, `Write one, such as ${input.defaultValue}.`);
+  const example = input.defaultValue && `, such as ${input.defaultValue}`;
+  if (!isNumber) throw new Problem("BadNumber", `${name} is not a ${kind}.`, `Write one${example}.`);
   const from = above > -Infinity ? `above ${above}` : `of at least ${min}`;
   const to = max < Infinity ? ` and at most ${max}` : "";
-  throw new Problem("BadNumber", `${name} cannot be ${value}.`, `Write a ${kind} ${from}${to}, such as ${input.defaultValue}.`);
+  throw new Problem("BadNumber", `${name} cannot be ${value}.`, `Write a ${kind} ${from}${to}${example}.`);
 }
 
 /** @param {string} attribute @param {number} fallback */
@@ -241,6 +242,16 @@ export function aborted(signal) {
     if (signal.aborted) reject(signal.reason);
     else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
+}
+
+/** Copy a text, and say so. @param {string} text @param {Status} status @param {string} copied  the remark */
+export async function copyText(text, status, copied) {
+  try {
+    await navigator.clipboard.writeText(text);
+    status.remark(copied);
+  } catch {
+    status.remark("The browser does not let the page copy. Select the text instead.");
+  }
 }
 
 /** Save a file to the user's downloads. @param {string} name @param {BlobPart} content */

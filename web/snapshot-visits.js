@@ -20,7 +20,7 @@ export async function ofEarlierVisit(snapshot) {
   } catch {
     // the reason follows
   }
-  return (await refusal()) ?? "it is fetched during a first visit, for the next";
+  return (await refusal()) ?? "its memory is not stored yet";
 }
 
 /**

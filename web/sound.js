@@ -29,7 +29,7 @@ const NONE = new Int16Array();
 /**
  * Samples, and the share of the file read so far, from 0 to 1; null while the browser decodes a whole file, which has no
  * progress.
- * @typedef {{ samples: Int16Array, share: number | null }} Decoded
+ * @typedef {{ samples: Int16Array<ArrayBuffer>, share: number | null }} Decoded
  */
 /**
  * A part of a file to decode. `length` of its samples count: those after the first `skip`, or with "rest", those at its end.

@@ -5,16 +5,17 @@ import { clear, storedUrls } from "./cache.js";
 export class StoredDownloads {
   #box;
   #text;
-  #onChange;
+  /** Called with the stored URLs each time they are looked up. @type {((urls: Set<string>) => void)[]} */
+  listeners;
 
   /**
    * @param {HTMLElement} box  contains a <span> and a <button>
-   * @param {(urls: Set<string>) => void} [onChange]  called with the stored URLs each time they are looked up
+   * @param {((urls: Set<string>) => void)[]} listeners
    */
-  constructor(box, onChange = () => {}) {
+  constructor(box, ...listeners) {
     this.#box = box;
     this.#text = /** @type {HTMLElement} */ (box.querySelector("span"));
-    this.#onChange = onChange;
+    this.listeners = listeners;
     /** @type {HTMLButtonElement} */ (box.querySelector("button")).onclick = async () => {
       await clear();
       await this.refresh();
@@ -26,6 +27,6 @@ export class StoredDownloads {
     const urls = await storedUrls();
     this.#box.hidden = urls.size === 0;
     this.#text.textContent = `${urls.size} ${urls.size === 1 ? "download is" : "downloads are"} kept in this browser.`;
-    this.#onChange(urls);
+    for (const listener of this.listeners) listener(urls);
   }
 }

@@ -71,6 +71,7 @@ class Talk:
         """Start anew: an empty conversation with the options of `GREEDY`."""
         self.page.get_by_test_id("new").click()
         expect(self.page.get_by_test_id("messages").locator("li")).to_have_count(0)
+        expect(self.page.get_by_test_id("export-json")).to_be_hidden()
         self.page.get_by_test_id("system").fill("")
         for name, value in (GREEDY | {"context": 4096}).items():
             self.page.get_by_test_id(name).fill(str(value))
@@ -490,9 +491,21 @@ def test_a_failing_template_loses_nothing(talk: Talk, files: dict[str, Path], na
     assert same(talk.is_done(), last)
 
 
+def test_a_message_without_an_answer_is_answered_after_a_reload(talk: Talk, files: dict[str, Path]) -> None:
+    talk.choose(files["refusing"]).ask("a cat").fails_with("this template refuses a cat")
+    talk.page.reload()
+    talk.is_ready()
+    talk.set(**GREEDY | {"max-tokens": 5})
+    talk.click("answer").is_done()
+    expect(talk.questions).to_have_text(["a cat"])
+    expect(talk.answers).to_have_count(1)
+    expect(talk.page.get_by_test_id("answer")).to_be_hidden()
+
+
 def test_bad_settings_are_named(talk: Talk) -> None:
     talk.set(top_p=0).ask("a cat").fails_with("Top-p cannot be 0")
-    talk.set(top_p=0.9, context=4).error.get_by_role("button").click()
+    talk.set(top_p=1, seed=-3).ask("a cat").fails_with("Write a whole number of at least 0.")
+    talk.set(top_p=0.9, seed=1, context=4).error.get_by_role("button").click()
     talk.fails_with("context is 4", "new conversation")
     talk.set(context=4096).error.get_by_role("button", name="Try again").click()
     talk.is_done()
@@ -557,6 +570,36 @@ def test_hub_file_and_folder(talk: Talk, files: dict[str, Path], data_dir: Path,
     talk.fails_with("no file b.gguf", "a.gguf")
     talk.set(model_url="not a model").click("load-url")
     talk.fails_with("not a model")
+    talk.set(model_url=" ").click("load-url")
+    talk.fails_with("An empty name is neither")
+
+
+def test_a_later_visit_offers_the_model_used_last(page: Page, revisited_site: str, files: dict[str, Path]) -> None:
+    no_hub(page.context)
+    page.goto(revisited_site + PAGE)
+    talk = Talk(page).is_ready()
+    offer = page.get_by_test_id("last-model")
+    expect(offer).to_be_hidden()
+    page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
+    page.context.route("https://huggingface.co/**", Hub(tiny={"a.gguf": files["tiny"].read_bytes()}))
+    talk.set(model_url="who/tiny:a.gguf").click("load-url")
+    expect(page.get_by_test_id("model-name")).to_contain_text("a.gguf:")
+    page.context.unroute_all()
+    no_hub(page.context)
+    page.reload()
+    expect(offer).to_have_text("Use a.gguf again: kept in this browser, no download")
+    offer.click()
+    expect(page.get_by_test_id("model-name")).to_contain_text("a.gguf:")
+    expect(offer).to_be_hidden()
+    page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
+    page.get_by_test_id("presets").get_by_text("Storyteller").click()
+    expect(offer).to_be_visible()
+    page.get_by_test_id("forget").click()
+    expect(offer).to_be_hidden()
+    page.evaluate("localStorage.setItem('tallow-last-model /wasm_examples/chat/', '[')")  # as of another version
+    page.reload()
+    talk.is_ready()
+    expect(offer).to_be_hidden()
 
 
 # ---- the page

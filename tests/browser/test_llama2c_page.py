@@ -379,6 +379,29 @@ def test_unusable_model(
     reader.choose(damaged[fault], tokenizer).fails_with(*words)
 
 
+# Reading the first bytes of a file takes half a second.
+SLOW_READING = """
+() => {
+  const { text } = Blob.prototype;
+  Blob.prototype.text = async function () {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return text.call(this);
+  };
+  window.endSlowReading = () => void (Blob.prototype.text = text);
+}
+"""
+
+
+def test_the_same_tokenizer_is_chosen_again_while_the_model_is_read(
+    reader: Reader, damaged: dict[str, Path], model: Path, tokenizer: Path
+) -> None:
+    """The browser has a new File of it then, and sends no event."""
+    reader.choose(model, tokenizer).is_ready()
+    reader.page.evaluate(SLOW_READING)
+    reader.choose(damaged["truncated"], tokenizer).fails_with("truncated")
+    reader.page.evaluate("endSlowReading()")
+
+
 def test_unusable_tokenizer(
     reader: Reader, data_dir: Path, damaged: dict[str, Path], model: Path, tokenizer: Path
 ) -> None:

@@ -98,7 +98,7 @@ def test_page_starts_from_the_snapshot_on_plain_memory(page: Page, site: str) ->
 
 
 def test_a_first_visit_fetches_the_snapshot_for_the_next(page: Page, site: str) -> None:
-    for expected in (f"{FROM_FILES} it is fetched during a first visit, for the next", FROM_MEMORY):
+    for expected in (f"{FROM_FILES} its memory is not stored yet", FROM_MEMORY):
         page.goto(f"{site}wasm_examples/llama2c/")
         wait_until(page, SAYS_HOW)
         assert f"Python\n{expected}" in page.inner_text("body").replace("\n\n", "\n")
@@ -179,7 +179,7 @@ def test_browser_that_stores_nothing(page: Page, site: str) -> None:
 
 def test_browser_without_room_for_the_unpacked_memory(page: Page, site: str) -> None:
     limit_storage(page, site, 1_000_000)
-    assert "first visit" in reason_of(page, site)
+    assert "not stored yet" in reason_of(page, site)
     wait_until(page, FETCHED)
     assert page.evaluate(STORED_URLS) == ["snapshot.json.gz"]
     assert reason_of(page, site) == FROM_MEMORY

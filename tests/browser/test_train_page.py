@@ -424,6 +424,13 @@ def test_script_is_copied(bench: Bench) -> None:
     assert bench.page.evaluate("navigator.clipboard.readText()") == bench.page.locator("#code").inner_text()
 
 
+def test_a_browser_that_does_not_let_the_page_copy(bench: Bench) -> None:
+    bench.page.evaluate("() => void (navigator.clipboard.writeText = () => Promise.reject(Error('denied')))")
+    bench.click("copy")
+    expect(bench.status).to_contain_text("does not let the page copy")
+    bench.page.evaluate("delete navigator.clipboard.writeText")
+
+
 # ---- weights
 
 
@@ -579,11 +586,14 @@ def test_confusion_and_mistakes_agree(bench: Bench) -> None:
 def test_digit_drawn_by_the_keyboard(bench: Bench) -> None:
     bench.choose(dataset="digits", network="mlp")
     bench.click("clear-pad")
+    seen = bench.page.get_by_test_id("seen")
+    expect(seen).to_be_hidden()
     pad = bench.page.get_by_test_id("draw-pad")
     pad.focus()
     for key in ("Enter", *["ArrowDown"] * 5, "Enter"):
         pad.press(key)
     expect(bench.page.get_by_test_id("guess")).to_contain_text("Prediction: ")
+    expect(seen).to_be_visible()
 
 
 def test_empty_drawing(bench: Bench) -> None:
@@ -722,3 +732,5 @@ def test_phone_needs_no_sideways_scroll(phone: Bench, scheme: Any, dataset: str)
     phone.page.emulate_media(color_scheme=scheme)
     phone.choose(dataset=dataset).click("step")
     assert phone.page.evaluate("document.documentElement.scrollWidth") == 360
+    matrix = phone.page.get_by_test_id("confusion")
+    assert matrix.evaluate("(it) => it.parentElement.scrollWidth - it.parentElement.clientWidth") == 0

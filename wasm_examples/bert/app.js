@@ -66,8 +66,6 @@ class SentenceSearch {
   /** @type {string[]}  the texts of the last comparison */
   #texts = [];
   #searching = false;
-  /** @type {ModelChoice}  the last choice, even if it could not be loaded */
-  #choice = PACKAGED;
   #heatmap = new Heatmap(page.heatmap, page.readout);
   /** @type {ModelPage<ModelChoice, { name: string, description: string }>} */
   #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["glosses"], libraries: ["huggingface_tokenizers"] }, {
@@ -79,24 +77,18 @@ class SentenceSearch {
 
   /** Load the packaged model. */
   loadPackaged() {
-    this.#load(PACKAGED);
+    this.#page.load(PACKAGED);
   }
 
   /** Load a GGUF file in place of the model that is loading or loaded. @param {string} name @param {(signal: AbortSignal) => Promise<Source> | Source} find */
   loadGguf(name, find) {
-    this.#load({ name, files: async (signal) => ({ "model.gguf": await find(signal) }) });
+    this.#page.load({ name, files: async (signal) => ({ "model.gguf": await find(signal) }) });
   }
 
   /** Load a model in place of the one that is loading or loaded. @param {NamedModel} model */
   load({ name, location }) {
     const ask = (/** @type {Record<string, unknown>} */ texts) => this.#page.runtime.call("list_files", texts);
-    this.#load({ name, files: (signal) => findFiles(location, HEADS, ask, signal) });
-  }
-
-  /** @param {ModelChoice} choice */
-  #load(choice) {
-    this.#choice = choice;
-    this.#page.load(choice);
+    this.#page.load({ name, files: (signal) => findFiles(location, HEADS, ask, signal) });
   }
 
   /** Compare the current lines, in place of those that are being compared. */
@@ -130,7 +122,6 @@ class SentenceSearch {
   /** @param {AbortSignal} signal */
   async #tryToCompare(signal) {
     const texts = readLines();
-    if (!this.#page.model && !this.#page.isLoading) this.#page.loadForWork(this.#choice); // its load was stopped, or failed
     const usable = await this.#page.ready("The comparison starts when the model has loaded.", signal);
     if (!usable || !this.#page.model) return; // the page says why
     await this.#compare(texts, signal);

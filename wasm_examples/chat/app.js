@@ -25,6 +25,7 @@ const page = {
   examples: element("examples", HTMLElement),
   output: element("output", HTMLElement),
   empty: element("empty", HTMLElement),
+  export: element("export", HTMLElement),
   announcer: element("announcer", HTMLElement),
   system: element("system", HTMLTextAreaElement),
   advice: element("advice", HTMLElement),
@@ -44,11 +45,10 @@ const MOST_NAME = 2000; // characters, of a model in a link
 
 /** Loads models and answers, one of each at a time. */
 class Chat {
-  /** @type {Choice}  the last choice, even if it could not be loaded */
-  #choice = PACKAGED;
   settings = new Settings();
   #list = new MessageList(element("messages", HTMLElement), page.output, {
     edit: (message, content) => this.#say(this.#parentOf(message), content),
+    answer: (message) => this.#answer(message),
     again: (message) => this.#answer(/** @type {Message} */ (this.#parentOf(message))),
     choose: (message) => this.#choose(message),
   });
@@ -86,13 +86,12 @@ class Chat {
 
   /** Load a model in place of the one that is loading or loaded. @param {Choice} choice */
   load(choice) {
-    this.#choice = choice;
     this.#page.load(choice);
   }
 
   /** What links call the chosen model. */
   get link() {
-    return this.#choice.link;
+    return this.#page.choice?.link ?? "";
   }
 
   /** Send a message. @param {string} content */
@@ -140,7 +139,6 @@ class Chat {
   /** @param {Conversation} conversation @param {Message} question @param {AbortSignal} signal */
   async #write(conversation, question, signal) {
     const options = this.settings.read(this.#page.model?.constrains ?? false);
-    if (!this.#page.model && !this.#page.isLoading) this.#page.loadForWork(this.#choice); // its load was stopped, or failed
     const usable = await this.#page.ready("The answer starts when the model has loaded.", signal);
     const { model } = this.#page;
     if (!usable || !model) return; // the page says why
@@ -196,8 +194,9 @@ class Chat {
 
   #showMessages() {
     this.#list.show(this.history.current);
-    page.empty.hidden = !this.history.current.isEmpty;
-    page.examples.hidden = !this.history.current.isEmpty;
+    const { isEmpty } = this.history.current;
+    page.empty.hidden = page.examples.hidden = !isEmpty;
+    page.export.hidden = isEmpty;
   }
 
   /** @param {Model | null} model */

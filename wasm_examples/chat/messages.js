@@ -5,7 +5,7 @@ import { GrowingMarkdown, showMarkdown } from "../../web/markdown.js";
 import { divide } from "./thoughts.js";
 
 /** @import { Conversation, Message, Step } from "./conversation.js" */
-/** @typedef {{ edit(message: Message, content: string): void, again(message: Message): void, choose(message: Message): void }} Handlers */
+/** @typedef {{ edit(message: Message, content: string): void, answer(message: Message): void, again(message: Message): void, choose(message: Message): void }} Handlers */
 
 const NEAR_END = 80; // pixels: a list that is scrolled this close to its end follows the text
 const LEAST_PAUSE_MS = 60; // between two renderings of the text that is written
@@ -77,7 +77,12 @@ class View {
     this.#text.dataset.testid = "text";
     this.#figures.dataset.testid = "figures";
     const tools = make("div", "tools");
-    tools.append(this.#place, this.#copyButton(), message.role === "user" ? button("Edit", "edit", () => this.#edit()) : button("Regenerate", "again", () => handlers.again(message)));
+    tools.append(this.#place, this.#copyButton());
+    if (message.role === "user") {
+      const answer = button("Answer", "answer", () => handlers.answer(message));
+      answer.classList.add("unanswered");
+      tools.append(button("Edit", "edit", () => this.#edit()), answer);
+    } else tools.append(button("Regenerate", "again", () => handlers.again(message)));
     this.item.append(author, this.#steps, this.#thought.element, this.#text, this.#figures, tools);
     this.#render();
   }

@@ -1,6 +1,6 @@
 import { fragmentOf, readFragment } from "../../web/fragment.js";
 import { isolate } from "../../web/isolation.js";
-import { Figures, element, onSubmit, pageView } from "../../web/page.js";
+import { Figures, copyText, element, onSubmit, pageView } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { Files } from "./files.js";
 import { Prompt } from "./prompt.js";
@@ -60,17 +60,7 @@ async function share(prompt) {
   const link = new URL(location.href);
   link.hash = fragmentOf({ code: prompt.code.trim() ? prompt.code : prompt.last() });
   history.replaceState(null, "", link);
-  await copy(link.href, "The link was copied, and is now this page's address.");
-}
-
-/** @param {string} text @param {string} remark  shown afterwards */
-async function copy(text, remark) {
-  try {
-    await navigator.clipboard.writeText(text);
-    status.remark(remark);
-  } catch (error) {
-    problems.show(new Problem("NoClipboard", `The browser does not let the page copy: ${error}`, "Select the text and copy it."));
-  }
+  await copyText(link.href, status, "The link was copied, and is now this page's address.");
 }
 
 /** @param {Views} views */
@@ -107,7 +97,7 @@ function listen(session, prompt, views) {
     terminal.clear();
     prompt.focus();
   };
-  page.copy.onclick = () => copy(terminal.text(), "The output was copied.");
+  page.copy.onclick = () => copyText(terminal.text(), status, "The output was copied.");
   page.share.onclick = () => share(prompt);
   page.forget.onclick = () => {
     prompt.forget();

@@ -1,4 +1,5 @@
 import { isolate } from "../../web/isolation.js";
+import { LatestTask } from "../../web/latest-task.js";
 import { parseGguf } from "../../web/model-files.js";
 import { ModelPage } from "../../web/model-page.js";
 import { Figures, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, readNumber } from "../../web/page.js";
@@ -53,8 +54,6 @@ const { status, problems } = view;
 
 /** Loads models and writes stories, one of each at a time. */
 class Storyteller {
-  /** @type {ModelChoice}  the last choice, even if it could not be loaded */
-  #choice = PACKAGED;
   #numbers = new Numbers(view.figures);
   /** @type {ModelPage<ModelChoice, Model>} */
   #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["stories"], libraries: ["huggingface_tokenizers"] }, {
@@ -73,7 +72,6 @@ class Storyteller {
 
   /** Load a model in place of the one that is loading or loaded. @param {ModelChoice} choice */
   load(choice) {
-    this.#choice = choice;
     this.#page.load(choice);
   }
 
@@ -90,7 +88,6 @@ class Storyteller {
   /** @param {AbortSignal} signal */
   async #generate(signal) {
     const options = readOptions();
-    if (!this.#page.model && !this.#page.isLoading) this.#page.loadForWork(this.#choice); // its load was stopped, or failed
     const usable = await this.#page.ready("The story starts when the model has loaded.", signal);
     if (!usable || !this.#page.model) return; // the page says why
     const { context } = this.#page.model;
@@ -238,18 +235,27 @@ function markStored(urls) {
   }
 }
 
+/** Looks at the files that were chosen last. @type {LatestTask<void>} */
+const choosing = new LatestTask();
+
 function clearChosenFiles() {
+  choosing.stop();
   page.modelFile.value = "";
   page.tokenizerFile.value = "";
 }
 
 /** Load the chosen GGUF file, or both files of a llama2.c model, or say which one is missing. @param {Storyteller} storyteller */
-async function loadChosenFiles(storyteller) {
+function loadChosenFiles(storyteller) {
+  choosing.run((signal) => tryToLoadChosenFiles(storyteller, signal));
+}
+
+/** @param {Storyteller} storyteller @param {AbortSignal} signal */
+async function tryToLoadChosenFiles(storyteller, signal) {
   const model = page.modelFile.files?.[0];
   const tokenizer = page.tokenizerFile.files?.[0];
   if (model || tokenizer) problems.hide(); // it is about what was chosen before
   const hasGguf = model && (await isGguf(model));
-  if (model !== page.modelFile.files?.[0] || tokenizer !== page.tokenizerFile.files?.[0]) return; // chosen anew meanwhile
+  if (signal.aborted) return; // chosen anew meanwhile
   if (model && hasGguf) {
     page.tokenizerFile.value = "";
     storyteller.load({ name: model.name, files: async () => ({ "GGUF file": { file: model } }) });

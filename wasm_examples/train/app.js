@@ -1,5 +1,5 @@
 import { isolate } from "../../web/isolation.js";
-import { element, onDrop, onSubmit, pageView } from "../../web/page.js";
+import { copyText, element, onDrop, onSubmit, pageView } from "../../web/page.js";
 import { ShareLink } from "../../web/share.js";
 import { Runtime } from "../../web/tallow.js";
 import { fields, showChoices, speed, suitNetwork } from "./form.js";
@@ -35,10 +35,7 @@ function listen(workbench) {
   onPress("classify", () => workbench.classify());
   onPress("clear-pad", () => workbench.clearPad());
   onPress("export", () => workbench.export());
-  onPress("copy", async () => {
-    await navigator.clipboard.writeText(page.code.textContent ?? "");
-    view.status.remark("The script was copied.");
-  });
+  onPress("copy", () => copyText(page.code.textContent ?? "", view.status, "The script was copied."));
   onSubmit(element("settings", HTMLFormElement), () => {}); // the fields have handlers of their own
   for (const field of Object.values(fields)) field.onchange = () => workbench.change();
   fields.dataset.onchange = () => {

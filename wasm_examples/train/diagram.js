@@ -1,6 +1,6 @@
 /** A picture of the network: its layers from left to right, each neuron as a small plane of its values, and the weights as lines. */
 
-import { clearCanvas, redrawOnChange } from "../../web/canvas.js";
+import { clearCanvas, redrawOnChange, showNote } from "../../web/canvas.js";
 import { components } from "./plane.js";
 
 const MARGIN = 12;
@@ -38,7 +38,7 @@ export class Diagram {
   }
 
   draw() {
-    if (!this.#network) return;
+    if (!this.#network) return showNote(this.#canvas, "No network yet.");
     const { sizes, most } = this.#network;
     const column = (this.#canvas.clientWidth - 2 * MARGIN) / sizes.length;
     const plane = Math.max(10, Math.min(LARGEST, SHARE * column));

@@ -10,6 +10,7 @@ export class Drawing {
   #pad;
   #prediction = element("prediction", HTMLElement);
   #probabilities = element("probabilities", HTMLElement);
+  #sees = element("sees", HTMLElement);
   #seen = element("seen", HTMLCanvasElement);
 
   /** @param {() => void} onChange  after every stroke */
@@ -25,11 +26,12 @@ export class Drawing {
     this.#pad.clear();
     this.#prediction.textContent = "Draw a digit from 0 to 9.";
     this.#probabilities.replaceChildren();
-    showInk(this.#seen, new Uint8Array(), SIDE);
+    this.#sees.hidden = true;
   }
 
   /** Show the image that the network sees, and its answer. @param {{ pixels: Uint8Array, probabilities: Float32Array }} answer */
   show({ pixels, probabilities }) {
+    this.#sees.hidden = false;
     showInk(this.#seen, pixels, SIDE);
     const best = probabilities.indexOf(Math.max(...probabilities));
     this.#prediction.textContent = `Prediction: ${best}, ${Math.round(100 * probabilities[best])}%.`;

@@ -1,6 +1,6 @@
 /** The points in the plane, and the network's prediction at every position. */
 
-import { clearCanvas, keyCursor, pointerPosition, redrawOnChange } from "../../web/canvas.js";
+import { clearCanvas, keyCursor, pointerPosition, redrawOnChange, showNote } from "../../web/canvas.js";
 
 const RADIUS = 4;
 
@@ -44,7 +44,7 @@ export class Plane {
   }
 
   draw() {
-    if (!this.#points) return;
+    if (!this.#points) return showNote(this.#canvas, "No points yet.");
     const { width, height, context, color } = clearCanvas(this.#canvas);
     const colors = [0, 1, 2, 3].map((label) => color(`--class-${label}`));
     if (this.#field) {

@@ -1,6 +1,7 @@
 /** The text tab: a language model learns a text, and its samples improve. Loaded when the tab is opened first. */
 
-import { Figures, ProgressBar, ProblemBox, Status, element, onSubmit, readNumber, save } from "../../web/page.js";
+import { Figures, ProgressBar, ProblemBox, Status, copyText, element, onSubmit, readNumber, save } from "../../web/page.js";
+import { CurrentRun } from "./current-run.js";
 import { LossCurve } from "./curve.js";
 import { textFields } from "./text-fields.js";
 import { readText } from "./text-file.js";
@@ -37,9 +38,7 @@ export class TextTab {
   #figures = new Figures(element("text-stats", HTMLElement), FIGURES);
   #curve = new LossCurve(element("text-curve", HTMLCanvasElement));
   #samples = new TextSamples(element("text-samples", HTMLElement));
-  /** @type {object | null} */
-  #currentRun = null;
-  #pause = element("text-pause", HTMLButtonElement);
+  #training = new CurrentRun(element("text-pause", HTMLButtonElement));
   #ended = Promise.resolve();
   #steps = 0;
   #hasModel = false;
@@ -50,7 +49,7 @@ export class TextTab {
     this.#runtime = runtime;
     this.#started = this.#prepare(started);
     this.#started.then(
-      () => this.#run || this.#status.say("Ready. Press Train."),
+      () => this.#training.run || this.#status.say("Ready. Press Train."),
       (error) => {
         this.#status.say("The text tab could not be loaded.");
         this.#problems.show(error, { label: "Try again", action: () => location.reload() });
@@ -131,20 +130,20 @@ export class TextTab {
 
   /** Train until paused: the model so far, or a new one if a setting or the text has changed. */
   train() {
-    if (this.#run) return this.#status.remark("Training is already running.");
+    if (this.#training.run) return this.#status.remark("Training is already running.");
     const run = {};
-    this.#run = run;
+    this.#training.run = run;
     this.#status.say("Training starts when Python is ready.");
     this.#ended = this.#ended.then(() => this.#train(run, "configure"));
   }
 
   /** Train a new model with the settings of the form. */
   async reset() {
-    const wasRunning = this.#run !== null;
-    this.#run = null;
+    const wasRunning = this.#training.run !== null;
+    this.#training.run = null;
     await this.#ended;
-    if (wasRunning && !this.#run) {
-      const run = (this.#run = {});
+    if (wasRunning && !this.#training.run) {
+      const run = (this.#training.run = {});
       this.#ended = this.#train(run, "reset");
     } else if (await this.#guarded(() => this.#begin("reset"))) this.#showState();
   }
@@ -154,42 +153,32 @@ export class TextTab {
     this.#problems.hide();
     try {
       await this.#begin(method);
-      if (this.#run === run) this.#status.say("Training.");
+      if (this.#training.run === run) this.#status.say("Training.");
       document.body.classList.add("burning");
-      while (this.#run === run) await this.#advance();
+      while (this.#training.run === run) await this.#advance();
       if (!this.#samples.has(this.#steps)) await this.#sample();
       page.code.textContent = await this.#call("script");
     } catch (error) {
-      if (!this.#run || this.#run === run) this.#status.say("Training has ended.");
+      if (!this.#training.run || this.#training.run === run) this.#status.say("Training has ended.");
       this.#problems.show(error);
     } finally {
-      if (!this.#run || this.#run === run) {
-        this.#run = null;
+      if (!this.#training.run || this.#training.run === run) {
+        this.#training.run = null;
         document.body.classList.remove("burning");
       }
     }
   }
 
-  /** Identifies the current run; null while paused. */
-  get #run() {
-    return this.#currentRun;
-  }
-
-  set #run(run) {
-    this.#currentRun = run;
-    this.#pause.disabled = run === null;
-  }
-
   async pause() {
-    this.#run = null;
+    this.#training.run = null;
     this.#status.say("Pausing.");
     await this.#ended;
-    if (!this.#run && this.#hasModel) this.#showState();
+    if (!this.#training.run && this.#hasModel) this.#showState();
   }
 
   /** Stop when the user leaves the tab. */
   leave() {
-    if (this.#run) this.pause();
+    if (this.#training.run) this.pause();
   }
 
   #showState() {
@@ -269,7 +258,7 @@ export class TextTab {
 
   /** Continue with the weights of a file. @param {File} file */
   async import(file) {
-    this.#run = null;
+    this.#training.run = null;
     await this.#ended;
     let isDone = false;
     await this.#guarded(async () => {
@@ -291,9 +280,8 @@ export class TextTab {
     if (isDone) this.#status.say(`The model has the weights of ${file.name}. Press Train.`);
   }
 
-  async copy() {
-    await navigator.clipboard.writeText(page.code.textContent ?? "");
-    this.#status.remark("The script was copied.");
+  copy() {
+    return copyText(page.code.textContent ?? "", this.#status, "The script was copied.");
   }
 
   /** Call a method of words.py. @param {string} method @param {Record<string, unknown>} [keywords] */

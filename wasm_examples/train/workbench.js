@@ -2,6 +2,7 @@
 
 import { element, save, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
+import { CurrentRun } from "./current-run.js";
 import { Display } from "./display.js";
 import { Drawing } from "./drawing.js";
 import { chosenClass, fields, readSettings, showChoices, speed } from "./form.js";
@@ -21,9 +22,7 @@ export class Workbench {
   #runtime;
   #started;
   #view;
-  /** @type {object | null} */
-  #currentRun = null;
-  #pause = element("pause", HTMLButtonElement);
+  #training = new CurrentRun(element("pause", HTMLButtonElement));
   #ended = Promise.resolve();
   #viewedAt = -Infinity;
   #isImported = false; // whether the weights came from a file, with no step since
@@ -40,7 +39,7 @@ export class Workbench {
       async (report) => {
         view.progress.hide();
         this.#display.showThreads(report, (count) => this.#runtime.setThreads(count));
-        if (await this.configure()) view.status.say(this.#run ? "Training." : "Python is ready. Press Train.");
+        if (await this.configure()) view.status.say(this.#training.run ? "Training." : "Python is ready. Press Train.");
         else if (this.#needsFiles) this.#showState();
         else view.status.say("Python is ready.");
       },
@@ -57,7 +56,7 @@ export class Workbench {
     const { status } = this.#view;
     const { steps } = this.#display;
     if (this.#needsFiles) status.say("Choose a file of images and its file of labels, or drop both on the page.");
-    else if (this.#run) status.say("Training.");
+    else if (this.#training.run) status.say("Training.");
     else if (steps) status.say(`Paused after ${steps.toLocaleString("en")} ${steps === 1 ? "step" : "steps"}.`);
     else status.say(`The network ${this.#isImported ? "has the weights of a file" : "is new"}. Press Train.`);
   }
@@ -71,7 +70,7 @@ export class Workbench {
   async configure() {
     showChoices();
     if (this.#needsFiles) {
-      this.#run = null;
+      this.#training.run = null;
       return false;
     }
     return this.#guarded(async () => {
@@ -89,9 +88,9 @@ export class Workbench {
 
   /** Train until paused. */
   train() {
-    if (this.#run) return this.#view.status.remark("Training is already running.");
+    if (this.#training.run) return this.#view.status.remark("Training is already running.");
     const run = {};
-    this.#run = run;
+    this.#training.run = run;
     this.#view.status.say("Training starts when Python is ready.");
     this.#ended = this.#train(run);
   }
@@ -102,12 +101,12 @@ export class Workbench {
     try {
       await this.#started;
       if (!(await this.configure())) {
-        if (!this.#run || this.#run === run) this.#run = null;
+        if (!this.#training.run || this.#training.run === run) this.#training.run = null;
         return this.#showState();
       }
-      if (this.#run === run) status.say("Training.");
+      if (this.#training.run === run) status.say("Training.");
       document.body.classList.add("burning");
-      while (this.#run === run) {
+      while (this.#training.run === run) {
         const steps = Number(speed.value) || null;
         await this.#advance(steps ? SLOW_SLICE_S : SLICE_S, steps);
       }
@@ -115,39 +114,29 @@ export class Workbench {
       status.say("Training has ended.");
       problems.show(error);
     } finally {
-      if (!this.#run || this.#run === run) {
-        this.#run = null;
+      if (!this.#training.run || this.#training.run === run) {
+        this.#training.run = null;
         document.body.classList.remove("burning");
       }
       if (this.#display.isFilled) await this.#showPresent();
     }
   }
 
-  /** Identifies the current run; null while paused. */
-  get #run() {
-    return this.#currentRun;
-  }
-
-  set #run(run) {
-    this.#currentRun = run;
-    this.#pause.disabled = run === null;
-  }
-
   async pause() {
-    this.#run = null;
+    this.#training.run = null;
     this.#view.status.say("Pausing.");
     await this.#ended; // after the slice that Python computes
-    if (!this.#run) this.#showState();
+    if (!this.#training.run) this.#showState();
   }
 
   /** Stop when the user leaves the tab. */
   leave() {
-    if (this.#run) this.pause();
+    if (this.#training.run) this.pause();
   }
 
   /** Train on one batch. */
   async step() {
-    this.#run = null;
+    this.#training.run = null;
     const done = (await this.configure()) && (await this.#guarded(() => this.#advance(0)));
     if (done) this.#view.status.say(`Step ${this.#display.steps.toLocaleString("en")}.`);
     else this.#showState();
@@ -155,7 +144,7 @@ export class Workbench {
 
   /** Restore the network to its state before the first step. */
   async reset() {
-    this.#run = null;
+    this.#training.run = null;
     const done = await this.#guarded(async () => {
       await this.#started;
       if (this.#display.isFilled) await this.#show(await this.#runtime.call("reset"));
@@ -170,7 +159,7 @@ export class Workbench {
   }
 
   async clearPoints() {
-    this.#run = null;
+    this.#training.run = null;
     if (await this.#guarded(async () => this.#show(await this.#runtime.call("clear_points")))) this.#showState();
   }
 
@@ -249,12 +238,12 @@ export class Workbench {
    * @param {number} seconds @param {number | null} [steps]  between two pictures; null for as many as there is time for
    */
   async #advance(seconds, steps = null) {
-    const run = this.#run;
+    const run = this.#training.run;
     this.#display.report(await this.#runtime.call("advance", { seconds, ...(steps && { steps }) }));
     const pause = VIEW_MS[this.#display.hasImages ? "images" : "points"];
     const left = this.#viewedAt + pause - performance.now();
     if (steps !== null && run && left > 0) await new Promise((resolve) => setTimeout(resolve, left));
-    if (!this.#run || steps !== null || left < 0) await this.#predict();
+    if (!this.#training.run || steps !== null || left < 0) await this.#predict();
   }
 
   /** Show the figures and the predictions of the current weights: those shown may be of some steps before. */
@@ -266,7 +255,7 @@ export class Workbench {
   /** Draw the current predictions. */
   async #predict() {
     this.#viewedAt = performance.now();
-    this.#display.predict(await this.#runtime.call("view"), !this.#run);
+    this.#display.predict(await this.#runtime.call("view"), !this.#training.run);
     if (this.#display.hasImages && this.#drawing.strokes.length) await this.#classify();
   }
 

@@ -16,7 +16,7 @@ export const BUILT_IN = "";
 
 /** @returns {Choice} */
 export function builtIn() {
-  return { name: "Built-in model", id: BUILT_IN, files: async () => ({}) };
+  return { name: "the built-in model", id: BUILT_IN, files: async () => ({}) };
 }
 
 /** The smallest model for all speech, which is the first in the list. */
@@ -43,7 +43,7 @@ export function namedModel(text, ask) {
 export function modelOfFiles(files, ask) {
   const single = [...files.values()].filter(({ name }) => SINGLE.test(name));
   const isFolder = [...files.keys()].some((path) => path.split("/").pop() === HEADS.config);
-  if (isFolder || single.length !== 1) return folder(folderName(files) ?? "Chosen files", localFolder(files), ask);
+  if (isFolder || single.length !== 1) return folder(folderName(files) ?? "the chosen files", localFolder(files), ask);
   const sources = Object.fromEntries([...files.values()].filter(({ name }) => OF_MODEL.test(name)).map((file) => [file.name, { file }]));
   const { name } = single[0];
   return { name, id: name, files: async () => sources };

@@ -1,25 +1,12 @@
-/** Copy the text, and save it as a file. */
+/** Save the text as a file. */
 
 import { save } from "../../web/page.js";
 import { view } from "./elements.js";
 
 const { status, problems } = view;
-const NOTHING = "There is no text yet.";
 
-/** @param {string} text */
-export async function copyText(text) {
-  if (!text) return status.remark(NOTHING);
-  try {
-    await navigator.clipboard.writeText(text);
-    status.remark("The text was copied.");
-  } catch {
-    status.remark("The browser does not let the page copy. Select the text instead, or save it.");
-  }
-}
-
-/** @param {string} kind  the ending of the file @param {string} text @param {string} sound  its file name @param {() => Promise<string>} write  returns the content */
-export async function saveText(kind, text, sound, write) {
-  if (!text) return status.remark(NOTHING);
+/** @param {string} kind  the ending of the file @param {string} sound  its file name @param {() => Promise<string>} write  returns the content */
+export async function saveText(kind, sound, write) {
   try {
     const name = `${sound.replace(/\.[^.]*$/, "")}.${kind}`;
     save(name, await write());

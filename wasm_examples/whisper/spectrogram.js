@@ -10,26 +10,29 @@ const LABEL_EVERY_PX = 90;
 
 export class Spectrogram {
   #canvas;
+  #box;
   /** @type {Window | null} */
   #window = null;
   /** @type {[number, number] | null}  seconds */
   #marked = null;
 
-  /** @param {HTMLCanvasElement} canvas */
-  constructor(canvas) {
+  /** @param {HTMLCanvasElement} canvas @param {HTMLElement} box  around it, hidden while there is nothing to show */
+  constructor(canvas, box) {
     this.#canvas = canvas;
+    this.#box = box;
     redrawOnChange(canvas, () => this.draw());
   }
 
   /** @param {Window} window */
   show(window) {
     this.#window = window;
+    this.#box.hidden = false;
     this.draw();
   }
 
   clear() {
     this.#window = this.#marked = null;
-    this.draw();
+    this.#box.hidden = true;
   }
 
   /** Draw a frame around a range of time. @param {number} start_s @param {number} end_s */

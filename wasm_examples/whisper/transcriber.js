@@ -1,14 +1,14 @@
 /** Loads a model, takes a sound and transcribes it: one of each at a time. */
 
 import { ModelPage } from "../../web/model-page.js";
-import { aborted, closeOnPhone, save, showStart } from "../../web/page.js";
+import { aborted, closeOnPhone, copyText, save, showStart } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { hearing, page, view } from "./elements.js";
 import { BUILT_IN, builtIn, modelOfFiles, namedModel, selectModel, smallest } from "./models.js";
 import { fetchTheRest } from "./offline.js";
 import { showSpeed, showStage } from "./progress.js";
 import { Recording } from "./recording.js";
-import { copyText, saveText } from "./results.js";
+import { saveText } from "./results.js";
 import { settings, showLanguages } from "./settings.js";
 import { Spectrogram, clock } from "./spectrogram.js";
 import { Transcript } from "./transcript.js";
@@ -29,7 +29,7 @@ export class Transcriber {
   #duration_s = 0; // unknown until Python has the spectrogram
   #liveLanguage = ""; // as detected in this recording
   #waveform = new Waveform(page.wave, page.player);
-  #spectrogram = new Spectrogram(page.mel);
+  #spectrogram = new Spectrogram(page.mel, page.picture);
   #transcript = new Transcript(page, (segment) => this.#showSegment(segment));
   #recording = new Recording(this.#waveform, {
     work: (task) => this.#page.work(task, { failed: "There is no live text." }),
@@ -85,7 +85,7 @@ export class Transcriber {
     page.builtIn.hidden = id !== BUILT_IN;
     showLanguages(languages);
     closeOnPhone(page.choices);
-    const description = `${name}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers[0]} + ${layers[1]} layers of ${width}, windows of ${window_s} s`;
+    const description = `${name.replace(/^the /, "The ")}: ${(parameters / 1e6).toFixed(1)} million parameters, ${layers[0]} + ${layers[1]} layers of ${width}, windows of ${window_s} s`;
     return { id, description, window_s };
   }
 
@@ -286,11 +286,11 @@ export class Transcriber {
 
   /** Save the text as a file. @param {string} kind */
   save(kind) {
-    return saveText(kind, this.#transcript.text, this.#decoded?.name ?? "text", () => this.#page.runtime.call("write", { kind }));
+    return saveText(kind, this.#decoded?.name ?? "text", () => this.#page.runtime.call("write", { kind }));
   }
 
   copy() {
-    return copyText(this.#transcript.text);
+    return copyText(this.#transcript.text, status, "The text was copied.");
   }
 
   /** Stop loading and transcribing, or end a recording. */

@@ -5,12 +5,13 @@ import { clock } from "./spectrogram.js";
 
 /** @import { Doubt, Measures } from "./doubts.js" */
 /** @typedef {{ id: number, start: number, end: number, text: string, words: [string, number, number][], doubts: Doubt[] } & Measures} Segment */
-/** @typedef {{ transcript: HTMLElement, segments: HTMLElement, player: HTMLAudioElement, unsure: HTMLElement, unsureText: HTMLElement, unsureWhy: HTMLElement }} Elements */
+/** @typedef {{ transcript: HTMLElement, segments: HTMLElement, player: HTMLAudioElement, results: HTMLElement, unsure: HTMLElement, unsureText: HTMLElement, unsureWhy: HTMLElement }} Elements */
 
 export class Transcript {
   #text;
   #list;
   #player;
+  #results;
   #onPlay;
   #draft = document.createElement("span");
   /** @type {{ segment: Segment, item: HTMLElement, span: HTMLElement }[]} */
@@ -27,10 +28,11 @@ export class Transcript {
   #doubts = new Set();
 
   /** @param {Elements} elements @param {(segment: Segment) => void} onPlay */
-  constructor({ transcript, segments, player, unsure, unsureText, unsureWhy }, onPlay) {
+  constructor({ transcript, segments, player, results, unsure, unsureText, unsureWhy }, onPlay) {
     this.#text = transcript;
     this.#list = segments;
     this.#player = player;
+    this.#results = results;
     this.#unsure = unsure;
     this.#unsureText = unsureText;
     this.#unsureWhy = unsureWhy;
@@ -47,6 +49,7 @@ export class Transcript {
     this.#draft.textContent = "";
     this.#text.replaceChildren();
     this.#list.replaceChildren();
+    this.#results.hidden = true;
     this.#unsure.hidden = true;
     this.#doubts.clear();
   }
@@ -69,6 +72,7 @@ export class Transcript {
     span.textContent = `${segment.text.trim()} `;
     this.draft("");
     this.#text.append(span);
+    this.#results.hidden = false;
     const [item, button, time, text] = ["li", "button", "time", "span"].map((name) => document.createElement(name));
     /** @type {HTMLButtonElement} */ (button).type = "button";
     button.dataset.testid = "segment";

@@ -29,11 +29,11 @@ def test_other_models_and_back(shared: Listener, tiny: Path, sounds: Path) -> No
     expect(shared.page.get_by_test_id("knows")).to_be_hidden()
     folder = Path(spoken.FOLDER)
     shared.choose(*(path for path in folder.iterdir() if path.suffix != ".py" and path.is_file()))
-    expect(shared.name).to_contain_text("Chosen files: ")
+    expect(shared.name).to_contain_text("The chosen files: ")
     shared.hear(sounds / "0.wav").is_done()
     expect(shared.segments).to_have_count(1)
     shared.page.get_by_test_id("model").select_option("")
-    expect(shared.name).to_contain_text("Built-in model: ")
+    expect(shared.name).to_contain_text("The built-in model: ")
     expect(shared.segments).to_have_count(0)  # they belonged to another model
     expect(shared.page.get_by_test_id("knows")).to_contain_text("numbers to 999")
     for name in ("tiny", "base", "small"):
@@ -55,7 +55,7 @@ def test_a_whisper_of_the_hub_at_one_press(shared: Listener, tiny: Path) -> None
     finally:
         shared.page.context.unroute("https://huggingface.co/**")
         shared.page.get_by_test_id("model").select_option("")
-        expect(shared.name).to_contain_text("Built-in model: ")
+        expect(shared.name).to_contain_text("The built-in model: ")
 
 
 def test_a_broken_download_of_a_model_resumes(shared: Listener, host: Host, tiny: Path) -> None:
@@ -67,13 +67,13 @@ def test_a_broken_download_of_a_model_resumes(shared: Listener, host: Host, tiny
     assert host.requests["/weak/tiny.bin"] == 2
     requests = host.requests.total()
     shared.page.get_by_test_id("model").select_option("")
-    expect(shared.name).to_contain_text("Built-in model: ")
+    expect(shared.name).to_contain_text("The built-in model: ")
     shared.page.locator("#choices").evaluate("(it) => { it.open = true; }")
     shared.press("load")  # from the browser's copy
     expect(shared.name).to_contain_text("tiny.bin: ", timeout=START_MS)
     assert host.requests.total() == requests
     shared.page.get_by_test_id("model").select_option("")
-    expect(shared.name).to_contain_text("Built-in model: ")
+    expect(shared.name).to_contain_text("The built-in model: ")
 
 
 def test_status_belongs_to_the_latest_load(shared: Listener, tiny: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_model_chosen_during_a_transcription_stops_it(shared: Listener, tiny: 
     expect(shared.segments).to_have_count(0)
     expect(shared.page.get_by_test_id("hearing")).to_be_hidden()
     shared.page.get_by_test_id("model").select_option("")
-    expect(shared.name).to_contain_text("Built-in model: ")
+    expect(shared.name).to_contain_text("The built-in model: ")
 
 
 def test_stop_while_python_starts(page: Page, site: str) -> None:

@@ -19,7 +19,7 @@ from spoken.espeak import Espeak
 from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
 from tests.browser.hub import Hub
-from tests.browser.listening import MOST_WRONG, PHRASES, RATE, Listener, say, words_wrong
+from tests.browser.listening import MOST_WRONG, PAGE, PHRASES, RATE, Listener, say, words_wrong
 
 from tallow.audio import write_wav
 from tallow.models import Whisper, spoken
@@ -61,6 +61,13 @@ def test_segments_and_files_of_them(shared: Listener, sounds: Path, native: Whis
     assert shared.segments.locator("span").all_text_contents() == texts
     for kind in ("txt", "srt", "vtt"):
         assert shared.saved(kind) == WRITERS[kind](transcript)
+
+
+def test_nothing_empty_is_shown_before_a_sound(page: Page, site: str) -> None:
+    page.goto(site + PAGE)
+    expect(page.get_by_test_id("status")).to_have_text("Loading the built-in model")
+    for name in ("mel", "results"):
+        expect(page.get_by_test_id(name)).to_be_hidden()
 
 
 def test_a_click_plays_a_segment_and_shows_it(shared: Listener, sounds: Path) -> None:
@@ -202,7 +209,7 @@ def test_uncertain_text_is_marked_and_a_larger_model_is_offered(
     finally:
         shared.page.context.unroute("https://huggingface.co/**")
         shared.page.get_by_test_id("model").select_option("")
-        expect(shared.name).to_contain_text("Built-in model: ")
+        expect(shared.name).to_contain_text("The built-in model: ")
     shared.hear(sounds / "0.wav").is_done()
     expect(unsure).to_be_hidden()
 

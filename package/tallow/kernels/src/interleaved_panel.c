@@ -15,8 +15,8 @@ void tl_store_sums(float *y, size_t y_row, const place *at, const tile_sums *sum
       store_columns(y + v * COLUMNS, columns_of_vector(at, (size_t)v), sums->of[i][v]);
 }
 
-void tl_read_rows(rounded *rows, const unsigned char *x, size_t k) {
-  for (size_t r = 0; r < ROWS; r++) rows[r] = rounded_row(x + r * rounded_bytes(k), k);
+void tl_read_rows(rounded *rows, const unsigned char *x, size_t m, size_t k) {
+  for (size_t r = 0; r < m; r++) rows[r] = rounded_row(x + r * rounded_bytes(k), k);
 }
 
 static inline column_words unpacked_codes(const place *at, size_t block, size_t group, size_t vector) {

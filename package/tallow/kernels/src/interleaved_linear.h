@@ -52,7 +52,7 @@ static inline size_t read_scales(const place *at, size_t block, column_scales *o
 
 TILE(one_row, 1)
 #if defined __AVX512F__
-TILE(two_rows, 2) TILE(four_rows, 4) TILE(eight_rows, 8)
+TILE(four_rows, 4) TILE(eight_rows, 8)
 #endif
 
 static __attribute__((noinline)) void unpack(column_words *codes, column_scales *s, const place *at) {
@@ -69,7 +69,6 @@ static __attribute__((noinline)) void times_columns(float *y, size_t y_row, cons
 #if defined __AVX512F__
   for (; i + 8 <= m; i += 8) eight_rows(y + i * y_row, y_row, x + i, at);
   for (; i + 4 <= m; i += 4) four_rows(y + i * y_row, y_row, x + i, at);
-  for (; i + 2 <= m; i += 2) two_rows(y + i * y_row, y_row, x + i, at);
 #endif
   for (; i < m; i++) one_row(y + i * y_row, y_row, x + i, at);
 }

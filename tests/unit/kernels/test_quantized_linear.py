@@ -56,7 +56,7 @@ def check(x: Array, matrix: BlockMatrix, bias: Array, y: Array) -> None:
 
 @compiled
 @pytest.mark.parametrize("name", COMPILED)
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 7, 9, 18])
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 7, 9, 15, 26])
 def test_product_of_the_rounded_rows(name: str, m: int) -> None:
     for k in sizes(name):
         for n in (1, 2, 17, 33, 48):
@@ -68,7 +68,7 @@ def test_product_of_the_rounded_rows(name: str, m: int) -> None:
 @compiled
 @pytest.mark.parametrize("name", COMPILED)
 def test_writes_stay_inside_the_result(name: str, request: pytest.FixtureRequest) -> None:
-    cases = [(normal(m, 256), random_matrix(name, n, 256, rng)) for m in (1, 3, 4, 6, 18) for n in (1, 16, 19, 48)]
+    cases = [(normal(m, 256), random_matrix(name, n, 256, rng)) for m in (1, 3, 4, 6, 15, 26) for n in (1, 16, 19, 48)]
     memory: list[GuardedArray] = request.getfixturevalue("poisoned_empty")  # random numbers are drawn into plain memory
     for x, matrix in cases:
         call(x, matrix)
@@ -192,9 +192,9 @@ def test_blocks_at_any_address(name: str) -> None:
 @compiled
 @pytest.mark.parametrize("name", COMPILED)
 def test_rows_do_not_depend_on_each_other(name: str) -> None:
-    matrix, x = random_matrix(name, 37, 768, rng), normal(21, 768)
+    matrix, x = random_matrix(name, 37, 768, rng), normal(29, 768)
     together = call(x, matrix)
-    for rows in (slice(0, 2), slice(2, 5), slice(1, 8), slice(3, 20)):
+    for rows in (slice(0, 2), slice(2, 5), slice(1, 8), slice(3, 20), slice(2, 27)):
         np.testing.assert_array_equal(call(x[rows], matrix), together[rows])
 
 
@@ -243,12 +243,13 @@ def test_the_op_multiplies_by_the_weights_it_stands_for(name: str, monkeypatch: 
     with kernels.off():
         y = apply(quantized_linear, x, tl.from_numpy(matrix.blocks), name, bias)
         expected = x @ weight.T + bias
-    np.testing.assert_allclose(y.detach().numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-4)
     g = tl.from_numpy(normal(2, 3, 9))
     grads = tl.autograd.grad((y * g).sum(), (x, bias))
-    for grad, plain in zip(grads, tl.autograd.grad((expected * g).sum(), (x, bias)), strict=True):
-        largest = np.abs(plain.numpy()).max()
-        np.testing.assert_allclose(grad.numpy(), plain.numpy(), rtol=1e-5, atol=max(1e-4, 1e-6 * largest))
+    plain_grads = tl.autograd.grad((expected * g).sum(), (x, bias))
+    x_abs, weight_abs, bias_abs, g_abs = (np.abs(each.detach().numpy()) for each in (x, weight, bias, g))
+    terms = (x_abs @ weight_abs.T + bias_abs, g_abs @ weight_abs, g_abs.sum((0, 1)))
+    for result, plain, sums in zip((y.detach(), *grads), (expected.detach(), *plain_grads), terms, strict=True):
+        np.testing.assert_array_less(np.abs(result.numpy() - plain.numpy()), 16 * ULP * sums)
 
 
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float64])

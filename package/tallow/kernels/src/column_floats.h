@@ -2,7 +2,8 @@
 #ifndef TALLOW_COLUMN_FLOATS_H
 #define TALLOW_COLUMN_FLOATS_H
 
-static inline column_floats every_column(float s) { return (column_floats){0} + s; }
+// Not {0} + s, which is an addition: -0 would become 0.
+static inline column_floats every_column(float s) { return s - (column_floats){0}; }
 
 // Not inlined: only the last columns of y take less than a vector.
 static __attribute__((noinline)) void copy_part(float *to, const float *from, size_t n) {

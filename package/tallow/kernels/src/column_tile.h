@@ -1,7 +1,7 @@
 // Products of rows of x with columns of w, interleaved (interleaved.h): the part that all formats share.
 //
-// A tile is one or ROWS rows of x times one or VECTORS vectors of COLUMNS columns: w is read once for its rows, x once for
-// its vectors. A block of 32 is summed in integers, then scaled once.
+// A tile is up to MOST_ROWS rows of x times one or VECTORS vectors of COLUMNS columns: w is read once for its rows, x once
+// for its vectors. A block of 32 is summed in integers, then scaled once.
 #ifndef TALLOW_COLUMN_TILE_H
 #define TALLOW_COLUMN_TILE_H
 
@@ -14,7 +14,7 @@ enum { VECTORS = 2 };
 #else
 enum { VECTORS = 1 };
 #endif
-enum { DEPTH = 1024 / VECTORS, BLOCKS = DEPTH / BLOCK, ROWS = 4, GROUPS = BLOCK / 4 };
+enum { DEPTH = 1024 / VECTORS, BLOCKS = DEPTH / BLOCK, ROWS = 4, MOST_ROWS = 8, GROUPS = BLOCK / 4 };
 
 // Weights of columns are scale · (code - offset) - minimum; a block has one or two scales and minima.
 typedef struct {
@@ -49,13 +49,13 @@ typedef struct {
   int halves, has_offset, is_signed, has_minima, has_own_scales;
 } reader;
 
-// The sums of a tile of several vectors, whose columns are many branches: once for all formats, in interleaved_panel.c.
+// The sums of a tile of several rows, whose columns are many branches: once for all formats, in interleaved_panel.c.
 typedef struct {
-  column_floats of[ROWS][VECTORS] __attribute__((aligned(64))); // loaded right after they are stored
+  column_floats of[MOST_ROWS][VECTORS] __attribute__((aligned(64))); // loaded right after they are stored
 } tile_sums;
-void tl_begin_sums(tile_sums *sums, const float *y, size_t y_row, const place *at);
-void tl_store_sums(float *y, size_t y_row, const place *at, const tile_sums *sums);
-void tl_read_rows(rounded *rows, const unsigned char *x, size_t k); // read ROWS rows; there too
+void tl_begin_sums(tile_sums *sums, const float *y, size_t y_row, const place *at, int rows, int vectors);
+void tl_store_sums(float *y, size_t y_row, const place *at, const tile_sums *sums, int rows, int vectors);
+void tl_read_rows(rounded *rows, const unsigned char *x, size_t m, size_t k); // there too
 
 static inline column_floats start_of(const float *y, const place *at, size_t vector) {
   size_t columns = columns_of_vector(at, vector);
@@ -71,17 +71,17 @@ static inline __attribute__((always_inline)) void column_tile(float *y, size_t y
   column_scales own;
   const column_scales *s = w.has_own_scales ? &own : at->scales;
   tile_sums sums;
-  if (vectors > 1) tl_begin_sums(&sums, y, y_row, at);
-  column_floats acc[ROWS][VECTORS];
+  if (rows > 1) tl_begin_sums(&sums, y, y_row, at, rows, vectors);
+  column_floats acc[MOST_ROWS][VECTORS];
 #pragma clang loop unroll(full)
   for (int i = 0; i < rows; i++)
 #pragma clang loop unroll(full)
-    for (int v = 0; v < vectors; v++) acc[i][v] = vectors > 1 ? sums.of[i][v] : start_of(y + (size_t)i * y_row, at, 0);
+    for (int v = 0; v < vectors; v++) acc[i][v] = rows > 1 ? sums.of[i][v] : start_of(y, at, 0);
   for (size_t b = 0; b < at->blocks; b++) {
     size_t block = at->first + b, place_of_scale = w.begin(at, b, &own);
 #pragma clang loop unroll(full)
     for (int h = 0; h < w.halves; h++) {
-      column_ints product[ROWS][VECTORS];
+      column_ints product[MOST_ROWS][VECTORS];
 #pragma clang loop unroll(full)
       for (int i = 0; i < rows; i++) {
         int32_t before = w.has_offset ? x[i].corrections[w.halves == 2 ? h : 2][block] * at->offset : 0;
@@ -120,12 +120,13 @@ static inline __attribute__((always_inline)) void column_tile(float *y, size_t y
     }
   }
 #pragma clang loop unroll(full)
-  for (int i = 0; i < rows; i++) {
-    if (vectors == 1) store_columns(y + (size_t)i * y_row, at->columns, acc[i][0]);
+  for (int i = 0; i < rows; i++)
 #pragma clang loop unroll(full)
     for (int v = 0; v < vectors; v++) sums.of[i][v] = acc[i][v];
-  }
-  if (vectors > 1) tl_store_sums(y, y_row, at, &sums);
+  if (rows > 1)
+    tl_store_sums(y, y_row, at, &sums, rows, vectors);
+  else
+    store_columns(y, at->columns, acc[0][0]);
 }
 
 // y of ROWS rows of x with unpacked codes: a vector of each group of each block, after another, of each of VECTORS vectors

@@ -1,13 +1,13 @@
 // Products of rounded rows of x with interleaved blocks (interleaved.h), for targets with AVX2: included by
 // quantized_linear.h, which has the contract and says what a format defines.
 //
-// Up to MANY rows of x take the codes from the blocks, whose scales are read as they come: w comes from memory, best in its
-// order. For more rows, codes and scales of DEPTH weights of VECTORS · COLUMNS columns are unpacked once for all of them.
+// Fewer than MANY rows of x take the codes from the blocks, whose scales are read as they come: w comes from memory, best in
+// its order. For more rows, codes and scales of DEPTH weights of VECTORS · COLUMNS columns are unpacked once for all of them.
 // Rows of w that are not interleaved are interleaved first, DEPTH weights of COLUMNS rows at a time.
 #include "column_tile.h"
 
 #if defined __AVX512F__
-enum { MANY = 16 };
+enum { MANY = 24 };
 #else // unpacks for less, as that takes fewer instructions
 enum { MANY = ROWS };
 #endif
@@ -45,13 +45,15 @@ static inline size_t read_scales(const place *at, size_t block, column_scales *o
 
 #define READER ((reader){codes_at, read_scales, HALVES, OFFSET > 0 && !SIGNED_CODES, SIGNED_CODES, HAS_MINIMA, 1})
 
-static __attribute__((noinline)) void one_row(float *y, const rounded *x, const place *at) {
-  column_tile(y, 0, x, at, 1, 1, READER);
-}
+#define TILE(NAME, rows)                                                                                                 \
+  static __attribute__((noinline)) void NAME(float *y, size_t y_row, const rounded *x, const place *at) {                \
+    column_tile(y, y_row, x, at, rows, 1, READER);                                                                       \
+  }
 
-static __attribute__((noinline)) void some_rows(float *y, size_t y_row, const rounded *x, const place *at) {
-  column_tile(y, y_row, x, at, ROWS, 1, READER);
-}
+TILE(one_row, 1)
+#if defined __AVX512F__
+TILE(four_rows, 4) TILE(eight_rows, 8)
+#endif
 
 static __attribute__((noinline)) void unpack(column_words *codes, column_scales *s, const place *at) {
 #pragma clang loop unroll(disable)
@@ -61,18 +63,14 @@ static __attribute__((noinline)) void unpack(column_words *codes, column_scales 
   }
 }
 
-// Fewer than MANY rows, from `i` on, with one vector of columns.
-static __attribute__((noinline)) void times_columns(float *y, size_t y_row, const unsigned char *x, size_t i, size_t m,
-                                                    size_t k, const place *at) {
-  rounded rows[ROWS];
-  for (; MANY > ROWS && i + ROWS <= m; i += ROWS) {
-    tl_read_rows(rows, x + i * rounded_bytes(k), k);
-    some_rows(y + i * y_row, y_row, rows, at);
-  }
-  for (; i < m; i++) {
-    rows[0] = rounded_row(x + i * rounded_bytes(k), k);
-    one_row(y + i * y_row, rows, at);
-  }
+// Fewer than MANY rows of x with one vector of columns.
+static __attribute__((noinline)) void times_columns(float *y, size_t y_row, const rounded *x, size_t m, const place *at) {
+  size_t i = 0;
+#if defined __AVX512F__
+  for (; i + 8 <= m; i += 8) eight_rows(y + i * y_row, y_row, x + i, at);
+  for (; i + 4 <= m; i += 4) four_rows(y + i * y_row, y_row, x + i, at);
+#endif
+  for (; i < m; i++) one_row(y + i * y_row, y_row, x + i, at);
 }
 
 // At least MANY rows, with VECTORS vectors of columns: `at` of each. `next` are the blocks to come, of each vector.
@@ -98,12 +96,13 @@ static void times_panel(float *y, size_t y_row, const unsigned char *x, size_t m
     size_t tile = i / ROWS, part = tile / VECTORS;
     panel.next_bytes = next && part < PARTS ? PART_BYTES : 0;
     if (panel.next_bytes) panel.next = next[tile % VECTORS] + part * PART_BYTES * at->blocks;
-    tl_read_rows(rows, x + i * rounded_bytes(k), k);
+    tl_read_rows(rows, x + i * rounded_bytes(k), ROWS, k);
     of_panel(y + i * y_row, y_row, rows, &panel);
   }
+  tl_read_rows(rows, x + i * rounded_bytes(k), m - i, k);
 #pragma clang loop unroll(disable)
   for (size_t v = 0; v < VECTORS; v++)
-    if (at[v].columns) times_columns(y + v * COLUMNS, y_row, x, i, m, k, at + v);
+    if (at[v].columns) times_columns(y + i * y_row + v * COLUMNS, y_row, rows, m - i, at + v);
 }
 
 static __attribute__((noinline)) void quantized_linear(float *y, const unsigned char *x, const unsigned char *w,
@@ -111,6 +110,8 @@ static __attribute__((noinline)) void quantized_linear(float *y, const unsigned 
                                                        int is_interleaved) {
   unsigned char buffer[VECTORS][DEPTH / UNIT * UNIT_BYTES * COLUMNS];
   size_t row_bytes = k / UNIT * UNIT_BYTES, vectors = m < MANY ? 1 : VECTORS;
+  rounded few[MANY];
+  if (m < MANY) tl_read_rows(few, x, m, k);
   for (size_t j = 0; j < n; j += COLUMNS * vectors) {
     // Blocks that are multiplied where they are need not be divided.
     size_t first = 0, most = m < MANY && is_interleaved && n - j >= COLUMNS ? k / BLOCK : BLOCKS;
@@ -132,7 +133,7 @@ static __attribute__((noinline)) void quantized_linear(float *y, const unsigned 
         next[v] = first + most < k / BLOCK ? at[v].w + blocks * BLOCK_BYTES : rows + vectors * COLUMNS * row_bytes;
       }
       if (m < MANY)
-        times_columns(y + j, y_row, x, 0, m, k, at);
+        times_columns(y + j, y_row, few, m, at);
       else
         times_panel(y + j, y_row, x, m, k, at, is_interleaved ? next : 0);
     } while ((first += most) < k / BLOCK);

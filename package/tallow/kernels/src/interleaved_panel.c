@@ -4,19 +4,22 @@
 #if INTERLEAVES
 #include "column_tile.h"
 
-void tl_begin_sums(tile_sums *sums, const float *y, size_t y_row, const place *at) {
-  for (int i = 0; i < ROWS; i++, y += y_row)
-    for (int v = 0; v < VECTORS; v++) sums->of[i][v] = start_of(y, at, (size_t)v);
+void tl_begin_sums(tile_sums *sums, const float *y, size_t y_row, const place *at, int rows, int vectors) {
+  for (int v = 0; v < vectors; v++) {
+    column_floats start = start_of(y, at, (size_t)v);
+    for (int i = 0; i < rows; i++) sums->of[i][v] = i && at->first ? start_of(y + (size_t)i * y_row, at, (size_t)v) : start;
+  }
 }
 
-void tl_store_sums(float *y, size_t y_row, const place *at, const tile_sums *sums) {
-  for (int i = 0; i < ROWS; i++, y += y_row)
-    for (int v = 0; v < VECTORS; v++)
-      store_columns(y + v * COLUMNS, columns_of_vector(at, (size_t)v), sums->of[i][v]);
+void tl_store_sums(float *y, size_t y_row, const place *at, const tile_sums *sums, int rows, int vectors) {
+  for (int v = 0; v < vectors; v++) {
+    size_t columns = columns_of_vector(at, (size_t)v);
+    for (int i = 0; i < rows; i++) store_columns(y + (size_t)i * y_row + v * COLUMNS, columns, sums->of[i][v]);
+  }
 }
 
-void tl_read_rows(rounded *rows, const unsigned char *x, size_t k) {
-  for (size_t r = 0; r < ROWS; r++) rows[r] = rounded_row(x + r * rounded_bytes(k), k);
+void tl_read_rows(rounded *rows, const unsigned char *x, size_t m, size_t k) {
+  for (size_t r = 0; r < m; r++) rows[r] = rounded_row(x + r * rounded_bytes(k), k);
 }
 
 static inline column_words unpacked_codes(const place *at, size_t block, size_t group, size_t vector) {

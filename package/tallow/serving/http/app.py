@@ -60,8 +60,7 @@ def make_app(catalog: Catalog, access: Access | None = None, *, warmup: bool = F
         task.cancel()
         await run_in_threadpool(catalog.stop)
 
-    routes = api.routes()
-    return application(routes, lifespan, access or Access(), api.metrics, frozenset(route.path for route in routes))
+    return application(api.routes(), lifespan, access or Access(), api.metrics, PATHS)
 
 
 class Kind(NamedTuple):
@@ -118,41 +117,14 @@ class Api:
 
     def routes(self) -> list[Route]:
         """Return the routes of all endpoints."""
-        tei = embeddings_inference
-        encoders, labellers, weighers = ENCODERS, LABELLERS, WEIGHERS
-        posts: dict[str, Endpoint] = {
-            "/v1/completions": self._texts(Completion),
-            "/v1/chat/completions": self._texts(ChatCompletion),
-            "/v1/responses": self._texts(ModelResponse),
-            "/v1/embeddings": self._rows(embeddings, encoders),
-            "/v1/audio/transcriptions": self._transcripts("transcribe"),
-            "/v1/audio/translations": self._transcripts("translate"),
-            "/embed": self._rows(tei.embed, encoders),
-            "/embed_all": self._rows(tei.embed_all, encoders),
-            "/similarity": self._rows(tei.similarity, encoders),
-            "/embed_sparse": self._rows(tei.embed_sparse, weighers),
-            "/rerank": self._rows(tei.rerank, labellers),
-            "/predict": self._rows(tei.predict, labellers),
-            "/tokenize": self._words(tei.tokenize),
-            "/decode": self._words(tei.decode),
-            "/generate": self._generate(stream=False),
-            "/generate_stream": self._generate(stream=True),
-            "/": self.root,
-        }
-        gets: dict[str, Endpoint] = {
-            "/v1/models": self.models,
-            "/v1/models/{name:path}": self.model,
-            "/info": self.info,
-            "/health": health,
-            "/ready": self.ready,
-            "/metrics": self.metrics_text,
-        }
         return [
-            *(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items()),
-            *(Route(path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),
+            *(Route(path, endpoint_of(self), methods=["POST"]) for path, endpoint_of in POSTS.items()),
+            *(Route(path, endpoint_of(self), methods=["GET"]) for path, endpoint_of in GETS.items()),
         ]
 
-    def _texts(self, kind: Callable[[Fields, TextEngine], TextApi | ModelResponse]) -> Endpoint:
+    def texts(self, kind: Callable[[Fields, TextEngine], TextApi | ModelResponse]) -> Endpoint:
+        """Return the endpoint of a kind of request for texts."""
+
         async def endpoint(request: Request) -> Response:
             fields = Fields.parse(await request.body())
             engine = chosen(self.catalog.texts, fields, TEXTS)
@@ -162,7 +134,7 @@ class Api:
 
         return endpoint
 
-    def _generate(self, *, stream: bool | None) -> Endpoint:
+    def generate(self, *, stream: bool | None) -> Endpoint:
         """Return the endpoint of text-generation-inference; if `stream` is None, the request says whether to stream."""
 
         async def endpoint(request: Request) -> Response:
@@ -176,21 +148,27 @@ class Api:
 
         return endpoint
 
-    def _rows(self, answer: Callable[[Request, Fields, Any], Awaitable[Response]], kind: Kind) -> Endpoint:
+    def rows(self, answer: Callable[[Request, Fields, Any], Awaitable[Response]], kind: Kind) -> Endpoint:
+        """Return an endpoint that passes a request to `answer`, with the engine of a kind."""
+
         async def endpoint(request: Request) -> Response:
             fields = Fields.parse(await request.body())
             return await answer(request, fields, chosen(getattr(self.catalog, kind.engines), fields, kind))
 
         return endpoint
 
-    def _words(self, answer: Callable[[Request, Fields, Tokenizer], Awaitable[Response]]) -> Endpoint:
+    def words(self, answer: Callable[[Request, Fields, Tokenizer], Awaitable[Response]]) -> Endpoint:
+        """Return an endpoint that passes a request to `answer`, with a tokenizer."""
+
         async def endpoint(request: Request) -> Response:
             fields = Fields.parse(await request.body())
             return await answer(request, fields, chosen(self.catalog.tokenizers, fields, WORDS))
 
         return endpoint
 
-    def _transcripts(self, task: str) -> Endpoint:
+    def transcripts(self, task: str) -> Endpoint:
+        """Return the endpoint of a task of speech: "transcribe" or "translate"."""
+
         async def endpoint(request: Request) -> Response:
             async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
                 fields = Fields({"model": form.get("model")})
@@ -202,12 +180,12 @@ class Api:
         """Answer as the servers of Hugging Face do at their root: by the first model that they would have served."""
         tei, catalog = embeddings_inference, self.catalog
         if catalog.texts or not catalog.row_workers:
-            return await self._generate(stream=None)(request)
+            return await self.generate(stream=None)(request)
         if catalog.encoders:
-            return await self._rows(tei.embed, ENCODERS)(request)
+            return await self.rows(tei.embed, ENCODERS)(request)
         if catalog.labellers:
-            return await self._rows(tei.predict, LABELLERS)(request)
-        return await self._rows(tei.embed_sparse, WEIGHERS)(request)
+            return await self.rows(tei.predict, LABELLERS)(request)
+        return await self.rows(tei.embed_sparse, WEIGHERS)(request)
 
     async def info(self, request: Request) -> Response:
         """Describe a model: that of the query `model`, or the first."""
@@ -239,3 +217,34 @@ class Api:
     async def metrics_text(self, request: Request) -> Response:
         """Write the metrics for Prometheus."""
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+# The endpoints by path; the front of several replicas needs the paths only.
+POSTS: dict[str, Callable[[Api], Endpoint]] = {
+    "/v1/completions": lambda api: api.texts(Completion),
+    "/v1/chat/completions": lambda api: api.texts(ChatCompletion),
+    "/v1/responses": lambda api: api.texts(ModelResponse),
+    "/v1/embeddings": lambda api: api.rows(embeddings, ENCODERS),
+    "/v1/audio/transcriptions": lambda api: api.transcripts("transcribe"),
+    "/v1/audio/translations": lambda api: api.transcripts("translate"),
+    "/embed": lambda api: api.rows(embeddings_inference.embed, ENCODERS),
+    "/embed_all": lambda api: api.rows(embeddings_inference.embed_all, ENCODERS),
+    "/similarity": lambda api: api.rows(embeddings_inference.similarity, ENCODERS),
+    "/embed_sparse": lambda api: api.rows(embeddings_inference.embed_sparse, WEIGHERS),
+    "/rerank": lambda api: api.rows(embeddings_inference.rerank, LABELLERS),
+    "/predict": lambda api: api.rows(embeddings_inference.predict, LABELLERS),
+    "/tokenize": lambda api: api.words(embeddings_inference.tokenize),
+    "/decode": lambda api: api.words(embeddings_inference.decode),
+    "/generate": lambda api: api.generate(stream=False),
+    "/generate_stream": lambda api: api.generate(stream=True),
+    "/": lambda api: api.root,
+}
+GETS: dict[str, Callable[[Api], Endpoint]] = {
+    "/v1/models": lambda api: api.models,
+    "/v1/models/{name:path}": lambda api: api.model,
+    "/info": lambda api: api.info,
+    "/health": lambda api: health,
+    "/ready": lambda api: api.ready,
+    "/metrics": lambda api: api.metrics_text,
+}
+PATHS = frozenset({*POSTS, *GETS})

@@ -62,7 +62,7 @@ class TextApi(ABC):
 
     async def respond(self, request: Request) -> Response:
         """Generate the texts.  Raises: ApiError; ClientGone"""
-        run = Run(self.engine, self.texts.requests)
+        run = Run(self.engine, self.texts.requests, stream=self.texts.stream)
         if self.texts.stream:
             return EventStream(self._parts(run), run.cancel, path=request.url.path)
         texts = await run.finish(request)

@@ -19,8 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from tallow.serving.catalog import Catalog
-from tallow.serving.http.app import Api
+from tallow.serving.http.app import PATHS
 from tallow.serving.http.application import Access, application, health, readiness
 from tallow.serving.http.errors import UNAVAILABLE, ApiError
 from tallow.serving.http.fields import Fields
@@ -70,8 +69,7 @@ def make_front(replicas: Replicas, access: Access) -> Starlette:
 
     own = {"/health": health, "/ready": ready, "/metrics": metrics_text}
     routes = [*(Route(path, endpoint) for path, endpoint in own.items()), Mount("", _Forward(replicas))]
-    paths = frozenset(route.path for route in Api(Catalog(), "").routes())
-    return application(routes, lifespan, access, metrics, paths)
+    return application(routes, lifespan, access, metrics, PATHS)
 
 
 class _Forward:

@@ -57,7 +57,7 @@ class ModelResponse:
 
     async def respond(self, request: Request) -> HttpResponse:
         """Generate the text.  Raises: ApiError; ClientGone"""
-        run = Run(self.engine, [self.request])
+        run = Run(self.engine, [self.request], stream=self._stream)
         if self._stream:
             return EventStream(self._events(run), run.cancel, path=request.url.path, done=None, named=True)
         await run.finish(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -46,17 +47,21 @@ class Done:
 class Run:
     """The texts of a request while an engine generates them. They begin at once.
 
+    Args:    stream: the client reads each step, not only whole texts; if not, the event loop sleeps until a text ends
     Raises:  ApiError if the engine takes no more requests
     """
 
-    def __init__(self, engine: TextEngine, requests: Sequence[TextRequest]) -> None:
+    def __init__(self, engine: TextEngine, requests: Sequence[TextRequest], *, stream: bool) -> None:
         loop = asyncio.get_running_loop()
         self.texts = [Done() for _ in requests]
-        self._updates: asyncio.Queue[tuple[int, Update]] = asyncio.Queue()
+        self._delivered: deque[tuple[int, Update]] = deque()
+        self._wake = asyncio.Event()
 
         def deliver_to(index: int, update: Update) -> None:
-            with suppress(RuntimeError):  # the server has stopped
-                loop.call_soon_threadsafe(self._updates.put_nowait, (index, update))
+            self._delivered.append((index, update))
+            if stream or update.is_last:
+                with suppress(RuntimeError):  # the server has stopped
+                    loop.call_soon_threadsafe(self._wake.set)
 
         pairs = [(request, partial(deliver_to, i)) for i, request in enumerate(requests)]
         try:
@@ -73,7 +78,10 @@ class Run:
         left = len(self.texts)
         try:
             while left:
-                index, update = await self._updates.get()
+                while not self._delivered:
+                    self._wake.clear()
+                    await self._wake.wait()
+                index, update = self._delivered.popleft()
                 if update.error is not None:
                     if (error := api_error(update.error)).status >= 500:
                         log.error("a text failed", exc_info=update.error)

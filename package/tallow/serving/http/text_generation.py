@@ -67,7 +67,7 @@ class Generation:
 
     async def whole(self, request: Request) -> dict[str, Any]:
         """Return the answer to `/generate`.  Raises: ApiError; ClientGone"""
-        run = Run(self.engine, [self.request])
+        run = Run(self.engine, [self.request], stream=False)
         (text,) = await run.finish(request)
         answer: dict[str, Any] = {"generated_text": self.beginning + text.text}
         if self.has_details:
@@ -79,7 +79,7 @@ class Generation:
 
     def stream(self, request: Request) -> Response:
         """Return the answer to `/generate_stream`: an event for each token."""
-        run = Run(self.engine, [self.request])
+        run = Run(self.engine, [self.request], stream=True)
         return EventStream(self._events(run), run.cancel, path=request.url.path, done=None)
 
     async def _events(self, run: Run) -> AsyncGenerator[dict[str, Any], None]:

@@ -36,6 +36,8 @@ def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 class Number:
     """Stands for a BLAS library: its number of threads, and those it has had."""
 
+    divides_columns = True
+
     def __init__(self) -> None:
         self.number = 8
         self.seen: list[int] = []
@@ -126,6 +128,26 @@ def test_threads_of_blas_are_set_again_after_an_error(library: Number) -> None:
     assert library.number == 8
 
 
+@pytest.mark.parametrize(
+    ("divides_columns", "dtype", "starts"),
+    [(True, "float32", {0, 24}), (True, "float64", {0}), (False, "float32", {0})],
+)
+def test_columns_are_divided_only_where_that_changes_no_sum(
+    divides_columns: bool, dtype: str, starts: set[int], library: Number, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tallow.kernels.bindings import blas
+
+    monkeypatch.setattr(library, "divides_columns", divides_columns)
+    parts: list[Array] = []
+    monkeypatch.setattr(
+        blas, "in_parts", lambda count, work, run, of: parts.extend(of(i, i + 1)[2] for i in range(count))
+    )
+    c = np.empty((30, 801), dtype)
+    blas._divide(np.ones((30, 64), dtype), np.ones((64, 801), dtype), c)
+    first = c.__array_interface__["data"][0]
+    assert starts == {(part.__array_interface__["data"][0] - first) // c.itemsize for part in parts[:2]}
+
+
 @pytest.mark.parametrize("count", [2, 7])
 def test_any_number_of_threads_gives_the_same(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import blas, threads
@@ -135,9 +157,10 @@ def test_any_number_of_threads_gives_the_same(count: int, monkeypatch: pytest.Mo
     for module in (threads, blas):
         monkeypatch.setattr(module, "thread_count", lambda: count)
     rng = np.random.default_rng(count)
-    for _ in range(30):
+    for i in range(60):
         m, k, n = (int(size) for size in rng.integers(20, 600, 3))
-        a, b = normal(m, k), normal(n, k).T
+        dtype = "float64" if i % 4 == 0 else "float32"
+        a, b = normal(m, k, dtype=dtype), normal(n, k, dtype=dtype).T
         with threadpoolctl.threadpool_limits(1, user_api="blas"):
             alone = np.matmul(a, b)
         np.testing.assert_array_equal(kernels.run("matmul", a, b), alone)

@@ -26,8 +26,13 @@ WORTH_DIVIDING = 1 << 18
 # as half the work: results are the same for any number of threads.
 SHARE = 0.5
 MUCH_LARGER = 4
-GROUP = 16  # rows or columns that are divided together: a multiple of the tiles of BLAS
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+# Rows or columns that are divided together. At a multiple of OpenBLAS's tiles the sums have the order that they have in
+# the whole product: rows always, columns only in float32. Its functions for Haswell, which AMD's processors with AVX2 have
+# too, sum the columns at both ends of a product in another order.
+GROUP = 24
+NO_COLUMNS = ("Haswell", "Zen")
+FLOAT32 = np.dtype(np.float32)
+FLOATS = (FLOAT32, np.dtype(np.float64))
 
 
 class _Library:
@@ -36,6 +41,7 @@ class _Library:
     def __init__(self, controller: Any) -> None:
         self.get_num_threads: Callable[[], int] = controller.get_num_threads
         self.set_num_threads: Callable[[int], None] = controller.set_num_threads
+        self.divides_columns = getattr(controller, "architecture", None) not in NO_COLUMNS
         if getattr(controller, "threading_layer", None) == "pthreads":
             for before, after in product(("", "scipy_"), ("", "64_", "_64")):
                 names = [f"{before}openblas_{verb}_num_threads{after}" for verb in ("get", "set")]
@@ -112,7 +118,7 @@ def _divide(a: Array, b: Array, c: Array) -> None:
         with _one_thread:
             np.matmul(a, b, out=c)
         return
-    axis = _axis_to_divide(c.shape)
+    axis = _axis_to_divide(c.shape, c.dtype == FLOAT32 and _libraries()[0].divides_columns)
     length, group = c.shape[axis], GROUP if axis >= -2 else 1
     count = max(length // group, 1)
 
@@ -124,7 +130,7 @@ def _divide(a: Array, b: Array, c: Array) -> None:
         in_parts(count, work, np.matmul, part)
 
 
-def _axis_to_divide(shape: tuple[int, ...]) -> int:
+def _axis_to_divide(shape: tuple[int, ...], may_be_columns: bool) -> int:
     """Return the axis of a product to divide, from its end: a long one of the batch, or one of the matrix.
 
     Each thread copies all of the operand that is not divided, as BLAS does before it multiplies: so columns if that
@@ -134,7 +140,8 @@ def _axis_to_divide(shape: tuple[int, ...]) -> int:
     if batch is not None and shape[batch] >= thread_count():
         return batch
     rows, columns = shape[-2:]
-    return -1 if columns >= MUCH_LARGER * rows or rows < min(columns, 2 * GROUP * thread_count()) else -2
+    is_wide = columns >= MUCH_LARGER * rows or rows < min(columns, 2 * GROUP * thread_count())
+    return -1 if is_wide and may_be_columns else -2
 
 
 def _slice(array: Array, axis: int, first: int, last: int, inner: int | None) -> Array:

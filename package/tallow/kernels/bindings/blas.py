@@ -27,8 +27,8 @@ WORTH_DIVIDING = 1 << 18
 SHARE = 0.5
 MUCH_LARGER = 4
 # Rows or columns that are divided together. At a multiple of OpenBLAS's tiles the sums have the order that they have in
-# the whole product: rows always, columns only in float32. Its functions for Haswell, which AMD's processors with AVX2 have
-# too, sum the columns at both ends of a product in another order.
+# the whole product: rows always, columns only in float32. Its functions for Haswell, also used on AMD's processors
+# with AVX2, sum the columns at both ends of a product in another order.
 GROUP = 24
 NO_COLUMNS = ("Haswell", "Zen")
 FLOAT32 = np.dtype(np.float32)

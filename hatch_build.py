@@ -1,7 +1,9 @@
-"""Build hook: compile the kernels into the wheel, and set the wheel's platform tag.
+"""Build hook: compile the kernels into the wheel, pack the pages, and set the wheel's platform tag.
 
 `TALLOW_WHEEL=pure` makes a py3-none-any wheel with the WebAssembly kernels. `TALLOW_WHEEL=platform`, the default, adds
 the native ones for this machine. An editable install compiles into the source tree instead.
+
+The pages of `tallow demo` are one archive: a browser that installs the wheel writes its files one by one.
 """
 
 from __future__ import annotations
@@ -10,13 +12,17 @@ import os
 import platform
 import sys
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KINDS = {"pure": ("wasm",), "platform": ("wasm", "native")}
+PAGES = "tallow/_site.zip"
+PAGE_FOLDERS = ("web", "wasm_examples")
 
 
 class KernelBuildHook(BuildHookInterface[Any]):
@@ -37,9 +43,21 @@ class KernelBuildHook(BuildHookInterface[Any]):
         libraries = build_kernels.build(Path(self._scratch.name), KINDS[kind])
         for path in libraries:
             build_data["force_include"][str(path)] = f"tallow/kernels/lib/{path.name}"
+        pages = Path(self._scratch.name, "pages.zip")
+        pack(pages, Path(self.root), PAGE_FOLDERS)
+        build_data["force_include"][str(pages)] = PAGES
         if kind == "platform" and build_kernels.variants("native"):
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform_tag(build_kernels.MACOS)}"
+
+
+def pack(out: Path, root: Path, folders: Iterable[str]) -> None:
+    """Write folders of `root` to a ZIP archive, the same one each time; not compressed, because the wheel is."""
+    with ZipFile(out, "w") as archive:
+        for folder in folders:
+            for path in sorted((root / folder).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    archive.writestr(ZipInfo(path.relative_to(root).as_posix()), path.read_bytes())
 
 
 def platform_tag(macos: str) -> str:

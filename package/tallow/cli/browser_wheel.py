@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from tallow.errors import TallowError
 
 PACKAGES = ("tallow", "tallow_cuda")  # tallow.cuda imports tallow_cuda to list GPUs, in a browser too
+PAGES = "_site.zip"  # in the package: web/ and wasm_examples/, see hatch_build.py
 NATIVE_SUFFIXES = (".so", ".dylib", ".dll")
 WHEEL = b"Wheel-Version: 1.0\nGenerator: tallow\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
@@ -50,7 +51,7 @@ def _is_for_pages(name: str) -> bool:
     top, *rest = PurePosixPath(name).parts
     if top.endswith(".dist-info"):
         return rest[0] in ("METADATA", "licenses")
-    return top in PACKAGES and {"_site", "__pycache__"}.isdisjoint(rest) and not name.endswith(NATIVE_SUFFIXES)
+    return top in PACKAGES and {PAGES, "__pycache__"}.isdisjoint(rest) and not name.endswith(NATIVE_SUFFIXES)
 
 
 def _running() -> Iterator[tuple[str, bytes]]:

@@ -16,12 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import tallow
-from tallow.cli.browser_wheel import SiteError, pack_wheel, top_level_packages
+from tallow.cli.browser_wheel import PAGES, SiteError, pack_wheel, top_level_packages
 from tallow.cli.bytecode import add_bytecode
 from tallow.cli.parts import write_parts
 from tallow.cli.pyodide_packages import copy_packages
@@ -102,13 +103,20 @@ MARKDOWN_CDN = {
 }
 
 
-def pages_folder() -> Path:
-    """Return the folder with web/ and wasm_examples/: in the installed package, or the checkout."""
+def _copy_pages(out: Path) -> None:
+    """Write web/ and wasm_examples/ to a folder: from the installed package's archive, or the checkout."""
     package = Path(tallow.__file__).parent
-    for folder in (package / "_site", package.parents[1]):
-        if (folder / "web" / "tallow.js").is_file():
-            return folder
-    raise SiteError(f"web pages not found near {package}", hint="install tallow again: pip install --force-reinstall")
+    archive, checkout = package / PAGES, package.parents[1]
+    if archive.is_file():
+        with zipfile.ZipFile(archive) as pages:
+            pages.extractall(out)
+    elif (checkout / "web" / "tallow.js").is_file():
+        for folder in ("web", "wasm_examples"):
+            shutil.copytree(checkout / folder, out / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        hint = "install tallow again: pip install --force-reinstall"
+        raise SiteError(f"web pages not found near {package}", hint=hint)
+    (out / "web" / "tsconfig.json").unlink()
 
 
 def build_site(
@@ -141,10 +149,7 @@ def build_site(
         if not (out / "site.json").is_file():
             raise SiteError(f"{out} is neither empty nor a site", hint="choose another folder, or empty it")
         shutil.rmtree(out)
-    pages = pages_folder()
-    ignore = shutil.ignore_patterns("__pycache__", "tsconfig.json")
-    for folder in ("web", "wasm_examples"):
-        shutil.copytree(pages / folder, out / folder, ignore=ignore)
+    _copy_pages(out)
     # Both belong at the root: index.html is the front page, and a service worker's folder is its scope.
     for name in ("index.html", "service-worker.js"):
         (out / "web" / name).rename(out / name)
@@ -152,7 +157,7 @@ def build_site(
     runtime = out / "runtime"
     runtime.mkdir()
     base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
-    shared = _share_module(runtime / base, pages) if pyodide else None
+    shared = _share_module(runtime / base, out) if pyodide else None
     page_wheel = pack_wheel(runtime, wheel)
     bytecode = pyodide is not None and add_bytecode(page_wheel, SITE_PACKAGES, pyodide)
     jinja = _pack_jinja(runtime, pyodide) if pyodide else None
@@ -176,7 +181,7 @@ def build_site(
     if bytecode and pyodide:  # without it, Python would look for newer files at every import
         installed = (runtime / base / NUMPY_WHEEL, page_wheel, *([jinja] if jinja else []))
         whole = Runtime(pyodide, runtime / base / STDLIB, STDLIB_PLACE, installed, SITE_PACKAGES)
-        snapshot = write_snapshot(whole, pages, runtime)
+        snapshot = write_snapshot(whole, out, runtime)
     fill_place(out / "index.html", "package", _link(f"runtime/{digest[:8]}/{page_wheel.name}", "The wheel for Pyodide"))
     site = {
         "version": _version(out),
@@ -252,10 +257,10 @@ def _copy_pyodide(source: Path, runtime: Path) -> str:
     return f"{folder}/"
 
 
-def _share_module(folder: Path, pages: Path) -> str | None:
+def _share_module(folder: Path, site: Path) -> str | None:
     """Add a copy of Pyodide's main module with a shared memory, if possible. Return its name."""
     target = folder / "pyodide-shared.asm.wasm"
-    return target.name if write_shared_module(folder / MODULE, target, pages / "web" / "memory-type.js") else None
+    return target.name if write_shared_module(folder / MODULE, target, site / "web" / "memory-type.js") else None
 
 
 def _pack_jinja(runtime: Path, pyodide: Path) -> Path | None:

@@ -131,13 +131,13 @@ class BertEmbeddings(Module):
         return self.dropout(self.LayerNorm(x_BTD + self.position_embeddings(self.positions(tokens_BT))))
 
     def positions(self, tokens_BT: Tensor) -> Tensor:
-        """Return each token's row in the position embeddings, (B, T) or (1, T).
+        """Return each token's row in the position embeddings, (B, T) or (T,).
 
         Raises:  ArgumentError for a text longer than the model's context
         """
         length = tokens_BT.shape[1]
         check_length(length, self.context_length)
-        return arange(length, device=tokens_BT.device).unsqueeze(0)
+        return arange(length, device=tokens_BT.device)
 
     @property
     def context_length(self) -> int:

@@ -259,8 +259,13 @@ class SentenceEncoder(TextBatches):
             x_BD = self.pooling(x_BTD, mask_BT)
             for head in self.heads:
                 x_BD = head(x_BD)
-            x_BD = x_BD.float()
-            return (F.normalize(x_BD, dim=-1) if normalize else x_BD).cpu().numpy()
+            if normalize and not self._normalizes:
+                x_BD = F.normalize(x_BD.float(), dim=-1)
+            return x_BD.float().cpu().numpy()
+
+    @property
+    def _normalizes(self) -> bool:
+        return bool(self.heads) and isinstance(self.heads[-1], Normalize)
 
     def _hidden(self, batch: Batch) -> tuple[Tensor, Tensor]:
         hidden, mask_BT = self.run(batch)

@@ -67,10 +67,10 @@ class TextBatches:
         Args:  segments: the model tells the two texts of a pair apart
         """
         device = next(self.model.parameters()).device
-        tokens_BT, mask_BT, segments_BT = (
-            wrap(devices.move(array, device)) for array in (batch.input_ids, batch.attention_mask, batch.token_type_ids)
-        )
-        options: dict[str, Any] = {"token_type_ids": segments_BT} if segments else {}
+        tokens_BT, mask_BT = (wrap(devices.move(array, device)) for array in (batch.input_ids, batch.attention_mask))
+        options: dict[str, Any] = {}
+        if segments:
+            options["token_type_ids"] = wrap(devices.move(batch.token_type_ids, device))
         with no_grad():
             if batch.attention_mask.all():  # no padding: no mask
                 return self.model(tokens_BT, **options), mask_BT

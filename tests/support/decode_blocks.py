@@ -59,6 +59,13 @@ def arrays(seed: int, dtype: str = "float32") -> dict[str, Array]:
     }  # fmt: skip
 
 
+def additions(seed: int) -> dict[str, Array]:
+    """The biases of Qwen2 and the norms of Qwen3."""
+    rng = np.random.default_rng(seed)
+    sizes = {"query_bias": H * K, "key_bias": G * K, "value_bias": G * K, "query_norm": K, "key_norm": K}
+    return {name: rng.uniform(0.5, 1.5, size).astype(np.float32) for name, size in sizes.items()}
+
+
 class Reference:
     """The block in float64, with its own cache, in the simplest form."""
 
@@ -73,8 +80,15 @@ class Reference:
     def norm(self, x: Array, weight: str) -> Array:
         return x / np.sqrt(np.mean(x**2) + self.eps) * self.w[weight]
 
+    def heads(self, name: str, n: Array) -> Array:
+        y = self.w[name] @ n
+        if f"{name}_bias" in self.w:
+            y = y + self.w[f"{name}_bias"]
+        y = y.reshape(-1, K)
+        return np.stack([self.norm(head, f"{name}_norm") for head in y]) if f"{name}_norm" in self.w else y
+
     def rope(self, x: Array, position: int) -> Array:
-        x = x.reshape(-1, K).copy()
+        x = x.copy()
         for i in range(K // 2):
             p, q = (2 * i, 2 * i + 1) if self.interleaved else (i, i + K // 2)
             rotated = (x[:, p] + 1j * x[:, q]) * (self.w["cos"][position, i] + 1j * self.w["sin"][position, i])
@@ -84,9 +98,9 @@ class Reference:
     def __call__(self, x: Array, position: int) -> Array:
         x = x.astype(np.float64).ravel()
         n = self.norm(x, "attention_norm")
-        query = self.rope(self.w["query"] @ n, position)
-        self.keys.append(self.rope(self.w["key"] @ n, position))
-        self.values.append((self.w["value"] @ n).reshape(G, K))
+        query = self.rope(self.heads("query", n), position)
+        self.keys.append(self.rope(self.heads("key", n), position))
+        self.values.append(self.heads("value", n))
         mixed = np.empty((H, K))
         for h in range(H):
             g = h // (H // G)

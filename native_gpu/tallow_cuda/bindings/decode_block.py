@@ -19,7 +19,9 @@ THREADS = 128
 
 
 def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
-    """float32 x; contiguous arrays, heads of a multiple of 16 bytes, at most 512; matrices of one input alike."""
+    """float32 x; contiguous arrays, heads of a multiple of 16 bytes, at most 512; matrices of one input alike, without
+    biases; no norms of heads.
+    """
     if block.packed is None:
         block.packed = _can_be_read(block)
     return x.dtype == FLOAT32 and block.packed is True
@@ -27,6 +29,8 @@ def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
 
 def _can_be_read(block: DecodeBlock) -> bool:
     if isinstance(block.key_cache, Int8Rows) or isinstance(block.value_cache, Int8Rows):
+        return False
+    if any(addition is not None for addition in block.additions):
         return False
     row = block.head_width * block.key_cache.itemsize
     vectors = (block.attention_norm, block.mlp_norm, block.cos, block.sin, block.key_cache, block.value_cache)

@@ -1,10 +1,11 @@
 """One token through a pre-norm transformer block with a key/value cache: the inner loop of text generation.
 
-    h = x + Wo · attention(rope(Wq · n), rope(Wk · n), Wv · n)      n = rms_norm(x)
-    y = h + Wdown · (silu(Wgate · m) ⊙ (Wup · m))                   m = rms_norm(h)
+    h = x + Wo · attention(rope(Wq · n + bq), rope(Wk · n + bk), Wv · n + bv)      n = rms_norm(x)
+    y = h + Wdown · (silu(Wgate · m) ⊙ (Wup · m))                                  m = rms_norm(h)
 
-This is the block of Llama, Mistral and other models of that design. Fused, it takes one call from Python to C per layer
-instead of about fifteen; in a browser those calls take most of a small model's time.
+This is the block of Llama, Mistral and other models of that design, without biases; of Qwen2, with them; and of Qwen3,
+in which each head of queries and keys has an RMS norm before it is rotated. Fused, it takes one call from Python to C per
+layer instead of about fifteen; in a browser those calls take most of a small model's time.
 
 Letters: B texts in the cache, D width, H query heads, G key/value heads, K head width, F feed-forward width,
 S positions in the cache.
@@ -28,6 +29,7 @@ from tallow.kernels.int8_rows import Int8Rows, read, write
 from tallow.kernels.table import ARRAY, kernel, run
 
 VECTORS = ("attention_norm", "mlp_norm", "cos", "sin")
+OPTIONAL = ("query_bias", "key_bias", "value_bias", "query_norm", "key_norm")
 CACHES = ("key_cache", "value_cache")
 MATRICES = ("query", "key", "value", "output", "gate", "up", "down")
 
@@ -43,7 +45,8 @@ class DecodeBlock:
         interleaved: rotary pairs are (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face models.
 
     Shapes:  attention_norm, mlp_norm (D,);  query (H·K, D);  key, value (G·K, D);  output (D, H·K);  gate, up (F, D);
-             down (D, F);  cos, sin (≥ S, K/2);  key_cache, value_cache (B, G, S, K)
+             down (D, F);  cos, sin (≥ S, K/2);  key_cache, value_cache (B, G, S, K);
+             or None: query_bias (H·K,), key_bias, value_bias (G·K,), query_norm, key_norm (K,)
     Dtypes:  matrices quantized, or else all float32, all float16 or all bfloat16 (uint16); caches of one of these
              dtypes, or both Int8Rows; everything else float32
     Raises:  ShapeError, DtypeError: an array does not fit the others
@@ -64,6 +67,11 @@ class DecodeBlock:
     value_cache: Array | Int8Rows
     eps: float
     interleaved: bool
+    query_bias: Array | None = None
+    key_bias: Array | None = None
+    value_bias: Array | None = None
+    query_norm: Array | None = None
+    key_norm: Array | None = None
     width: int = field(init=False)
     heads: int = field(init=False)
     kv_heads: int = field(init=False)
@@ -91,9 +99,10 @@ class DecodeBlock:
             "attention_norm": (d,), "query": (h * k, d), "key": (g * k, d), "value": (g * k, d), "output": (d, h * k),
             "mlp_norm": (d,), "gate": (f, d), "up": (f, d), "down": (d, f),
             "cos": table, "sin": table, "key_cache": cache, "value_cache": cache,
+            "query_bias": (h * k,), "key_bias": (g * k,), "value_bias": (g * k,), "query_norm": (k,), "key_norm": (k,),
         }  # fmt: skip
         for name, shape in expected.items():
-            if getattr(self, name).shape != shape:
+            if (name not in OPTIONAL or getattr(self, name) is not None) and getattr(self, name).shape != shape:
                 raise ShapeError(
                     f"DecodeBlock: {name} is {getattr(self, name).shape}; expected {shape}, from the shapes of the "
                     "other arrays"
@@ -102,8 +111,8 @@ class DecodeBlock:
             raise ShapeError(f"DecodeBlock: the head width {k} must be even, and {g} kv heads must divide {h} heads")
 
     def _check_dtypes(self) -> None:
-        for name in VECTORS:
-            if getattr(self, name).dtype != np.float32:
+        for name in (*VECTORS, *OPTIONAL):
+            if (name not in OPTIONAL or getattr(self, name) is not None) and getattr(self, name).dtype != np.float32:
                 raise DtypeError(f"DecodeBlock: {name} is {getattr(self, name).dtype}, not float32")
         check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in MATRICES])
         if not all(isinstance(cache, Int8Rows) for cache in self.caches):
@@ -115,12 +124,17 @@ class DecodeBlock:
         return self.query, self.key, self.value, self.output, self.gate, self.up, self.down
 
     @property
-    def weights(self) -> tuple[Matrix, ...]:
+    def weights(self) -> tuple[Matrix | None, ...]:
         """Everything but the caches, in the order of the arguments."""
         return (
             self.attention_norm, self.query, self.key, self.value, self.output, self.mlp_norm, self.gate, self.up,
-            self.down, self.cos, self.sin,
+            self.down, self.cos, self.sin, *self.additions,
         )  # fmt: skip
+
+    @property
+    def additions(self) -> tuple[Array | None, ...]:
+        """What not every model has, in the order of the arguments."""
+        return self.query_bias, self.key_bias, self.value_bias, self.query_norm, self.key_norm
 
     @property
     def caches(self) -> tuple[Array | Int8Rows, Array | Int8Rows]:
@@ -171,9 +185,11 @@ def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Arr
     text, position, start = place
     xp = array_module(x)
     n = _rms_norm(x.reshape(-1), block.attention_norm, block.eps)
-    query_HK = _rotate(_times(block.query, n).reshape(block.heads, -1), block, position)
-    key_GK, value_GK = (_times(matrix, n).reshape(block.kv_heads, -1) for matrix in (block.key, block.value))
-    write(block.key_cache, (text, slice(None), position), _rotate(key_GK, block, position))
+    query_HK = _heads(block, n, block.query, block.query_bias, block.query_norm)
+    key_GK = _heads(block, n, block.key, block.key_bias, block.key_norm)
+    value_GK = _heads(block, n, block.value, block.value_bias, None)
+    query_HK, key_GK = _rotate(query_HK, block, position), _rotate(key_GK, block, position)
+    write(block.key_cache, (text, slice(None), position), key_GK)
     write(block.value_cache, (text, slice(None), position), value_GK)
 
     keys_GSK, values_GSK = (read(cache[text, :, start : position + 1]) for cache in block.caches)
@@ -188,6 +204,14 @@ def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Arr
     gate /= 1 + xp.exp(-gate)
     y = h + _times(block.down, gate * _times(block.up, m))
     return y.reshape(x.shape)
+
+
+def _heads(block: DecodeBlock, x_D: Array, matrix: Matrix, bias: Array | None, norm: Array | None) -> Array:
+    y = _times(matrix, x_D)
+    if bias is not None:
+        y = y + bias
+    heads_NK = y.reshape(-1, block.head_width)
+    return heads_NK if norm is None else run("rms_norm", heads_NK, norm, block.eps)
 
 
 def _times(matrix: Matrix, x: Array) -> Array:

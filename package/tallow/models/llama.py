@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.eligibility import Kind, Pattern
@@ -44,6 +45,9 @@ from tallow.nn.normalization import RMSNorm
 from tallow.nn.quantization import WeightOnlyLinear
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
+
+PRODUCTS = (Linear, WeightOnlyLinear, BlockLinear)
+TO_HEADS = ("q_proj", "k_proj", "v_proj")  # whose biases the fused block has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,9 +338,9 @@ class Llama(CausalLM):
             LlamaDecoderLayer: Kind(),
             LlamaAttention: Kind(settings=("layer", "window"), dropout=("dropout_p",)),
             LlamaMLP: Kind(allowed={"activation": (F.silu,)}),
-            Linear: Kind(allowed={"bias": (None,)}),
-            WeightOnlyLinear: Kind(allowed={"bias": (None,)}),
-            BlockLinear: Kind(settings=("format",), allowed={"bias": (None,)}),
+            Linear: Kind(),
+            WeightOnlyLinear: Kind(),
+            BlockLinear: Kind(settings=("format",)),
             BlockEmbedding: Kind(settings=("format",)),
             RMSNorm: Kind(settings=("eps",)),
             RotaryEmbedding: Kind(),
@@ -346,8 +350,11 @@ class Llama(CausalLM):
     )
 
     def fused_limit(self, cache: KVCache) -> str | None:
-        """Return why the fused blocks cannot continue a cache, or None: their queries see all positions, and their
-        rotary angles do not depend on the length of the text."""
+        """Return why the fused blocks cannot continue a cache, or None: only projections to heads have biases, queries
+        see all positions, and rotary angles do not depend on the length of the text."""
+        for name, module in self.named_modules():
+            if isinstance(module, PRODUCTS) and module.bias is not None and not name.endswith(TO_HEADS):
+                return f"{name} has a bias, which the fused block does not take"
         for i, window in enumerate(self.windows):
             if window is not None and window < cache.capacity:
                 return f"layer {i} sees a window of {window} positions, and the cache holds {cache.capacity}"
@@ -362,7 +369,11 @@ class Llama(CausalLM):
         eps = inner.norm.eps
         if eps is None or any(norm.eps != eps for norm in inner.modules() if isinstance(norm, RMSNorm)):
             raise ArgumentError("its norms have no eps, or several; the fused block has one")
-        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, next(self.parameters()).device)
+        device = next(self.parameters()).device
+        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, device)
+        additions = [_additions(layer.self_attn) for layer in inner.layers]
+        if device.type != "cpu" and any(array is not None for each in additions for array in each.values()):
+            raise ArgumentError(f"the fused block on {device.type} has no biases, and no norms of heads")
         blocks = [
             DecodeBlock(
                 attention_norm=vector(layer.input_layernorm.weight),
@@ -380,8 +391,9 @@ class Llama(CausalLM):
                 value_cache=cache.layers[layer.self_attn.layer].values,
                 eps=eps,
                 interleaved=config.rope_interleaved,
+                **added,
             )
-            for layer in inner.layers
+            for layer, added in zip(inner.layers, additions, strict=True)
         ]
         embedding = table(inner.embed_tokens)
         head = embedding if self.lm_head is None else table(self.lm_head)
@@ -410,6 +422,16 @@ class Llama(CausalLM):
             for name, key in LLAMA2C_NAMES.items():
                 state[f"model.layers.{layer}.{name}.weight"] = arrays[key][layer]
         return cls.assemble(config, {name: wrap(array) for name, array in state.items()}, dtype, device, "checkpoint")
+
+
+def _additions(attention: LlamaAttention) -> dict[str, Array | None]:
+    """Return the arrays of a block that Qwen2's and Qwen3's attention have, by their arguments."""
+    norms = {name: getattr(attention, f"{name[0]}_norm", None) for name in ("query", "key")}
+    return {
+        "query_bias": vector(attention.q_proj.bias),
+        "key_bias": vector(attention.k_proj.bias),
+        "value_bias": vector(attention.v_proj.bias),
+    } | {f"{name}_norm": None if norm is None else vector(norm.weight) for name, norm in norms.items()}
 
 
 class LlamaForSequenceClassification(DecoderForSequenceClassification):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
+from tallow.fused.eligibility import Kind, Pattern
 from tallow.models.config import Count
 from tallow.models.decoder_heads import (
     DecoderForQuestionAnswering,
@@ -145,6 +146,13 @@ class Qwen3(Llama):
     """
 
     model_class = Qwen3Model
+    fused_pattern = Pattern(
+        {
+            **Llama.fused_pattern.kinds,
+            Qwen3DecoderLayer: Kind(),
+            Qwen3Attention: Llama.fused_pattern.kinds[LlamaAttention],
+        }
+    )
 
 
 class Qwen3ForSequenceClassification(DecoderForSequenceClassification):

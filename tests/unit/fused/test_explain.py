@@ -18,6 +18,7 @@ from tallow.models.causal_lm import CausalLM
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.mistral import Mistral, MistralConfig
+from tallow.models.qwen import Qwen2, Qwen2Config, Qwen3, Qwen3Config
 from tallow.models.whisper import Whisper, WhisperConfig
 from tallow.models.whisper.steps import Steps
 
@@ -86,7 +87,7 @@ class TestExplain:
     @pytest.mark.parametrize(
         ("model", "reason"),
         [
-            (lambda: llama(attention_bias=True), "q_proj has a bias, which the fused block does not take"),
+            (lambda: llama(attention_bias=True), "o_proj has a bias, which the fused block does not take"),
             (lambda: llama(hidden_act="gelu"), "mlp.activation is gelu; the fused block has silu"),
             (lambda: llama().to(tl.float64), "is float64; the fused block takes bfloat16 or float16 or float32"),
             (lambda: llama(attention_dropout=0.5).train(), "self_attn is in training mode and has dropout"),
@@ -138,6 +139,21 @@ class TestRequireFused:
             list(generate(model, TOKENS[:3], max_tokens=5))
         assert str(raised.value).startswith("Llama does not run fused: model.layers.1.mlp has hooks\n  hint: ")
         assert len(list(generate(model, TOKENS[:3], max_tokens=5))) == 5
+
+    @pytest.mark.parametrize(
+        "model", [Qwen2(Qwen2Config(**SIZES)), Qwen3(Qwen3Config(**SIZES | {"head_dim": 8}))], ids=["qwen2", "qwen3"]
+    )
+    def test_biases_and_norms_of_heads_are_those_of_the_modules(self, model: CausalLM) -> None:
+        tl.manual_seed(2)
+        with tl.no_grad():
+            for name, parameter in model.eval().named_parameters():
+                if name.endswith(("bias", "q_norm.weight", "k_norm.weight")):
+                    parameter.uniform_(-1, 1)
+            expected = model(tl.tensor([TOKENS]))[0]
+            cache = model.new_cache()
+            with kernels.require_fused():
+                logits = [model.next_logits([token], cache) for token in TOKENS]
+        np.testing.assert_allclose(np.stack(logits), expected.numpy(), atol=ATOL, rtol=1e-4)
 
     def test_batches_and_models_without_blocks(self) -> None:
         with kernels.require_fused():

@@ -6,7 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.decode_blocks import BACKENDS, LIBRARY, STORAGE, Array, D, G, K, Reference, S, arrays, quantized_arrays
+from support.decode_blocks import (
+    BACKENDS,
+    LIBRARY,
+    STORAGE,
+    Array,
+    D,
+    G,
+    K,
+    Reference,
+    S,
+    additions,
+    arrays,
+    quantized_arrays,
+)
 from support.guarded_arrays import GuardedArray
 from support.quantized_blocks import COMPILED
 
@@ -82,6 +95,22 @@ def test_positions_of_one_text_see_those_before_them(backend: str, dtype: str) -
     y = [run(backend, x[part], stack, places[part]) for part in (slice(0, 6), slice(6, 8), slice(8, S))]
     np.testing.assert_allclose(np.concatenate(y), expected, rtol=1e-4, atol=2e-5)
     assert np.isnan(a[0]["key_cache"][0]).all()  # of the other text
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "names", [("query_bias", "key_bias", "value_bias"), ("query_norm", "key_norm"), ("key_norm",)], ids=str
+)
+def test_biases_and_norms_of_heads(backend: str, names: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(11)
+    a = [each | {name: additions(seed)[name] for name in names} for seed, each in enumerate(layers("float32", 2))]
+    norm = np.ones(D, np.float32)
+    stack, reference = stack_of(a, norm), References(a, "float32", 2, norm)
+    for position in range(S):
+        x = rng.standard_normal((2, D)).astype(np.float32)
+        y = run(backend, x, stack, np.array([(0, position, 0), (1, position, 0)]))
+        expected = [reference(row, text, position) for text, row in enumerate(x)]
+        np.testing.assert_allclose(y, expected, rtol=1e-4, atol=2e-5)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

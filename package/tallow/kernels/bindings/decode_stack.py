@@ -29,7 +29,7 @@ class _Block(ctypes.Structure):
     """`decode_block` of decode_blocks_f32.c: first the arrays in the order of DecodeBlock.weights."""
 
     _fields_ = [
-        ("weights", POINTER * 11), ("caches", POINTER * 4),
+        ("weights", POINTER * 16), ("caches", POINTER * 4),
         ("width", SIZE), ("heads", SIZE), ("kv_heads", SIZE), ("head_width", SIZE), ("hidden", SIZE),
         ("positions", SIZE),
         ("formats", ctypes.c_int32 * 7), ("interleaved", ctypes.c_int32), ("cache_format", ctypes.c_int32),
@@ -95,7 +95,7 @@ class PackedStack:
 
 def _packed_block(block: DecodeBlock) -> _Block:
     sizes = (block.width, block.heads, block.kv_heads, block.head_width, block.hidden, block.positions)
-    weights = (POINTER * 11)(*[address(memory(a)) for a in block.weights])
+    weights = (POINTER * 16)(*[None if a is None else address(memory(a)) for a in block.weights])
     caches = (POINTER * 4)(*[optional_address(a) for cache in block.caches for a in _codes_and_scales(cache)])
     formats = (ctypes.c_int32 * 7)(*[number for m in block.matrices if (number := format_number(m)) is not None])
     cache_format = _CACHE_FORMATS[block.key_cache.dtype]
@@ -124,7 +124,7 @@ def block_can_be_packed(block: DecodeBlock) -> bool:
         return False
     if any(format_number(matrix) is None for matrix in block.matrices):
         return False
-    return all(is_plain(memory(array)) for array in block.weights)
+    return all(array is None or is_plain(memory(array)) for array in block.weights)
 
 
 @kernel("decode_blocks", BACKEND, accepts=float32_rows)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tallow.devices import array_module
+from tallow.dtypes import Array
 from tallow.errors import ArgumentTypeError, ShapeError
 
 
@@ -64,6 +66,16 @@ def format_of(shape: Sequence[int], strides: Sequence[int]) -> memory_format:
             return contiguous_format
         smallest = strides[dim] * max(shape[dim], 1)
     return candidate
+
+
+def standard_order(array: Array) -> Array:
+    """Return an array in row-major order, or as it is if it is channels-last: PyTorch's order for most results.
+
+    NumPy keeps the order of the operands, and `view` of a transposed one fails.
+    """
+    if array.flags.c_contiguous or format_of(array.shape, array.strides) is not contiguous_format:
+        return array
+    return array_module(array).ascontiguousarray(array)
 
 
 def dims_back(order: Sequence[int]) -> tuple[int, ...]:

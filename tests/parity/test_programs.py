@@ -116,6 +116,12 @@ x = R(3).half(); [x.masked_fill(x > 0.5, v) for v in (tl.tensor(-2), tl.tensor(2
 x = tl.arange(3); (x.masked_fill(x > 0, tl.tensor(2.5)), x.masked_fill_(x > 1, tl.tensor(True)))
 x = R(3, rg=True); v = tl.ones(()).half().requires_grad_(); x.masked_fill(x > 0.5, v).sum().backward(); (v.grad, x.grad)
 x = R(3); x.masked_fill(x > 0.5, tl.ones(1))
+x = R(2, 3); x[x > 0] = tl.tensor(7); x[:, x[0] < 0] = tl.tensor([2.5]).double(); x
+x = tl.arange(3); x[x > 1] = tl.tensor(2.5); x
+x = R(2, 3); v = tl.ones(()).double().requires_grad_(); x[x > 0] = v; x.sum().backward(); (x, v.grad)
+x = R(3); x[tl.tensor([0])] = tl.tensor(7); x
+x = R(3); x[x > 0] = tl.arange(3); x
+x = R(3); x.index_put_((x > 0,), tl.tensor(1), accumulate=True)
 """
 
 KEYWORDS = """

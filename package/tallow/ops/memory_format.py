@@ -39,7 +39,7 @@ def dims_in_memory(strides: Sequence[int], format: memory_format | None) -> tupl
     """
     ndim = len(strides)
     if format is None or format is preserve_format:
-        return tuple(sorted(range(ndim), key=lambda i: -abs(strides[i])))
+        return _by_strides(strides) if 0 in strides else tuple(sorted(range(ndim), key=lambda i: -abs(strides[i])))
     if format is contiguous_format:
         return tuple(range(ndim))
     if format not in CHANNELS_LAST_NDIM:
@@ -47,6 +47,25 @@ def dims_in_memory(strides: Sequence[int], format: memory_format | None) -> tupl
     if ndim != CHANNELS_LAST_NDIM[format]:
         raise ShapeError(f"{format.name} is for {CHANNELS_LAST_NDIM[format]} dims, not for {ndim}")
     return (0, *range(2, ndim), 1)
+
+
+def _by_strides(strides: Sequence[int]) -> tuple[int, ...]:
+    """Return the dims by their strides, largest first; repeated ones, whose stride is 0, keep their place.
+
+    Source:  the insertion sort of `infer_dense_strides`, in PyTorch's aten/src/ATen/ExpandUtils.cpp
+    """
+    order = list(reversed(range(len(strides))))
+    for i in range(1, len(order)):
+        at = i
+        for j in reversed(range(i)):
+            inner, outer = abs(strides[order[j]]), abs(strides[order[at]])
+            if not inner or not outer:
+                continue
+            if inner <= outer:
+                break
+            order[j], order[at] = order[at], order[j]
+            at = j
+    return tuple(reversed(order))
 
 
 def format_of(shape: Sequence[int], strides: Sequence[int]) -> memory_format:

@@ -129,6 +129,7 @@ KEYWORDS = """
 x = R(1).half(); (x.new_zeros(size=(2,)), x.new_ones(size=(2,)), x.new_empty(size=()).ndim, tl.empty(size=(2, 3)).ndim)
 tl.zeros(size=(-1,))
 R(5).split(split_size=2)
+(tl.Generator().device.type, str(tl.Generator(device="cpu").device))
 """
 
 MODULES = """

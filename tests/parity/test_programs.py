@@ -129,6 +129,8 @@ KEYWORDS = """
 x = R(1).half(); (x.new_zeros(size=(2,)), x.new_ones(size=(2,)), x.new_empty(size=()).ndim, tl.empty(size=(2, 3)).ndim)
 tl.zeros(size=(-1,))
 R(5).split(split_size=2)
+(tl.Tensor(np.arange(3)), tl.Tensor(np.ones(2)), tl.Tensor(np.array([True])), tl.Tensor(np.array(3.0)))
+x = np.ones(2, np.float32); t = tl.Tensor(x); u = tl.Tensor(x.astype(float)); x[0] = 5; (t, u)
 (tl.Generator().device.type, str(tl.Generator(device="cpu").device))
 """
 

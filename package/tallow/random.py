@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tallow import devices
 from tallow.core.lazy_names import names_of
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
@@ -26,7 +27,7 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.device = device
+        self.device = devices.device(device)
         self._seed: int | None = None  # drawn from the operating system when first needed
         self._numpy: np.random.Generator | None = None
         self._counter = 0  # the next value of the counter for draws on a device

@@ -607,6 +607,7 @@ CALLS: list[Callable[[Any], Any]] = [
     grad_of_unused,
     lambda m: grad_of_unused(m, allow_unused=True),
     lambda m: grad_of_unused(m, materialize_grads=True),
+    lambda m: grad_of_unused(m, only_inputs=True, allow_unused=True),
     grad_of_several_outputs,
     grad_runs_hooks_of_the_input,
     backward_into_some_inputs,
@@ -808,3 +809,27 @@ def test_hooks_of_leaves_run_as_soon_as_a_gradient_is_complete() -> None:
         return happened
 
     assert run(tl) == run(torch)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch warns that it is slow
+def test_detect_anomaly_names_the_op_whose_gradient_is_nan() -> None:
+    for m in (torch, tl):
+        x = m.tensor([0.0, 1.0], requires_grad=True)
+
+        def losses(m: Any = m, x: Any = x) -> list[Any]:
+            return [(x.sqrt() * 0).sum(), x.unbind()[0].sqrt() * 0, ((x * 1).sqrt() * 0).sum()]
+
+        for loss in losses():
+            with m.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan"):
+                loss.backward()
+        with m.autograd.detect_anomaly():
+            x.sqrt().sum().backward()  # infinity is no NaN
+        m.autograd.set_detect_anomaly(True)
+        with pytest.raises(RuntimeError, match="its 0th output"):
+            m.autograd.grad(losses()[0], x)
+        with m.autograd.set_detect_anomaly(False):
+            losses()[0].backward()
+        with pytest.raises(RuntimeError, match="returned nan"):
+            losses()[0].backward()
+        m.autograd.set_detect_anomaly(False)
+        losses()[0].backward()

@@ -96,6 +96,55 @@ x = R(2, 2); w = R(2, 2, rg=True, seed=1); y = F.linear(x, w).sum(); tl.no_grad(
 x = R(2, 2); w = R(2, 2, rg=True, seed=1); y = (x * w).sum(); tl.no_grad()(w.mul_)(2); tl.autograd.grad(y, w)
 """
 
+# results in row-major order, whatever the order of the operands: a program may call view() on them
+ORDERED = """
+a = R(2, 3, 4).mT; b = a + 1; (tl.cat([a, b], 1).view(-1), tl.cat([a, b], 2).view(2, -1), tl.stack([a, b]).view(-1))
+a = R(2, 3, 4).mT; (a.softmax(2).view(-1), a.softmax(1).view(-1), a.log_softmax(2).view(-1))
+a = R(2, 3, 4).mT; (F.rms_norm(a[0], (3,)).view(-1), F.layer_norm(a[0], (3,)).view(-1))
+a = R(2, 3, 4).mT; (F.group_norm(a, 2).view(-1), F.instance_norm(a).view(-1), tl.nn.BatchNorm1d(4)(a).view(-1))
+a = R(2, 3, 4).mT; tl.nn.BatchNorm1d(4).eval()(a).view(-1)
+a = R(2, 3, 4).mT; (a.index_select(1, tl.tensor([0, 2])).view(-1), a[:, [0, 2]].view(-1), a.roll(1, 1).view(-1))
+a = R(2, 3, 4).mT; (F.pad(a, (1, 1), "reflect").view(-1), F.pad(a, (-1, 1), "reflect").view(-1))
+a = R(2, 3, 4).mT; a.masked_fill(a > 0, 0).view(-1)
+a = R(2, 3, 4, 5).to(memory_format=tl.channels_last); (tl.cat([a, a], 1).stride(), F.group_norm(a, 3).stride())
+"""
+
+# a value takes the dtype of the tensor it is written to
+FILLED = """
+x = R(3); [x.masked_fill(x > 0.5, v) for v in (tl.tensor(-2), tl.tensor(2.5).double(), tl.tensor(1.5).half(), True)]
+x = R(3).half(); [x.masked_fill(x > 0.5, v) for v in (tl.tensor(-2), tl.tensor(2.5), tl.tensor(1.5).bfloat16())]
+x = tl.arange(3); (x.masked_fill(x > 0, tl.tensor(2.5)), x.masked_fill_(x > 1, tl.tensor(True)))
+x = R(3, rg=True); v = tl.ones(()).half().requires_grad_(); x.masked_fill(x > 0.5, v).sum().backward(); (v.grad, x.grad)
+x = R(3); x.masked_fill(x > 0.5, tl.ones(1))
+x = R(2, 3); x[x > 0] = tl.tensor(7); x[:, x[0] < 0] = tl.tensor([2.5]).double(); x
+x = tl.arange(3); x[x > 1] = tl.tensor(2.5); x
+x = R(2, 3); v = tl.ones(()).double().requires_grad_(); x[x > 0] = v; x.sum().backward(); (x, v.grad)
+x = R(3); x[tl.tensor([0])] = tl.tensor(7); x
+x = R(3); x[x > 0] = tl.arange(3); x
+x = R(3); x.index_put_((x > 0,), tl.tensor(1), accumulate=True)
+"""
+
+KEYWORDS = """
+(tl.zeros(size=(2,)), tl.ones(size=[2, 1]), tl.rand(size=(2, 3)) * 0, tl.randn(size=(2,)) * 0)
+x = R(1).half(); (x.new_zeros(size=(2,)), x.new_ones(size=(2,)), x.new_empty(size=()).ndim, tl.empty(size=(2, 3)).ndim)
+tl.zeros(size=(-1,))
+R(5).split(split_size=2)
+(tl.Tensor(np.arange(3)), tl.Tensor(np.ones(2)), tl.Tensor(np.array([True])), tl.Tensor(np.array(3.0)))
+x = np.ones(2, np.float32); t = tl.Tensor(x); u = tl.Tensor(x.astype(float)); x[0] = 5; (t, u)
+(tl.Generator().device.type, str(tl.Generator(device="cpu").device))
+"""
+
+MODULES = """
+m = tl.nn.Sequential(tl.nn.Linear(1, 1), tl.nn.Tanh(), tl.nn.Linear(1, 1)); (list(m[1:].state_dict()), repr(m[1:][-1:]))
+m = tl.nn.Sequential(tl.nn.ReLU(), tl.nn.Tanh()); (repr(m.pop(0)), repr(m))
+m = tl.nn.ModuleList([tl.nn.ReLU(), tl.nn.Tanh()]); (repr(m[1:]), repr(m.pop(-1)), len(m))
+m = tl.nn.ModuleList([tl.nn.ReLU()]); m.pop(1)
+m = tl.nn.BatchNorm1d(2); d = m.state_dict(); m.load_state_dict({k: R(2) for k in d if k[0] != "n"}); list(d.values())
+m = tl.nn.BatchNorm1d(2); m.load_state_dict({"weight": R(2)})
+"""
+
+PROGRAMS = (GRAPHS, COPIES, NUMBERS, RESHAPED, OVERWRITTEN, ORDERED, FILLED, KEYWORDS, MODULES)
+
 
 def R(tl: Any, *size: int, seed: int = 0, rg: bool = False) -> Any:
     x = tl.tensor(np.random.RandomState(seed).randn(*size).astype(np.float32))
@@ -133,9 +182,7 @@ def assert_same(ours: Any, theirs: Any) -> None:
         assert ours == theirs
 
 
-@pytest.mark.parametrize(
-    "program", [line for part in (GRAPHS, COPIES, NUMBERS, RESHAPED, OVERWRITTEN) for line in part.split("\n") if line]
-)
+@pytest.mark.parametrize("program", [line for part in PROGRAMS for line in part.split("\n") if line])
 def test_program_does_the_same_as_under_pytorch(program: str) -> None:
     ours, theirs = outcome(program, tallow), outcome(program, torch)
     if isinstance(theirs, Exception):

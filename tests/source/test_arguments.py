@@ -46,6 +46,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "models.static_embedding.StaticEmbedding.forward": "mask_BT",
     },
     "without effect in PyTorch or Keras, too": {
+        "autograd.api.grad": "only_inputs",
         "distributed.groups.init_process_group": "group_name",
         "functions.activation.gumbel_softmax": "eps",
         "functions.inspection.*pin*": "device",

@@ -34,7 +34,9 @@ __all__ = [
 LAZY = {  # these modules stand above this package: they use tensors
     "Function": "tallow.autograd.function:Function",
     "Variable": "tallow.compat.typed_tensors:Variable",
+    "detect_anomaly": "tallow.autograd.anomaly:detect_anomaly",
     "function": "tallow.autograd.function",
+    "set_detect_anomaly": "tallow.autograd.anomaly:set_detect_anomaly",
 }
 
 __getattr__, __dir__ = names_of(__name__, lazy=LAZY)

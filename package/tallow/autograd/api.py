@@ -204,6 +204,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
@@ -211,6 +212,7 @@ def grad(
 
     Args:
         grad_outputs, retain_graph, create_graph: as `grad_tensors` and so on of `backward`.
+        only_inputs: ignored, as in PyTorch.
         allow_unused: return None for an input that the outputs do not depend on.
         materialize_grads: return zeros for such an input.
 

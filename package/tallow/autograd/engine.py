@@ -181,7 +181,8 @@ class Sweep:
 
     def run(self, fill: Callable[[LeafGrad], None] | None) -> None:
         """Run every planned node that gets a gradient."""
-        grads, send, selective = self.grads, self.send, self.plan.targets is not None
+        grads, selective = self.grads, self.plan.targets is not None
+        send = self._send_and_check if mode.finds_nan else self.send
         hooked = self.plan.hooked if fill is not None else None
         for node in self.plan.order:
             grad = grads.pop(node, None)
@@ -237,6 +238,28 @@ class Sweep:
         if not self.retain_graph:
             node.backward = None
             node.edges = ()
+
+    def _send_and_check(self, node: Node, grad: Any, selective: bool) -> None:
+        """As `send`. Raise GraphError if NaN arrives: nothing that arrived before had any."""
+        edges = node.edges  # `send` may free them
+        self.send(node, grad, selective)
+        for i, edge in enumerate(edges):
+            g = None if edge is None else self._arrived(edge)
+            if g is not None and g.dtype.kind == "f" and array_module(g).isnan(g).any():
+                raise GraphError(
+                    f"Function '{node.name()}' returned nan values in its {i}th output.",
+                    hint="its input is outside of the domain where it is differentiable, such as 0 for sqrt",
+                )
+
+    def _arrived(self, edge: Edge) -> Array | None:
+        """Return the gradient so far at an edge."""
+        if type(edge) is Node:
+            return self.grads.get(edge)
+        if type(edge) is Output:
+            slots = self.grads.get(edge.node)
+            return None if slots is None else slots[edge.index]
+        leaf = self.leaves.get(id(edge))
+        return None if leaf is None else leaf.array
 
     def _resolve(self, g: Any, edge: Edge, alone: bool) -> Any:
         """Compute a `Roundable` gradient in the dtype that its reader takes; return any other gradient as it is.

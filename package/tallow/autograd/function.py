@@ -14,7 +14,8 @@ import numpy as np
 from tallow.autograd.graph import FLOAT32, Node, Output, check_inplace, edge_to, gradient_dtype, note_write
 from tallow.autograd.modes import mode, no_grad
 from tallow.core.tensor import Tensor, wrap
-from tallow.dtypes import cast, dtype, widen
+from tallow.devices import array_module
+from tallow.dtypes import cast, widen
 from tallow.errors import ArgumentTypeError, GraphError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,7 +50,7 @@ class FunctionCtx:
         return [value for value in vars(self).values() if not isinstance(value, FunctionType | MethodType)]
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
-        """Declare that these outputs have no gradient: backward gets None for them, or zeros."""
+        """Declare that these outputs have no gradient: backward gets zeros for them, or None."""
         self._constant = outputs
 
     def mark_dirty(self, *inputs: Tensor) -> None:
@@ -131,11 +132,11 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs:
         _check_dirty(cls, dirty, outputs)
     # Save outputs without their history: it refers to this context, and the cycle would keep both alive.
     ctx._saved = tuple(wrap(t.array) if t is not None and not _is_in(t, args) else t for t in ctx._saved)
-    own_dtypes = [y.dtype if isinstance(y, Tensor) else None for y in outputs]
+    like = [_Like(y) if isinstance(y, Tensor) else None for y in outputs]
     count = len(args)  # the closure must not hold the arguments: only what forward saved has to stay as it is
 
     def backward(*gs: Any) -> tuple[Any, ...]:
-        output_grads = [_as_tensor(g, d) for g, d in zip(gs, own_dtypes, strict=True)]
+        output_grads = [y and y.gradient(g, ctx._materialize) for y, g in zip(like, gs, strict=True)]
         with no_grad():
             result = cls.backward(ctx, *output_grads)
         grads = result if isinstance(result, tuple) else (result,)
@@ -171,9 +172,17 @@ def _check_dirty(cls: type[Function], dirty: Tensor, outputs: Sequence[Any]) -> 
         )
 
 
-def _as_tensor(g: Any, d: dtype | None) -> Tensor | None:
-    """Return a gradient in the dtype of its output. Gradients of halves arrive in float32."""
-    return None if g is None or d is None else wrap(cast(np.asarray(g) if isinstance(g, np.generic) else g, d))
+class _Like:
+    """The size, dtype and array module of an output, without its memory."""
+
+    def __init__(self, output: Tensor) -> None:
+        self.shape, self.dtype, self.module = output.array.shape, output.dtype, array_module(output.array)
+
+    def gradient(self, g: Any, materialize: bool) -> Tensor | None:
+        """Return a gradient in the dtype of the output. Gradients of halves arrive in float32, of integers never."""
+        if g is None:
+            return wrap(self.module.zeros(self.shape, self.dtype.storage)) if materialize else None
+        return wrap(cast(np.asarray(g) if isinstance(g, np.generic) else g, self.dtype))
 
 
 def once_differentiable(function: F) -> F:

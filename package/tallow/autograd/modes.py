@@ -23,12 +23,14 @@ class _Mode(threading.local):
         usual: all of this in one word, because the lookup of a thread's attribute is a noticeable part of a small op:
             RECORDING, PLAIN or INFERENCE; None under autocast, and while `tracer` records.
         tracer: the recorder of `tallow.compiler` that ops report to, or None.
+        finds_nan: whether backward passes look for NaN, see tallow.autograd.anomaly.
     """
 
     recording = True
     inference = False
     autocast: dict[str, dtype] | None = None  # device type -> the dtype that `tallow.amp.autocast` lowers to there
     tracer: Any = None
+    finds_nan = False
     usual: str | None = RECORDING
 
     def __setattr__(self, name: str, value: Any) -> None:

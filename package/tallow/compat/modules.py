@@ -75,4 +75,5 @@ OWN = {
     "torch.nn.modules.loss._Loss": "tallow.nn.loss:_Loss",
     "torch.nn.modules.loss._WeightedLoss": "tallow.nn.loss:_WeightedLoss",
     "torch.nn.modules.module._IncompatibleKeys": "tallow.nn.state:IncompatibleKeys",
+    "torch.optim.lr_scheduler._LRScheduler": "tallow.optim.lr_scheduler:LRScheduler",
 }

@@ -31,7 +31,7 @@ from tallow.autograd.writes import owner_of
 from tallow.core.arguments import F32, F64, Prepared
 from tallow.core.autocast import prepare
 from tallow.core.half_precision import round_value
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
 from tallow.errors import (
     ArgumentTypeError,
@@ -354,4 +354,4 @@ def as_operand(x: Any) -> Any:
     """
     if isinstance(x, NUMERIC):
         return x
-    return Tensor(x) if isinstance(x, np.ndarray) else None
+    return from_array(x) if isinstance(x, np.ndarray) else None

@@ -169,6 +169,9 @@ class Prepared:
         elif op.dtypes == "same":
             values = values if uniform else _same_dtype(op, values)
             common = dtypes.dtype_of(arrays[0])
+        elif op.dtypes == "first":
+            common = dtypes.dtype_of(arrays[0])
+            values = [_convert_array(v, common) for v in values]
         else:
             common = dtypes.dtype_of(arrays[0]) if uniform and arrays else dtypes.result_type(values)
             if op.dtypes == "float" and not common.is_floating_point:

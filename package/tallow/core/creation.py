@@ -291,27 +291,32 @@ def filled(
 
 
 @public("tl")
-def zeros(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Create a tensor of zeros."""
-    return filled(as_size(size, "zeros"), 0, default_or(dtype), device, requires_grad)
+    return filled(as_size(sizes or (size,), "zeros"), 0, default_or(dtype), device, requires_grad)
 
 
 @public("tl")
-def ones(*size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Create a tensor of ones."""
-    return filled(as_size(size, "ones"), 1, default_or(dtype), device, requires_grad)
+    return filled(as_size(sizes or (size,), "ones"), 1, default_or(dtype), device, requires_grad)
 
 
 @public("tl")
 def empty(
-    *size: Any,
+    *sizes: Any,
+    size: Any = (),
     dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
     memory_format: memory_format = contiguous_format,
 ) -> Tensor:
     """Create a tensor with uninitialised memory."""
-    shape = as_size(size, "empty")
+    shape = as_size(sizes or (size,), "empty")
     if memory_format is contiguous_format:
         return filled(shape, None, default_or(dtype), device, requires_grad)
     if memory_format is preserve_format:

@@ -44,8 +44,8 @@ class Tensor(Methods):
     bit patterns (see `tallow.dtypes`).
 
     Args:
-        data: an array, which is not copied; or a nested sequence of numbers, which is converted to the default dtype;
-            or a size as separate integers, for uninitialised elements.
+        data: an array or a nested sequence of numbers, which is converted to the default dtype (an array that has it is
+            not copied); or a size as separate integers, for uninitialised elements.
     """
 
     array: Array
@@ -69,8 +69,8 @@ class Tensor(Methods):
 
     def __init__(self, *data: Any, requires_grad: bool = False) -> None:
         if len(data) == 1 and devices.is_array(data[0]):
-            self.array = data[0]
-            dtypes.dtype_of(self.array)
+            dtypes.dtype_of(data[0])  # raises for one that no tensor has
+            self.array = dtypes.cast(data[0], dtypes.get_default_dtype())
         elif len(data) == 1 and isinstance(data[0], Tensor):
             self.array = data[0].array
         elif all(isinstance(n, int) for n in data):
@@ -227,7 +227,7 @@ class Tensor(Methods):
 
     def __array_wrap__(self, array: Array, context: Any = None, return_scalar: builtins.bool = False) -> Tensor:
         """Return the result of a NumPy function of tensors as a tensor: np.sin(x)."""
-        return Tensor(np.asarray(array))
+        return from_array(np.asarray(array))
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
@@ -567,6 +567,12 @@ class Tensor(Methods):
 
 
 _new = Tensor.__new__
+
+
+def from_array(array: Array) -> Tensor:
+    """As `wrap`. Raises: DtypeError for a dtype that no tensor has."""
+    dtypes.dtype_of(array)
+    return wrap(array)
 
 
 def wrap(array: Array) -> Tensor:

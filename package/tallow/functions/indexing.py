@@ -269,10 +269,13 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
         number = constant(value, target.dtype, "index_put_")
         value = wrap(placed(number, devices.array_module(target.array)))
     elif value.dtype is not target.dtype:
-        raise DtypeError(
-            f"index_put_: source and destination dtypes differ: {value.dtype.name} into {target.dtype.name}",
-            hint="convert the source with .to(dtype)",
-        )
+        masks = [a for a in arrays if a is not None]
+        if accumulate or value.numel() != 1 or len(masks) != 1 or masks[0].dtype != bool:
+            raise DtypeError(
+                f"index_put_: source and destination dtypes differ: {value.dtype.name} into {target.dtype.name}",
+                hint="convert the source with .to(dtype)",
+            )
+        value = value.to(target.dtype)  # one value at the places of a mask, as masked_fill_
     if not value.ndim:
         value = convert(value, None, target.device)
     if mode.recording and writes_history(target, (target, value)):

@@ -81,26 +81,26 @@ def _new(
 
 @public("Tensor")
 def new_zeros(
-    input: Tensor, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create zeros with the dtype and device of the tensor."""
-    return _new(input, as_size(size, "new_zeros"), 0, dtype, device, requires_grad)
+    return _new(input, as_size(sizes or (size,), "new_zeros"), 0, dtype, device, requires_grad)
 
 
 @public("Tensor")
 def new_ones(
-    input: Tensor, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create ones with the dtype and device of the tensor."""
-    return _new(input, as_size(size, "new_ones"), 1, dtype, device, requires_grad)
+    return _new(input, as_size(sizes or (size,), "new_ones"), 1, dtype, device, requires_grad)
 
 
 @public("Tensor")
 def new_empty(
-    input: Tensor, *size: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
-    return _new(input, as_size(size, "new_empty"), None, dtype, device, requires_grad)
+    return _new(input, as_size(sizes or (size,), "new_empty"), None, dtype, device, requires_grad)
 
 
 @public("Tensor")

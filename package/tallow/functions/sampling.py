@@ -56,7 +56,8 @@ def _normal(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostA
 
 @public("tl")
 def rand(
-    *size: Any,
+    *sizes: Any,
+    size: Any = (),
     generator: Generator | None = None,
     dtype: Dtype = None,
     device: Device = None,
@@ -64,12 +65,13 @@ def rand(
 ) -> Tensor:
     """Draw from the uniform distribution on [0, 1)."""
     d = _float_dtype("rand", default_or(dtype))
-    return place(_uniform(generator, as_size(size, "rand"), d), d, device, requires_grad)
+    return place(_uniform(generator, as_size(sizes or (size,), "rand"), d), d, device, requires_grad)
 
 
 @public("tl")
 def randn(
-    *size: Any,
+    *sizes: Any,
+    size: Any = (),
     generator: Generator | None = None,
     dtype: Dtype = None,
     device: Device = None,
@@ -77,7 +79,7 @@ def randn(
 ) -> Tensor:
     """Draw from the standard normal distribution."""
     d = _float_dtype("randn", default_or(dtype))
-    return place(_normal(generator, as_size(size, "randn"), d), d, device, requires_grad)
+    return place(_normal(generator, as_size(sizes or (size,), "randn"), d), d, device, requires_grad)
 
 
 @public("tl")

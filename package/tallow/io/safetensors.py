@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.atomic import atomic_write
 from tallow.io.elements import as_elements
@@ -132,7 +132,7 @@ class safe_open:
 
     def get_tensor(self, name: str) -> Tensor:
         """Return a tensor; raises as `get_array` does."""
-        return Tensor(self.get_array(name))
+        return wrap(self.get_array(name))
 
     def get_array(self, name: str) -> np.ndarray[Any, Any]:
         """Return the array of a tensor: a view of the source, or a copy if unaligned. BF16 is returned as uint16.

@@ -54,6 +54,13 @@ class _NormBase(Module):
         self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
 
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        count = self.num_batches_tracked
+        if count is not None:  # files older than PyTorch 0.4.1 lack it
+            count = zeros((), dtype=count.dtype) if count.device.type == "meta" else count
+            state_dict.setdefault(prefix + "num_batches_tracked", count)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
     def reset_running_stats(self) -> None:
         """Set the running mean to 0, the running variance to 1 and the batch count to 0."""
         if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:

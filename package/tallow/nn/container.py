@@ -31,8 +31,12 @@ class _Numbered(Module):
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
-            return type(self)(*_arguments(self, list(self)[index]))
+            return self._part(list(self._modules.items())[index])
         return self._modules[self._key(index)]
+
+    def _part(self, children: list[tuple[str, Any]]) -> Any:
+        """Return a container of the same kind with some of the children."""
+        raise NotImplementedError
 
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._key(index), module)
@@ -41,6 +45,12 @@ class _Numbered(Module):
         removed = [self._key(i) for i in (range(len(self))[index] if isinstance(index, slice) else [index])]
         kept = [child for key, child in self._modules.items() if key not in removed]
         self._modules = {str(i): child for i, child in enumerate(kept)}
+
+    def pop(self, index: int | slice) -> Any:
+        """Remove a module, or those of a slice, renumber the modules after it, and return it."""
+        removed = self[index]
+        del self[index]
+        return removed
 
     def append(self, module: Module) -> Any:
         """Add a module at the end and return the container."""
@@ -75,6 +85,9 @@ class Sequential(_Numbered):
         else:
             self.extend(modules)
 
+    def _part(self, children: list[tuple[str, Any]]) -> Sequential:
+        return type(self)(OrderedDict(children))  # they keep their names, and so do the entries of state_dict
+
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():
             input = module(input)  # type: ignore[misc]  # none is None
@@ -90,6 +103,9 @@ class ModuleList(_Numbered):
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         self.extend(() if modules is None else modules)
+
+    def _part(self, children: list[tuple[str, Any]]) -> ModuleList:
+        return type(self)(child for _, child in children)
 
     def _children_to_show(self) -> list[tuple[str, str]]:
         """Collapse runs of equal children, as PyTorch does: `(0-11): 12 x Layer(...)`."""
@@ -107,10 +123,6 @@ class ModuleList(_Numbered):
     def __iadd__(self, other: Iterable[Module]) -> ModuleList:
         self.extend(other)
         return self
-
-
-def _arguments(container: _Numbered, children: list[Module]) -> list[Any]:
-    return children if isinstance(container, Sequential) else [children]
 
 
 class ModuleDict(Module):

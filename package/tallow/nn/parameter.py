@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tallow import devices, dtypes
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError
 
 
@@ -19,7 +19,7 @@ class Parameter(Tensor):
     def __init__(self, data: Tensor, requires_grad: bool = True) -> None:
         if not isinstance(data, Tensor):
             raise ArgumentTypeError(f"Parameter of {type(data).__name__}", hint="pass a Tensor: tl.tensor(...)")
-        super().__init__(data.array, requires_grad=requires_grad)
+        super().__init__(data, requires_grad=requires_grad)
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
@@ -34,7 +34,7 @@ class Buffer(Tensor):
     def __init__(self, data: Tensor, *, persistent: bool = True) -> None:
         if not isinstance(data, Tensor):
             raise ArgumentTypeError(f"Buffer of {type(data).__name__}", hint="pass a Tensor: tl.tensor(...)")
-        super().__init__(data.array)
+        super().__init__(data)
         self.persistent = persistent
 
 
@@ -103,4 +103,4 @@ def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Param
     storage = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).storage
     target = devices.chosen(device)
     array = devices.get_backend(target.type).module.empty(shape, storage)
-    return Parameter(Tensor(devices.move(array, target)))
+    return Parameter(wrap(devices.move(array, target)))

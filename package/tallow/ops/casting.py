@@ -28,7 +28,7 @@ def clone(input: Array, *, memory_format: memory_format | None = None) -> Result
 
 def ordered_copy(input: Array, order: memory_format) -> Array:
     """Return a copy of the array in the given memory order."""
-    if order is preserve_format:
+    if order is preserve_format and 0 not in input.strides:
         return input.copy(order="K")
     dims = dims_in_memory(input.strides, order)
     return input.transpose(dims).copy(order="C").transpose(dims_back(dims))

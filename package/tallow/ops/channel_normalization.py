@@ -13,6 +13,7 @@ from tallow.dtypes import widen
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.checks import expect_float
+from tallow.ops.memory_format import standard_order
 from tallow.ops.normalization import standardize_backward
 from tallow.ops.table import Array, Index, Ints, Result, op
 
@@ -73,7 +74,7 @@ def _normalize(
         dx, dw, db = run("channel_norm_backward", g, input, channels, shared, mean, var, weight, eps)
         return dx, None if weight is None else dw, db if has_bias else None
 
-    return y, mean, var, backward
+    return standard_order(y), mean, var, backward
 
 
 def _by_position(x: Array, channels: Ints) -> Array:
@@ -146,7 +147,7 @@ def batch_norm_in_evaluation(
             (lambda: g.sum(axis=axes)) if has_bias else None,
         )
 
-    return y, backward
+    return standard_order(y), backward
 
 
 @op("tl F")

@@ -13,6 +13,7 @@ from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import on_axis, position
 from tallow.ops.dims import normalize_dim
 from tallow.ops.indexing import check_places
+from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Index, Result, op
 
 INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))  # dtypes, which compare quicker than their types
@@ -56,7 +57,7 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
         add_at(dx, on_axis(dim, places), g)
         return (dx,)
 
-    return input[on_axis(dim, places)], backward
+    return standard_order(input[on_axis(dim, places)]), backward
 
 
 def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:

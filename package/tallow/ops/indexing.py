@@ -12,6 +12,7 @@ from tallow.devices import array_module
 from tallow.errors import DimensionError, TallowError
 from tallow.kernels import run
 from tallow.ops.accumulate import add_at
+from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Index, Result, op
 
 FEW = 32  # places that Python compares quicker than NumPy
@@ -34,7 +35,7 @@ def taken(input: Array, indices: Index) -> Array:
     """Return the value of `take_at` of a NumPy array."""
     if len(indices) == 1 and indices[0].dtype.kind != "b":
         return input.take(indices[0], 0)  # a third of the time of input[index]
-    return input[full_index(indices)]
+    return standard_order(input[full_index(indices)])
 
 
 @op("", dtypes="keep", small=taken)

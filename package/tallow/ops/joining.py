@@ -11,15 +11,16 @@ from tallow.devices import array_module, is_capturing
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
 from tallow.ops.axis_index import on_axis, part
 from tallow.ops.dims import normalize_dim
+from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Ints, Result, op
 
 AT_ONCE = 8  # arrays up to which CuPy copies one by one; for more, the host writes a table of addresses
 
 
 def concatenate(arrays: Sequence[Array], axis: int) -> Array:
-    """Concatenate as numpy.concatenate does, in a way that a CUDA graph can capture."""
+    """Concatenate as numpy.concatenate does, but in standard order, and so that a CUDA graph can capture it."""
     if type(arrays[0]) is np.ndarray:
-        return np.concatenate(arrays, axis)
+        return standard_order(np.concatenate(arrays, axis))
     xp = array_module(*arrays)
     if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
         groups = range(0, len(arrays), AT_ONCE)
@@ -33,7 +34,7 @@ def stack_arrays(arrays: Sequence[Array], axis: int) -> Array:
     return concatenate([a[new_axis] for a in arrays], axis)
 
 
-@op("tl", dtypes="promote", aliases=("concat", "concatenate"), small=np.concatenate)
+@op("tl", dtypes="promote", aliases=("concat", "concatenate"), small=concatenate)
 def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
     """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others.
 

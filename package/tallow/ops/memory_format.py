@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tallow.devices import array_module
+from tallow.dtypes import Array
 from tallow.errors import ArgumentTypeError, ShapeError
 
 
@@ -37,7 +39,7 @@ def dims_in_memory(strides: Sequence[int], format: memory_format | None) -> tupl
     """
     ndim = len(strides)
     if format is None or format is preserve_format:
-        return tuple(sorted(range(ndim), key=lambda i: -abs(strides[i])))
+        return _by_strides(strides) if 0 in strides else tuple(sorted(range(ndim), key=lambda i: -abs(strides[i])))
     if format is contiguous_format:
         return tuple(range(ndim))
     if format not in CHANNELS_LAST_NDIM:
@@ -45,6 +47,25 @@ def dims_in_memory(strides: Sequence[int], format: memory_format | None) -> tupl
     if ndim != CHANNELS_LAST_NDIM[format]:
         raise ShapeError(f"{format.name} is for {CHANNELS_LAST_NDIM[format]} dims, not for {ndim}")
     return (0, *range(2, ndim), 1)
+
+
+def _by_strides(strides: Sequence[int]) -> tuple[int, ...]:
+    """Return the dims by their strides, largest first; repeated ones, whose stride is 0, keep their place.
+
+    Source:  the insertion sort of `infer_dense_strides`, in PyTorch's aten/src/ATen/ExpandUtils.cpp
+    """
+    order = list(reversed(range(len(strides))))
+    for i in range(1, len(order)):
+        at = i
+        for j in reversed(range(i)):
+            inner, outer = abs(strides[order[j]]), abs(strides[order[at]])
+            if not inner or not outer:
+                continue
+            if inner <= outer:
+                break
+            order[j], order[at] = order[at], order[j]
+            at = j
+    return tuple(reversed(order))
 
 
 def format_of(shape: Sequence[int], strides: Sequence[int]) -> memory_format:
@@ -64,6 +85,16 @@ def format_of(shape: Sequence[int], strides: Sequence[int]) -> memory_format:
             return contiguous_format
         smallest = strides[dim] * max(shape[dim], 1)
     return candidate
+
+
+def standard_order(array: Array) -> Array:
+    """Return an array in row-major order, or as it is if it is channels-last: PyTorch's order for most results.
+
+    NumPy keeps the order of the operands, and `view` of a transposed one fails.
+    """
+    if array.flags.c_contiguous or format_of(array.shape, array.strides) is not contiguous_format:
+        return array
+    return array_module(array).ascontiguousarray(array)
 
 
 def dims_back(order: Sequence[int]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.checks import expect_float
+from tallow.ops.memory_format import standard_order
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Ints, Result, op
 
@@ -57,7 +58,7 @@ def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, 
         dx, dw = run("rms_norm_backward", as_rows(g, dims), x, weight_row, eps)
         return dx.reshape(input.shape), None if weight is None else dw.reshape(weight.shape)
 
-    return y.reshape(input.shape), backward
+    return standard_order(y.reshape(input.shape)), backward
 
 
 def _reciprocal_rms(x: Array, eps: float, axes: Axes = -1) -> Array:
@@ -112,7 +113,7 @@ def layer_norm(
             None if bias_shape is None else db.reshape(bias_shape),
         )
 
-    return y.reshape(input.shape), backward
+    return standard_order(y.reshape(input.shape)), backward
 
 
 def standardize(x: Array, eps: float, axes: Axes = -1) -> tuple[Array, Array]:

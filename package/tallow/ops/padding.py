@@ -11,6 +11,7 @@ from tallow.devices import array_module
 from tallow.dtypes import cast, dtype_of
 from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.axis_index import part
+from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Result, op
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -43,7 +44,7 @@ def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float |
             g = _lengthen_backward(g, axis, spatial[axis], before, after, mode)
         return (g,)
 
-    return y, backward
+    return standard_order(y), backward
 
 
 def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, int]]:

@@ -9,6 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.ops.dims import normalize_dim, normalize_dims
+from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Ints, Result, op
 
 
@@ -40,7 +41,7 @@ def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Re
     if axes is None:
         return xp.roll(input, by[0]), lambda g: (xp.roll(g, -by[0]),)
     back = tuple(-n for n in by)
-    return xp.roll(input, by, axes), lambda g: (xp.roll(g, back, axes),)
+    return standard_order(xp.roll(input, by, axes)), lambda g: (xp.roll(g, back, axes),)
 
 
 @op("Tensor", dtypes="keep")

@@ -11,6 +11,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.ops.filling import constant, factor, placed
+from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Index, Result, op
 
 BOOL = np.dtype(np.bool_)
@@ -40,16 +41,19 @@ def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Res
     return xp.where(condition, input, other), lambda g: (lambda: g * condition, lambda: g * ~condition)
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", dtypes="first")
 def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
-    """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor."""
+    """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor.
+
+    Dtypes: that of the input, also for a value of another one.
+    """
     _check_mask("masked_fill", mask)
     if getattr(value, "ndim", 0):
         raise ShapeError(f"masked_fill: the value must have no dims, got shape {np.shape(value)}", hint="use where")
     xp = array_module(input)
     if not hasattr(value, "dtype"):
         value = placed(constant(value, dtypes.dtype_of(input), "masked_fill"), xp)
-    result = xp.where(mask, xp.asarray(value, input.dtype), input)
+    result = standard_order(xp.where(mask, xp.asarray(value, input.dtype), input))
     return result, lambda g: (lambda: g * ~mask, lambda: (g * mask).sum())
 
 

@@ -10,6 +10,7 @@ from tallow.errors import ArgumentTypeError
 from tallow.kernels import kernel, run
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dim
+from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Result, op
 
 
@@ -37,6 +38,7 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
     else:
         dim = _required_dim("softmax", dim, input)
         value = _along("softmax", dim, input) if input.ndim else array_module(input).ones_like(widen(input))
+    value = standard_order(value)
 
     def backward(g: Array) -> tuple[Array]:
         if last < 0:
@@ -125,7 +127,7 @@ def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> R
         x = widen(input)
         return x - x, lambda g: (g - g,)
 
-    value = _along("log_softmax", dim, input)
+    value = standard_order(_along("log_softmax", dim, input))
     return value, lambda g: (_along("log_softmax_backward", dim, g, value),)
 
 

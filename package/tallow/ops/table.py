@@ -37,6 +37,7 @@ RULES = {
     "promote": "operands of several dtypes are converted to their common one; halves as in 'same'",
     "float": "as 'promote', and integers become the default float dtype",
     "divide": "as 'promote', and a Python number operand of integers is not converted; elsewhere it wraps around",
+    "first": "as 'same', and the other operands are converted to the dtype of the first",
     "keep": "any dtype: elements are only moved, and nothing is converted",
 }
 PLACES = {
@@ -55,7 +56,8 @@ ALIASES = {
     "x": "input",
     "x1": "input",
     "x2": "other",
-}  # NumPy's names, which PyTorch accepts
+    "split_size": "split_size_or_sections",
+}  # NumPy's names, which PyTorch accepts, and that of Tensor.split
 
 OPS: dict[str, Op] = {}
 

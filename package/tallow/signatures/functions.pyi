@@ -889,7 +889,7 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Sum products of the operands' elements over dimensions named by letters."""
 
-def empty(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: MemoryFormat = ...) -> Tensor:
+def empty(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: MemoryFormat = ...) -> Tensor:
     """Create a tensor with uninitialised memory."""
 
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
@@ -1390,7 +1390,7 @@ def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *,
 def numel(input: Tensor) -> builtins.int:
     """Return the number of elements."""
 
-def ones(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def ones(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Create a tensor of ones."""
 
 def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
@@ -1450,7 +1450,7 @@ def rad2deg(input: Tensor, *, out: Any = ...) -> Tensor:
 def rad2deg_(input: Tensor) -> Tensor:
     """Convert radians to degrees: input · 180 / π."""
 
-def rand(*size: Any, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def rand(*sizes: Any, size: Any = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Draw from the uniform distribution on [0, 1)."""
 
 def rand_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
@@ -1462,7 +1462,7 @@ def randint(*bounds: Any, low: builtins.int = ..., high: builtins.int | None = .
 def randint_like(input: Tensor, *bounds: builtins.int, low: builtins.int = ..., high: builtins.int | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Draw integers in [low, high), with the input's size, dtype and device; see `randint`."""
 
-def randn(*size: Any, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randn(*sizes: Any, size: Any = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Draw from the standard normal distribution."""
 
 def randn_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
@@ -1789,7 +1789,7 @@ def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out
 def xlogy_(input: Tensor | builtins.float, other: Tensor | builtins.float) -> Tensor:
     """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
 
-def zeros(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def zeros(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Create a tensor of zeros."""
 
 def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:

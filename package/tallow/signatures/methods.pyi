@@ -943,19 +943,19 @@ class Methods:
     def new(self, *data: Any, device: Any = ...) -> Tensor:
         """Create a tensor of the input's dtype from a size or from data; PyTorch's former `new_empty` and `new_tensor`."""
 
-    def new_empty(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_empty(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
 
     def new_full(self, size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Create a tensor filled with one value, with the dtype and device of the tensor."""
 
-    def new_ones(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_ones(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Create ones with the dtype and device of the tensor."""
 
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Create a tensor from data, with the dtype and device of this tensor; see `tl.tensor`."""
 
-    def new_zeros(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_zeros(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Create zeros with the dtype and device of the tensor."""
 
     def nextafter(self, other: Tensor) -> Tensor:

@@ -210,7 +210,7 @@ def test_a_missing_attribute_raises() -> None:
 def test_the_constructor_takes_arrays_sequences_and_sizes() -> None:
     assert tl.Tensor(2, 3).shape == (2, 3)
     assert tl.Tensor([1, 2]).tolist() == [1.0, 2.0]
-    assert tl.Tensor(np.array([1, 2], np.int8)).dtype is tl.int8
+    assert tl.Tensor(np.array([1, 2], np.int8)).dtype is tl.float32
     assert tl.Tensor().shape == (0,)
     with pytest.raises(DtypeError, match="complex"):
         tl.Tensor(np.zeros(2, np.complex64))

@@ -184,4 +184,4 @@ def assign(pairs: list[tuple[Tensor, Tensor]]) -> None:
     """Copy tensors of the same shape into weights, in the dtype of the weights."""
     with tl.no_grad():
         for weight, value in pairs:
-            weight.copy_(Tensor(devices.move(dtypes.cast(dtypes.widen(value.array), weight.dtype), weight.device)))
+            weight.copy_(wrap(devices.move(dtypes.cast(dtypes.widen(value.array), weight.dtype), weight.device)))

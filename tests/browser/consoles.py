@@ -43,6 +43,7 @@ class Console:
     def run(self, code: str) -> str:
         """Return the output of a cell below its code."""
         self.page.get_by_test_id("clear").click()
+        self.page.evaluate("document.getElementById('status').textContent = ''")  # it is ready from before
         self.start(code)
         expect(self.output).not_to_have_text("")  # with the code, or the rest of it after much output
         self.ready()

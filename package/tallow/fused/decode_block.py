@@ -4,8 +4,8 @@
     y = h + Wdown · (silu(Wgate · m) ⊙ (Wup · m))                                  m = rms_norm(h)
 
 This is the block of Llama, Mistral and other models of that design, without biases; of Qwen2, with them; and of Qwen3,
-in which each head of queries and keys has an RMS norm before it is rotated. Fused, it takes one call from Python to C per
-layer instead of about fifteen; in a browser those calls take most of a small model's time.
+in which each head of queries and keys has an RMS norm before it is rotated. Fused, it takes one call from Python to C
+per layer instead of about fifteen; in a browser those calls take most of a small model's time.
 
 Letters: B texts in the cache, D width, H query heads, G key/value heads, K head width, F feed-forward width,
 S positions in the cache.
@@ -133,7 +133,7 @@ class DecodeBlock:
 
     @property
     def additions(self) -> tuple[Array | None, ...]:
-        """What not every model has, in the order of the arguments."""
+        """The biases and the norms of heads, in the order of the arguments."""
         return self.query_bias, self.key_bias, self.value_bias, self.query_norm, self.key_norm
 
     @property

@@ -25,6 +25,7 @@ def host(sounds: Path) -> Iterator[Host]:
 def fetch(listener: Listener, address: str) -> Listener:
     listener.page.locator("details", has=listener.page.get_by_test_id("address")).evaluate("(it) => it.open = true")
     listener.page.get_by_test_id("address").fill(address)
+    listener.page.evaluate("document.getElementById('status').textContent = ''")  # it may say what happened before
     return listener.press("fetch")
 
 

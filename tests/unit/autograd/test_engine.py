@@ -14,6 +14,7 @@ import pytest
 import tallow as tl
 from tallow.autograd.saved import saved_arrays
 from tallow.autograd.writes import owner_of
+from tallow.core.tensor import wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
 
@@ -360,7 +361,7 @@ def test_an_op_says_whether_only_its_functions_for_single_operands_read_arrays(p
     y = apply(op, a, b * 1)
     reads_a = apply(op, leaf(3.0, 4.0), a)
     saved = dict(zip(y._node.backward.__code__.co_freevars, y._node.backward.__closure__, strict=True))
-    tl.from_numpy(saved["b"].cell_contents).zero_()  # only the gradient of `a` would read it, and that is not needed
+    wrap(saved["b"].cell_contents).zero_()  # only the gradient of `a` would read it, and that is not needed
     if promised:
         y.sum().backward()
         assert b.grad.tolist() == [1, 1]

@@ -16,7 +16,9 @@ S positions in the cache.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -101,22 +103,29 @@ class DecodeBlock:
             "cos": table, "sin": table, "key_cache": cache, "value_cache": cache,
             "query_bias": (h * k,), "key_bias": (g * k,), "value_bias": (g * k,), "query_norm": (k,), "key_norm": (k,),
         }  # fmt: skip
-        for name, shape in expected.items():
-            if (name not in OPTIONAL or getattr(self, name) is not None) and getattr(self, name).shape != shape:
+        for name, array in self._given(expected):
+            if array.shape != expected[name]:
                 raise ShapeError(
-                    f"DecodeBlock: {name} is {getattr(self, name).shape}; expected {shape}, from the shapes of the "
-                    "other arrays"
+                    f"DecodeBlock: {name} is {array.shape}; expected {expected[name]}, from the shapes of the other "
+                    "arrays"
                 )
         if k % 2 or h % g:
             raise ShapeError(f"DecodeBlock: the head width {k} must be even, and {g} kv heads must divide {h} heads")
 
     def _check_dtypes(self) -> None:
-        for name in (*VECTORS, *OPTIONAL):
-            if (name not in OPTIONAL or getattr(self, name) is not None) and getattr(self, name).dtype != np.float32:
-                raise DtypeError(f"DecodeBlock: {name} is {getattr(self, name).dtype}, not float32")
+        for name, vector in self._given((*VECTORS, *OPTIONAL)):
+            if vector.dtype != np.float32:
+                raise DtypeError(f"DecodeBlock: {name} is {vector.dtype}, not float32")
         check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in MATRICES])
         if not all(isinstance(cache, Int8Rows) for cache in self.caches):
             check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in CACHES])
+
+    def _given(self, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+        """Yield the arrays of these names, without those that the block may lack and does."""
+        for name in names:
+            array = getattr(self, name)
+            if array is not None or name not in OPTIONAL:
+                yield name, array
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:

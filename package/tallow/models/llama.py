@@ -371,9 +371,6 @@ class Llama(CausalLM):
             raise ArgumentError("its norms have no eps, or several; the fused block has one")
         device = next(self.parameters()).device
         cos, sin = inner.rotary_emb.tables(cache.layers[0].size, device)
-        additions = [_additions(layer.self_attn) for layer in inner.layers]
-        if device.type != "cpu" and any(array is not None for each in additions for array in each.values()):
-            raise ArgumentError(f"the fused block on {device.type} has no biases, and no norms of heads")
         blocks = [
             DecodeBlock(
                 attention_norm=vector(layer.input_layernorm.weight),
@@ -391,10 +388,12 @@ class Llama(CausalLM):
                 value_cache=cache.layers[layer.self_attn.layer].values,
                 eps=eps,
                 interleaved=config.rope_interleaved,
-                **added,
+                **_additions(layer.self_attn),
             )
-            for layer, added in zip(inner.layers, additions, strict=True)
+            for layer in inner.layers
         ]
+        if device.type != "cpu" and any(array is not None for block in blocks for array in block.additions):
+            raise ArgumentError(f"the fused block on {device.type} has no biases, and no norms of heads")
         embedding = table(inner.embed_tokens)
         head = embedding if self.lm_head is None else table(self.lm_head)
         return DecodeStep(embedding, blocks, cache, vector(inner.norm.weight), eps, head)
@@ -426,12 +425,14 @@ class Llama(CausalLM):
 
 def _additions(attention: LlamaAttention) -> dict[str, Array | None]:
     """Return the arrays of a block that Qwen2's and Qwen3's attention have, by their arguments."""
-    norms = {name: getattr(attention, f"{name[0]}_norm", None) for name in ("query", "key")}
+    query_norm, key_norm = (getattr(attention, name, None) for name in ("q_norm", "k_norm"))
     return {
         "query_bias": vector(attention.q_proj.bias),
         "key_bias": vector(attention.k_proj.bias),
         "value_bias": vector(attention.v_proj.bias),
-    } | {f"{name}_norm": None if norm is None else vector(norm.weight) for name, norm in norms.items()}
+        "query_norm": query_norm and vector(query_norm.weight),
+        "key_norm": key_norm and vector(key_norm.weight),
+    }
 
 
 class LlamaForSequenceClassification(DecoderForSequenceClassification):

@@ -60,7 +60,7 @@ class PackedStack:
                 "decode_blocks: the arrays of a block do not meet the kernel's requirements; see kernels.explain"
             )
         self.blocks = (_Block * len(stack.blocks))(*map(_packed_block, stack.blocks))
-        norm = None if stack.norm is None else address(stack.norm)
+        norm = optional_address(stack.norm)
         self.stack = _Stack(ctypes.addressof(self.blocks), norm, len(stack.blocks), stack.eps)
         self.pointer = ctypes.addressof(self.stack)
         self.place = np.zeros((1, 3), np.int64)
@@ -95,7 +95,7 @@ class PackedStack:
 
 def _packed_block(block: DecodeBlock) -> _Block:
     sizes = (block.width, block.heads, block.kv_heads, block.head_width, block.hidden, block.positions)
-    weights = (POINTER * 16)(*[None if a is None else address(memory(a)) for a in block.weights])
+    weights = (POINTER * 16)(*[optional_address(memory(a)) for a in block.weights])
     caches = (POINTER * 4)(*[optional_address(a) for cache in block.caches for a in _codes_and_scales(cache)])
     formats = (ctypes.c_int32 * 7)(*[number for m in block.matrices if (number := format_number(m)) is not None])
     cache_format = _CACHE_FORMATS[block.key_cache.dtype]
@@ -124,7 +124,7 @@ def block_can_be_packed(block: DecodeBlock) -> bool:
         return False
     if any(format_number(matrix) is None for matrix in block.matrices):
         return False
-    return all(array is None or is_plain(memory(array)) for array in block.weights)
+    return all(is_plain(memory(array)) for array in block.weights)
 
 
 @kernel("decode_blocks", BACKEND, accepts=float32_rows)

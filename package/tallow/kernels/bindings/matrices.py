@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
+from typing import overload
 
 import numpy as np
 
@@ -31,8 +32,12 @@ def format_number(matrix: Matrix) -> int | None:
     return DTYPES[HALF_FORMATS[matrix.format]] if matrix.is_half else _BLOCKS.get(matrix.format)
 
 
-def memory(matrix: Array | BlockMatrix) -> Array:
-    """Return the array of a matrix, floats or blocks."""
+@overload
+def memory(matrix: Array | BlockMatrix) -> Array: ...
+@overload
+def memory(matrix: Array | BlockMatrix | None) -> Array | None: ...
+def memory(matrix: Array | BlockMatrix | None) -> Array | None:
+    """Return the array of a matrix, floats or blocks; None for none."""
     return matrix.blocks if isinstance(matrix, BlockMatrix) else matrix
 
 

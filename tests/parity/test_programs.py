@@ -107,6 +107,7 @@ a = R(2, 3, 4).mT; (a.index_select(1, tl.tensor([0, 2])).view(-1), a[:, [0, 2]].
 a = R(2, 3, 4).mT; (F.pad(a, (1, 1), "reflect").view(-1), F.pad(a, (-1, 1), "reflect").view(-1))
 a = R(2, 3, 4).mT; a.masked_fill(a > 0, 0).view(-1)
 a = R(2, 3, 4, 5).to(memory_format=tl.channels_last); (tl.cat([a, a], 1).stride(), F.group_norm(a, 3).stride())
+a = R(2, 3, 4, 5).to(memory_format=tl.channels_last); (F.instance_norm(a).stride(), tl.nn.BatchNorm2d(3)(a).stride())
 """
 
 # a value takes the dtype of the tensor it is written to

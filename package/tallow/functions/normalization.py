@@ -101,7 +101,7 @@ def instance_norm(
         rows = input.detach().flatten(2)
         move_statistic(running_mean, rows.mean(2).mean(0), momentum)
         move_statistic(running_var, rows.var(2).mean(0), momentum)
-    return apply(group_norm, input, shape[1], weight, bias, eps)
+    return apply(group_norm, input.contiguous(), shape[1], weight, bias, eps)
 
 
 @public("F")

@@ -74,7 +74,7 @@ def _normalize(
         dx, dw, db = run("channel_norm_backward", g, input, channels, shared, mean, var, weight, eps)
         return dx, None if weight is None else dw, db if has_bias else None
 
-    return standard_order(y), mean, var, backward
+    return standard_order(y, input), mean, var, backward
 
 
 def _by_position(x: Array, channels: Ints) -> Array:

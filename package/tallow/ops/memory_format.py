@@ -87,14 +87,19 @@ def format_of(shape: Sequence[int], strides: Sequence[int]) -> memory_format:
     return candidate
 
 
-def standard_order(array: Array) -> Array:
-    """Return an array in row-major order, or as it is if it is channels-last: PyTorch's order for most results.
+def standard_order(array: Array, operand: Array | None = None) -> Array:
+    """Return an array in row-major order, or channels-last if its operand is: PyTorch's order for most results.
 
-    NumPy keeps the order of the operands, and `view` of a transposed one fails.
+    NumPy keeps the order of the operands, and `view` of a transposed one fails; kernels return row-major results.
+
+    Args:  operand: of the same number of dims; None means that the array is as NumPy makes it, in the operand's order
     """
-    if array.flags.c_contiguous or format_of(array.shape, array.strides) is not contiguous_format:
+    like = array if operand is None else operand
+    wanted = format_of(like.shape, like.strides)
+    if array.flags.c_contiguous if wanted is contiguous_format else format_of(array.shape, array.strides) is wanted:
         return array
-    return array_module(array).ascontiguousarray(array)
+    dims = dims_in_memory(array.strides, wanted)
+    return array_module(array).ascontiguousarray(array.transpose(dims)).transpose(dims_back(dims))
 
 
 def dims_back(order: Sequence[int]) -> tuple[int, ...]:

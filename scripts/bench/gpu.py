@@ -24,7 +24,7 @@ from bench.gpu_workloads import Sizes, Work
 
 LIMIT_S = 7 * 60  # no row starts after that
 ROW_LIMIT_S = 90  # the longest take less than a minute
-BUDGET_S = 3.0
+BUDGET_S = 1.0
 LEAST, MOST = 3, 50
 
 Make = Callable[[Any, str, Sizes], Work]

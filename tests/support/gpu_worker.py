@@ -1,9 +1,10 @@
 """Pytest plugin of scripts/gpu_first_run: writes results that survive a crash, and stops after a GPU fault.
 
-    pytest -p support.gpu_worker --results FILE
+    pytest -p support.gpu_worker --results FILE [--shard I/N]
 
 Each test appends two JSON lines to FILE: when it starts, and its outcome. Tests that FILE already lists are deselected,
-so running the same command again continues after the test that crashed the process.
+so running the same command again continues after the test that crashed the process. With --shard, it runs only the I-th
+of N parts of the tests.
 
 CUDA may report a fault at a later call, and after some faults (an illegal address, a failed launch) every further call
 of the process fails. So the plugin synchronizes with the GPU after every test. If that raises, the test is recorded as
@@ -26,10 +27,11 @@ BROKEN = 86
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--results", type=Path, required=True, help="the file of JSON lines to add to")
+    parser.addoption("--shard", default="0/1", metavar="I/N", help="run the tests whose number modulo N is I")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Worker(config.getoption("--results"), _synchronize))
+    config.pluginmanager.register(Worker(config.getoption("--results"), _synchronize, config.getoption("--shard")))
 
 
 def _synchronize() -> None:
@@ -44,20 +46,22 @@ class Worker:
 
     Args:
         synchronize: waits for the GPU and raises if a kernel failed.
+        shard: which tests run: "I/N" for those whose number in the collection is I modulo N.
     """
 
-    def __init__(self, results: Path, synchronize: Callable[[], None]) -> None:
+    def __init__(self, results: Path, synchronize: Callable[[], None], shard: str) -> None:
         self._results = results
+        self._index, self._shards = map(int, shard.split("/"))
         self._synchronize = synchronize
         self._worst: dict[str, Any] = {}
 
     @pytest.hookimpl(trylast=True)  # after -m and -k
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         listed = {line["test"] for line in _lines(self._results)}
-        deselected = [item for item in items if item.nodeid in listed]
-        if deselected:
-            config.hook.pytest_deselected(items=deselected)
-            items[:] = [item for item in items if item.nodeid not in listed]
+        selected = [item for item in items[self._index :: self._shards] if item.nodeid not in listed]
+        if len(selected) < len(items):
+            config.hook.pytest_deselected(items=set(items).difference(selected))
+            items[:] = selected
         self._write(collected=len(items))
 
     @pytest.hookimpl(wrapper=True)

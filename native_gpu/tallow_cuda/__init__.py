@@ -6,8 +6,10 @@ name, and only this package imports CuPy. Ops then run unchanged on CuPy arrays.
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
+from typing import Any
 
 from tallow import backends
 from tallow.core.extras import install_command
@@ -40,6 +42,26 @@ def register() -> None:
         backend.allow_tf32(True)
     register_backend(backend)
     register_kernels(backend)
+    refuse_after_fork(backend)
+
+
+def refuse_after_fork(backend: Backend) -> None:
+    """In processes forked from this one, replace the backend by one that raises: CUDA does not work there."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: register_backend(_Forked(backend)))
+
+
+class _Forked:
+    """A backend whose every use raises DeviceError."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.type, self.array_type, self.several = backend.type, backend.array_type, False
+
+    def __getattr__(self, name: str) -> Any:
+        raise DeviceError(
+            "a process that was forked from one that uses CUDA cannot use CUDA",
+            hint="in a dataset, keep tensors on the CPU; or start workers with multiprocessing_context='spawn'",
+        )
 
 
 def register_kernels(backend: Backend) -> None:

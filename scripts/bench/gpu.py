@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from bench.gpu_workloads import Sizes, Work
 LIMIT_S = 7 * 60  # no row starts after that
 ROW_LIMIT_S = 90  # the longest take less than a minute
 BUDGET_S = 1.0
+SAMPLE_MS = 20.0
 LEAST, MOST = 3, 50
 
 Make = Callable[[Any, str, Sizes], Work]
@@ -246,14 +248,21 @@ def measure(side: Side, make: Make, sizes: Sizes) -> Result | str:
 
 
 def _times_ms(side: Side, step: Callable[[], Any]) -> list[float]:
-    times: list[float] = []
-    while len(times) < LEAST or (sum(times) < BUDGET_S * 1e3 and len(times) < MOST):
+    """Return the times of a step. Each is the mean of enough steps that the launch of the first one does not count."""
+
+    def run(steps: int) -> float:
         start, end = side.event(), side.event()
         start.record()
-        step()
+        for _ in range(steps):
+            step()
         end.record()
         end.synchronize()
-        times.append(start.elapsed_time(end))
+        return start.elapsed_time(end)
+
+    steps = max(1, math.ceil(SAMPLE_MS / run(1)))
+    times: list[float] = []
+    while len(times) < LEAST or (sum(times) * steps < BUDGET_S * 1e3 and len(times) < MOST):
+        times.append(run(steps) / steps)
     return times
 
 

@@ -30,7 +30,8 @@ case("conv1d", functional("conv1d", stride=(2,), padding=(1,), dilation=(1,)), x
 case("conv1d", functional("conv1d"), normal(0, 4, 5), normal(6, 4, 3))
 case("conv1d", functional("conv1d", groups=4), normal(0, 4, 5), normal(8, 1, 3))
 case("conv1d", lambda m, x, w, b: m.conv1d(x, w, b, 2, 1, 1, 1), x1, normal(6, 4, 3), normal(6))
-case("conv2d", functional("conv2d"), x2, normal(6, 4, 3, 2), normal(6))
+# The 24 products of an output are up to 8 and cancel, in an order that depends on the device.
+case("conv2d", functional("conv2d"), x2, normal(6, 4, 3, 2), normal(6), atol=4e-6)
 case("conv2d", functional("conv2d", stride=(2, 1), padding=(1, 2)), x2, normal(6, 4, 3, 3))
 case("conv2d", functional("conv2d", dilation=(2, 3), padding=2), x2, normal(6, 4, 3, 2), normal(6))
 case("conv2d", lambda m, x, w: conv_same(m, x, w, dilation=(1, 2)), x2, normal(6, 4, 2, 4))

@@ -16,6 +16,7 @@ from support import cupy_behaviour, cupy_like
 import tallow as tl
 import tallow_cuda
 from tallow import devices
+from tallow.data import DataLoader, TensorDataset
 from tallow.errors import DeviceError, KernelCompileError
 
 
@@ -168,3 +169,28 @@ def test_creation_on_a_missing_device(cuda: str) -> None:
     ):
         with pytest.raises(DeviceError, match=r"device not found: 'cuda:99'\n.*the last one is 'cuda:\d+'"):
             make()
+
+
+FORKED = r"forked from one that uses CUDA cannot use CUDA\n.*keep tensors on the CPU.*spawn"
+
+
+def test_what_a_forked_process_does(cuda: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks: list[Callable[[], None]] = []
+    monkeypatch.setattr("os.register_at_fork", lambda after_in_child: hooks.append(after_in_child))
+    tallow_cuda.refuse_after_fork(devices.get_backend(cuda))
+    x, total = tl.ones(2, device=cuda), tl.ones((), device=cuda)
+    for name in ("_BY_TYPE", "_BY_ARRAY"):
+        monkeypatch.setattr(devices, name, dict(getattr(devices, name)))
+    hooks[0]()
+    for use in (x.cpu, total.item, x.exp, lambda: x + x, lambda: tl.ones(2, device=cuda)):
+        with pytest.raises(DeviceError, match=FORKED):
+            use()
+
+
+@pytest.mark.gpu
+@pytest.mark.native
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+def test_a_dataset_on_the_gpu_in_a_worker() -> None:
+    rows = TensorDataset(tl.arange(4.0, device="cuda"))
+    with pytest.raises(DeviceError, match=FORKED):
+        next(iter(DataLoader(rows, num_workers=1, collate_fn=lambda rows: [x.item() for x, in rows])))

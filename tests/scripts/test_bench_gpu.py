@@ -40,6 +40,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> gpu.Side:
     monkeypatch.setitem(devices._BY_ARRAY, backend.array_type, backend)
     monkeypatch.setattr("tallow.cuda.device_count", lambda: 1)
     monkeypatch.setattr(gpu, "BUDGET_S", 0.0)
+    monkeypatch.setattr(gpu, "SAMPLE_MS", 0.0)
     return gpu.Side(tl, "cuda", Event, lambda: None)
 
 

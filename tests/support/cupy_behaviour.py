@@ -159,6 +159,11 @@ def _or_garbage(function: Callable[[Array], Any], garbage: Callable[..., Any]) -
     return call
 
 
+def _without_nan(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return finite values for a matrix with a NaN, as cuSOLVER's getrf does: it passes over a NaN as a pivot."""
+    return lambda a, *args: np.nan_to_num(function(a, *args)) if np.isnan(a).any() else function(a, *args)
+
+
 def _solve(a: Array, b: Array) -> Array:
     """Solve without broadcasting, except for a vector (linalg/_solve.py, solve; cublas.py, batched_gesv)."""
     if b.ndim == 1:
@@ -186,8 +191,8 @@ LINALG: dict[str, Callable[..., Any]] = {
     "cholesky": _or_garbage(np.linalg.cholesky, np.tril),  # potrf stops at the first minor that is not positive
     "eig": _complex(np.linalg.eig),
     "eigvals": _complex(np.linalg.eigvals),
-    "inv": _or_garbage(np.linalg.inv, np.ones_like),
-    "solve": _or_garbage(_solve, lambda a, b: np.ones_like(b)),
+    "inv": _or_garbage(_without_nan(np.linalg.inv), np.ones_like),
+    "solve": _or_garbage(_without_nan(_solve), lambda a, b: np.ones_like(b)),
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "argmax": argmax, "argmin": argmin, "argpartition": argpartition, "argsort": argsort, "clip": clip, "isin": isin,

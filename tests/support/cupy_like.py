@@ -37,6 +37,7 @@ FROM_HOST = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranar
 TO_HOST = {"asnumpy"}
 # The size of their results is known on the device only.
 COUNTING = {"argwhere", "extract", "flatnonzero", "nonzero", "unique", "ndarray.nonzero"}
+ON_DEVICE = {"broadcast_to": 1, "isin": 2, "where": 1}  # how many of their first arguments must be arrays
 VIEWS = {"ravel", "reshape", "squeeze", "swapaxes", "transpose", "view"}
 IN_PLACE = {"copyto", "fill_diagonal", "place", "put", "putmask"}
 IN_PLACE |= {f"ndarray.{name}" for name in ("fill", "itemset", "partition", "put", "set", "sort")}
@@ -88,6 +89,9 @@ def checked_call(name: str, function: Callable[..., Any], parameters: list[str] 
             if not isinstance(args[0], Array):
                 streams_like.refuse_if_capturing(f"cupy.{name} of host data")
             args = (from_host(args[0]), *args[1:])
+        for x in args[: ON_DEVICE.get(name, 0)]:
+            if not (isinstance(x, Array) or (name == "where" and isinstance(x, np.bool_))):  # it calls x.astype
+                raise LikeCupyError(f"cupy.{name} takes arrays, not {type(x).__name__}")
         if name in COUNTING:
             streams_like.refuse_if_capturing(f"cupy.{name}")
         out = kwargs.get("out")

@@ -292,7 +292,9 @@ def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
 
     Computed from `end` where the weight is at least one half, so that both ends are exact.
     """
-    xp = array_module(input)
     span = end - input
-    value = xp.where(weight < 0.5, input + weight * span, end - (1 - weight) * span)
+    if hasattr(weight, "dtype"):
+        value = array_module(input).where(weight < 0.5, input + weight * span, end - (1 - weight) * span)
+    else:
+        value = input + weight * span if weight < 0.5 else end - (1 - weight) * span
     return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, lambda: g * span)

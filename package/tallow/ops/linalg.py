@@ -60,6 +60,8 @@ def lapack(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -
         raise _failure(name, args[0]) from None
     if FAILS_SILENTLY and _is_nan(result if hasattr(result, "dtype") else result[0]) and not _is_nan(args[0]):
         raise _failure(name, args[0])
+    if name in ("linalg.inv", "linalg.solve") and type(args[0]) is not np.ndarray:
+        result = result + (args[0] * 0).sum(axis=(-2, -1), keepdims=True)  # cuSOLVER passes over a NaN
     return result
 
 

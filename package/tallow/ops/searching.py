@@ -101,6 +101,9 @@ def isin(
     Dtypes:  bool
     """
     xp = array_module(elements, test_elements)
-    if hasattr(test_elements, "dtype"):
-        test_elements = sortable(test_elements)  # CuPy searches a sorted vector
-    return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert), None
+    if not isinstance(elements, xp.ndarray):  # CuPy takes arrays only
+        elements = xp.asarray(elements, np.result_type(elements, test_elements.dtype))
+    elif not isinstance(test_elements, xp.ndarray):
+        test_elements = xp.asarray(test_elements, np.result_type(elements.dtype, test_elements))
+    # CuPy searches a sorted vector.
+    return xp.isin(elements, sortable(test_elements), assume_unique=assume_unique, invert=invert), None

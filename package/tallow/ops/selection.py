@@ -87,7 +87,7 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
         value = xp.minimum(value, max)
 
     def backward(g: Array) -> tuple[Any, ...]:
-        crossed = False if min is None or max is None else min > max
+        crossed = np.False_ if min is None or max is None else min > max  # CuPy takes no Python bool as a condition
 
         def by_input() -> Array:
             return g * ((True if min is None else input >= min) & (True if max is None else input <= max))

@@ -91,7 +91,7 @@ def unflatten(input: Array, dim: int, sizes: Ints) -> Result:
     if not sizes:
         raise ShapeError("unflatten: sizes must be non-empty")
     size = from_shape[dim] if from_shape else 1
-    part = array_module(input).broadcast_to(input.dtype.type(0), (size,))
+    part = np.broadcast_to(False, (size,))  # only its shape counts
     into = _reshape(part, sizes, "unflatten").shape
     return input.reshape(from_shape[:dim] + into + from_shape[dim + 1 :]), lambda g: (g.reshape(from_shape),)
 

@@ -57,6 +57,7 @@ def test_rows_and_numbers_are_repeated() -> None:
     assert "# add, mul, relu, sub" in compiled.plans[0].source
 
 
+@pytest.mark.cpu("plans are for the CPU")
 def test_columns_integers_and_small_arrays_are_not_fused() -> None:
     with tl.no_grad():
         for arguments in ((data(N, 2), data(N, 1)), (data(8), data(8)), (tl.arange(N), tl.arange(N))):

@@ -136,7 +136,7 @@ def test_dlpack_shares_memory_both_ways() -> None:
 
 
 def test_there_is_no_cuda_interface_on_the_cpu() -> None:
-    assert not hasattr(tl.zeros(1), "__cuda_array_interface__")
+    assert not hasattr(tl.zeros(1, device="cpu"), "__cuda_array_interface__")
 
 
 def test_iteration_length_and_membership() -> None:

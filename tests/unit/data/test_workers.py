@@ -20,6 +20,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, WorkerError
 
 pytestmark = [
     pytest.mark.native,
+    pytest.mark.cpu("processes that are forked cannot use CUDA"),
     # Python 3.12 and later warn of every fork in a process with threads, and NumPy starts some.
     pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),

@@ -261,7 +261,7 @@ def test_the_result_has_the_dtype_of_the_input(dtype: tl.dtype) -> None:
 
 
 def test_bad_operands() -> None:
-    x, blocks = tl.ones(2, 64), tl.from_numpy(random_matrix("Q4_0", 5, 64, rng).blocks)
+    x, blocks = tl.ones(2, 64), tl.tensor(random_matrix("Q4_0", 5, 64, rng).blocks)
     with pytest.raises(ShapeError, match=r"input \(2, 32\) does not fit a weight \(5, 64\)"):
         apply(quantized_linear, x[:, :32], blocks, "Q4_0")
     with pytest.raises(ShapeError, match="does not fit"):

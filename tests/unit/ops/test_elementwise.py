@@ -43,7 +43,10 @@ def test_special_functions_equal_those_of_math(name: str, reference: Callable[[f
     np.testing.assert_allclose(values(getattr(tl, name)(tl.tensor(points))), exact, rtol=2e-15, atol=5e-15)
     single = points.astype(np.float32)
     exact = np.array([reference(float(x)) for x in single]).astype(np.float32)
-    np.testing.assert_array_max_ulp(values(getattr(tl, name)(tl.tensor(single))), exact, maxulp=1)
+    result = values(getattr(tl, name)(tl.tensor(single)))
+    if tl.get_default_device().type == "cuda":  # CuPy flushes subnormal numbers to zero
+        result, exact = (np.where(abs(x) < np.finfo(np.float32).tiny, 0, x) for x in (result, exact))
+    np.testing.assert_array_max_ulp(result, exact, maxulp=1)
 
 
 def test_digamma_of_integers_is_a_harmonic_sum() -> None:
@@ -232,6 +235,7 @@ def test_softmax_requires_a_dim() -> None:
         tl.ones(2, 2).softmax()
 
 
+@pytest.mark.cpu("CuPy flushes subnormal numbers to zero")
 @given(st.lists(FLOATS, min_size=1), FLOATS, FLOATS)
 def test_clamp_is_max_then_min(numbers: list[float], low: float, high: float) -> None:
     single = np.float32

@@ -16,8 +16,10 @@ from tallow.dtypes import HALVES, Array, cast, dtype, dtype_of
 from tallow.errors import ShapeError
 from tallow.kernels import kernel
 from tallow.ops.rows import as_rows
-from tallow_cuda.launching import FLOAT32, is_float
-from tallow_cuda.matrices import INT_MAX, Operand, address, as_matrices, batches, layout
+from tallow_cuda.launching import FLOAT32, contiguous, is_float
+from tallow_cuda.matrices import INT_MAX, Operand, address, as_matrices, batches, layout, padded, worth_padding
+
+LONG = 256  # length of the sums with which a product takes longer than another pass over its result
 
 
 def float_matrices(a: Array, b: Array) -> bool:
@@ -53,6 +55,22 @@ def rounded_dtype(operand: Array) -> dtype:
     return dtype_of(operand)
 
 
+def gradient_of_halves(g: Array, to: dtype) -> bool:
+    """A gradient in float32, float16 or bfloat16, and one of the last two."""
+    return is_float(g) and to.storage in HALVES
+
+
+@kernel("factor_of_products", "cuda", accepts=gradient_of_halves)
+def factor_of_products(g: Array, to: dtype) -> Array:
+    """Return the gradient in another dtype; its rows are padded where that makes products with it faster."""
+    g = cast(g, to)
+    if g.ndim < 2 or not worth_padding((g.size // g.shape[-1], g.shape[-1]), to.storage):
+        return g
+    factor = padded(array_module(g), g.shape, to.storage)
+    factor[...] = g
+    return factor
+
+
 def _product(a: Array, b: Array, result: Any) -> Array:
     if b.ndim == 1:
         return _product(a, b[:, None], result)[..., 0]
@@ -62,18 +80,25 @@ def _product(a: Array, b: Array, result: Any) -> Array:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise ShapeError(f"matmul: batch dimensions do not broadcast: {a.shape} @ {b.shape}") from None
-    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
+    if b.ndim == 2 and a.ndim > 2 and _are_rows(a):
         return _product(as_rows(a), b, result).reshape(*a.shape[:-1], b.shape[-1])
     a, b = _to_one_dtype(a, b)
     (m, k), n = a.shape[-2:], b.shape[-1]
     xp = array_module(a)
     if not (m and n and k and math.prod(batch)):
         return xp.zeros((*batch, m, n), result)
-    c = xp.empty((*batch, m, n), result)
     if max(m, n, k) > INT_MAX:
         raise ShapeError(f"matmul: cuBLAS counts rows and columns in 32 bits: {a.shape} @ {b.shape}")
+    to_pad = a.dtype in HALVES and k >= LONG and worth_padding((m, n), result)
+    c = padded(xp, (*batch, m, n), result) if to_pad else xp.empty((*batch, m, n), result)
     _multiply(as_matrices(a), as_matrices(b), c)
-    return c
+    return contiguous(c)
+
+
+def _are_rows(x: Array) -> bool:
+    """Return whether all rows of an array are at equal distances in memory."""
+    steps = zip(x.strides[:-2], x.strides[1:-1], x.shape[1:-1], strict=True)
+    return all(outer == inner * length for outer, inner, length in steps)
 
 
 def _to_one_dtype(a: Array, b: Array) -> tuple[Array, Array]:
@@ -87,11 +112,11 @@ def _multiply(a: Array, b: Array, c: Array) -> None:
     """Compute c = a @ b. For cuBLAS, which is column-major, row-major memory is the transpose: cᵀ = bᵀ aᵀ."""
     backend: Any = get_backend("cuda")
     (a_by_rows, a_leading), (b_by_rows, b_leading) = layout(a), layout(b)
-    m, n = c.shape[-2:]
+    (m, n), c_leading = c.shape[-2:], c.strides[-2] // c.itemsize
     for (at_a, at_b, at_c), count, (step_a, step_b, step_c) in batches(c.shape[:-2], a, b, c):
         backend.gemm(
             Operand(address(b) + at_b, b.dtype, not b_by_rows, b_leading, step_b // b.itemsize),
             Operand(address(a) + at_a, a.dtype, not a_by_rows, a_leading, step_a // a.itemsize),
-            Operand(address(c) + at_c, c.dtype, False, n, step_c // c.itemsize),
+            Operand(address(c) + at_c, c.dtype, False, max(n, c_leading), step_c // c.itemsize),
             n, m, a.shape[-1], count,
         )  # fmt: skip

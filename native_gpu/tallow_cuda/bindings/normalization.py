@@ -10,6 +10,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels import kernel
+from tallow_cuda.column_sums import column_sums
 from tallow_cuda.launching import WARP, contiguous, is_float, launch, optional_contiguous, threads_for
 from tallow_cuda.rows import WARPS, over_rows
 from tallow_cuda.sources import element, load
@@ -19,7 +20,6 @@ WIDEST = COLUMNS * 1024
 ROWS = 8  # minimum rows per block, so that the block's sums are small compared with its rows
 THREADS_ON_CARD = 2**18  # about the capacity of a large card
 MOST_SUMS = 1024
-LANES = 16  # see src/column_sums.cu
 
 
 def float_rows(x: Array, weight: Array | None, *others: Any) -> bool:
@@ -103,13 +103,4 @@ def _gradients(name: str, g: Array, x: Array, weight: Array | None, eps: float, 
     scale = x if weight is None else weight
     kernel = load(f"{name}.cu", f"{name}_backward", X=element(x), W=element(scale), G=element(g))
     launch(kernel, grid, block, g, x, weight, dx, partial, rows, width, float(eps))
-    return dx, _column_sums(partial)
-
-
-def _column_sums(x: Array) -> Array:
-    """Return the sums over the rows of matrices, float32.  Shapes: x (M, R, N) -> (M, N)."""
-    matrices, rows, width = x.shape
-    sums = array_module(x).empty((matrices, width), np.float32)
-    kernel = load("column_sums.cu", "column_sums")
-    launch(kernel, (-(-width // WARP), matrices), (WARP, LANES), x, sums, rows, width)
-    return sums
+    return dx, column_sums(partial.reshape(-1, width), partial.shape[1])

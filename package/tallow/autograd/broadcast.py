@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
+from tallow.kernels import run
 
 
 def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
@@ -14,6 +18,8 @@ def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
     if extra < 0:
         return array_module(g).broadcast_to(g, shape)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
+    if axes == tuple(range(extra)) and type(g) is not np.ndarray and g.flags.c_contiguous:
+        return run("column_sums", g.reshape(-1, math.prod(shape))).reshape(shape)
     g = g.sum(axis=axes, keepdims=True)
     return g.reshape(shape)
 

@@ -51,12 +51,12 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     product = "gradient_product" if is_half else "matmul"
 
     def backward(g: Array) -> tuple[object, ...]:
-        factor = g if rounded is None else cast(g, rounded)  # once for both products
+        factor = g if rounded is None else run("factor_of_products", g, rounded)  # once for both products
         # Neither gradient needs its own operand, which may be overwritten, as an optimizer does with a weight.
         return (
             lambda: run(product, factor, weight),
             lambda: run(product, as_rows(factor).T, as_rows(input)),
-            (lambda: as_rows(g).sum(axis=0)) if has_bias else None,
+            (lambda: run("column_sums", as_rows(g))) if has_bias else None,
         )
 
     if rounded is not None and not has_bias:  # the gradient of a bias is a float32 sum

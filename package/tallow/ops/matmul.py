@@ -35,6 +35,12 @@ def rounded_dtype(operand: Array) -> dtype:
     return float32
 
 
+@kernel("factor_of_products", "array")
+def factor_of_products(g: Array, to: dtype) -> Array:
+    """Return a gradient in a `rounded_dtype`, as a factor of `gradient_product`."""
+    return cast(g, to)
+
+
 @kernel("gradient_product", "array")
 def gradient_product(a: Array, b: Array) -> Array:
     """Return a @ b in float32, where one is a gradient in the `rounded_dtype` of the other, a half.
@@ -127,7 +133,7 @@ def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
 
         def backward_of_matrices(g: Array) -> tuple[Any, Any]:
             """Return the gradients of two matrices, or of batches with one shared matrix."""
-            g = g if rounded is None else cast(g, rounded)  # once for both products
+            g = g if rounded is None else kernels.run("factor_of_products", g, rounded)  # once for both products
             return lambda: _times_transposed(g, b), lambda: _transposed_times(a, g, b_ndim)
 
         if rounded is not None:

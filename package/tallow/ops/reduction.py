@@ -52,16 +52,25 @@ def reduced_size(input: Array, axes: Sequence[int]) -> int:
 def sum_floats(x: Array, axes: tuple[int, ...], keepdim: bool = False) -> Array:
     """Return the sum of floats over some axes."""
     last = x.ndim - 1
-    if axes != (last,):
-        return x.sum(axis=axes, keepdims=keepdim)
-    sums: Array = run("row_sums", x)
-    return sums[..., None] if keepdim else sums
+    if axes == (last,):
+        sums: Array = run("row_sums", x)
+        return sums[..., None] if keepdim else sums
+    if axes == (0,) and last == 1 and not keepdim:
+        sums = run("column_sums", x)
+        return sums
+    return x.sum(axis=axes, keepdims=keepdim)
 
 
 @kernel("row_sums", "array")
 def row_sums_array(x: Array) -> Array:
     """Return the sum of each row.  Shapes: x (..., N) -> (...)"""
     return x.sum(axis=-1)
+
+
+@kernel("column_sums", "array")
+def column_sums_array(x: Array) -> Array:
+    """Return the sum of each column.  Shapes: x (R, N) -> (N,)"""
+    return x.sum(axis=0)
 
 
 def sum_dtype(input: Array, dtype: object) -> np.dtype[np.generic]:

@@ -10,6 +10,8 @@ from support.card import FLOATS, PRECISION, Card, round_to
 
 from tallow import dtypes
 from tallow.dtypes import dtype
+from tallow_cuda.bindings.matmul import LONG
+from tallow_cuda.matrices import ROW_BYTES
 
 VIEWS = {
     "plain": (lambda a: a, lambda b: b),
@@ -95,6 +97,23 @@ def test_linear(card: Card, dtype: dtype) -> None:
     assert y.dtype == dtype.storage
     assert (np.abs(card.get(y) - (x @ w.T + b)) <= 2 * PRECISION[dtype] * (np.abs(x) @ np.abs(w.T) + np.abs(b))).all()
     close(card.get(card.run("linear", *operands[:2], None)), x, w.T, dtype)
+
+
+@pytest.mark.parametrize("half", FLOATS[1:], ids=str)
+def test_rows_at_odd_addresses_are_padded(card: Card, half: dtype) -> None:
+    """The width of a vocabulary, say, is no multiple of 16 bytes: results are contiguous, factors have wider rows."""
+    rng = np.random.default_rng(0)
+    a, b = round_to(rng.standard_normal((1100, LONG)), half), round_to(rng.standard_normal((LONG, 1001)), half)
+    y = card.run("matmul", card.put(a, half), card.put(b, half))
+    assert y.flags.c_contiguous
+    close(card.get(y), a, b, half)
+    g = rng.standard_normal((4, 275, 1001))
+    factor = card.run("factor_of_products", card.put(g), half)
+    assert factor.shape == g.shape
+    assert factor.strides[-2] % ROW_BYTES == 0
+    g = round_to(g, half)
+    np.testing.assert_array_equal(card.get(factor), g)
+    close(card.get(card.run("gradient_product", factor, card.put(b.T, half))), g, b.T, half)
 
 
 SPECIAL = np.array(

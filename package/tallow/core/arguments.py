@@ -188,7 +188,8 @@ class Prepared:
 
 def _are_together(a: Any, b: Any) -> bool:
     """Return whether two arrays are on one device."""
-    return type(a) is type(b) and (type(a) is np.ndarray or devices.device_of(a) == devices.device_of(b))
+    kind = type(a)
+    return kind is type(b) and (kind not in devices.MULTI_DEVICE or devices.device_of(a) == devices.device_of(b))
 
 
 def _unpack(op: Op, i: int, x: Any, values: list[Any], tensors: list[Tensor | None]) -> None:

@@ -193,4 +193,4 @@ def test_what_a_forked_process_does(cuda: str, monkeypatch: pytest.MonkeyPatch) 
 def test_a_dataset_on_the_gpu_in_a_worker() -> None:
     rows = TensorDataset(tl.arange(4.0, device="cuda"))
     with pytest.raises(DeviceError, match=FORKED):
-        next(iter(DataLoader(rows, num_workers=1, collate_fn=lambda rows: [x.item() for x, in rows])))
+        next(iter(DataLoader(rows, num_workers=1, collate_fn=lambda rows: [x.item() for (x,) in rows])))

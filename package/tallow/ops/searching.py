@@ -101,9 +101,7 @@ def isin(
     Dtypes:  bool
     """
     xp = array_module(elements, test_elements)
-    if not isinstance(elements, xp.ndarray):  # CuPy takes arrays only
-        elements = xp.asarray(elements, np.result_type(elements, test_elements.dtype))
-    elif not isinstance(test_elements, xp.ndarray):
-        test_elements = xp.asarray(test_elements, np.result_type(elements.dtype, test_elements))
-    # CuPy searches a sorted vector.
-    return xp.isin(elements, sortable(test_elements), assume_unique=assume_unique, invert=invert), None
+    dtype = np.result_type(*(getattr(x, "dtype", x) for x in (elements, test_elements)))
+    # CuPy takes arrays only, and searches a sorted vector.
+    x, tests = (each if isinstance(each, xp.ndarray) else xp.asarray(each, dtype) for each in (elements, test_elements))
+    return xp.isin(x, sortable(tests), assume_unique=assume_unique, invert=invert), None

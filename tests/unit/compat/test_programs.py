@@ -20,7 +20,9 @@ LOSS = re.compile(r"loss (\d+\.\d+)")
 
 @pytest.mark.cpu("programs choose their own device")
 @pytest.mark.parametrize("program", [*PROGRAMS, "gpt --compile --plain-attention"])
-def test_runs_and_learns(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_and_learns(
+    program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     tl.manual_seed(0)
     monkeypatch.setattr(tl.backends.cuda.matmul, "allow_tf32", False)  # undoes what programs set
     with install_torch(replace=True):

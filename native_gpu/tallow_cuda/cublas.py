@@ -57,8 +57,8 @@ class Cublas:
         self.allow_tf32 = False
         self._handles: dict[tuple[int, int], tuple[int, Any]] = {}
 
-    def gemm(self, a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int) -> None:
-        """Compute C = A · B for a batch of matrices in column-major order, on the current stream.
+    def gemm(self, a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int, add: bool = False) -> None:
+        """Compute C = A · B, or C += A · B, for a batch of matrices in column-major order, on the current stream.
 
         Shapes:  A (m, k), B (k, n), C (m, n); the strides of operands are those between matrices
         Dtypes:  A and B both float32, float16 or bfloat16; C as these, or float32
@@ -69,7 +69,7 @@ class Cublas:
             self._handle(), a.transposed, b.transposed, m, n, k, ctypes.addressof(ONE),
             a.address, TYPES[a.dtype], a.leading, a.stride,
             b.address, TYPES[b.dtype], b.leading, b.stride,
-            ctypes.addressof(ZERO), c.address, TYPES[c.dtype], c.leading, c.stride,
+            ctypes.addressof(ONE if add else ZERO), c.address, TYPES[c.dtype], c.leading, c.stride,
             batch, compute, DEFAULT_ALGORITHM,
         )  # fmt: skip
         _check(status, f"a product of ({m}, {k}) and ({k}, {n})")

@@ -12,10 +12,6 @@ from tallow.dtypes import Array
 INT_MAX = 2**31 - 1
 
 
-ROW_BYTES = 16  # cuBLAS multiplies halves several times as fast if all rows start at multiples of this
-LARGE = 2**20  # elements of a matrix that is worth another pass over its memory
-
-
 class Operand(NamedTuple):
     """A batch of matrices in column-major order.
 
@@ -86,16 +82,3 @@ def _batch_strides(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
     lead = x.shape[:-2]
     own = tuple(0 if n == 1 else s for n, s in zip(lead, x.strides[:-2], strict=True))
     return (0,) * (len(shape) - len(lead)) + own
-
-
-def worth_padding(shape: tuple[int, int], dtype: Any) -> bool:
-    """Return whether a matrix is large and its rows do not start at multiples of ROW_BYTES."""
-    rows, width = shape
-    return rows * width >= LARGE and width * dtype.itemsize % ROW_BYTES != 0
-
-
-def padded(xp: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return an empty array whose rows start at multiples of ROW_BYTES: a view of one with wider rows."""
-    per_pack = ROW_BYTES // dtype.itemsize
-    width = -(-shape[-1] // per_pack) * per_pack
-    return xp.empty((*shape[:-1], width), dtype)[..., : shape[-1]]

@@ -11,7 +11,7 @@ from support.card import FLOATS, PRECISION, Card, round_to
 from tallow import dtypes
 from tallow.dtypes import dtype
 from tallow_cuda.bindings.matmul import LONG
-from tallow_cuda.matrices import ROW_BYTES
+from tallow_cuda.padding import PACK
 
 VIEWS = {
     "plain": (lambda a: a, lambda b: b),
@@ -110,10 +110,13 @@ def test_rows_at_odd_addresses_are_padded(card: Card, half: dtype) -> None:
     g = rng.standard_normal((4, 275, 1001))
     factor = card.run("factor_of_products", card.put(g), half)
     assert factor.shape == g.shape
-    assert factor.strides[-2] % ROW_BYTES == 0
+    assert factor.strides[-2] == 1008 * factor.itemsize
+    assert 1008 % PACK == 0
     g = round_to(g, half)
     np.testing.assert_array_equal(card.get(factor), g)
     close(card.get(card.run("gradient_product", factor, card.put(b.T, half))), g, b.T, half)
+    y = card.run("gradient_product", factor.reshape(1100, 1001).T, card.put(a, half))
+    close(card.get(y), g.reshape(1100, 1001).T, a, half)
 
 
 SPECIAL = np.array(

@@ -13,7 +13,7 @@ from tallow_cuda.matrices import Operand
 INT_MAX = 2**31 - 1
 
 
-def gemm(a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int) -> None:
+def gemm(a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int, add: bool = False) -> None:
     """Compute the product as `tallow_cuda.cublas.Cublas.gemm` does and check what cuBLAS requires of arguments."""
     assert a.dtype == b.dtype
     assert c.dtype in (a.dtype, np.float32)
@@ -27,7 +27,7 @@ def gemm(a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int)
     left, right = (x.swapaxes(1, 2) if o.transposed else x for x, o in ((left, a), (right, b)))
     product = (left.astype(np.float64) @ right.astype(np.float64)).astype(np.float32)
     output = _matrices(c, (m, n), batch)
-    output[...] = cast(product, dtype_of(output))
+    output[...] = cast(product + widen(output) if add else product, dtype_of(output))
 
 
 def _matrices(operand: Operand, shape: tuple[int, int], batch: int) -> np.ndarray[Any, Any]:

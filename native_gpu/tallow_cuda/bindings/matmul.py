@@ -16,10 +16,11 @@ from tallow.dtypes import HALVES, Array, cast, dtype, dtype_of
 from tallow.errors import ShapeError
 from tallow.kernels import kernel
 from tallow.ops.rows import as_rows
-from tallow_cuda.launching import FLOAT32, contiguous, is_float
-from tallow_cuda.matrices import INT_MAX, Operand, address, as_matrices, batches, layout, padded, worth_padding
+from tallow_cuda.launching import FLOAT32, is_float
+from tallow_cuda.matrices import INT_MAX, Operand, address, as_matrices, batches, layout
+from tallow_cuda.padding import PACK, contiguous_rows, copy_rows, padded, worth_padding
 
-LONG = 256  # length of the sums with which a product takes longer than another pass over its result
+LONG = 256  # length of a side of a product with which it takes longer than another pass over the opposite matrix
 
 
 def float_matrices(a: Array, b: Array) -> bool:
@@ -64,11 +65,9 @@ def gradient_of_halves(g: Array, to: dtype) -> bool:
 def factor_of_products(g: Array, to: dtype) -> Array:
     """Return the gradient in another dtype; its rows are padded where that makes products with it faster."""
     g = cast(g, to)
-    if g.ndim < 2 or not worth_padding((g.size // g.shape[-1], g.shape[-1]), to.storage):
+    if g.ndim < 2 or not g.flags.c_contiguous or not worth_padding(g.shape, g.dtype):
         return g
-    factor = padded(array_module(g), g.shape, to.storage)
-    factor[...] = g
-    return factor
+    return copy_rows(g, padded(array_module(g), g.shape, g.dtype))
 
 
 def _product(a: Array, b: Array, result: Any) -> Array:
@@ -89,10 +88,20 @@ def _product(a: Array, b: Array, result: Any) -> Array:
         return xp.zeros((*batch, m, n), result)
     if max(m, n, k) > INT_MAX:
         raise ShapeError(f"matmul: cuBLAS counts rows and columns in 32 bits: {a.shape} @ {b.shape}")
-    to_pad = a.dtype in HALVES and k >= LONG and worth_padding((m, n), result)
-    c = padded(xp, (*batch, m, n), result) if to_pad else xp.empty((*batch, m, n), result)
-    _multiply(as_matrices(a), as_matrices(b), c)
-    return contiguous(c)
+    a, b = as_matrices(a), as_matrices(b)
+    if k >= LONG and worth_padding((*batch, m, n), result):
+        c, whole = padded(xp, (*batch, m, n), result), n - n % PACK
+        _multiply(a, b[..., :whole], c[..., :whole])
+        _multiply(a, b[..., whole:], c[..., whole:])
+        return contiguous_rows(c)
+    c = xp.empty((*batch, m, n), result)
+    if n >= LONG and result == FLOAT32 and worth_padding(a.shape, a.dtype):
+        whole = k - k % PACK
+        _multiply(a[..., :whole], b[..., :whole, :], c)
+        _multiply(a[..., whole:], b[..., whole:, :], c, add=True)
+    else:
+        _multiply(a, b, c)
+    return c
 
 
 def _are_rows(x: Array) -> bool:
@@ -108,8 +117,8 @@ def _to_one_dtype(a: Array, b: Array) -> tuple[Array, Array]:
     return cast(a, half), cast(b, half)
 
 
-def _multiply(a: Array, b: Array, c: Array) -> None:
-    """Compute c = a @ b. For cuBLAS, which is column-major, row-major memory is the transpose: cᵀ = bᵀ aᵀ."""
+def _multiply(a: Array, b: Array, c: Array, add: bool = False) -> None:
+    """Compute c = a @ b, or add it to c. For cuBLAS, which is column-major, these are transposes: cᵀ = bᵀ aᵀ."""
     backend: Any = get_backend("cuda")
     (a_by_rows, a_leading), (b_by_rows, b_leading) = layout(a), layout(b)
     (m, n), c_leading = c.shape[-2:], c.strides[-2] // c.itemsize
@@ -118,5 +127,5 @@ def _multiply(a: Array, b: Array, c: Array) -> None:
             Operand(address(b) + at_b, b.dtype, not b_by_rows, b_leading, step_b // b.itemsize),
             Operand(address(a) + at_a, a.dtype, not a_by_rows, a_leading, step_a // a.itemsize),
             Operand(address(c) + at_c, c.dtype, False, max(n, c_leading), step_c // c.itemsize),
-            n, m, a.shape[-1], count,
+            n, m, a.shape[-1], count, add,
         )  # fmt: skip

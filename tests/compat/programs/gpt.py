@@ -262,6 +262,7 @@ def main():
     again.configure_optimizers(0.1, 1e-3, kind).load_state_dict(saved["optimizer"])
     again.shorten(16)
     again.eval()
+    again.to(device)
     prompt = torch.tensor([text.meta["id"][c] for c in "a fox "], dtype=torch.long, device=device)[None, ...]
     story = again.generate(prompt, 24, temperature=0.8, top_k=3)[0].tolist()
     print("".join(text.letters[i] for i in story))

@@ -19,6 +19,7 @@ LOSS = re.compile(r"loss (\d+\.\d+)")
 
 
 @pytest.mark.cpu("programs choose their own device")
+@pytest.mark.filterwarnings("ignore:tl.compile.*on a device that plans do not support")
 @pytest.mark.parametrize("program", [*PROGRAMS, "gpt --compile --plain-attention"])
 def test_runs_and_learns(
     program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -11,20 +11,20 @@ from tallow.generation import PromptCache, beam_search, generate, generate_batch
 from tallow.models.falcon import Falcon, FalconConfig
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.mistral import Mistral, MistralConfig
+from tallow.models.qwen import Qwen2, Qwen2Config, Qwen3, Qwen3Config
 
 VOCAB = 31
 PROMPTS = [[3, 1, 4, 1, 5, 9, 2, 6], [5, 3], [5, 8, 9, 7]]
-MISTRAL = MistralConfig(
-    vocab_size=VOCAB,
-    hidden_size=24,
-    intermediate_size=20,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    num_key_value_heads=2,
-    max_position_embeddings=80,
-    initializer_range=0.4,
-    sliding_window=5,
-)
+SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 24,
+    "intermediate_size": 20,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 80,
+    "initializer_range": 0.4,
+}
 ALIBI = FalconConfig(
     vocab_size=VOCAB,
     hidden_size=24,
@@ -35,6 +35,7 @@ ALIBI = FalconConfig(
     alibi=True,
     multi_query=False,
 )
+MISTRAL = MistralConfig(**SIZES, sliding_window=5)
 LEARNED = GPT2Config(vocab_size=VOCAB, n_positions=80, n_embd=24, n_layer=2, n_head=4, initializer_range=0.4)
 
 
@@ -52,7 +53,15 @@ def texts(model: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "config"), [(Mistral, MISTRAL), (Falcon, ALIBI), (GPT2, LEARNED)], ids=["mistral", "alibi", "gpt2"]
+    ("kind", "config"),
+    [
+        (Mistral, MISTRAL),
+        (Falcon, ALIBI),
+        (GPT2, LEARNED),
+        (Qwen2, Qwen2Config(**SIZES)),
+        (Qwen3, Qwen3Config(**SIZES, head_dim=8)),
+    ],
+    ids=["mistral", "alibi", "gpt2", "qwen2", "qwen3"],
 )
 def test_texts_equal_the_cpus(cuda: str, kind: Any, config: Any) -> None:
     tl.manual_seed(0)

@@ -10,13 +10,13 @@ from support.card import Card
 
 from tallow import dtypes, kernels
 from tallow.dtypes import cast, dtype
-from tallow.fused.decode_block import CACHES, MATRICES, DecodeBlock
+from tallow.fused.decode_block import CACHES, MATRICES, OPTIONAL, DecodeBlock
 from tallow.kernels.quantized import QuantizedMatrix, quantize_int4
 
 D, H, G, K, F, S = 32, 4, 2, 8, 64, 6
 
 
-def arrays(weights: dtype, cache: dtype) -> dict[str, Any]:
+def arrays(weights: dtype, cache: dtype, additions: tuple[str, ...] = ()) -> dict[str, Any]:
     rng = np.random.default_rng(3)
     shapes = {"query": (H * K, D), "key": (G * K, D), "value": (G * K, D), "output": (D, H * K)}
     shapes |= {"gate": (F, D), "up": (F, D), "down": (D, F)}
@@ -24,6 +24,8 @@ def arrays(weights: dtype, cache: dtype) -> dict[str, Any]:
     angles = np.outer(np.arange(S + 3), 0.7 ** np.arange(K // 2)).astype(np.float32)
     parameters |= {"cos": np.cos(angles), "sin": np.sin(angles)}
     parameters |= {name: rng.uniform(0.5, 1.5, D).astype(np.float32) for name in ("attention_norm", "mlp_norm")}
+    sizes = {"query_bias": H * K, "key_bias": G * K, "value_bias": G * K, "query_norm": K, "key_norm": K}
+    parameters |= {name: rng.uniform(0.5, 1.5, sizes[name]).astype(np.float32) for name in additions}
     return parameters | {name: cast(np.full((1, G, S, K), 7, np.float32), cache) for name in CACHES}
 
 
@@ -38,13 +40,21 @@ def to_device(card: Card, value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("weights", "cache", "interleaved"),
-    [(dtypes.float32, dtypes.float32, True), (dtypes.bfloat16, dtypes.bfloat16, False)],
-    ids=["float32 interleaved", "bfloat16"],
+    ("weights", "cache", "interleaved", "additions"),
+    [
+        (dtypes.float32, dtypes.float32, True, ()),
+        (dtypes.bfloat16, dtypes.bfloat16, False, ()),
+        (dtypes.float32, dtypes.float32, False, ("query_bias", "key_bias", "value_bias")),
+        (dtypes.bfloat16, dtypes.bfloat16, False, ("query_norm", "key_norm")),
+        (dtypes.float32, dtypes.float32, True, OPTIONAL),
+    ],
+    ids=["float32 interleaved", "bfloat16", "biases", "norms of heads", "both"],
 )
-def test_consecutive_tokens(card: Card, weights: dtype, cache: dtype, interleaved: bool) -> None:
+def test_consecutive_tokens(
+    card: Card, weights: dtype, cache: dtype, interleaved: bool, additions: tuple[str, ...]
+) -> None:
     """The first positions are passed as integers, the last is read from device memory."""
-    host_arrays = arrays(weights, cache)
+    host_arrays = arrays(weights, cache, additions)
     if weights is dtypes.float32:
         host_arrays |= {name: quantize_int4(host_arrays[name], 32) for name in ("gate", "up")}
     device_arrays = {name: to_device(card, array) for name, array in host_arrays.items()}

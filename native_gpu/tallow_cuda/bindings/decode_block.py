@@ -11,17 +11,13 @@ from tallow.fused.decode_block import DecodeBlock, check_call
 from tallow.kernels import kernel
 from tallow.kernels.int8_rows import Int8Rows
 from tallow_cuda.bindings.attention import CHUNK, MOST, attend_to_cache
-from tallow_cuda.launching import FLOAT32, WARP, launch
+from tallow_cuda.launching import FLOAT32, WARP, launch, threads_for
 from tallow_cuda.linear_rows import can_be_read, linear_rows
 from tallow_cuda.sources import element, load
 
-THREADS = 128
-
 
 def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
-    """float32 x; contiguous arrays, heads of a multiple of 16 bytes, at most 512; matrices of one input alike, without
-    biases; no norms of heads.
-    """
+    """float32 x; contiguous arrays, heads of a multiple of 16 bytes, at most 512; matrices of one input alike."""
     if block.packed is None:
         block.packed = _can_be_read(block)
     return x.dtype == FLOAT32 and block.packed is True
@@ -30,16 +26,15 @@ def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
 def _can_be_read(block: DecodeBlock) -> bool:
     if isinstance(block.key_cache, Int8Rows) or isinstance(block.value_cache, Int8Rows):
         return False
-    if any(addition is not None for addition in block.additions):
-        return False
     row = block.head_width * block.key_cache.itemsize
     vectors = (block.attention_norm, block.mlp_norm, block.cos, block.sin, block.key_cache, block.value_cache)
+    additions = [array for array in block.additions if array is not None]
     groups = ((block.query, block.key, block.value), (block.output,), (block.gate, block.up), (block.down,))
     return (
         row % CHUNK == 0
         and row <= WARP * CHUNK
         and block.heads <= MOST
-        and all(array.flags.c_contiguous for array in vectors)
+        and all(array.flags.c_contiguous for array in (*vectors, *additions))
         and all(can_be_read(*matrices) for matrices in groups)
     )
 
@@ -70,9 +65,10 @@ def _rotate_and_store(projected: Array, block: DecodeBlock, position: int | Arra
     known = isinstance(position, int)
     launch(
         load("decode_block.cu", "rotate_and_store", C=element(block.key_cache)),
-        (-(-projected.size // 2 // THREADS),),
-        (THREADS,),
+        (block.heads + 2 * block.kv_heads,),
+        (threads_for(block.head_width // 2, 1),),
         projected,
+        *block.additions,
         block.cos,
         block.sin,
         block.key_cache,
@@ -84,4 +80,5 @@ def _rotate_and_store(projected: Array, block: DecodeBlock, position: int | Arra
         block.head_width,
         block.positions,
         int(block.interleaved),
+        float(block.eps),
     )

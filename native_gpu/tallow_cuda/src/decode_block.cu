@@ -1,39 +1,57 @@
-// Between the projections of a decoder block and its attention: rotate the query and the key of a token by the angles
-// of its position, and store the key and the value in the cache.
+// Between the projections of a decoder block and its attention: add the biases to the query, key and value of a token,
+// normalize the heads of query and key, rotate them by the angles of the position, and store key and value in the cache.
 //
-//   projected (heads + 2 · kv_heads, width) float: queries, keys and values, stacked; queries are rotated in place;
+//   projected (heads + 2 · kv_heads, width) float: queries, keys and values, stacked; queries are written in place;
+//   query_bias (heads, width), key_bias, value_bias (kv_heads, width), query_norm, key_norm (width) float, or null
 //   cos, sin (angles ≥ positions, width / 2) float;  keys, values (kv_heads, positions, width), elements C
 //   position: the position in the cache, in device memory, so that a captured graph serves every token; or null, then
 //             `at` is the position. If it is outside the cache, nothing is written.
 //   interleaved: pairs are (2i, 2i + 1), otherwise (i, i + width / 2)
 //
-// One thread per pair of elements, all in one grid.
+// One block per head, of whole warps, with a thread per pair of elements.
 
 #include "element.cuh"
+#include "reduce.cuh"
 
-extern "C" __global__ void rotate_and_store(float* projected, const float* cos, const float* sin, C* keys, C* values,
+extern "C" __global__ void rotate_and_store(float* projected, const float* query_bias, const float* key_bias,
+                                            const float* value_bias, const float* query_norm, const float* key_norm,
+                                            const float* cos, const float* sin, C* keys, C* values,
                                             const index_t* position, index_t at, index_t heads, index_t kv_heads,
-                                            index_t width, index_t positions, index_t interleaved) {
-    index_t half = width / 2, pair = blockIdx.x * blockDim.x + threadIdx.x, head = pair / half;
-    pair %= half;
+                                            index_t width, index_t positions, index_t interleaved, float eps) {
+    index_t half = width / 2, pair = threadIdx.x, head = blockIdx.x;
     if (position) at = *position;
-    if (head >= heads + 2 * kv_heads || at < 0 || at >= positions) return;
+    if (at < 0 || at >= positions) return;
     float* row = projected + head * width;
+    bool is_query = head < heads, is_key = !is_query && head < heads + kv_heads, there = pair < half;
+    head -= is_query ? 0 : is_key ? heads : heads + kv_heads;
+    const float* bias = is_query ? query_bias : is_key ? key_bias : value_bias;
+    const float* norm = is_query ? query_norm : is_key ? key_norm : nullptr;
+
     index_t first = interleaved ? 2 * pair : pair, second = interleaved ? first + 1 : pair + half;
-    float p = row[first], q = row[second];
-    if (head < heads + kv_heads) {
+    float p = there ? row[first] : 0.0f, q = there ? row[second] : 0.0f;
+    if (bias && there) {
+        p += bias[head * width + first];
+        q += bias[head * width + second];
+    }
+    if (norm) {
+        float scale = rsqrtf(block_reduce<Add>(p * p + q * q) / width + eps);
+        if (there) {
+            p *= scale * norm[first];
+            q *= scale * norm[second];
+        }
+    }
+    if (!there) return;
+    if (is_query || is_key) {
         float c = cos[at * half + pair], s = sin[at * half + pair], turned = p * c - q * s;
         q = p * s + q * c;
         p = turned;
     }
-    if (head < heads) {
+    if (is_query) {
         row[first] = p;
         row[second] = q;
         return;
     }
-    head -= heads;
-    C* cache = head < kv_heads ? keys : values;
-    cache += ((head < kv_heads ? head : head - kv_heads) * positions + at) * width;
+    C* cache = (is_key ? keys : values) + (head * positions + at) * width;
     cache[first] = from_float<C>(p);
     cache[second] = from_float<C>(q);
 }

@@ -392,8 +392,6 @@ class Llama(CausalLM):
             )
             for layer in inner.layers
         ]
-        if device.type != "cpu" and any(array is not None for block in blocks for array in block.additions):
-            raise ArgumentError(f"the fused block on {device.type} has no biases, and no norms of heads")
         embedding = table(inner.embed_tokens)
         head = embedding if self.lm_head is None else table(self.lm_head)
         return DecodeStep(embedding, blocks, cache, vector(inner.norm.weight), eps, head)

@@ -128,11 +128,12 @@ def backward(
         leaf = grad.leaf
         if devices.MULTI_DEVICE:
             devices.make_current(grad.array)
+        owned = grad.may_be_kept()  # before another reference is made
         if leaf._hooks is None and leaf._post_hooks is None:
-            store.insert(leaf, leaf._accumulate(grad.array, grad.owned))
+            store.insert(leaf, leaf._accumulate(grad.array, owned))
         else:  # hooks may call ops
             with no_grad():
-                store.insert(leaf, leaf._accumulate(grad.array, grad.owned))
+                store.insert(leaf, leaf._accumulate(grad.array, owned))
 
     token = suppress_warnings()
     try:

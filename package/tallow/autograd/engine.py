@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from types import FunctionType
+from sys import getrefcount
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,18 @@ class LeafGrad:
             self.array += g
         else:
             self.array, self.owned = self.array + g, True
+
+    def may_be_kept(self) -> bool:
+        """Return whether the array may become `.grad` without a copy, because nothing else refers to it or its memory.
+
+        That is known for an array that an op has just made. Of one that was passed on, as a conversion to the same
+        dtype does, the number of references tells.
+        """
+        return self.owned or (self.array.base is None and getrefcount(self.array) == _ALONE)
+
+
+_probe = SimpleNamespace(array=object())
+_ALONE = getrefcount(_probe.array)  # of an object that has only one attribute's reference
 
 
 def run_backward(

@@ -572,3 +572,29 @@ def test_a_view_of_what_has_become_a_view_of_itself_is_stale() -> None:
     assert column.requires_grad
     with pytest.raises(GraphError, match="shape has been changed in place"):
         row.sum().backward()
+
+
+def test_a_gradient_that_is_passed_on_is_copied_only_if_something_refers_to_it() -> None:
+    addresses, held = [], []
+
+    @tl.op
+    def double_for_test(x: np.ndarray, hold: bool) -> Any:  # type: ignore[type-arg]
+        def backward(g: Any) -> Any:
+            d = 2 * g
+            addresses.append(id(d))
+            if hold:
+                held.append(d)
+            return (d,)
+
+        return 2 * x, backward
+
+    @tl.op
+    def pass_on_for_test(x: np.ndarray) -> Any:  # type: ignore[type-arg]
+        return x * 1, lambda g: (g,)
+
+    for hold in (False, True):
+        x = tl.ones(3, requires_grad=True)
+        double_for_test(pass_on_for_test(x), hold).backward(tl.ones(3))
+        assert x.grad is not None
+        assert (id(x.grad.array) == addresses[-1]) is not hold
+        assert x.grad.tolist() == [2, 2, 2]

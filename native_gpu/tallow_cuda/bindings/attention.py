@@ -36,9 +36,9 @@ def half_attention(
     """
     if not (q.dtype == k.dtype == v.dtype and q.dtype in HALVES and q.ndim == k.ndim == v.ndim == 4):
         return False
-    (batch, heads, _, width), (_, kv_heads, keys, _) = q.shape, k.shape
+    (batch, heads, queries, width), (_, kv_heads, keys, _) = q.shape, k.shape
     fits = k.shape == (batch, kv_heads, keys, width) and v.shape[:3] == k.shape[:3] and heads == kv_heads * groups
-    fits = fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and max(batch, heads) <= MOST
+    fits = fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and max(batch, -(-max(queries, keys) // 64)) <= MOST
     fits = fits and all(w % 8 == 0 and w <= WIDEST for w in (width, v.shape[3]))
     return fits and _is_mask(bias, (*q.shape[:3], keys)) and _has_tensor_cores()
 
@@ -112,7 +112,7 @@ def attention(
     kernel = load("flash_attention.cu", "flash_attention", **call.defines, TILES=tiles, KEYS=keys)
     rows = WARPS * tiles * 16
     launch(
-        kernel, (-(-call.queries // rows), call.heads, call.batch), (WARPS * WARP,),
+        kernel, (call.heads, -(-call.queries // rows), call.batch), (WARPS * WARP,),
         call.q, call.k, call.v, bias, y, stats, *call.sizes, *call.strides, *_strides(y), *call.by_mask, *call.last,
         shared=call.shared(rows + 4 * keys),
     )  # fmt: skip
@@ -137,7 +137,7 @@ def attention_backward(
     kernel = load("flash_attention_backward_q.cu", "flash_attention_backward_q", **defines, TILES=tiles, KEYS=keys)
     rows = WARPS * tiles * 16
     launch(
-        kernel, (-(-call.queries // rows), call.heads, call.batch), (WARPS * WARP,),
+        kernel, (call.heads, -(-call.queries // rows), call.batch), (WARPS * WARP,),
         *operands, dq, *call.sizes, *call.strides, *_strides(dq), *call.by_mask, *call.last,
         shared=call.shared(2 * rows + 4 * keys),
     )  # fmt: skip
@@ -147,7 +147,7 @@ def attention_backward(
     kernel = load("flash_attention_backward_kv.cu", "flash_attention_backward_kv", **defines)
     rows = WARPS * tiles * 16
     launch(
-        kernel, (-(-call.keys // rows), call.kv_heads, call.batch), (WARPS * WARP,),
+        kernel, (call.kv_heads, -(-call.keys // rows), call.batch), (WARPS * WARP,),
         *operands, dk, dv, *call.sizes, *call.strides, *_strides(dk), *_strides(dv), *call.by_mask, *call.last,
         shared=call.shared(2 * rows + 4 * queries) + 2 * queries * CHUNK,
     )  # fmt: skip

@@ -33,8 +33,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     DYNAMIC_SHARED(memory);
     Tile<X, WIDTH> q_tile = {(X*)memory};
     X* stages = q_tile.at + QUERIES * WIDTH;
-    int batch = blockIdx.z, head = blockIdx.y, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
-    int first = (gridDim.x - 1 - blockIdx.x) * QUERIES;  // causal rows that see the most keys start first
+    int batch = blockIdx.z, head = blockIdx.x, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
+    int first = (gridDim.y - 1 - blockIdx.y) * QUERIES;  // in all heads, causal rows that see the most keys start first
     q += batch * q_by_batch + head * q_by_head + first * q_by_row;
     k += batch * k_by_batch + head / groups * k_by_head;
     v += batch * v_by_batch + head / groups * v_by_head;
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 ((unsigned*)q_tile.chunk(r, n))[lane % 4] =
                     pack<X>(o[m][n][half * 2] * share, o[m][n][half * 2 + 1] * share);
             if (lane % 4 == 0 && first + r < queries) {
-                float* of_row = stats + (((index_t)batch * gridDim.y + head) * queries + first + r) * 2;
+                float* of_row = stats + (((index_t)batch * gridDim.x + head) * queries + first + r) * 2;
                 of_row[0] = blind ? 0.0f : top[m][half];
                 of_row[1] = blind ? -minus_infinity() : log2f(total);
             }

@@ -34,12 +34,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     Tile<X, WIDTH> k_tile = {(X*)memory}, v_tile = {k_tile.at + KEYS * WIDTH};
     X* stages = v_tile.at + KEYS * WIDTH;
     int batch = blockIdx.z, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
-    int first = blockIdx.x * KEYS, first_head = blockIdx.y * groups;
-    k += batch * k_by_batch + blockIdx.y * k_by_head + first * k_by_row;
-    v += batch * v_by_batch + blockIdx.y * v_by_head + first * v_by_row;
+    int kv_head = blockIdx.x, first = blockIdx.y * KEYS, first_head = kv_head * groups;
+    k += batch * k_by_batch + kv_head * k_by_head + first * k_by_row;
+    v += batch * v_by_batch + kv_head * v_by_head + first * v_by_row;
     q += batch * q_by_batch;
     if (mask) mask += batch * mask_by_batch;
-    index_t before = ((index_t)batch * gridDim.y * groups + first_head) * queries;
+    index_t before = ((index_t)batch * gridDim.x * groups + first_head) * queries;
 
     int start = causal ? min(first, (int)queries) / QUERIES * QUERIES : 0;  // earlier queries see none of these keys
     int steps = ((int)queries - start + QUERIES - 1) / QUERIES * (int)groups;
@@ -106,8 +106,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     copy_async_wait<0>();
 
-    dk += batch * dk_by_batch + blockIdx.y * dk_by_head + first * dk_by_row;
-    dv += batch * dv_by_batch + blockIdx.y * dv_by_head + first * dv_by_row;
+    dk += batch * dk_by_batch + kv_head * dk_by_head + first * dk_by_row;
+    dv += batch * dv_by_batch + kv_head * dv_by_head + first * dv_by_row;
     store(dk, dk_by_row, row, (int)keys - first, width, k_sum, scale);
     store(dv, dv_by_row, row, (int)keys - first, value_width, v_sum, 1.0f);
 }

@@ -29,9 +29,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     DYNAMIC_SHARED(memory);
     Tile<X, WIDTH> q_tile = {(X*)memory}, g_tile = {q_tile.at + QUERIES * WIDTH};
     X* stages = g_tile.at + QUERIES * WIDTH;
-    int batch = blockIdx.z, head = blockIdx.y, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
-    int first = (gridDim.x - 1 - blockIdx.x) * QUERIES;
-    index_t before = ((index_t)batch * gridDim.y + head) * queries + first;  // queries before the first of this block
+    int batch = blockIdx.z, head = blockIdx.x, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
+    int first = (gridDim.y - 1 - blockIdx.y) * QUERIES;
+    index_t before = ((index_t)batch * gridDim.x + head) * queries + first;  // queries before the first of this block
     q += batch * q_by_batch + head * q_by_head + first * q_by_row;
     k += batch * k_by_batch + head / groups * k_by_head;
     v += batch * v_by_batch + head / groups * v_by_head;

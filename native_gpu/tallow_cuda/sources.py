@@ -13,8 +13,10 @@ from typing import Any
 
 from tallow.devices import get_backend
 from tallow.dtypes import BF16, F16, Array
+from tallow.errors import KernelCompileError
 
 FOLDER = Path(__file__).parent / "src"
+HOPPER = "-arch=sm_90a"  # replaces CuPy's -arch=sm_90, which lacks the instructions of src/wgmma.cuh
 INCLUDE = re.compile(r'^#include "([a-z0-9_]+\.cuh)"\n', re.MULTILINE)
 
 
@@ -56,9 +58,21 @@ def load(file: str, name: str, **defines: str | int) -> Kernel:
     key = (file, name, *defines.items())
     kernel = backend.kernels.get(key)
     if kernel is None:
-        options = tuple(f"-D{k}={v}" for k, v in defines.items())
+        options = [f"-D{k}={v}" for k, v in defines.items()] + [HOPPER] * bool(defines.get("WGMMA"))
         kernel = backend.kernels[key] = backend.compile_kernel(source_of(file), name, options)
     return kernel
+
+
+@cache
+def hopper_compiles() -> bool:
+    """Return whether kernels can use src/wgmma.cuh: NVRTC before 12.9 refuses a second -arch."""
+    backend: Any = get_backend("cuda")
+    source = '#include "wgmma.cuh"\nextern "C" __global__ void fence() { warpgroup_fence(); }'
+    try:
+        backend.compile_kernel(source, "fence", ("-DWGMMA=1", HOPPER))
+    except KernelCompileError:
+        return False
+    return True
 
 
 def element(array: Array | None) -> str:

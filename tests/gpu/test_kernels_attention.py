@@ -15,9 +15,11 @@ from support.card import Card, round_to
 import tallow as tl
 from tallow import dtypes, kernels
 from tallow.dtypes import dtype
+from tallow.errors import KernelCompileError
 from tallow.nn import functional as F
 from tallow.nn.attention import merge_heads, split_heads
 from tallow_cuda.bindings import attention as bindings
+from tallow_cuda.sources import hopper_compiles
 
 HALVES = [dtypes.float16, dtypes.bfloat16]
 ERROR = {dtypes.float32: 2e-6, dtypes.float16: 2e-3, dtypes.bfloat16: 1.6e-2}  # relative to the largest element
@@ -105,15 +107,23 @@ CASES = {
     "many tiles": (Case(batch=2, heads=2, kv_heads=2, queries=131, keys=127, value_width=40), dtypes.float16),
     "causal, more keys": (Case(heads=2, kv_heads=1, queries=70, keys=140, width=24, is_causal=True), dtypes.float16),
     "causal, fewer keys": (Case(heads=4, kv_heads=2, queries=140, keys=50, is_causal=True), dtypes.float16),
-    "wide": (Case(queries=70, keys=75, width=128, value_width=104, is_causal=True, scale=0.1), dtypes.bfloat16),
+    "wide": (Case(queries=200, keys=210, width=128, value_width=104, is_causal=True, scale=0.1), dtypes.bfloat16),
     "padding": (Case(batch=2, heads=2, kv_heads=2, queries=3, keys=90, mask=(2, 1, 1, 90)), dtypes.float16),
     "bias": (Case(heads=2, kv_heads=1, queries=67, keys=66, width=56, mask=(2, 67, 66)), dtypes.float16),
+    "wide, bias": (
+        Case(heads=2, kv_heads=1, queries=130, keys=140, width=96, value_width=128, mask=(2, 130, 140)),
+        dtypes.bfloat16,
+    ),
     "against the score": (Case(queries=5, keys=20, scale=-0.5), dtypes.float16),
 }
 
 
+@pytest.mark.parametrize("wgmma", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_attention_and_its_gradients(card: Card, name: str) -> None:
+def test_attention_and_its_gradients(card: Card, name: str, wgmma: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if wgmma and not bindings.has_wgmma():
+        pytest.skip("the card has other tensor cores")
+    monkeypatch.setattr(bindings, "has_wgmma", lambda: wgmma)
     case, to = CASES[name]
     *arrays, mask = case.arrays()
     q, k, v, g = (round_to(x, to) for x in arrays)
@@ -221,13 +231,15 @@ def test_infinite_and_nan_scores(card: Card) -> None:
     assert np.isnan(card.get(y)).all()
 
 
+@pytest.mark.parametrize("wgmma", [False, True])
 @pytest.mark.parametrize("width", [64, 128])
 @pytest.mark.parametrize("masked", [False, True])
-def test_shared_memory_is_what_every_card_with_tensor_cores_has(
-    card: Card, width: int, masked: bool, monkeypatch: pytest.MonkeyPatch
+def test_shared_memory_is_what_a_card_with_tensor_cores_has(
+    card: Card, width: int, masked: bool, wgmma: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """99 KiB per block on compute capability 8.6, 8.9 and 12.0; 8.0 and 9.0 have more."""
+    """99 KiB per block on compute capability 8.6, 8.9 and 12.0; 8.0 has more, and 9.0, which has wgmma, 227 KiB."""
     requests: list[int] = []
+    monkeypatch.setattr(bindings, "has_wgmma", lambda: wgmma)
     monkeypatch.setattr(bindings, "load", lambda *_, **__: None)
     monkeypatch.setattr(bindings, "launch", lambda *_, shared=0: requests.append(shared))
     q = card.put(np.ones((1, 1, 128, width)), dtypes.bfloat16)
@@ -235,4 +247,22 @@ def test_shared_memory_is_what_every_card_with_tensor_cores_has(
     y, stats = bindings.attention(q, q, q, bias, 1.0, False, 1)
     bindings.attention_backward(y, q, q, q, bias, stats, 1.0, False, 1)
     assert len(requests) == 4
-    assert 0 < max(requests) <= 99 << 10
+    assert 0 < max(requests) <= (227 if wgmma else 99) << 10
+
+
+def test_wgmma_is_for_one_capability_and_an_nvrtc_that_accepts_its_option(
+    card: Card, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise KernelCompileError("--gpu-architecture (-arch) defined more than once")
+
+    for capability in ((8, 0), (8, 9), (9, 0), (10, 0), (12, 0)):
+        monkeypatch.setattr(bindings, "_capability", lambda capability=capability: capability)
+        if capability != (9, 0):
+            assert not bindings.has_wgmma()
+        elif card.emulated:
+            assert bindings.has_wgmma()
+    monkeypatch.setattr(bindings, "_capability", lambda: (9, 0))
+    monkeypatch.setattr(bindings, "hopper_compiles", hopper_compiles.__wrapped__)
+    monkeypatch.setattr(card.backend, "compile_kernel", refuse)
+    assert not bindings.has_wgmma()

@@ -5,26 +5,62 @@ Letters: B batch, H query heads, G key/value heads, T query positions, S key pos
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tallow.devices import array_module, get_backend
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ShapeError
 from tallow.kernels import kernel
 from tallow_cuda.launching import FLOAT32, FLOATS, WARP, contiguous, is_float, launch
-from tallow_cuda.sources import element, load
+from tallow_cuda.sources import element, hopper_compiles, load
 
-WARPS = 4  # per block, in all of these kernels
+WARPS = 4  # per block of attention_decode
 WIDEST = 128
 CHUNK = 16  # bytes that a thread copies at once
 MOST = 65535  # maximum blocks in a grid's y and z
+FEWEST = 64  # rows per block
 
-# By the padded width, and whether there is a mask: the tiles of 16 rows per warp, and the rows that they are
-# multiplied with at once. More tiles need fewer reads of shared memory; these fit in registers without spilling, on 8.0
-# and 9.0.
-FORWARD = {(64, 0): (2, 64), (64, 1): (2, 64), (128, 0): (2, 32), (128, 1): (1, 64)}
-BACKWARD_Q = {(64, 0): (2, 32), (64, 1): (2, 32), (128, 0): (2, 32), (128, 1): (1, 64)}
-BACKWARD_KV = {(64, 0): (2, 32), (64, 1): (1, 64), (128, 0): (1, 32), (128, 1): (1, 32)}
+
+class Blocks(NamedTuple):
+    """The division of a kernel's work."""
+
+    warps: int  # per block
+    tiles: int  # of 16 rows per warp
+    step: int  # the rows that they are multiplied with at once
+    resident: int = 1  # minimum number of blocks per multiprocessor, which limits the registers
+
+    @property
+    def rows(self) -> int:
+        """Rows per block, at least FEWEST."""
+        return self.warps * self.tiles * 16
+
+    def defines(self, step: str) -> dict[str, int]:
+        """Return the definitions for a kernel, given the name of its step."""
+        return {"WARPS": self.warps, "TILES": self.tiles, step: self.step, "RESIDENT": self.resident}
+
+
+# By whether the products are those of src/wgmma.cuh, the padded width, and whether there is a mask. With those of
+# src/mma.cuh, more tiles need fewer reads of shared memory; these fit in registers, but for a few bytes. With those of
+# src/wgmma.cuh, the divisions without a mask are the fastest of about ten that were timed on an H200; for two of them
+# a block more per multiprocessor is worth some registers in local memory.
+FORWARD = {
+    (0, 64, 0): Blocks(4, 2, 64), (0, 64, 1): Blocks(4, 2, 64),
+    (0, 128, 0): Blocks(4, 2, 32), (0, 128, 1): Blocks(4, 1, 64),
+    (1, 64, 0): Blocks(8, 1, 64, 2), (1, 64, 1): Blocks(8, 1, 64, 2),
+    (1, 128, 0): Blocks(8, 1, 64, 2), (1, 128, 1): Blocks(12, 1, 64),
+}  # fmt: skip
+BACKWARD_Q = {
+    (0, 64, 0): Blocks(4, 2, 32), (0, 64, 1): Blocks(4, 2, 32),
+    (0, 128, 0): Blocks(4, 2, 32), (0, 128, 1): Blocks(4, 1, 64),
+    (1, 64, 0): Blocks(4, 1, 64, 4), (1, 64, 1): Blocks(4, 1, 64, 3),
+    (1, 128, 0): Blocks(12, 1, 64), (1, 128, 1): Blocks(8, 1, 64),
+}  # fmt: skip
+BACKWARD_KV = {
+    (0, 64, 0): Blocks(4, 2, 32), (0, 64, 1): Blocks(4, 1, 64),
+    (0, 128, 0): Blocks(4, 1, 32), (0, 128, 1): Blocks(4, 1, 32),
+    (1, 64, 0): Blocks(4, 1, 64, 3), (1, 64, 1): Blocks(4, 1, 64, 2),
+    (1, 128, 0): Blocks(8, 1, 64), (1, 128, 1): Blocks(8, 1, 64),
+}  # fmt: skip
 
 
 def half_attention(
@@ -38,15 +74,21 @@ def half_attention(
         return False
     (batch, heads, queries, width), (_, kv_heads, keys, _) = q.shape, k.shape
     fits = k.shape == (batch, kv_heads, keys, width) and v.shape[:3] == k.shape[:3] and heads == kv_heads * groups
-    fits = fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and max(batch, -(-max(queries, keys) // 64)) <= MOST
+    fits = fits and min(*q.shape, *k.shape, v.shape[3]) > 0 and max(batch, -(-max(queries, keys) // FEWEST)) <= MOST
     fits = fits and all(w % 8 == 0 and w <= WIDEST for w in (width, v.shape[3]))
-    return fits and _is_mask(bias, (*q.shape[:3], keys)) and _has_tensor_cores()
+    return fits and _is_mask(bias, (*q.shape[:3], keys)) and _capability() >= (8, 0)
 
 
-def _has_tensor_cores() -> bool:
-    """Return whether the card has the tensor cores that src/mma.cuh requires."""
+def _capability() -> tuple[int, int]:
+    """Return the compute capability of the current device; src/mma.cuh requires 8.0 or later."""
     backend: Any = get_backend("cuda")
-    return backend.compute_capability() >= (8, 0)
+    found: tuple[int, int] = backend.compute_capability()
+    return found
+
+
+def has_wgmma() -> bool:
+    """Return whether the kernels can use src/wgmma.cuh: on compute capability 9.0, but not on later ones."""
+    return _capability() == (9, 0) and hopper_compiles()
 
 
 def _is_mask(bias: Array | None, scores: tuple[int, ...]) -> bool:
@@ -86,9 +128,14 @@ class _Call:
         self.padded = 64 if max(self.width, self.value_width) <= 64 else WIDEST
         # A scale ≤ 0 cannot be factored out of the maximum of a row.
         self.added = int(bias is not None or scale <= 0)
+        self.wgmma = int(has_wgmma())
         self.defines: dict[str, Any] = {
-            "X": element(q), "M": element(bias), "WIDTH": self.padded, "ADDED": self.added,
+            "X": element(q), "M": element(bias), "WIDTH": self.padded, "ADDED": self.added, "WGMMA": self.wgmma,
         }  # fmt: skip
+
+    def blocks(self, table: dict[tuple[int, int, int], Blocks]) -> Blocks:
+        """Return how a kernel divides its work."""
+        return table[self.wgmma, self.padded, self.added]
 
     def shared(self, rows: int) -> int:
         """Return the bytes of `rows` rows of tiles."""
@@ -104,17 +151,16 @@ def attention(
     Shapes:  q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), bias to broadcast -> (B, H, T, E), in memory (B, T, H, E)
     """
     call = _Call(q, k, v, bias, scale, is_causal, groups)
-    tiles, keys = FORWARD[call.padded, call.added]
-    if call.queries <= WARPS * 16:
-        tiles = 1
+    blocks = call.blocks(FORWARD)
+    if call.queries <= FEWEST:  # with more rows, warps would have none
+        blocks = blocks._replace(warps=4, tiles=1)
     y = _heads_last((*q.shape[:3], call.value_width), q, q.dtype)
     stats = array_module(q).empty((*q.shape[:3], 2), FLOAT32)
-    kernel = load("flash_attention.cu", "flash_attention", **call.defines, TILES=tiles, KEYS=keys)
-    rows = WARPS * tiles * 16
+    kernel = load("flash_attention.cu", "flash_attention", **call.defines, **blocks.defines("KEYS"))
     launch(
-        kernel, (call.heads, -(-call.queries // rows), call.batch), (WARPS * WARP,),
+        kernel, (call.heads, -(-call.queries // blocks.rows), call.batch), (blocks.warps * WARP,),
         call.q, call.k, call.v, bias, y, stats, *call.sizes, *call.strides, *_strides(y), *call.by_mask, *call.last,
-        shared=call.shared(rows + 4 * keys),
+        shared=call.shared(blocks.rows + 4 * blocks.step),
     )  # fmt: skip
     return y, (y, stats)
 
@@ -128,28 +174,27 @@ def attention_backward(
     In memory they are (B, T, H, K) and (B, S, G, K). They have the same bits in every run.
     """
     call = _Call(q, k, v, bias, scale, is_causal, groups)
-    defines = {**call.defines, "G": element(g)}
+    call.defines["G"] = element(g)
     rounded, records = _prepare(call, g, *stats)
     operands = (rounded, call.q, call.k, call.v, bias, records)
     dq, dk, dv = (_heads_last(x.shape, x, g.dtype) for x in (q, k, v))
 
-    tiles, keys = BACKWARD_Q[call.padded, call.added]
-    kernel = load("flash_attention_backward_q.cu", "flash_attention_backward_q", **defines, TILES=tiles, KEYS=keys)
-    rows = WARPS * tiles * 16
+    blocks = call.blocks(BACKWARD_Q)
+    defines = call.defines | blocks.defines("KEYS")
+    kernel = load("flash_attention_backward_q.cu", "flash_attention_backward_q", **defines)
     launch(
-        kernel, (call.heads, -(-call.queries // rows), call.batch), (WARPS * WARP,),
+        kernel, (call.heads, -(-call.queries // blocks.rows), call.batch), (blocks.warps * WARP,),
         *operands, dq, *call.sizes, *call.strides, *_strides(dq), *call.by_mask, *call.last,
-        shared=call.shared(2 * rows + 4 * keys),
+        shared=call.shared(2 * blocks.rows + 4 * blocks.step),
     )  # fmt: skip
 
-    tiles, queries = BACKWARD_KV[call.padded, call.added]
-    defines.update(TILES=tiles, QUERIES=queries)
+    blocks = call.blocks(BACKWARD_KV)
+    defines = call.defines | blocks.defines("QUERIES")
     kernel = load("flash_attention_backward_kv.cu", "flash_attention_backward_kv", **defines)
-    rows = WARPS * tiles * 16
     launch(
-        kernel, (call.kv_heads, -(-call.keys // rows), call.batch), (WARPS * WARP,),
+        kernel, (call.kv_heads, -(-call.keys // blocks.rows), call.batch), (blocks.warps * WARP,),
         *operands, dk, dv, *call.sizes, *call.strides, *_strides(dk), *_strides(dv), *call.by_mask, *call.last,
-        shared=call.shared(2 * rows + 4 * queries) + 2 * queries * CHUNK,
+        shared=call.shared(2 * blocks.rows + 4 * blocks.step) + 2 * blocks.step * CHUNK,
     )  # fmt: skip
     return dq, dk, dv
 

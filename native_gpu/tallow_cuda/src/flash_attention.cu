@@ -9,10 +9,12 @@
 //   causal: query i sees keys 0 to i, counted from the first key
 //   special: a query that sees no key gets zeros; NaN propagates
 //   X: element type of q, k, v and y, f16 or bf16;  M: of the mask;  WIDTH: 64 or 128;  ADDED: see softmax_scores.cuh
-//   TILES: tiles of 16 rows per warp;  KEYS: keys processed at once, a multiple of 16
+//   WARPS: per block;  TILES: tiles of 16 rows per warp;  KEYS: keys processed at once, a multiple of 16
+//   RESIDENT: minimum number of blocks per multiprocessor, which limits the registers
+//   WGMMA: see tile.cuh; it requires TILES = 1, and multiples of four WARPS and of 64 KEYS
 //
-// A block has the queries of 4 · TILES tiles, and iterates over the keys in blocks of KEYS. A warp has TILES of these
-// tiles, whose scores, weights and results stay in its registers; the next keys and values are copied during the
+// A block has the queries of WARPS · TILES tiles, and iterates over the keys in blocks of KEYS. A warp has TILES of
+// these tiles, whose scores, weights and results stay in its registers; the next keys and values are copied during the
 // products. The maxima and sums of rows cover the keys so far; results are rescaled when a maximum grows.
 //
 // Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 1
@@ -21,9 +23,9 @@
 #include "softmax_scores.cuh"
 #include "key_blocks.cuh"
 
-constexpr int WARPS = 4, THREADS = WARPS * WARP, QUERIES = WARPS * TILES * 16;
+constexpr int THREADS = WARPS * WARP, QUERIES = WARPS * TILES * 16;
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     flash_attention(const X* q, const X* k, const X* v, const M* mask, X* y, float* stats, index_t groups,
                     index_t queries, index_t keys, index_t width, index_t value_width, index_t q_by_batch,
                     index_t q_by_head, index_t q_by_row, index_t k_by_batch, index_t k_by_head, index_t k_by_row,
@@ -31,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     index_t y_by_row, index_t mask_by_batch, index_t mask_by_head, index_t mask_by_query,
                     index_t mask_by_key, index_t causal, float scale) {
     DYNAMIC_SHARED(memory);
-    Tile<X, WIDTH> q_tile = {(X*)memory};
+    Tile<X, WIDTH, QUERIES> q_tile = {(X*)memory};
     X* stages = q_tile.at + QUERIES * WIDTH;
     int batch = blockIdx.z, head = blockIdx.x, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
     int first = (gridDim.y - 1 - blockIdx.y) * QUERIES;  // in all heads, causal rows that see the most keys start first
@@ -43,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int seen = causal ? min((int)keys, first + QUERIES) : (int)keys, blocks = (seen + KEYS - 1) / KEYS;
 
     KeyBlocks<KEYS, THREADS> there = {stages, k, v, k_by_row, v_by_row, (int)keys, (int)width, (int)value_width};
-    copy_tile<QUERIES, THREADS>(q_tile, q, q_by_row, (int)queries - first, width);
+    copy_tile<THREADS>(q_tile, q, q_by_row, (int)queries - first, width);
     there.copy(0);
     copy_async_commit();
 
@@ -53,14 +55,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int i = 0; i < TILES * 2; i++) top[i / 2][i % 2] = minus_infinity(), sum[i / 2][i % 2] = 0.0f;
 
     for (int block = 0; block < blocks; block++) {
-        copy_async_wait<0>();
+        finish_copies();
         __syncthreads();  // this block has arrived; the next one overwrites the previous
         if (block + 1 < blocks) there.copy(block + 1);
         copy_async_commit();
 
         float s[TILES][KEYS / 8][4];
-        clear(s);
         multiply_rows(s, q_tile, row, there.k_tile(block));
+        finish_products<0>(s);
         scores.from_products<false>(s, first + row, block * KEYS);
 #pragma unroll
         for (int m = 0; m < TILES; m++)
@@ -88,10 +90,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                         sum[m][half] += s[m][n][i] = scores.weight(s[m][n][i], shift, 0.0f);
             }
         multiply(o, s, there.v_tile(block));
+        finish_products<0>(o);
     }
 
-    // The results overwrite the warp's own queries in shared memory, and are stored from there 16 bytes at a time.
-    __syncwarp();
+    // The results overwrite the queries in shared memory, and are stored from there 16 bytes at a time.
+    __syncthreads();
 #pragma unroll
     for (int m = 0; m < TILES; m++)
 #pragma unroll

@@ -5,10 +5,10 @@
 //   dq: given strides, contiguous rows
 //   G: element type of dq
 //
-// A block has 4 · TILES tiles of queries and iterates over the keys as the forward pass does. The gradients of keys and
-// values are computed by flash_attention_backward_kv.cu, whose blocks have keys and iterate over the queries. So two
-// products of seven are computed twice, but there are no atomic additions: gradients have the same bits every time, and
-// need no float32 copy of dq that is cleared before and converted after.
+// A block has WARPS · TILES tiles of queries and iterates over the keys as the forward pass does. The gradients of
+// keys and values are computed by flash_attention_backward_kv.cu, whose blocks have keys and iterate over the queries.
+// So two products of seven are computed twice, but there are no atomic additions: gradients have the same bits every
+// time, and need no float32 copy of dq that is cleared before and converted after.
 //
 // Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 2
 
@@ -16,9 +16,9 @@
 #include "softmax_scores.cuh"
 #include "key_blocks.cuh"
 
-constexpr int WARPS = 4, THREADS = WARPS * WARP, QUERIES = WARPS * TILES * 16;
+constexpr int THREADS = WARPS * WARP, QUERIES = WARPS * TILES * 16;
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     flash_attention_backward_q(const X* g, const X* q, const X* k, const X* v, const M* mask, const float* records,
                                G* dq, index_t groups, index_t queries, index_t keys, index_t width, index_t value_width,
                                index_t q_by_batch, index_t q_by_head, index_t q_by_row, index_t k_by_batch,
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                                index_t mask_by_batch, index_t mask_by_head, index_t mask_by_query, index_t mask_by_key,
                                index_t causal, float scale) {
     DYNAMIC_SHARED(memory);
-    Tile<X, WIDTH> q_tile = {(X*)memory}, g_tile = {q_tile.at + QUERIES * WIDTH};
+    Tile<X, WIDTH, QUERIES> q_tile = {(X*)memory}, g_tile = {q_tile.at + QUERIES * WIDTH};
     X* stages = g_tile.at + QUERIES * WIDTH;
     int batch = blockIdx.z, head = blockIdx.x, lane = threadIdx.x % WARP, row = threadIdx.x / WARP * TILES * 16;
     int first = (gridDim.y - 1 - blockIdx.y) * QUERIES;
@@ -40,8 +40,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int seen = causal ? min((int)keys, first + QUERIES) : (int)keys, blocks = (seen + KEYS - 1) / KEYS;
 
     KeyBlocks<KEYS, THREADS> there = {stages, k, v, k_by_row, v_by_row, (int)keys, (int)width, (int)value_width};
-    copy_tile<QUERIES, THREADS>(q_tile, q, q_by_row, (int)queries - first, width);
-    copy_tile<QUERIES, THREADS>(g_tile, g + before * value_width, value_width, (int)queries - first, value_width);
+    copy_tile<THREADS>(q_tile, q, q_by_row, (int)queries - first, width);
+    copy_tile<THREADS>(g_tile, g + before * value_width, value_width, (int)queries - first, value_width);
     there.copy(0);
     copy_async_commit();
 
@@ -55,17 +55,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     float d[TILES][WIDTH / 8][4];
     clear(d);
     for (int block = 0; block < blocks; block++) {
-        copy_async_wait<0>();
+        finish_copies();
         __syncthreads();
         if (block + 1 < blocks) there.copy(block + 1);
         copy_async_commit();
 
         float p[TILES][KEYS / 8][4], ds[TILES][KEYS / 8][4];
-        clear(p);
         multiply_rows(p, q_tile, row, there.k_tile(block));
-        scores.from_products<false>(p, first + row, block * KEYS);
-        clear(ds);
         multiply_rows(ds, g_tile, row, there.v_tile(block));
+        finish_products<0>(p);
+        finish_products<0>(ds);
+        scores.from_products<false>(p, first + row, block * KEYS);
 #pragma unroll
         for (int m = 0; m < TILES; m++)
 #pragma unroll
@@ -76,6 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     ds[m][n][i] = scores.weight(p[m][n][i], of.at[0], of.at[1]) * (ds[m][n][i] - of.at[2]);
                 }
         multiply(d, ds, there.k_tile(block));
+        finish_products<0>(d);
     }
 
     dq += batch * dq_by_batch + head * dq_by_head + first * dq_by_row;

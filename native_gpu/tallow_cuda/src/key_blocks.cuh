@@ -11,18 +11,18 @@ template <int Keys, int Threads> struct KeyBlocks {
     index_t k_by_row, v_by_row;
     int keys, width, value_width;
 
-    __device__ __forceinline__ Tile<X, WIDTH> k_tile(int block) const {
+    __device__ __forceinline__ Tile<X, WIDTH, Keys> k_tile(int block) const {
         return {stages + block % 2 * (2 * Keys * WIDTH)};
     }
 
-    __device__ __forceinline__ Tile<X, WIDTH> v_tile(int block) const {
+    __device__ __forceinline__ Tile<X, WIDTH, Keys> v_tile(int block) const {
         return {stages + block % 2 * (2 * Keys * WIDTH) + Keys * WIDTH};
     }
 
     // Start to copy a block.
     __device__ __forceinline__ void copy(int block) const {
         int key = block * Keys;
-        copy_tile<Keys, Threads>(k_tile(block), k + key * k_by_row, k_by_row, keys - key, width);
-        copy_tile<Keys, Threads>(v_tile(block), v + key * v_by_row, v_by_row, keys - key, value_width);
+        copy_tile<Threads>(k_tile(block), k + key * k_by_row, k_by_row, keys - key, width);
+        copy_tile<Threads>(v_tile(block), v + key * v_by_row, v_by_row, keys - key, value_width);
     }
 };

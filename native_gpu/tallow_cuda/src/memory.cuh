@@ -2,10 +2,11 @@
 
 #pragma once
 
+// The shared memory of a launch, at a multiple of 1024 bytes, which wgmma.cuh requires.
 #ifdef TALLOW_EMULATED
 #define DYNAMIC_SHARED(name) unsigned char* name = emulated::shared
 #else
-#define DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 #endif
 
 // Start to copy 16 bytes, both addresses multiples of 16; or to write 16 bytes of zeros if `wanted` is false.

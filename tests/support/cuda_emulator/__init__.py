@@ -25,7 +25,7 @@ import numpy as np
 from support import nvrtc, paths, streams_like
 from tallow.errors import KernelCompileError
 from tallow_cuda.launching import argument
-from tallow_cuda.sources import with_headers
+from tallow_cuda.sources import HOPPER, with_headers
 
 EMULATOR = Path(__file__).with_name("emulator.hpp")
 FLAGS = ("-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-nostdlib++", "-w")
@@ -99,7 +99,8 @@ def _library(source: str, options: tuple[str, ...]) -> ctypes.CDLL:
             file = Path(scratch, "kernel.cpp")
             file.write_text(text)
             built = Path(scratch, "kernel.so")
-            command = [sys.executable, "-m", "ziglang", "c++", *FLAGS, *options, str(file), "-o", str(built)]
+            defines = [option for option in options if option != HOPPER]
+            command = [sys.executable, "-m", "ziglang", "c++", *FLAGS, *defines, str(file), "-o", str(built)]
             result = subprocess.run(command, capture_output=True, text=True)
             if result.returncode:
                 raise KernelCompileError(f"the kernel does not compile:\n{result.stderr}")
@@ -113,7 +114,7 @@ def _compile_for_cards(source: str, options: tuple[str, ...], folder: Path) -> N
     Instructions that a GPU may lack do not depend on the element types. A file in the cache records each successful
     compilation, so later runs skip it.
     """
-    *others, newest = nvrtc.CARDS
+    *others, newest = nvrtc.CARDS if HOPPER not in options else ("sm_90",)
     for cards, what in ((others, [source]), ([newest], [source, *options])):
         compiled = folder / f"{hashlib.sha256(chr(0).join([*cards, *what]).encode()).hexdigest()[:32]}.compiled"
         if not compiled.exists():

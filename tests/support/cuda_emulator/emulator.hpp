@@ -308,7 +308,7 @@ inline const char* launch(void (*kernel)(void**), const unsigned* grid, const un
     FlushToZero flushed;
     entry = kernel;
     entry_arguments = arguments;
-    shared = (unsigned char*)aligned_alloc(128, ((size_t)shared_bytes + GUARD + 127) / 128 * 128);
+    shared = (unsigned char*)aligned_alloc(1024, ((size_t)shared_bytes + GUARD + 1023) / 1024 * 1024);
     long blocks = (long)grid[0] * grid[1] * grid[2];
     failed = 0;
     for (long i = 0; i < blocks && !failed; i++) {

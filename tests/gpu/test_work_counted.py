@@ -130,6 +130,29 @@ def test_logits_and_their_gradient_are_not_converted(
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("shape", [(B * T, V), (B, T, V)], ids=["leaf", "view of a leaf"])
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
+def test_a_leaf_receives_its_gradient_in_its_dtype(
+    dtype: tl.dtype, shape: tuple[int, ...], passes: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    rng = np.random.default_rng(0)
+    values, target = rng.standard_normal(shape), tl.tensor(rng.integers(0, V, B * T), device="cuda")
+    got, seen = (tl.tensor(values, dtype=dtype, device="cuda").requires_grad_() for _ in range(2))
+    passes.clear()
+    F.cross_entropy(got.view(B * T, V), target).backward()
+    assert [entry for entry in passes if np.prod(entry[1]) == B * T * V] == []
+    F.cross_entropy(got.view(B * T, V), target).backward()  # adds to the first
+    for _ in range(2):
+        copy = seen.clone()
+        in_float32(copy)
+        F.cross_entropy(copy.view(B * T, V), target).backward()
+    np.testing.assert_array_equal(got.grad.float().cpu().numpy(), seen.grad.float().cpu().numpy())
+    (alone,) = tl.autograd.grad(F.cross_entropy(got.view(B * T, V), target), [got])
+    assert alone is not None
+    assert alone.dtype == dtype
+    np.testing.assert_array_equal((alone * 2).float().cpu().numpy(), got.grad.float().cpu().numpy())
+
+
 @pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
 @pytest.mark.parametrize(
     "also",

@@ -44,10 +44,10 @@ class LeafGrad:
 
     __slots__ = ("array", "dtype", "leaf", "owned", "shape")
 
-    def __init__(self, leaf: Any) -> None:
+    def __init__(self, leaf: Any, dtype: np.dtype[Any] | None = None) -> None:
         self.leaf = leaf
         self.shape: tuple[int, ...] = leaf.array.shape
-        self.dtype = gradient_dtype(leaf.array)
+        self.dtype = gradient_dtype(leaf.array) if dtype is None else dtype
         self.array: Array = None
         self.owned = False
 
@@ -177,7 +177,7 @@ class Sweep:
         caught: the target gradients of node outputs.
         latest: the results of the last closure. They are kept until the next closure has allocated its own: the C
             allocator would return freed memory to the system, only to take it again page by page.
-        rounded: nodes whose gradient is written in a half at once, see `_reading_rounded`.
+        rounded: nodes and leaves whose gradient is written in a half at once, see `_reading_rounded`.
     """
 
     __slots__ = ("caught", "grads", "latest", "leaves", "plan", "retain_graph", "rounded", "several_devices")
@@ -190,7 +190,7 @@ class Sweep:
         self.leaves: dict[int, LeafGrad] = {}
         self.caught: dict[Place, Array] = {}
         self.latest: Sequence[Any] = ()
-        self.rounded: dict[Node, np.dtype[Any]] = {}
+        self.rounded: dict[Edge, np.dtype[Any]] = {}
 
     def run(self, fill: Callable[[LeafGrad], None] | None) -> None:
         """Run every planned node that gets a gradient."""
@@ -285,7 +285,7 @@ class Sweep:
                 devices.make_current(g)
             return g
         if alone and not self.grads:  # nothing can be added where this gradient goes, so its one reader decides
-            self.rounded.update(_reading_rounded(edge, self.plan.targets))
+            self.rounded.update(_reading_rounded(edge, self.plan.targets, self.leaves))
         return g.compute(self.rounded.get(edge, FLOAT32))
 
     def add(self, edge: Edge, g: Array, owned: bool) -> None:
@@ -301,7 +301,7 @@ class Sweep:
         else:
             leaf = self.leaves.get(id(edge))
             if leaf is None:
-                leaf = self.leaves[id(edge)] = LeafGrad(edge)
+                leaf = self.leaves[id(edge)] = LeafGrad(edge, self.rounded.get(edge))
             leaf.add(g, owned)
 
 
@@ -326,12 +326,13 @@ def _is_new(g: Array, output_grads: Sequence[Array], results: Sequence[Any]) -> 
 _RESHAPES = frozenset(["flatten", "reshape", "squeeze", "unflatten", "unsqueeze", "view"])
 
 
-def _reading_rounded(edge: Edge, targets: set[Place] | None) -> dict[Node, np.dtype[Any]]:
-    """Return the nodes from `edge` to the op that rounds the gradient, and the dtype it rounds to.
+def _reading_rounded(edge: Edge, targets: set[Place] | None, leaves: dict[int, LeafGrad]) -> dict[Edge, np.dtype[Any]]:
+    """Return the nodes from `edge` to the op or the leaf that rounds the gradient, with that, and the dtype.
 
-    Empty if that op needs float32, or if a hook or the caller sees the gradient on the way.
+    Empty if that op needs float32, if a hook or the caller sees the gradient on the way, or if the leaf has a gradient
+    to which this one will be added.
     """
-    path: list[Node] = []
+    path: list[Edge] = []
     while type(edge) is Node and edge.hooks is None and (targets is None or place_of(edge) not in targets):
         path.append(edge)
         if edge.op_name in _RESHAPES and edge.edges:
@@ -339,7 +340,9 @@ def _reading_rounded(edge: Edge, targets: set[Place] | None) -> dict[Node, np.dt
             continue
         dtype = dtype_read(edge.backward)
         return {} if dtype is None else dict.fromkeys(path, dtype)
-    return {}
+    if edge is None or type(edge) is Node or type(edge) is Output or id(edge) in leaves or mode.finds_nan:
+        return {}
+    return dict.fromkeys([*path, edge], edge.array.dtype)
 
 
 def _materialize(node: Node, slots: list[Any]) -> Iterator[Any]:

@@ -105,7 +105,7 @@ class RecordedSweep(Sweep):
             slots = self.grads.setdefault(edge.node, [None] * len(edge.node.outputs or ()))
             slots[edge.index] = self._sum(slots[edge.index], g, name)
         else:
-            leaf = self.leaves.setdefault(id(edge), LeafGrad(edge))
+            leaf = self.leaves.setdefault(id(edge), LeafGrad(edge, self.rounded.get(edge)))
             fitted, name = self._fitted(g, name, leaf.shape, leaf.dtype)
             if fitted is not g:
                 g, owned = fitted, fitted.base is None

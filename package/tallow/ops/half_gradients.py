@@ -1,8 +1,8 @@
 """Gradients of halves that are written in half precision directly, without a float32 copy.
 
-Gradients of halves are float32 and are rounded by the op that receives them. If the only reader of a `Roundable`
-gradient rounds it before any other use, as `reads_rounded` declares, the engine skips the float32 array. The result
-has the same bits.
+Gradients of halves are float32 and are rounded by the op or the leaf that receives them. If the only reader of a
+`Roundable` gradient is a leaf, or rounds it before any other use, as `reads_rounded` declares, the engine skips the
+float32 array. The result has the same bits.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ Grid = tuple[tuple[int, ...], tuple[int, ...]]
 THREADS = 256
 BYTES = 16  # of the widest dtype that a thread reads at once
 WARPS = 4  # rows of a block in which each warp has one row
+KEPT = 32  # elements of a row per thread, which it can keep in registers
 BLOCKS = 2**16  # with more elements than these read at once, threads loop
 
 
-def over_rows(rows: int, width: int, per_thread: int = 16) -> Grid:
+def over_rows(rows: int, width: int, per_thread: int = KEPT) -> Grid:
     """Return grid and block of a kernel over rows: one block per row, or one warp per short row."""
     threads = threads_for(width, per_thread)
     if threads == WARP:

@@ -51,6 +51,17 @@ def test_layer_norm_far_from_zero(card: Card) -> None:
     np.testing.assert_allclose(card.get(y), standardize(x, centred=True)[0], atol=3e-4)  # the mean is accurate to 1e-4
 
 
+@pytest.mark.parametrize("centred", [False, True], ids=["rms_norm", "layer_norm"])
+def test_aligned_rows_too_long_for_registers(card: Card, centred: bool) -> None:
+    x = round_to(np.random.default_rng(0).standard_normal((1, 33024)), float32)
+    y = (
+        card.run("layer_norm", card.put(x), None, None, EPS)
+        if centred
+        else card.run("rms_norm", card.put(x), None, EPS)
+    )
+    np.testing.assert_allclose(card.get(y), standardize(x, centred)[0], rtol=2e-6, atol=4e-6)
+
+
 # Rows that are a multiple of a vector load and others; for a warp, for a block; several for each block's sums; with and
 # without weights.
 SHAPES = [(1, 1), (3, 8), (37, 100), (18, 257), (9, 772)]

@@ -10,6 +10,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.kernels import kernel
 from tallow_cuda.launching import FLOAT32, FLOATS, contiguous, is_float, launch, threads_for
+from tallow_cuda.rows import THREADS
 from tallow_cuda.sources import element, load
 
 
@@ -45,8 +46,8 @@ def cross_entropy(
     if target.size:
         kernel = load("cross_entropy.cu", "cross_entropy", X=element(x), G="float")
         launch(
-            kernel, (target.size,), (threads_for(width, 32),), x, target, weight, weights, losses, share, highest,
-            total, width, int(ignore_index), float(smoothing),
+            kernel, (target.size,), (threads_for(width, 32, THREADS),), x, target, weight, weights, losses, share,
+            highest, total, width, int(ignore_index), float(smoothing),
         )  # fmt: skip
     return losses, share, highest, total
 
@@ -63,7 +64,8 @@ def cross_entropy_backward(
     if target.size:
         kernel = load("cross_entropy.cu", "cross_entropy_backward", X=element(x), G=element(dx))
         launch(
-            kernel, (target.size,), (threads_for(width, 32),), contiguous(widen(g)), int(g.ndim > 0), x, target, weight,
-            weights, contiguous(highest), contiguous(total), dx, width, int(ignore_index), float(smoothing),
+            kernel, (target.size,), (threads_for(width, 32, THREADS),), contiguous(widen(g)), int(g.ndim > 0), x,
+            target, weight, weights, contiguous(highest), contiguous(total), dx, width, int(ignore_index),
+            float(smoothing),
         )  # fmt: skip
     return dx

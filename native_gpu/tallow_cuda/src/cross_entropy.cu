@@ -51,12 +51,12 @@ template <bool Smooth> struct Seen {
         float before = highest;
 #pragma unroll
         for (int j = 0; j < M; j++) highest = fmaxf(highest, to_float(pack.at[j]));
-        bool nothing = highest == Max::identity();  // only -infinity so far: subtracting it would give NaN
-        total = nothing ? total : total * __expf(before - highest);
+        float shift = highest == Max::identity() ? 0.0f : highest;  // subtracting -infinity would give NaN
+        total *= __expf(before - shift);
 #pragma unroll
         for (int j = 0; j < M; j++) {
             float x = to_float(pack.at[j]);
-            total += nothing && x == highest ? 0.0f : __expf(x - highest);
+            total += __expf(x - shift);
             if (Smooth) spread += (weight ? weight[c + j] : 1.0f) * (x - anchor);
         }
     }

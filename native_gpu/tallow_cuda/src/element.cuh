@@ -44,12 +44,16 @@ template <> __device__ __forceinline__ f16 from_float<f16>(float x) {
 }
 
 template <> __device__ __forceinline__ bf16 from_float<bf16>(float x) {
-    unsigned bits = __float_as_uint(x);
     bf16 y;
+#if !defined(TALLOW_EMULATED) && __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#else
+    unsigned bits = __float_as_uint(x);
     if (x != x)
-        y.bits = (unsigned short)(bits >> 16 | 0x40);  // rounding could turn a NaN into an infinity
+        y.bits = 0x7fff;  // rounding could turn a NaN into an infinity
     else
         y.bits = (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+#endif
     return y;
 }
 

@@ -4,8 +4,8 @@
 
 #include "normalization.cuh"
 
-extern "C" __global__ void layer_norm(const X* x, const W* weight, const W* bias, X* y, index_t rows, index_t width,
-                                      float eps) {
+extern "C" __global__ void __launch_bounds__(1024)
+    layer_norm(const X* x, const W* weight, const W* bias, X* y, index_t rows, index_t width, float eps) {
     normalize<true>(x, weight, bias, y, rows, width, eps);
 }
 

@@ -9,8 +9,36 @@
 
 #include "rows.cuh"
 
-// The row is read again for each step, from the cache of the multiprocessor. The mean is subtracted before squaring:
-// mean(x²) - mean² would cancel for a large mean.
+// An aligned row that is kept. The mean is subtracted before squaring: mean(x²) - mean² would cancel for a large mean.
+template <bool CENTRED, int N>
+__device__ __forceinline__ void normalize_kept(const X* x, const W* weight, const W* bias, X* y, index_t width,
+                                               float eps) {
+    Pack<float, N> a[KEPT / N];
+    each_kept<N>(width, [&](int c, int i) { a[c] = load<N>(x + i, N); });
+    float mean = 0.0f;
+    if (CENTRED) {
+        float sum = 0.0f;
+        each_kept<N>(width, [&](int c, int) {
+#pragma unroll
+            for (int j = 0; j < N; j++) sum += a[c].at[j];
+        });
+        mean = row_reduce<Add>(sum) / width;
+    }
+    float squares = 0.0f;
+    each_kept<N>(width, [&](int c, int) {
+#pragma unroll
+        for (int j = 0; j < N; j++) squares += (a[c].at[j] - mean) * (a[c].at[j] - mean);
+    });
+    float r = 1.0f / sqrtf(row_reduce<Add>(squares) / width + eps);
+    each_kept<N>(width, [&](int c, int i) {
+        auto n = combine([&](float a) { return (a - mean) * r; }, a[c]);
+        if (weight) n = combine([](float a, float w) { return a * w; }, n, load<N>(weight + i, N));
+        if (bias) n = combine([](float a, float b) { return a + b; }, n, load<N>(bias + i, N));
+        store(y + i, n, N);
+    });
+}
+
+// Other rows are read again for each step, from the cache of the multiprocessor.
 template <bool CENTRED>
 __device__ __forceinline__ void normalize(const X* x, const W* weight, const W* bias, X* y, index_t rows, index_t width,
                                           float eps) {
@@ -20,6 +48,8 @@ __device__ __forceinline__ void normalize(const X* x, const W* weight, const W* 
     x += row * width;
     y += row * width;
     bool packed = all_aligned<N>(x, y) && all_aligned<N>(weight, bias);
+    if (packed && width % N == 0 && is_kept(width))
+        return normalize_kept<CENTRED, N>(x, weight, bias, y, width, eps);
     float mean = 0.0f;
     if (CENTRED) {
         float sum = 0.0f;

@@ -4,7 +4,8 @@
 
 #include "normalization.cuh"
 
-extern "C" __global__ void rms_norm(const X* x, const W* weight, X* y, index_t rows, index_t width, float eps) {
+extern "C" __global__ void __launch_bounds__(1024)
+    rms_norm(const X* x, const W* weight, X* y, index_t rows, index_t width, float eps) {
     normalize<false>(x, weight, (const W*)nullptr, y, rows, width, eps);
 }
 

@@ -17,3 +17,17 @@ __device__ __forceinline__ index_t rows_of_grid() { return (index_t)gridDim.x * 
 template <class Op> __device__ __forceinline__ float row_reduce(float x) {
     return blockDim.x == WARP ? warp_reduce<Op>(x) : block_reduce<Op>(x);
 }
+
+// Elements of a row that a thread can keep in registers, so that the row is read from memory once.
+constexpr int KEPT = 32;
+
+__device__ __forceinline__ bool is_kept(index_t width) { return width <= KEPT * (index_t)blockDim.x; }
+
+// Call f(c, i) for each pack of N elements from i that this thread has of a kept row; c < KEPT / N is a constant.
+template <int N, class F> __device__ __forceinline__ void each_kept(index_t width, F f) {
+#pragma unroll
+    for (int c = 0; c < KEPT / N; c++) {
+        int i = (c * (int)blockDim.x + (int)threadIdx.x) * N;
+        if (i < width) f(c, i);
+    }
+}

@@ -3,10 +3,11 @@
 //   x, y, g, dx (rows, width) contiguous;  sums (rows, parts, 2) float
 //   X: the element type of x and y;  G: that of g and dx;  LOGARITHM: 1 for log_softmax, else 0
 //
-// The maximum and the sum of exponentials are computed together, in one pass over the row: at a new maximum, the sum so
-// far is rescaled to it (Milakov & Gimelshein 2018, arXiv:1805.02867). A second pass, from the cache if the row fits,
-// writes. Few long rows, such as logits, would leave most of the card idle; they are split into parts: softmax_sums
-// computes the maximum and sum of each, softmax_of_parts combines them and writes.
+// Aligned rows are kept in registers. Of others, and longer ones, the maximum and the sum of exponentials are computed
+// together, in one pass: at a new maximum, the sum so far is rescaled to it (Milakov & Gimelshein 2018, arXiv:1805.02867).
+// A second pass, from the cache if the row fits, writes. Few long rows, such as logits, would leave most of the card
+// idle; they are split into parts: softmax_sums computes the maximum and sum of each, softmax_of_parts combines them and
+// writes.
 
 #include "rows.cuh"
 
@@ -52,11 +53,38 @@ __device__ __forceinline__ void write(const X* x, X* y, index_t width, Exponenti
     });
 }
 
-extern "C" __global__ void softmax(const X* x, X* y, index_t rows, index_t width) {
+template <int N> __device__ __forceinline__ void softmax_kept(const X* x, X* y, index_t width) {
+    Pack<float, N> a[KEPT / N];
+    float highest = Max::identity(), sum = 0.0f;
+    each_kept<N>(width, [&](int c, int i) { a[c] = load<N>(x + i, N); });
+    each_kept<N>(width, [&](int c, int) {
+#pragma unroll
+        for (int j = 0; j < N; j++) highest = fmaxf(highest, a[c].at[j]);
+    });
+    highest = finite(row_reduce<Max>(highest));
+    each_kept<N>(width, [&](int c, int) {
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            float power = expf(a[c].at[j] - highest);
+            sum += power;
+            a[c].at[j] = LOGARITHM ? a[c].at[j] - highest : power;
+        }
+    });
+    sum = row_reduce<Add>(sum);
+    float factor = 1.0f / sum, logarithm = logf(sum);
+    each_kept<N>(width, [&](int c, int i) {
+        store(y + i, combine([&](float a) { return LOGARITHM ? a - logarithm : a * factor; }, a[c]), N);
+    });
+}
+
+extern "C" __global__ void __launch_bounds__(1024) softmax(const X* x, X* y, index_t rows, index_t width) {
+    constexpr int N = widest_pack<X>();
     index_t row = row_of_thread();
     if (row >= rows) return;
     x += row * width;
-    write(x, y + row * width, width, exponentials(x, width));
+    y += row * width;
+    if (all_aligned<N>(x, y) && width % N == 0 && is_kept(width)) return softmax_kept<N>(x, y, width);
+    write(x, y, width, exponentials(x, width));
 }
 
 // Part blockIdx.x of row blockIdx.y begins at a multiple of UNIT, so that it is aligned like the row.

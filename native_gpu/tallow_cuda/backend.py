@@ -16,7 +16,7 @@ import numpy as np
 
 from tallow.devices import device
 from tallow.errors import DeviceError, KernelCompileError
-from tallow_cuda import packages
+from tallow_cuda import overlapping, packages
 from tallow_cuda.cublas import Cublas
 from tallow_cuda.launching import argument
 from tallow_cuda.memory import Memory, graph_pool
@@ -148,14 +148,21 @@ class CupyBackend:
 
         functions[cupy.cuda.runtime.getDevice()] = load()
 
-        def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
+        def run(
+            grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0, overlaps: bool = False
+        ) -> None:
             index = cupy.cuda.runtime.getDevice()
             function = functions.get(index)
             if function is None:
                 function = functions[index] = load()
             if shared_mem > SHARED_WITHOUT_ASKING and function.max_dynamic_shared_size_bytes < shared_mem:
                 function.max_dynamic_shared_size_bytes = shared_mem
-            function(grid, block, tuple(map(argument, args)), shared_mem=shared_mem)
+            values = tuple(map(argument, args))
+            if overlaps:
+                stream = cupy.cuda.get_current_stream().ptr
+                overlapping.launch(function.kernel.ptr, grid, block, values, shared_mem, stream)
+            else:
+                function(grid, block, values, shared_mem=shared_mem)
 
         return run
 
@@ -170,6 +177,10 @@ class CupyBackend:
     def prepare_capture(self) -> None:
         """Create what the current stream needs before it captures a graph."""
         self.cublas.prepare()
+
+    def can_overlap(self) -> bool:
+        """Return whether kernels of a graph can overlap: on compute capability 9.0, and with CUDA 12.3."""
+        return self.compute_capability() >= (9, 0) and cupy.cuda.runtime.driverGetVersion() >= 12030
 
     def compute_capability(self) -> tuple[int, int]:
         """Return the compute capability of the current device: (8, 0) for Ampere, (9, 0) for Hopper."""

@@ -9,6 +9,7 @@ from tallow.cuda.graphs import CUDAGraph, graph
 from tallow.dtypes import Array
 from tallow.fused.steps import DecodeStep
 from tallow.kernels.table import enabled
+from tallow_cuda.overlapping import overlapping
 
 
 class GraphedStep:
@@ -35,7 +36,7 @@ class GraphedStep:
         if self._captured is None:
             logits_V = self._compute()  # also compiles the kernels, which a capture cannot do
             captured = CUDAGraph()
-            with graph(captured):
+            with graph(captured), overlapping():
                 self._logits_V = self._compute()
             self._captured = captured
         else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import BF16, F16, Array
+from tallow_cuda import overlapping
 from tallow_cuda.sources import Kernel
 
 FLOAT32 = np.dtype(np.float32)
@@ -17,9 +18,17 @@ WARP = 32
 NULL = np.uint64(0)  # null pointer
 
 
-def launch(kernel: Kernel, grid: Sequence[int], block: Sequence[int], *args: Any, shared: int = 0) -> None:
-    """Launch a kernel on the current stream; `argument` converts the arguments."""
-    kernel(tuple(grid), tuple(block), args, shared_mem=shared)
+def launch(
+    kernel: Kernel, grid: Sequence[int], block: Sequence[int], *args: Any, shared: int = 0, waits: bool = False
+) -> None:
+    """Launch a kernel on the current stream; `argument` converts the arguments.
+
+    Args:  waits: it waits for the kernels before it, see src/memory.cuh, so it may overlap with them.
+    """
+    if waits and overlapping.is_on():
+        kernel(tuple(grid), tuple(block), args, shared_mem=shared, overlaps=True)
+    else:
+        kernel(tuple(grid), tuple(block), args, shared_mem=shared)
 
 
 def argument(value: Any) -> Any:

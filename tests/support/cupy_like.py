@@ -478,6 +478,9 @@ class Backend:
     def compute_capability(self) -> tuple[int, int]:
         return 9, 0  # the newest target that tests.support.nvrtc compiles for
 
+    def can_overlap(self) -> bool:
+        return True
+
     def allow_tf32(self, allowed: bool) -> None:
         self.tf32 = allowed
 

@@ -285,8 +285,10 @@ def attend_to_cache(q: Array, k: Array, v: Array, scale: float, position: Array 
     launch(
         kernel, (splits, blocks, batch), (WARPS * WARP,),
         q, k, v, position, y, parts, tops, heads, groups, keys, width, *_strides(k), *_strides(v), float(scale),
+        waits=True,
     )  # fmt: skip
     if splits > 1:
         combine = load("attention_decode.cu", "attention_combine", **defines)
-        launch(combine, (batch * heads,), (min(WIDEST, -(-width // WARP) * WARP),), parts, tops, y, splits, width)
+        threads = min(WIDEST, -(-width // WARP) * WARP)
+        launch(combine, (batch * heads,), (threads,), parts, tops, y, splits, width, waits=True)
     return y

@@ -81,4 +81,5 @@ def _rotate_and_store(projected: Array, block: DecodeBlock, position: int | Arra
         block.positions,
         int(block.interleaved),
         float(block.eps),
+        waits=True,
     )

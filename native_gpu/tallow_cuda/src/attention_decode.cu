@@ -16,6 +16,7 @@
 
 #include "element.cuh"
 #include "exp2.cuh"
+#include "memory.cuh"
 #include "reduce.cuh"
 
 constexpr int N = 16 / sizeof(X), LANES = WIDTH / N, WARPS = 4, THREADS = WARPS * WARP, TEAMS = THREADS / LANES;
@@ -34,6 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     k += blockIdx.z * k_by_batch + kv_head * k_by_head + at;
     v += blockIdx.z * v_by_batch + kv_head * v_by_head + at;
 
+    start_next_kernel();
+    wait_for_previous_kernels();
     if (position) keys = min(keys, *position + 1);
     index_t span = (keys + gridDim.x - 1) / gridDim.x, start = blockIdx.x * span, stop = min(start + span, keys);
     float query[HEADS][N], sum[HEADS][N], top[HEADS], weights[HEADS];
@@ -137,6 +140,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 extern "C" __global__ void attention_combine(const float* parts, const float* tops, Q* y, index_t splits,
                                              index_t width) {
+    start_next_kernel();
+    wait_for_previous_kernels();
     index_t head = blockIdx.x;
     parts += head * splits * width;
     tops += head * splits * 2;

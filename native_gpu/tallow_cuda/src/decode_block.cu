@@ -11,6 +11,7 @@
 // One block per head, of whole warps, with a thread per pair of elements.
 
 #include "element.cuh"
+#include "memory.cuh"
 #include "reduce.cuh"
 
 extern "C" __global__ void rotate_and_store(float* projected, const float* query_bias, const float* key_bias,
@@ -19,6 +20,8 @@ extern "C" __global__ void rotate_and_store(float* projected, const float* query
                                             const index_t* position, index_t at, index_t heads, index_t kv_heads,
                                             index_t width, index_t positions, index_t interleaved, float eps) {
     index_t half = width / 2, pair = threadIdx.x, head = blockIdx.x;
+    start_next_kernel();
+    wait_for_previous_kernels();
     if (position) at = *position;
     if (at < 0 || at >= positions) return;
     float* row = projected + head * width;

@@ -1,4 +1,5 @@
-// Shared memory whose size is set at launch, and asynchronous copies into it.
+// Shared memory whose size is set at launch, asynchronous copies into it, reads ahead of their use, and the order of
+// kernels that overlap.
 
 #pragma once
 
@@ -37,5 +38,27 @@ template <int Pending> __device__ __forceinline__ void copy_async_wait() {
     emulated::finish_copies(Pending);
 #elif __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}
+
+// Start to read `bytes` into the L2 cache, where a card can; the address and the number are multiples of 16.
+__device__ __forceinline__ void prefetch(const void* from, unsigned bytes) {
+#if !defined(TALLOW_EMULATED) && __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
+}
+
+// Let the next kernel of the stream start now, if it is launched to overlap with this one.
+__device__ __forceinline__ void start_next_kernel() {
+#if !defined(TALLOW_EMULATED) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+// Wait until the kernels before this one have finished, if it is launched to overlap with them. Before, it must not read
+// or write anything that they write, nor write anything that they read.
+__device__ __forceinline__ void wait_for_previous_kernels() {
+#if !defined(TALLOW_EMULATED) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

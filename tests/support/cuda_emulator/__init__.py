@@ -54,7 +54,9 @@ def compile_kernel(source: str, name: str, options: Sequence[str] = ()) -> Calla
         raise KernelCompileError(f"the source has no kernel {name!r}")
     launch.restype = ctypes.c_char_p
 
-    def run(grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0) -> None:
+    def run(
+        grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0, overlaps: bool = False
+    ) -> None:
         if shared_mem > max_shared_bytes:
             raise RuntimeError(f"{name}: more shared memory than a block can have")
         values = [_argument_bytes(argument(a)) for a in args]

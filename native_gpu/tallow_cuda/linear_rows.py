@@ -1,4 +1,4 @@
-"""Products of few rows with matrices, which are read once; see src/linear_rows.cu."""
+"""Products of few rows with matrices, which are read once; see src/linear_rows.cu and src/quantized_rows.cu."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from typing import Any, TypeAlias
 from tallow.devices import array_module, get_backend
 from tallow.dtypes import Array
 from tallow.kernels.quantized import INT8, QuantizedMatrix
-from tallow_cuda.launching import NULL, WARP, contiguous, launch, optional_contiguous
+from tallow_cuda.launching import FLOAT32, NULL, WARP, contiguous, launch, optional_contiguous
+from tallow_cuda.rows import BYTES
 from tallow_cuda.sources import element, load
 
 Matrix: TypeAlias = Array | QuantizedMatrix
 
 MOST_ROWS = 8
-WARPS = 4  # per block, as in the source
+WARPS = 4  # per block, as in linear_rows.cu
 TILE = 2  # rows of the matrix that a warp processes at once
 ENOUGH_WARPS = 4096  # for any card: 132 multiprocessors with about thirty each
+LANES = 4  # that share 64 bytes of a row with quantized weights
+IN_16_BYTES = {"int8": 16, "int4x2": 32}  # weights
+QUANTIZED_WARPS = 8  # per block, as in quantized_rows.cu
+RESIDENT = 2  # blocks per multiprocessor there, limited by registers
 STAGED_BYTES = 96 << 10  # maximum shared memory for the rows of x next to quantized weights, if the card has as much
-OWN_BYTES = 512  # shared memory that the kernel uses besides them
-SHARED_BYTES = 160 << 10  # maximum shared memory of all blocks of a multiprocessor, if it has as much
-MOST_BLOCKS = 5  # per multiprocessor, limited by registers
-PER_LOAD = {"float": 4, "f16": 8, "bf16": 8, "int8": 16, "int4x2": 32}  # weights in 16 bytes
+OWN_BYTES = 18 << 10  # shared memory that the kernel uses besides them
+SHARED_BYTES = 200 << 10  # maximum shared memory of all blocks of a multiprocessor, if it has as much
 
 
 def few_rows(x: Array) -> bool:
@@ -29,8 +32,8 @@ def few_rows(x: Array) -> bool:
     return x.ndim > 0 and 0 < x.size <= MOST_ROWS * x.shape[-1]
 
 
-def can_be_read(*matrices: Matrix, rows: int = 1) -> bool:
-    """Return whether the kernel takes these matrices side by side, for `rows` rows of x.
+def can_be_read(*matrices: Matrix, rows: int = 1, parts: int = 2) -> bool:
+    """Return whether the kernel takes these matrices side by side, for `rows` rows of x, each as so many `parts`.
 
     They have one dtype and are contiguous; or they have one quantization, every 16 bytes of codes are of one group, and
     the rows of x fit in shared memory.
@@ -44,10 +47,16 @@ def can_be_read(*matrices: Matrix, rows: int = 1) -> bool:
     if any(matrix.group != first.group or matrix.scales.dtype != first.scales.dtype for matrix in quantized):
         return False
     backend: Any = get_backend("cuda")
-    if _staged_bytes(rows, first.shape[1], _format(first)) > min(STAGED_BYTES, backend.shared_bytes()[0] - OWN_BYTES):
+    shared = _staged_bytes(rows, parts, first)
+    if shared > min(STAGED_BYTES, backend.shared_bytes()[0] - OWN_BYTES):
         return False
     whole_row = first.group == first.shape[1]
-    return first.group % PER_LOAD[_format(first)] == 0 and (whole_row or first.group & (first.group - 1) == 0)
+    return first.group % IN_16_BYTES[_format(first)] == 0 and (whole_row or first.group & (first.group - 1) == 0)
+
+
+def parts_of(x: Array) -> int:
+    """Return how many numbers in half precision each element of x is the sum of, next to quantized weights."""
+    return 2 if x.dtype == FLOAT32 else 1
 
 
 def linear_rows(
@@ -76,50 +85,42 @@ def linear_rows(
     if not y.size:
         return y
     operands = [_codes_and_scales(matrix) for matrix in matrices]
+    # The kernel reads them before it waits for the kernels before it, so it cannot wait for one that copies them.
+    waits = all(_are_of(matrix, *operand) for matrix, operand in zip(matrices, operands, strict=True))
     scales = operands[0][1]
-    kernel = load(
-        "linear_rows.cu",
-        "linear_rows",
-        X=element(x),
-        Y=element(y),
-        W=formats[0],
-        S=element(scales),
-        BIAS=element(bias),
-        RESIDUAL=element(residual),
-        ROWS=_padded(rows),
-        TILE=TILE,
-        NORM=int(norm is not None),
-        GATED=int(gated),
-    )
-    tiles = -(-columns * (2 if gated else 1) // TILE)
-    split = _split(tiles, width // (WARP * PER_LOAD[formats[0]]))
-    blocks, shared = -(-tiles * split // WARPS), 0
-    if scales is not None:
-        shared = _staged_bytes(rows, width, formats[0])
-        backend: Any = get_backend("cuda")
-        resident = min(SHARED_BYTES, backend.shared_bytes()[1]) // shared
-        blocks = min(blocks, backend.multiprocessors() * max(1, min(MOST_BLOCKS, resident)))
     weight, eps = (None, 0.0) if norm is None else norm
+    defines: dict[str, Any] = {
+        "X": element(x),
+        "Y": element(y),
+        "W": formats[0],
+        "BIAS": element(bias),
+        "RESIDUAL": element(residual),
+        "ROWS": _padded(rows),
+        "NORM": int(norm is not None),
+        "GATED": int(gated),
+    }
+    codes = _three([codes for codes, _ in operands], NULL)
+    counts = _three([matrix.shape[0] for matrix in matrices], 0)
+    weight = None if weight is None else _aligned(weight)
+    added = (optional_contiguous(bias), optional_contiguous(residual), weight, float(eps))
+    if scales is None:
+        kernel = load("linear_rows.cu", "linear_rows", **defines, TILE=TILE)
+        tiles = -(-columns * (2 if gated else 1) // TILE)
+        split = _split(tiles, width * codes[0].itemsize // (WARP * BYTES))
+        blocks = -(-tiles * split // WARPS)
+        launch(kernel, (blocks,), (WARP * WARPS,), x, *codes, *counts, *added, y, rows, width, split, waits=waits)
+        return y
+    spread = _is_spread(matrices[0])
+    kernel = load("quantized_rows.cu", "quantized_rows", **defines, S=element(scales), SPREAD=int(spread))
+    shared = _staged_bytes(rows, 2 if norm else parts_of(x), matrices[0])
+    backend: Any = get_backend("cuda")
+    resident = max(1, min(RESIDENT, min(SHARED_BYTES, backend.shared_bytes()[1]) // (shared + OWN_BYTES)))
+    blocks = min(-(-columns // (8 if gated else 16)), backend.multiprocessors() * resident)
     launch(
-        kernel,
-        (blocks,),
-        (WARP * WARPS,),
-        x,
-        *_three([codes for codes, _ in operands], NULL),
-        *_three([scales for _, scales in operands], NULL),
-        *_three([matrix.shape[0] for matrix in matrices], 0),
-        optional_contiguous(bias),
-        optional_contiguous(residual),
-        optional_contiguous(weight),
-        float(eps),
-        y,
-        rows,
-        width,
-        1 if scales is None else scales.shape[1],
-        _log2_of_group(matrices[0]),
-        split,
-        shared=shared,
-    )
+        kernel, (blocks,), (WARP * QUANTIZED_WARPS,),
+        x, *codes, *_three([scales for _, scales in operands], NULL), *counts, *added, y, rows, width,
+        scales.shape[1], _log2_of_group(matrices[0]), shared=shared, waits=waits,
+    )  # fmt: skip
     return y
 
 
@@ -128,10 +129,16 @@ def _padded(rows: int) -> int:
     return 1 << (rows - 1).bit_length()
 
 
-def _staged_bytes(rows: int, width: int, format: str) -> int:
+def _staged_bytes(rows: int, parts: int, matrix: QuantizedMatrix) -> int:
     """Return the bytes of shared memory for x."""
-    per_warp = WARP * PER_LOAD[format]
-    return 4 * _padded(rows) * -(-width // per_warp) * per_warp
+    step = LANES * IN_16_BYTES[_format(matrix)]
+    steps = -(-matrix.shape[1] // (2 * step)) * 2
+    return steps * _padded(rows) * (2 * parts * step + 4 + (16 if _is_spread(matrix) else 4))
+
+
+def _is_spread(matrix: QuantizedMatrix) -> bool:
+    """Return whether groups are smaller than the 64 bytes of codes that four lanes read."""
+    return matrix.group < LANES * IN_16_BYTES[_format(matrix)]
 
 
 def _format(matrix: Matrix) -> str:
@@ -145,6 +152,13 @@ def _codes_and_scales(matrix: Matrix) -> tuple[Array, Array | None]:
     if isinstance(matrix, QuantizedMatrix):
         return _aligned(matrix.codes), contiguous(matrix.scales)
     return contiguous(matrix), None
+
+
+def _are_of(matrix: Matrix, codes: Array, scales: Array | None) -> bool:
+    """Return whether these are the matrix's own arrays, not copies."""
+    if isinstance(matrix, QuantizedMatrix):
+        return codes is matrix.codes and scales is matrix.scales
+    return codes is matrix
 
 
 def _log2_of_group(matrix: Matrix) -> int:

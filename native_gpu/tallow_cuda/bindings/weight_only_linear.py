@@ -7,14 +7,14 @@ from tallow.errors import ShapeError
 from tallow.kernels import kernel
 from tallow.kernels.quantized import QuantizedMatrix
 from tallow_cuda.launching import is_float
-from tallow_cuda.linear_rows import can_be_read, few_rows, linear_rows
+from tallow_cuda.linear_rows import can_be_read, few_rows, linear_rows, parts_of
 
 
 def few_rows_of_quantized(x: Array, codes: Array, scales: Array, bias: Array | None) -> bool:
     """Up to eight rows that fit in shared memory; groups of 32, 64, 128 … weights, or int8 rows of 16, 32, 48 …."""
     if not few_rows(x) or not is_float(x, scales, bias):
         return False
-    return can_be_read(QuantizedMatrix(codes, scales), rows=x.size // x.shape[-1])
+    return can_be_read(QuantizedMatrix(codes, scales), rows=x.size // x.shape[-1], parts=parts_of(x))
 
 
 @kernel("weight_only_linear", "cuda", accepts=few_rows_of_quantized)

@@ -1,5 +1,4 @@
-// Shared memory whose size is set at launch, asynchronous copies into it, reads ahead of their use, and the order of
-// kernels that overlap.
+// Shared memory whose size is set at launch, asynchronous copies into it, and the order of kernels that overlap.
 
 #pragma once
 
@@ -38,13 +37,6 @@ template <int Pending> __device__ __forceinline__ void copy_async_wait() {
     emulated::finish_copies(Pending);
 #elif __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-#endif
-}
-
-// Start to read `bytes` into the L2 cache, where a card can; the address and the number are multiples of 16.
-__device__ __forceinline__ void prefetch(const void* from, unsigned bytes) {
-#if !defined(TALLOW_EMULATED) && __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 #endif
 }
 

@@ -1,5 +1,5 @@
-// Products of small matrices on tensor cores, for compute capability 8.0 and later. A warp computes one together, and
-// each of its lanes holds a part ("fragment") of every matrix. All 32 lanes call each function together.
+// Products of small matrices on tensor cores, for compute capability 8.0 and later, in f16 also for 7.5. A warp computes
+// one together, and each of its lanes holds a part ("fragment") of every matrix. All 32 lanes call each function together.
 //
 // Layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "ldmatrix". An unsigned holds two sixteen-bit floats, the
 // first in its lower half. With g = lane / 4 and t = lane % 4:
@@ -83,6 +83,13 @@ template <>
 __device__ __forceinline__ void multiply_add<f16>(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #ifdef TALLOW_EMULATED
     emulated::multiply_add<f16>(c, a, b0, b1);
+#elif __CUDA_ARCH__ < 800  // two products of half the depth
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(b0));
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[2]), "r"(a[3]), "r"(b1));
 #else
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

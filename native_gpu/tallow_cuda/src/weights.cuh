@@ -28,49 +28,27 @@ __device__ __forceinline__ Words load_once(const void* p) {
     return words;
 }
 
-// Convert a small number without the slow instruction: in 2²³ + x the last bits of the float are x.
-__device__ __forceinline__ float small_number(unsigned x, float offset) {
-    return __uint_as_float(0x4b000000u | x) - (8388608.0f + offset);
+// Convert the elements of 16 bytes.
+template <class T> __device__ __forceinline__ void unpack(const Words& words, float* out) {
+    const Pack<T, 16 / sizeof(T)>& pack = *(const Pack<T, 16 / sizeof(T)>*)&words;
+#pragma unroll
+    for (int i = 0; i < 16 / sizeof(T); i++) out[i] = to_float(pack.at[i]);
 }
 
-// The memory layout of a weight type: PER_LOAD weights in 16 bytes, unpacked STEP at a time.
-template <class T> struct Weights {
-    static constexpr int STEP = 8, PER_LOAD = 8;
-    static constexpr bool QUANTIZED = false;
-    __device__ static void unpack(const Words& words, int, float* out) {
-#pragma unroll
-        for (int i = 0; i < STEP; i++) {
-            T x;
-            x.bits = (unsigned short)(words.at[i / 2] >> 16 * (i % 2));
-            out[i] = to_float(x);
-        }
+// Quantized weights as f16: pair(word, i) has elements i and i + PAIRS of the 2 · PAIRS in a word, plus OFFSET, in units of
+// 2^-24, the smallest number: so they need no conversion. Those of an odd i are `ODD` times as large.
+template <class T> struct Codes;
+
+template <> struct Codes<int4x2> {
+    static constexpr int PAIRS = 4;
+    static constexpr float OFFSET = 8.0f, ODD = 16.0f;
+    __device__ static unsigned pair(unsigned word, int i) {
+        return word >> i / 2 * 8 & (i % 2 ? 0x00f000f0u : 0x000f000fu);
     }
 };
 
-template <> struct Weights<float> {
-    static constexpr int STEP = 4, PER_LOAD = 4;
-    static constexpr bool QUANTIZED = false;
-    __device__ static void unpack(const Words& words, int, float* out) {
-#pragma unroll
-        for (int i = 0; i < STEP; i++) out[i] = __uint_as_float(words.at[i]);
-    }
-};
-
-template <> struct Weights<int8> {
-    static constexpr int STEP = 8, PER_LOAD = 16;
-    static constexpr bool QUANTIZED = true;
-    __device__ static void unpack(const Words& words, int step, float* out) {
-#pragma unroll
-        for (int i = 0; i < STEP; i++)
-            out[i] = small_number((words.at[2 * step + i / 4] >> 8 * (i % 4) & 255) ^ 128, 128.0f);
-    }
-};
-
-template <> struct Weights<int4x2> {
-    static constexpr int STEP = 8, PER_LOAD = 32;
-    static constexpr bool QUANTIZED = true;
-    __device__ static void unpack(const Words& words, int step, float* out) {
-#pragma unroll
-        for (int i = 0; i < STEP; i++) out[i] = small_number(words.at[step] >> 4 * i & 15, 8.0f);
-    }
+template <> struct Codes<int8> {
+    static constexpr int PAIRS = 2;
+    static constexpr float OFFSET = 128.0f, ODD = 1.0f;
+    __device__ static unsigned pair(unsigned word, int i) { return (word ^ 0x80808080u) >> 8 * i & 0x00ff00ffu; }
 };

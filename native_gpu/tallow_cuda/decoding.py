@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import proxy
+
 import numpy as np
 
 from tallow import devices
@@ -20,7 +22,7 @@ class GraphedStep:
     """
 
     def __init__(self, step: DecodeStep) -> None:
-        self._step = step
+        self._step = proxy(step)  # which refers to this object: a cycle would keep the cache's memory
         self._token, self._position = (devices.move(np.zeros(1, np.int64), step.device) for _ in range(2))
         self._device_position = 0  # the value of self._position, without asking the device
         self._can_be_captured = set(step.backends(self._position)) == {"cuda"}

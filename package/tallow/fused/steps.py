@@ -74,7 +74,8 @@ class DecodeStep:
         self._head = head
         self.device = devices.device_of(head.blocks if isinstance(head, BlockMatrix) else head)
         runner = getattr(devices.get_backend(self.device.type), "decode_runner", None)
-        self._next_logits: NextLogits = self._on_host if runner is None else runner(self)
+        # Not self._on_host: a step that refers to itself keeps the cache's memory until a garbage collection.
+        self._next_logits: NextLogits | None = None if runner is None else runner(self)
         self.most_rows = MOST_ROWS if runner is None else 1
 
     def reads(self, cache: KVCache) -> bool:
@@ -85,7 +86,7 @@ class DecodeStep:
         (token,) = tokens
         if not 0 <= token < self.embedding.shape[0]:
             raise self._outside(token)
-        logits_V = self._next_logits(token, cache.length)
+        logits_V = (self._next_logits or self._on_host)(token, cache.length)
         cache.advance(1)
         return logits_V
 

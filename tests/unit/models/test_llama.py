@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -287,6 +289,19 @@ def test_decoder_sees_weights_that_were_written_in_place() -> None:
     model.next_logits(TOKENS[:1], cache)
     model.lm_head.weight.array[...] = 0
     assert not to_host(model.next_logits(TOKENS[1:2], cache)).any()
+
+
+def test_memory_of_a_text_is_free_without_a_garbage_collection() -> None:
+    model = make()
+    cache = model.new_cache()
+    keys = ref(cache.layers[0].keys)
+    gc.disable()
+    try:
+        assert len([*generate(model, TOKENS, max_tokens=2, cache=cache)]) == 2
+        del cache
+        assert keys() is None
+    finally:
+        gc.enable()
 
 
 def test_full_cache_is_refused() -> None:

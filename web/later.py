@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 import zlib
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import FileFinder, ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,7 +49,10 @@ class LaterParts(MetaPathFinder):
             ) from error
         self._unpack(zlib.decompress(archive, GZIP) if archive.startswith(MAGIC) else archive)  # some hosts decompress
         self._loaded.add(part)
-        importlib.invalidate_caches()
+        # Not importlib.invalidate_caches, which imports a module of another part.
+        for finder in sys.path_importer_cache.values():
+            if isinstance(finder, FileFinder):
+                finder.invalidate_caches()
 
 
 def install(read: Callable[[str], Any], unpack: Callable[[bytes], None]) -> None:

@@ -25,13 +25,15 @@ def test_modules_of_every_part_are_imported(page: Page, site: str) -> None:
     assert "numpy.tgz" not in requests
     run(page, "import numpy.polynomial as P; P.Polynomial([1, 2])(3).item()")
     expect(output).to_contain_text("7.0", timeout=START_MS)
+    run(page, "from tallow import models as m; [m.Falcon, m.GPT2, m.Gemma3, m.Mistral, m.Phi3, m.Qwen3][-1].__name__")
+    expect(output).to_contain_text("'Qwen3'", timeout=START_MS)
     assert "tallow.tgz" not in requests
     run(page, "import tallow.keras; len(tl.keras.Sequential([tl.keras.layers.Dense(3)]).layers)")
     expect(output).to_contain_text("1", timeout=START_MS)
     run(page, "from tallow.models import stories; stories.load()[0].num_parameters() > 500_000")
     expect(output).to_contain_text("True", timeout=START_MS)
     parts = [name for name in requests if name.endswith(".tgz") and name != "packages.tgz"]
-    assert parts == ["stdlib.tgz", "numpy.tgz", "tallow.tgz", "stories.tgz"]
+    assert parts == ["stdlib.tgz", "numpy.tgz", "models.tgz", "tallow.tgz", "stories.tgz"]
     run(page, "import inspect; inspect.getsource(tl.core.tensor).splitlines()[0][:3]")
     expect(output).to_contain_text('\'"""\'', timeout=START_MS)
     run(page, "import no_such_module")

@@ -488,21 +488,40 @@ def test_dropped_quantised_gguf_equals_the_terminal(reader: Reader, gguf_files: 
         assert reader.tell(**options) + "\n" == native_story(path, **options)
 
 
-def test_a_dropped_file_of_tallow_convert(reader: Reader, data_dir: Path, tmp_path: Path) -> None:
-    """A random Qwen3 with GPT-2's vocabulary: the page writes what the terminal writes. After some tens of tokens two
-    of the 50,000 random logits are nearly equal, and rounding decides."""
-    save_qwen3(tmp_path / "qwen3", data_dir / "gpt2.tiktoken")
-    path = tmp_path / "qwen3-q4.gguf"
-    command = [sys.executable, "-m", "tallow", "convert", tmp_path / "qwen3", path, "--quant", "q4_k_m"]
+@pytest.fixture(scope="module")
+def qwen3(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random Qwen3 with GPT-2's vocabulary."""
+    folder = tmp_path_factory.mktemp("qwen3")
+    save_qwen3(folder / "qwen3", data_dir / "gpt2.tiktoken")
+    path = folder / "qwen3-q4.gguf"
+    command = [sys.executable, "-m", "tallow", "convert", folder / "qwen3", path, "--quant", "q4_k_m"]
     subprocess.run(command, check=True, capture_output=True)
-    reader.drop({"qwen3-q4.gguf": path})
+    return path
+
+
+def has_loaded_qwen3(reader: Reader) -> Reader:
     name = reader.page.get_by_test_id("model-name")
     expect(name).to_contain_text("4 layers of 256, context of 512 tokens", timeout=START_MS)
-    reader.is_ready()
+    return reader.is_ready()
+
+
+def test_a_dropped_file_of_tallow_convert(reader: Reader, qwen3: Path) -> None:
+    """The page writes what the terminal writes. After some tens of tokens two of the 50,000 random logits are nearly
+    equal, and rounding decides."""
+    has_loaded_qwen3(reader.drop({"qwen3-q4.gguf": qwen3}))
     options: dict[str, object] = {"prompt": "Once upon a time", "temperature": 0, "steps": 12, "top_p": 0.9, "seed": 1}
     story = reader.tell(**options)
-    assert story + "\n" == native_story(path, **options)
+    assert story + "\n" == native_story(qwen3, **options)
     assert len(story) > len("Once upon a time")
+
+
+def test_gguf_on_a_first_visit_fetches_modules_of_models_alone(page: Page, site_dir: Path, qwen3: Path) -> None:
+    parts: list[str] = []
+    page.context.on("request", lambda it: parts.append(it.url.rpartition("/")[2]) if it.url.endswith(".tgz") else None)
+    with serving(site_dir) as server:
+        reader = Reader(page).open(server.url).is_ready()
+        has_loaded_qwen3(reader.drop({"qwen3-q4.gguf": qwen3}))
+        assert sorted(parts) == ["models.tgz", "packages.tgz", "stories.tgz"]
 
 
 def test_gguf_of_the_hub(reader: Reader, gguf_files: dict[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 start/stdlib.zip     modules of the standard library; Python imports them from this archive
 start/packages.tgz   NumPy and tallow, without the modules that pages do not need to start
+models.tgz           the other modules of tallow.models, one of which a page needs for a model that the user chooses
 stdlib.tgz, ...      the other modules: of the standard library, NumPy, tallow; each built-in model; Jinja
 
 start_modules.txt names the modules of the first two; tests/browser/test_start_modules.py compares it with what pages
@@ -24,6 +25,7 @@ START_MODULES = Path(__file__).with_name("start_modules.txt")
 SITE_PACKAGES, STDLIB_FOLDER = "lib/python3.14/site-packages", "lib/python3.14"
 START_ZIP, START_PACKAGES = "start/stdlib.zip", "start/packages.tgz"
 INDEX = "later.json"  # in site-packages: {"module": "the part that contains it"}
+MODELS = "tallow/models/"
 WEIGHTS = "model.safetensors"  # of a built-in model, whose folder is a part
 CODE = (".py", ".pyc", ".so")
 # For compilers and type checkers, and lists of installed files.
@@ -63,7 +65,7 @@ def write_parts(folder: Path, *, stdlib: Path, numpy: Path, tallow: Path, jinja:
                     source = path.removesuffix("c")
                     later[name][f"{root}/{source}"] = files[source]
                 continue
-            part = PurePosixPath(model).name if model else name
+            part = PurePosixPath(model).name if model else "models" if path.startswith(MODELS) else name
             later[part][f"{root}/{path}"] = data
             if path.endswith(CODE):
                 index[_first_absent(_module(path), model, start)] = part

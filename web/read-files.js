@@ -2,6 +2,7 @@
 
 const SIZE_BYTES = 4; // at the end of a gzip file: the size of its content modulo 2^32, little-endian (RFC 1952)
 const MAX_RATIO = 1032; // of deflate
+const PIECE_BYTES = 2 ** 16;
 
 /**
  * Read a file synchronously. A worker may, a page may not.
@@ -28,7 +29,15 @@ function request(url) {
 
 /** The content of a gzip file, as a stream. @param {Uint8Array<ArrayBuffer>} packed */
 export function unpacked(packed) {
-  return new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  let at = 0;
+  /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */
+  const pieces = new ReadableStream({
+    pull(controller) {
+      if (at < packed.length) controller.enqueue(packed.subarray(at, (at += PIECE_BYTES)));
+      else controller.close();
+    },
+  });
+  return pieces.pipeThrough(new DecompressionStream("gzip"));
 }
 
 /**

@@ -38,14 +38,22 @@ export class SnapshotError extends Error {
 export class Snapshot {
   #url;
   #description;
-  #memory;
+  /** @type {Promise<Uint8Array<ArrayBuffer>> | null} */
+  #memory = null;
 
   /** @param {string} url @param {Description} description */
   constructor(url, description) {
     this.#url = url;
     this.#description = description;
-    this.#memory = readMemory(new URL(description.memory.url, url).href, description.memory);
+    this.#read();
+  }
+
+  /** Begin to read the memory, unless that has begun. */
+  #read() {
+    const { memory } = this.#description;
+    this.#memory ??= readMemory(new URL(memory.url, this.#url).href, memory);
     this.#memory.catch(() => {}); // reported where it is awaited
+    return this.#memory;
   }
 
   /**
@@ -86,9 +94,10 @@ export class Snapshot {
     compiling.catch(() => {});
     return async (settings) => {
       if (settings.API.config.BUILD_ID !== build) throw new SnapshotError("the snapshot is of another build of Pyodide");
-      const parts = /** @type {const} */ ([create(settings), compiling, this.#memory]);
+      const parts = /** @type {const} */ ([create(settings), compiling, this.#read()]);
       await Promise.allSettled(parts); // or what goes on disturbs the next start
-      const [module, compiled, bytes] = await Promise.all(parts);
+      const [module, compiled, read] = await Promise.all(parts);
+      let bytes = read;
       const own = module.HEAPU8.length;
       const missing = NEEDED.filter((name) => !(name in module));
       if (missing.length) throw new SnapshotError(`this Pyodide does not export ${missing.join(", ")}`);
@@ -99,6 +108,8 @@ export class Snapshot {
         const trampoline = trampolineOf(module);
         const ownTrampoline = module.HEAP32[trampoline];
         putMemory(module.HEAPU8, bytes, this.#description, own);
+        bytes = new Uint8Array(); // gives 34 MB back; another start reads them again
+        this.#memory = null;
         module.HEAP32[trampoline] = ownTrampoline;
         return objects;
       };

@@ -524,6 +524,13 @@ def test_gguf_on_a_first_visit_fetches_modules_of_models_alone(page: Page, site_
         assert sorted(parts) == ["models.tgz", "packages.tgz", "stories.tgz"]
 
 
+def test_gguf_on_a_later_visit_fetches_no_modules(fresh: Reader, qwen3: Path) -> None:
+    requested: list[str] = []
+    fresh.is_ready().page.context.on("request", lambda it: requested.append(it.url))
+    has_loaded_qwen3(fresh.drop({"qwen3-q4.gguf": qwen3}))
+    assert not [url for url in requested if "/runtime/" in url]
+
+
 def test_gguf_of_the_hub(reader: Reader, gguf_files: dict[str, Path]) -> None:
     hub = Hub(tiny={"tiny-Q8_0.gguf": gguf_files["q8_0.gguf"].read_bytes(), "README.md": b""}, other={})
     reader.page.context.route("https://huggingface.co/**", hub)

@@ -38,6 +38,8 @@ LAZY = ("tallow.core.", "tallow.io.", "tallow.nn.")  # packages whose modules ar
 # browser cannot, `can_run_sync` says so all the same.
 STACK_SWITCHING = ("--experimental-wasm-stack-switching", "--experimental-wasm-jspi")
 KERNELS = ".wasm"  # needed soon, if not in the memory: so these get files of their own
+# Of models that users choose: for one module that is not in the memory, a page fetches tallow's whole wheel.
+CHOSEN = "from tallow.models import Falcon, GPT2, Gemma3, Mistral, Phi3, Qwen3, gguf_models"
 TALLOW_NAME = r"\b(?:tl|tallow)\.([a-z]\w*)\("  # a function that a page calls
 NAME_LENGTHS = 26  # where a zip file's local header has the lengths of name and extra field, which end it
 
@@ -89,7 +91,7 @@ def write_snapshot(runtime: Runtime, pages: Path, out: Path) -> dict[str, str] |
 def _writer_output(runtime: Runtime, pages: Path) -> Path | None:
     """Return the folder in tallow's cache with what the script writes for these files, or None if it fails."""
     state, rewriter = pages / "web" / STATE, pages / "web" / REWRITER
-    imports = "\n".join((*page_imports(pages), *start_imports()))
+    imports = "\n".join((*page_imports(pages), *start_imports(), CHOSEN))
     files = (SCRIPT, state, rewriter, runtime.pyodide / "package.json", runtime.stdlib, *runtime.wheels)
     cache = cache_folder() / "snapshots"
     cache.mkdir(parents=True, exist_ok=True)

@@ -48,7 +48,7 @@ class Engine(Protocol):
         """Return the id of a token, or None."""
 
     def definition(self) -> str:
-        """Return the text of the `tokenizer.json`."""
+        """Return the text of the `tokenizer.json`, perhaps without merges."""
 
 
 def engine_of(text: str, name: str) -> Engine:
@@ -140,6 +140,8 @@ class _JavaScript:
             self._tokenizer = huggingface_tokenizers.Tokenizer.new(entries, js.Object.new())
         except Exception as error:  # any JavaScript exception
             raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
+        if hasattr(entries.model, "merges"):  # from now on, only their ranks are used
+            self._tokenizer.model.merges = entries.model.merges = js.Array.new()
         self._entries = entries
         processor = getattr(entries, "post_processor", None)
         self._one_segment = getattr(processor, "type", None) == "RobertaProcessing"

@@ -197,8 +197,9 @@ def measure_all(
         if time.monotonic() - started > limit_s:
             notes.append(f"{line.name}: no time left")
             continue
-        print(line.name, file=sys.stderr)
         results = measured(line)
+        times = [f"{side} {r if isinstance(r, str) else f'{r.median_ms:.3g} ms'}" for side, r in results.items()]
+        print(f"{line.name}: {', '.join(times)}", file=sys.stderr, flush=True)  # the table comes when all are there
         notes += [f"{line.name}: {name}: {result}" for name, result in results.items() if isinstance(result, str)]
         rows.append(_row(line, results, rate))
     return rows, notes

@@ -17,17 +17,19 @@ __device__ __forceinline__ void each(index_t size, bool packed, index_t thread, 
     for (index_t i = full + thread; i < size; i += threads) f(i, 1);
 }
 
+template <int N, class T> __device__ __forceinline__ Pack<float, N> to_floats(Pack<T, N> pack) {
+    Pack<float, N> values;
+#pragma unroll
+    for (int j = 0; j < N; j++) values.at[j] = to_float(pack.at[j]);
+    return values;
+}
+
 // Load n elements, N together or one by one, followed by zeros.
 template <int N, class T> __device__ __forceinline__ Pack<float, N> load(const T* from, int n) {
+    if (n == N) return to_floats(*(const Pack<T, N>*)from);
     Pack<float, N> values;
-    if (n == N) {
-        Pack<T, N> pack = *(const Pack<T, N>*)from;
 #pragma unroll
-        for (int j = 0; j < N; j++) values.at[j] = to_float(pack.at[j]);
-    } else {
-#pragma unroll
-        for (int j = 0; j < N; j++) values.at[j] = j < n ? to_float(from[j]) : 0.0f;
-    }
+    for (int j = 0; j < N; j++) values.at[j] = j < n ? to_float(from[j]) : 0.0f;
     return values;
 }
 

@@ -11,27 +11,31 @@
 
 // An aligned row that is kept. The mean is subtracted before squaring: mean(x²) - mean² would cancel for a large mean.
 template <bool CENTRED, int N>
-__device__ __forceinline__ void normalize_kept(const X* x, const W* weight, const W* bias, X* y, index_t width,
+__device__ __forceinline__ void normalize_kept(const X* x, const W* weight, const W* bias, X* y, int width,
                                                float eps) {
-    Pack<float, N> a[KEPT / N];
-    each_kept<N>(width, [&](int c, int i) { a[c] = load<N>(x + i, N); });
+    Pack<X, N> kept[KEPT / N];
+    load_kept(x, width, kept);
     float mean = 0.0f;
     if (CENTRED) {
         float sum = 0.0f;
         each_kept<N>(width, [&](int c, int) {
+            auto a = to_floats(kept[c]);
 #pragma unroll
-            for (int j = 0; j < N; j++) sum += a[c].at[j];
+            for (int j = 0; j < N; j++) sum += a.at[j];
         });
         mean = row_reduce<Add>(sum) / width;
+        stay_packed(kept);
     }
     float squares = 0.0f;
     each_kept<N>(width, [&](int c, int) {
+        auto a = to_floats(kept[c]);
 #pragma unroll
-        for (int j = 0; j < N; j++) squares += (a[c].at[j] - mean) * (a[c].at[j] - mean);
+        for (int j = 0; j < N; j++) squares += (a.at[j] - mean) * (a.at[j] - mean);
     });
     float r = 1.0f / sqrtf(row_reduce<Add>(squares) / width + eps);
+    stay_packed(kept);
     each_kept<N>(width, [&](int c, int i) {
-        auto n = combine([&](float a) { return (a - mean) * r; }, a[c]);
+        auto n = combine([&](float a) { return (a - mean) * r; }, to_floats(kept[c]));
         if (weight) n = combine([](float a, float w) { return a * w; }, n, load<N>(weight + i, N));
         if (bias) n = combine([](float a, float b) { return a + b; }, n, load<N>(bias + i, N));
         store(y + i, n, N);

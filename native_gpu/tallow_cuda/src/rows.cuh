@@ -24,10 +24,27 @@ constexpr int KEPT = 32;
 __device__ __forceinline__ bool is_kept(index_t width) { return width <= KEPT * (index_t)blockDim.x; }
 
 // Call f(c, i) for each pack of N elements from i that this thread has of a kept row; c < KEPT / N is a constant.
-template <int N, class F> __device__ __forceinline__ void each_kept(index_t width, F f) {
+template <int N, class F> __device__ __forceinline__ void each_kept(int width, F f) {
 #pragma unroll
     for (int c = 0; c < KEPT / N; c++) {
         int i = (c * (int)blockDim.x + (int)threadIdx.x) * N;
         if (i < width) f(c, i);
     }
+}
+
+// Load the packs of a kept row that this thread has. With a conversion right here, each load would wait for the one
+// before it.
+template <class T, int N>
+__device__ __forceinline__ void load_kept(const T* row, int width, Pack<T, N> (&packs)[KEPT / N]) {
+    each_kept<N>(width, [&](int c, int i) { packs[c] = *(const Pack<T, N>*)(row + i); });
+}
+
+// Between two uses of kept packs: make the compiler convert their elements again, instead of keeping them as floats.
+template <class T, int N> __device__ __forceinline__ void stay_packed(Pack<T, N> (&packs)[KEPT / N]) {
+#ifndef TALLOW_EMULATED
+#pragma unroll
+    for (int c = 0; c < KEPT / N; c++)
+#pragma unroll
+        for (int j = 0; j < (int)sizeof(packs[c]) / 4; j++) asm volatile("" : "+r"(((unsigned*)&packs[c])[j]));
+#endif
 }

@@ -53,11 +53,13 @@ __device__ __forceinline__ void write(const X* x, X* y, index_t width, Exponenti
     });
 }
 
-template <int N> __device__ __forceinline__ void softmax_kept(const X* x, X* y, index_t width) {
+template <int N> __device__ __forceinline__ void softmax_kept(const X* x, X* y, int width) {
+    Pack<X, N> kept[KEPT / N];
+    load_kept(x, width, kept);
     Pack<float, N> a[KEPT / N];
     float highest = Max::identity(), sum = 0.0f;
-    each_kept<N>(width, [&](int c, int i) { a[c] = load<N>(x + i, N); });
     each_kept<N>(width, [&](int c, int) {
+        a[c] = to_floats(kept[c]);
 #pragma unroll
         for (int j = 0; j < N; j++) highest = fmaxf(highest, a[c].at[j]);
     });

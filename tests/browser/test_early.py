@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -33,6 +34,19 @@ def test_a_story_begins_when_the_page_has_loaded(page: Page, loading: Callable[[
     arrive()
     expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
     assert (page.get_by_test_id("output").text_content() or "").startswith("The dog")
+
+
+def test_the_story_is_by_the_model_that_was_chosen_first(
+    page: Page, loading: Callable[[str], Callable[[], None]], model: Path, tokenizer: Path
+) -> None:
+    arrive = loading("llama2c")
+    page.get_by_test_id("model-file").set_input_files(model)
+    page.get_by_test_id("tokenizer-file").set_input_files(tokenizer)
+    page.get_by_test_id("steps").fill("8")
+    page.get_by_test_id("generate").click()
+    arrive()
+    expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
+    expect(page.get_by_test_id("model-name")).to_contain_text(model.name)
 
 
 def test_a_cell_runs_once_when_the_page_has_loaded(page: Page, loading: Callable[[str], Callable[[], None]]) -> None:

@@ -76,7 +76,8 @@ class Storyteller {
   }
 
   /** Write a story with the current options, in place of the one that is being written. */
-  generate() {
+  async generate() {
+    await choosing.result; // may load a model, which would stop the story
     this.#page.work((signal) => this.#generate(signal), { failed: "No new story." });
   }
 

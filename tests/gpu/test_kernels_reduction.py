@@ -27,3 +27,11 @@ def test_gradients_of_what_was_broadcast(cuda: str) -> None:
     np.testing.assert_allclose(matrix.grad.cpu().numpy(), g.sum(axis=0), rtol=1e-5, atol=1e-6)
     sums = tl.tensor(x[0], device=cuda).sum(0)
     np.testing.assert_allclose(sums.cpu().numpy(), x[0].sum(axis=0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), ()])
+def test_gradients_of_empty_arrays_that_were_broadcast(cuda: str, shape: tuple[int, ...]) -> None:
+    x, y = tl.zeros(shape, device=cuda, requires_grad=True), tl.zeros(5, *shape, device=cuda)
+    (x + y).sum().backward()
+    assert x.grad is not None
+    assert x.grad.cpu().tolist() == tl.full(shape, 5.0).tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.kernels import run
+from tallow.ops.rows import as_rows
 
 
 def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
@@ -19,7 +19,7 @@ def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
         return array_module(g).broadcast_to(g, shape)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
     if axes == tuple(range(extra)) and type(g) is not np.ndarray and g.flags.c_contiguous:
-        return run("column_sums", g.reshape(-1, math.prod(shape))).reshape(shape)
+        return run("column_sums", as_rows(g, len(shape))).reshape(shape)
     g = g.sum(axis=axes, keepdims=True)
     return g.reshape(shape)
 

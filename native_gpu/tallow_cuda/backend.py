@@ -179,7 +179,7 @@ class CupyBackend:
         self.cublas.prepare()
 
     def can_overlap(self) -> bool:
-        """Return whether kernels of a graph can overlap: on compute capability 9.0, and with CUDA 12.3."""
+        """Return whether kernels of a graph can overlap: on compute capability 9.0 or later, and with CUDA 12.3."""
         return self.compute_capability() >= (9, 0) and cupy.cuda.runtime.driverGetVersion() >= 12030
 
     def compute_capability(self) -> tuple[int, int]:

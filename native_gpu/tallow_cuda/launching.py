@@ -25,10 +25,7 @@ def launch(
 
     Args:  waits: it waits for the kernels before it, see src/memory.cuh, so it may overlap with them.
     """
-    if waits and overlapping.is_on():
-        kernel(tuple(grid), tuple(block), args, shared_mem=shared, overlaps=True)
-    else:
-        kernel(tuple(grid), tuple(block), args, shared_mem=shared)
+    kernel(tuple(grid), tuple(block), args, shared_mem=shared, overlaps=waits and overlapping.is_on())
 
 
 def argument(value: Any) -> Any:

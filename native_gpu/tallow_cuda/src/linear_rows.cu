@@ -14,6 +14,7 @@
 
 #include "element.cuh"
 #include "memory.cuh"
+#include "product_end.cuh"
 #include "reduce.cuh"
 #include "weights.cuh"
 
@@ -172,14 +173,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                 if (GATED) up += other[(2 * output + 1) * ROWS + r];
                 if (NORM) squares += other[SUMS + r];
             }
-            if (NORM) {
-                float divisor = 1.0f / sqrtf(squares / width + eps);
-                total *= divisor;
-                up *= divisor;
-            }
-            if (GATED) total = total / (1.0f + expf(-total)) * up;
-            if (bias) total += to_float(bias[column]);
-            if (residual) total += to_float(residual[r * columns + column]);
+            total = end_product(total, up, squares, width, eps, bias, residual, r, columns, column);
             y[r * columns + column] = from_float<Y>(total);
         }
         __syncthreads();  // before the next rows write there

@@ -12,6 +12,7 @@
 
 #include "memory.cuh"
 #include "mma.cuh"
+#include "product_end.cuh"
 #include "reduce.cuh"
 #include "weights.cuh"
 
@@ -255,14 +256,7 @@ extern "C" __global__ void __launch_bounds__(WARP * WARPS, RESIDENT) quantized_r
                     if (GATED) up += shown[turn][w][output + 8][r * PARTS + p];
                 }
             }
-            if (NORM) {
-                float divisor = 1.0f / sqrtf(squares[r] / width + eps);
-                total *= divisor;
-                up *= divisor;
-            }
-            if (GATED) total = total / (1.0f + expf(-total)) * up;
-            if (bias) total += to_float(bias[column]);
-            if (residual) total += to_float(residual[r * columns + column]);
+            total = end_product(total, up, squares[r], width, eps, bias, residual, r, columns, column);
             y[r * columns + column] = from_float<Y>(total);
         }
     }

@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -35,11 +35,10 @@ class device:
 
     def __init__(self, type: str | int | device, index: int | None = None) -> None:
         name = f"cuda:{type}" if isinstance(type, int) else str(type)
-        match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", name)
-        if match is None or (match[2] and index is not None):
-            raise DeviceError(f"{name!r} does not name a device", hint="use 'cpu', 'cuda' or 'cuda:1'")
-        self.type = match[1]
-        self.index = int(match[2]) if match[2] else index
+        self.type, named = parsed(name)
+        if named is not None and index is not None:
+            raise _no_device(name)
+        self.index = index if named is None else named
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}'" + ("" if self.index is None else f", index={self.index}") + ")"
@@ -63,6 +62,19 @@ class device:
 
     def __exit__(self, *exc_info: object) -> None:
         default.device = default.outside.pop()
+
+
+@lru_cache(maxsize=64)
+def parsed(name: str) -> tuple[str, int | None]:
+    """Return the type and the index in the name of a device.  Raises: DeviceError"""
+    match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", name)
+    if match is None:
+        raise _no_device(name)
+    return match[1], int(match[2]) if match[2] else None
+
+
+def _no_device(name: str) -> DeviceError:
+    return DeviceError(f"{name!r} does not name a device", hint="use 'cpu', 'cuda' or 'cuda:1'")
 
 
 class _Default(threading.local):
@@ -132,7 +144,9 @@ CPU = device("cpu")
 
 def chosen(spec: device | str | int | None) -> device:
     """Return the device, or the default device for None."""
-    return (default.device or CPU) if spec is None else device(spec)
+    if spec is None:
+        return default.device or CPU
+    return spec if type(spec) is device else device(spec)
 
 
 # Device type -> the module that registers its backend when imported.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cache
 from importlib import resources
 from importlib.util import find_spec
 from itertools import product
@@ -107,6 +108,7 @@ def folder() -> Path:
     return Path(str(resources.files(PACKAGE))) / "model"
 
 
+@cache
 def _texts(batch: int, length: int, padded: bool) -> tuple[Any, Any]:
     """Return ids and masks, each (B, T)."""
     lengths = np.linspace(length // 2 if padded else length, length, batch).astype(int)

@@ -35,7 +35,7 @@ def place(array: Array, dtype: dtypes.dtype, device: Device, requires_grad: bool
     if device is None and type(array) is np.ndarray:
         device = devices.default.device
     if device is not None:
-        array = devices.move(array, devices.device(device))
+        array = devices.move(array, devices.chosen(device))
     tensor = wrap(array)
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -59,6 +59,8 @@ def default_or(dtype: Dtype) -> dtypes.dtype:
 
 def number(value: Number) -> Any:
     """Return a Python number for a tensor or NumPy value with one element; other values unchanged."""
+    if type(value) is int or type(value) is float:
+        return value
     return value.item() if isinstance(value, Tensor | np.generic | np.ndarray) else value
 
 
@@ -394,7 +396,7 @@ def arange(
         raise NumericError(f"arange: unsupported range: {start} -> {end} by {step}")
     if (end - start) * step < 0:
         raise ShapeError(f"arange: from {start} to {end} by {step}: the step has the wrong sign")
-    integers = all(isinstance(v, int) for v in (start, end, step))
+    integers = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     d = (dtypes.int64 if integers else dtypes.get_default_dtype()) if dtype is None else dtypes.as_dtype(dtype)
     if d is dtypes.bool:
         raise DtypeError("arange: not implemented for bool")
@@ -407,7 +409,11 @@ def arange(
         exact = xp.arange(length, dtype=np.int64)  # integers, so that rounding errors do not accumulate
     except (MemoryError, OverflowError, ValueError) as error:
         raise allocation_error((length,), d, error) from error
-    return place(exact * step + start if integers else exact * float(step) + start, d, target, requires_grad)
+    if not integers:
+        step = float(step)
+    elif step == 1 and start == 0:
+        return place(exact, d, target, requires_grad)
+    return place(exact * step + start, d, target, requires_grad)
 
 
 @public("tl")

@@ -230,11 +230,11 @@ class _Writer:
 
     def of_attribute(self, p: Parameter) -> Iterator[str]:
         """An attribute: anything but a tensor, whose number the general way would take."""
-        if p.name == "dtype":
-            yield "dtype is None"
-            return
         if p.default is REQUIRED:
             yield f"{p.name} is not ABSENT"
+        elif p.name == "dtype":  # of the computation: the general way converts the operands to it
+            yield "dtype is None"
+            return
         # The usual values are quicker to recognise.
         is_usual = f"{p.name} is {p.default}" if p.default is None or p.default is False else f"type({p.name}) is int"
         yield f"({is_usual} or not isinstance({p.name}, Tensor))"

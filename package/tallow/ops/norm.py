@@ -11,8 +11,12 @@ from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_sha
 from tallow.ops.table import Array, Result, Scalar, op
 
 
-def _power(size: Array, ord: Scalar) -> Array:
-    return size if ord == 1 else size * size if ord == 2 else size**ord
+def _power(x: Array, ord: Scalar) -> Array:
+    """Return |x|^ord."""
+    if ord == 2:
+        return x * x
+    size = array_module(x).abs(x)
+    return size if ord == 1 else size**ord
 
 
 @op("linalg")
@@ -28,9 +32,8 @@ def linalg_vector_norm(
     """
     expect_float("linalg.vector_norm", x)
     xp = array_module(x)
-    size = xp.abs(x)
     if math.isinf(ord):
-        value, backward = extreme_of(size, dim, keepdim, "linalg.vector_norm", "max" if ord > 0 else "min")
+        value, backward = extreme_of(xp.abs(x), dim, keepdim, "linalg.vector_norm", "max" if ord > 0 else "min")
         return value, lambda g: (xp.sign(x) * backward(g)[0],)
     axes = axes_of(x, dim, "linalg.vector_norm")
     if ord < 0 and any(not x.shape[i] for i in axes):
@@ -38,7 +41,7 @@ def linalg_vector_norm(
     if ord == 0:
         return (x != 0).sum(axis=axes, dtype=x.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
     reduced_shape = kept_shape(x.shape, axes)
-    total = _power(size, ord).sum(axis=axes, keepdims=True)
+    total = _power(x, ord).sum(axis=axes, keepdims=True)
     y = total if ord == 1 else xp.sqrt(total) if ord == 2 else total ** (1 / ord)
 
     def backward_of_sum(g: Array) -> tuple[Array]:

@@ -4,10 +4,12 @@
     quantize_(model, Int4WeightOnlyConfig(group_size=64))
     for piece in model.generate_text("Once upon a time", max_tokens=100): ...
 
-On the CPU use BlockConfig: compiled kernels multiply the blocks by rows of the input rounded to int8.
+On the CPU use BlockConfig: compiled kernels multiply the blocks by rows of the input rounded to int8, several times as
+fast as floats.
 
-With the WeightOnly configs inputs, sums and outputs stay floats. On CUDA a kernel reads the codes directly for up to
-eight rows, as in decoding. Elsewhere each product widens the matrix first, which saves memory but no time.
+With the WeightOnly configs inputs, sums and outputs stay floats. A kernel reads the codes directly, on CUDA for up to
+eight rows, as in decoding, and on the CPU for up to 256, in about the time of a float32 weight; for one row in less if
+that would not fit in a cache. Other products widen the whole matrix first.
 
 Source:  names as in torchao.quantization
 """

@@ -44,7 +44,7 @@ ALL = [
     ),
     *("rms_norm", "rotary", "row_sums", "scaled_exp", "sgd_step", "silu", "silu_mul", "softmax", "softmax_backward"),
     *("softmax_columns", "softmax_columns_backward", "sub"),
-    *("sum_exp", "take_rows"),
+    *("sum_exp", "take_rows", "weight_only_linear"),
 ]
 
 # Run every elementwise kernel on arrays whose last byte is the last of its memory page, before a protected page: a
@@ -88,6 +88,12 @@ for name in FORMATS:
         blocks[...] = np.random.randint(0, 60, blocks.shape)
         for rows in range(1, 8):
             fn["quantized_linear"](normal(rows, k), blocks, name, normal(7))
+for n in (2, 6, 32, 50):
+    for bits in (4, 8):
+        codes = edge((5, n * bits // 8), np.int8 if bits == 8 else np.uint8)
+        codes[...] = np.random.randint(0, 100, codes.shape)
+        for rows in (1, 2, 5):
+            fn["weight_only_linear"](normal(rows, n), codes, normal(5, 1), normal(5))
 for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
     fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
@@ -319,7 +325,7 @@ def test_the_libraries_for_older_processors(files: int, tmp_path: Path) -> None:
     names = (
         *("attention", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
         *("decode_blocks", "encoder_blocks", "interleaved", "pooling", "quantized_linear"),
-        *("recurrent", "softmax"),
+        *("recurrent", "softmax", "weight_only_linear"),
     )
     tests = [str(Path(__file__).with_name(f"test_{name}.py")) for name in names]
     code = f"""

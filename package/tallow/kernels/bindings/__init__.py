@@ -30,6 +30,7 @@ from tallow.kernels.bindings import (
     rotary,
     sgd,
     softmax,
+    weight_only_linear,
 )
 
 __all__ = [
@@ -57,4 +58,5 @@ __all__ = [
     "rotary",
     "sgd",
     "softmax",
+    "weight_only_linear",
 ]

@@ -8,6 +8,10 @@ one transcribes a hundred words. Needs the packages of the extra `serve`; embedd
     tallow serve --model Qwen/Qwen3-0.6B --embed sentence-transformers/all-MiniLM-L6-v2
     curl http://127.0.0.1:8000/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Hello!"}]}'
 
+Several processes that mpiexec has started divide a Llama among them, which need not fit in the memory of one:
+
+    mpiexec -n 2 tallow serve --model FOLDER
+
 Ctrl-C and SIGTERM end it: it takes no more requests and finishes those in progress. The log, on stderr, has no text of
 requests.
 """
@@ -18,14 +22,19 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import tallow
 from tallow.cli.language_model import add_cache_option, add_loading_options, load_language_model, number
 from tallow.cli.terminal import report
+from tallow.distributed.mpi import is_launched, world
 from tallow.errors import ArgumentError, MissingPackageError
 from tallow.generation.prefix_pages import PAGE
-from tallow.models.causal_lm import CACHE_DTYPES
+from tallow.generation.slots import Slots, open_slots
+from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.sentence import SentenceEncoder
 from tallow.models.sparse_encoder import SparseEncoder
 from tallow.models.text_classifier import TextClassifier
@@ -150,6 +159,16 @@ def run(arguments: argparse.Namespace) -> int:
         end_with_parent(path)
         serve(app, listener, **ends | {"log_level": "error"})
         return 0
+    load_catalog = partial(load, arguments)
+    if is_launched() and world().size > 1:
+        from tallow.cli import divided  # which imports what only several processes need
+        from tallow.serving.divided import open_divided_slots
+
+        if divided.join(arguments) > 0:
+            model = divided.load(arguments)
+            divided.follow(model, **_slot_options(arguments, model))
+            return 0
+        load_catalog = partial(load, arguments, divided.load, open_divided_slots)
     listener = listen(arguments.host, arguments.port)  # a port in use is reported before a model is loaded
     access = Access(
         arguments.api_key or os.environ.get(KEY_VARIABLE) or None,
@@ -162,7 +181,7 @@ def run(arguments: argparse.Namespace) -> int:
         replicas.start()
         app = make_front(replicas, access)
     else:
-        app = make_app(load(arguments), access, **app_options)
+        app = make_app(load_catalog(), access, **app_options)
     _report_address(arguments, listener.getsockname()[1], access.api_key)
     serve(app, listener, **ends, certificate=arguments.tls_certificate, key=arguments.tls_key)
     return 0
@@ -176,17 +195,34 @@ def _report_address(arguments: argparse.Namespace, port: int, key: str | None) -
     report(f"serving on {scheme}://{name}:{port}/v1")
 
 
-def load(arguments: argparse.Namespace) -> Catalog:
-    """Load the models that the options name; the built-in ones if they name none.  Raises: TallowError, OSError"""
+def _text_model(arguments: argparse.Namespace) -> CausalLM:
+    return load_language_model(arguments.model, arguments.dtype, arguments.device, arguments.quant)
+
+
+def load(
+    arguments: argparse.Namespace,
+    text_model: Callable[[argparse.Namespace], CausalLM] = _text_model,
+    open_slots: Callable[..., Slots] = open_slots,
+) -> Catalog:
+    """Load the models that the options name; the built-in ones if they name none.
+
+    Args:
+        text_model: loads the language model.
+        open_slots: opens its slots, as `tallow.generation.slots.open_slots` does.
+
+    Raises:  TallowError, OSError
+    """
     started = time.perf_counter()
     catalog = Catalog()
     names = (arguments.model, arguments.embed, arguments.rerank, arguments.sparse, arguments.transcribe)
     device, quant = arguments.device, arguments.quant
     if arguments.model is not None:
-        model = load_language_model(arguments.model, arguments.dtype, device, quant)
-        _add_text(catalog, TextModel(_public(arguments.model), model, model.tokenizer), arguments)
+        model = text_model(arguments)
+        served = TextModel(_public(arguments.model), model, model.tokenizer)
+        catalog.texts[served.name] = _text_engine(arguments, served, open_slots)
     elif not any(names):
-        _add_text(catalog, built_in_texts(), arguments)
+        served = built_in_texts()
+        catalog.texts[served.name] = _text_engine(arguments, served, open_slots)
     if arguments.embed is not None:
         encoder = SentenceEncoder.from_pretrained(arguments.embed, device=device, quant=quant)
         name = _public(arguments.embed)
@@ -215,20 +251,25 @@ def load(arguments: argparse.Namespace) -> Catalog:
     return catalog
 
 
-def _add_text(catalog: Catalog, served: TextModel, arguments: argparse.Namespace) -> None:
-    length = arguments.length or min(served.model.context_length, LENGTH)
-    engine = catalog.texts[served.name] = TextEngine(
-        served,
-        slots=arguments.slots,
-        queue=arguments.queue,
-        length=length,
-        cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
-        time_limit_s=arguments.time_limit,
-        prefix_bytes=arguments.prefix_cache << 20,
-        batch_invariant=arguments.batch_invariant,
+def _text_engine(arguments: argparse.Namespace, served: TextModel, open_slots: Callable[..., Slots]) -> TextEngine:
+    options = _slot_options(arguments, served.model)
+    engine = TextEngine(
+        served, queue=arguments.queue, time_limit_s=arguments.time_limit, open_slots=open_slots, **options
     )
-    report(f"{served.name}: {arguments.slots} texts of at most {length} tokens at once")
+    report(f"{served.name}: {arguments.slots} texts of at most {engine.length} tokens at once")
     report(f"{served.name}: {arguments.prefix_cache} MiB for {engine.most_pages * PAGE} tokens of known prompts")
+    return engine
+
+
+def _slot_options(arguments: argparse.Namespace, model: CausalLM) -> dict[str, Any]:
+    """Return the options of a TextEngine that concern its slots."""
+    return {
+        "slots": arguments.slots,
+        "length": arguments.length or min(model.context_length, LENGTH),
+        "cache_dtype": CACHE_DTYPES.get(arguments.cache_dtype),
+        "prefix_bytes": arguments.prefix_cache << 20,
+        "batch_invariant": arguments.batch_invariant,
+    }
 
 
 def _public(name: str) -> str:

@@ -31,7 +31,8 @@ from tallow.dtypes import Array
 from tallow.errors import DeviceError, DistributedError, DtypeError, MissingPackageError
 
 BUSY_S = 0.001  # time to poll without sleeping
-SLEEP_S = 0.0002
+SLEEP_S = 0.0002  # and then at least so long; a process that waits for long sleeps longer, and uses no processor
+SLEEP_OF_WAIT = 0.02  # of the time that it has waited
 FLUSH_S = 0.5  # time for mpiexec to read a process's output, which it drops when the job is aborted
 CHECK_S = 0.05  # interval of checks for departed processes
 GRACE_S = 2.0  # time for messages that a process sent before it ended to arrive
@@ -185,7 +186,7 @@ class MpiWork(Work):
             if now - start < BUSY_S:
                 yield_processor()
                 continue
-            time.sleep(SLEEP_S)
+            time.sleep(min(max(SLEEP_S, SLEEP_OF_WAIT * (now - start)), CHECK_S))
             if now < next_check:
                 continue
             next_check = now + CHECK_S

@@ -103,6 +103,11 @@ class Slots(ABC):
                     self.pages.add(text, partial(self._copies, slot))
         return logits
 
+    def close(self) -> None:
+        """Forget all texts."""
+        for slot in range(self.count):
+            self.truncate(slot, 0)
+
     @property
     def page_bytes(self) -> int:
         """The bytes of a page."""

@@ -16,7 +16,7 @@ from math import inf
 from tallow.errors import ArgumentError
 from tallow.generation.prefix_pages import PAGE, PrefixPages
 from tallow.generation.sequence import check_prompt
-from tallow.generation.slots import LEAST_ROWS, open_slots
+from tallow.generation.slots import LEAST_ROWS, Slots, open_slots
 from tallow.serving.queue import Busy, Closed, WaitingLine
 from tallow.serving.requests import CANCELLED, LENGTH, Generation, TextRequest, Update
 from tallow.serving.text_model import TextModel
@@ -57,6 +57,7 @@ class TextEngine:
         time_limit_s: a text ends there, as at its last token; a request that waits for longer is refused.
         prefix_bytes: of keys and values of beginnings of prompts, which are kept for other requests.
         batch_invariant: the bits of a text's logits do not depend on the other texts.
+        open_slots: returns the memory of the texts, as `tallow.generation.slots.open_slots` does.
 
     Raises:  ArgumentError for no slots, for a length beyond the context, and if a model cannot be `batch_invariant`
     """
@@ -72,6 +73,7 @@ class TextEngine:
         time_limit_s: float | None = None,
         prefix_bytes: int = 0,
         batch_invariant: bool = False,
+        open_slots: Callable[..., Slots] = open_slots,
     ) -> None:
         self.served = served
         self.counters = Counters()
@@ -170,6 +172,7 @@ class TextEngine:
                 self._step()
                 self._retire()
             self._refuse_late()
+        self._slots.close()
 
     def _refuse_late(self) -> None:
         """Remove waiting requests whose client is gone, or whose time is over."""

@@ -8,20 +8,45 @@ which `backward` does not read has a method `_read_in_backward` that returns the
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from types import CellType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType, NoneType
 from typing import Any
+
+import numpy as np
 
 from tallow.autograd.writes import owner_of
 from tallow.dtypes import Array
 
 _WITHOUT_ARRAYS = {"numpy", "cupy"}  # dtypes and functions of these modules hold no arrays
+_DTYPES = {type(np.dtype(kind)) for kind in (np.float32, np.float64, np.int64)}
+_ATOMS = _DTYPES | {NoneType, bool, int, float, str, slice, np.ufunc, np.float32, np.float64, BuiltinFunctionType}
 
 
 def saved_arrays(backward: Any, unread: Iterable[int] = ()) -> list[Array]:
     """Return the arrays that a closure, or any other object, holds; without those of the free variables `unread`."""
-    return list(_arrays_in(backward, set(unread)))
+    arrays: list[Array] = []
+    seen = set(unread)
+    waiting = [backward]
+    while waiting:
+        x = waiting.pop()
+        kind = type(x)
+        if kind in _ATOMS:  # most objects
+            continue
+        if kind is np.ndarray or _is_array(x):
+            arrays.append(x)
+        elif id(x) not in seen:
+            seen.add(id(x))
+            if kind is FunctionType:
+                waiting.extend(x.__closure__ or ())
+            elif kind is CellType:
+                try:  # quicker than `suppress`
+                    waiting.append(x.cell_contents)
+                except ValueError:  # a name that is not bound yet
+                    continue
+            else:
+                waiting.extend(_parts(x))
+    return arrays
 
 
 def is_saved(array: Array, backward: Any) -> bool:
@@ -48,41 +73,25 @@ def unread_variables(results: Sequence[Any], needed: Sequence[bool]) -> set[int]
     return unread - read
 
 
-def _arrays_in(x: Any, seen: set[int]) -> Iterator[Array]:
-    """Yield the arrays that `x` is, or holds in any of the ways a closure does."""
-    if _is_array(x):
-        yield x
-    elif id(x) not in seen and type(x).__module__ not in _WITHOUT_ARRAYS and not isinstance(x, type | ModuleType):
-        seen.add(id(x))
-        for part in _parts(x):
-            yield from _arrays_in(part, seen)
-
-
-def _parts(x: Any) -> Iterator[Any]:
-    """Yield the objects that `x` refers to."""
+def _parts(x: Any) -> Iterable[Any]:
+    """Return the objects that `x`, neither a function nor a cell, refers to."""
     if isinstance(x, list | tuple):
-        yield from x
-    elif isinstance(x, dict):
-        yield from x.values()
-    elif isinstance(x, CellType):
-        try:
-            yield x.cell_contents
-        except ValueError:  # a name that is not bound yet
-            return
-    elif inspect.isfunction(x):
-        yield from x.__closure__ or ()
-    elif isinstance(x, partial):
-        yield from (x.func, x.args, x.keywords)
-    elif inspect.ismethod(x):
-        yield from (x.__self__, x.__func__)
-    elif _is_array(getattr(x, "array", None)):  # a tensor: its history is no part of what is saved
-        yield x.array
-    elif hasattr(type(x), "_read_in_backward"):
-        yield from x._read_in_backward()
-    else:
-        yield from getattr(x, "__dict__", {}).values()
-        for name in getattr(type(x), "__slots__", ()):
-            yield getattr(x, name, None)
+        return x
+    if isinstance(x, dict):
+        return x.values()
+    if isinstance(x, partial):
+        return x.func, x.args, x.keywords
+    if inspect.ismethod(x):
+        return x.__self__, x.__func__
+    if isinstance(x, type | ModuleType) or type(x).__module__ in _WITHOUT_ARRAYS:
+        return ()
+    if _is_array(getattr(x, "array", None)):  # a tensor: its history is no part of what is saved
+        return (x.array,)
+    if hasattr(type(x), "_read_in_backward"):
+        own: Iterable[Any] = x._read_in_backward()
+        return own
+    slots = (getattr(x, name, None) for name in getattr(type(x), "__slots__", ()))
+    return *getattr(x, "__dict__", {}).values(), *slots
 
 
 def _is_array(x: Any) -> bool:

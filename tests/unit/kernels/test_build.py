@@ -27,8 +27,8 @@ KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or
 ALL = [
     *("adam_step", "add", "add_rows", "attention", "attention_backward", "attention_decode"),
     *("chain", "channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
-    *("cross_decode_block", "cross_entropy", "decode_block", "decode_blocks", "div", "encoder_blocks"),
-    *("gelu", "gelu_backward"),
+    *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
+    *("div", "encoder_blocks", "gelu", "gelu_backward"),
     *("interleave_blocks", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
     *("log_softmax_columns", "log_softmax_columns_backward"),
     *(
@@ -98,7 +98,9 @@ for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
     fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
     fn["scaled_exp"](x, *fn["sum_exp"](x)), fn["log_softmax"](x), fn["row_sums"](x)
-    fn["cross_entropy"](x, np.arange(len(x)) % x.shape[1], None, -100, 0.0)
+    classes = np.arange(len(x)) % x.shape[1], None, -100, 0.0
+    _, _, highest, total = fn["cross_entropy"](x, *classes)
+    fn["cross_entropy_backward"](normal(3), x, *classes, highest, total, x.dtype)
     fn["softmax_backward"](x, x), fn["log_softmax_backward"](x, x)
     fn["gelu_backward"](x, x, "none"), fn["gelu_backward"](x, x, "tanh"), fn["layer_norm_backward"](x, x, w, 1e-5)
     fn["rms_norm"](x, w, 1e-5), fn["layer_norm"](x, w, normal(n), 1e-5)

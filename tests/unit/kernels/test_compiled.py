@@ -195,6 +195,23 @@ def test_losses_of_classes(n: int) -> None:
         assert_close(total.check(), np.exp(exact - exact.max(axis=1, keepdims=True)).sum(axis=1), 2e-6)
 
 
+@pytest.mark.parametrize("n", LENGTHS)
+def test_gradients_of_classes(n: int) -> None:
+    gradients = c_function("tl_class_gradients_f32", *[P] * 6, N, N)
+    for shift in range(3):
+        x, g = shift_copy(normal(ROWS, n) * 5, shift), shift_copy(normal(ROWS), shift)
+        target = np.arange(ROWS, dtype=np.int64) * 7 % n
+        target[-2:] = -1, n  # out of range: they have no gradient
+        exact = x.astype(np.float64)
+        powers = np.exp(exact - exact.max(axis=1, keepdims=True))
+        highest, total = x.max(axis=1), powers.sum(axis=1).astype(np.float32)
+        y = GuardedArray(ROWS, n, shift=shift)
+        gradients(*[pointer(a) for a in (y.array, x, highest, total, g, target)], ROWS, n)
+        expected = powers / powers.sum(axis=1, keepdims=True) - (np.arange(n) == target[:, None])
+        expected *= np.append(g[:-2], [0, 0])[:, None]
+        assert_close(y.check(), expected, 3e-6, 2e-6)
+
+
 def test_losses_of_classes_out_of_range_and_of_rows_that_are_not_finite() -> None:
     x = np.array(
         [[0, 1], [0, 1], [np.nan, 0], [np.inf, 0], [-np.inf, -np.inf], [0, -np.inf], [3e38, -3e38]], np.float32
@@ -590,6 +607,10 @@ def test_bindings_refuse_mismatched_shapes() -> None:
         ("gelu_backward", (x, x, "sigmoid")),
         ("scaled_exp", (x, normal(4), normal(3))),
         ("scaled_exp", (x, normal(8), normal(8))),
+        (
+            "cross_entropy_backward",
+            (x, x, np.arange(3, dtype=np.int64), None, -100, 0.0, normal(4), normal(4), x.dtype),
+        ),
         ("layer_norm_backward", (x, normal(3, 8), None, EPS)),
         ("layer_norm_backward", (x, x, normal(7), EPS)),
         ("linear", (x, normal(5, 7).astype(np.float16), None)),

@@ -1,6 +1,8 @@
-"""cross_entropy, and its passes over rows of logits: sum_exp, scaled_exp; see src/{log,exp}_rows_f32.c."""
+"""cross_entropy and its gradient, and passes over rows of logits: sum_exp, scaled_exp; see src/{log,exp}_rows_f32.c."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from tallow.kernels.table import kernel
 
 _sum_exp = function("tl_sum_exp_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE)
 _class_losses = function("tl_class_losses_f32", None, *[POINTER] * 5, SIZE, SIZE)
+_class_gradients = function("tl_class_gradients_f32", None, *[POINTER] * 6, SIZE, SIZE)
 _scaled_exp = function("tl_scaled_exp_f32", None, *[POINTER] * 4, SIZE, SIZE)
 
 FEW = 32  # rows whose classes Python compares quicker than NumPy
@@ -60,6 +63,34 @@ def cross_entropy(
     arrays = losses, highest, total, contiguous(x), np.ascontiguousarray(target)
     by_rows(_class_losses, arrays, rows, EXPONENTIAL * x.size, n)
     return losses, None, highest, total
+
+
+def float32_gradients_of_classes(
+    g: Array, x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float, highest: Array,
+    total: Array, dtype: np.dtype[Any],
+) -> bool:  # fmt: skip
+    """Float32 rows (N, C), int64 classes, no weight and no smoothing."""
+    if weight is not None or smoothing or x.ndim != 2 or not x.shape[1]:
+        return False
+    return x.dtype == g.dtype == highest.dtype == dtype == FLOAT32 and target.dtype == np.int64
+
+
+@kernel("cross_entropy_backward", BACKEND, accepts=float32_gradients_of_classes)
+def cross_entropy_backward(
+    g: Array, x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float, highest: Array,
+    total: Array, dtype: np.dtype[Any],
+) -> Array:  # fmt: skip
+    """Compute tallow.ops.cross_entropy.cross_entropy_backward_array."""
+    rows, n = x.shape
+    if not target.shape == highest.shape == total.shape == (rows,) or target.dtype != np.int64:
+        raise ShapeError(f"cross_entropy: {target.dtype} classes {target.shape}, sums {highest.shape}, rows {x.shape}")
+    of_rows, y = np.empty(rows, FLOAT32), np.empty(x.shape, FLOAT32)
+    of_rows[...] = g
+    if 0 <= ignore_index < n:  # C ignores classes out of range, which the loss has refused unless they are ignored
+        of_rows[target == ignore_index] = 0
+    arrays = y, contiguous(x), contiguous(highest), contiguous(total), of_rows, np.ascontiguousarray(target)
+    by_rows(_class_gradients, arrays, rows, EXPONENTIAL * x.size, n)
+    return y
 
 
 def float32_rows_and_numbers(x: Array, shift: Array, factor: Array) -> bool:

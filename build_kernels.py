@@ -80,8 +80,10 @@ def variants(target: str) -> list[Variant]:
             _native("x86-64-v4", "x86_64", "x86_64_v4+avx512vnni", PRODUCTS + LONG_VECTORS),
         ]
     if machine in ("aarch64", "arm64"):
-        # All of Apple's processors have the dot product of int8.
-        return [_native("aarch64", "aarch64", "apple_m1" if platform.system() == "Darwin" else "generic")]
+        if platform.system() == "Darwin":  # all of Apple's processors have the dot product of int8
+            return [_native("aarch64", "aarch64", "apple_m1")]
+        dot = [_native("aarch64-dot", "aarch64", "generic+dotprod")] if platform.system() == "Linux" else []
+        return [_native("aarch64", "aarch64", "generic"), *dot]
     return []
 
 

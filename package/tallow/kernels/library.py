@@ -33,9 +33,10 @@ class KernelInfo(NamedTuple):
     """The loaded library of compiled kernels.
 
     `library` is "wasm simd128", "wasm relaxed-simd", "native x86-64-v4" or similar, or "none". x86-64-v4 is the library
-    of x86-64-v3 with other products of quantised weights, and longer vectors where they pay. `kernels` are the names of
-    all kernels; `reason` says why there is no library, or is empty; `enabled` is False under TALLOW_KERNELS=off.
-    `threads` is the number that kernels may use; `one_thread` says why it is 1 in a browser, or is empty.
+    of x86-64-v3 with other products of quantised weights, and longer vectors where they pay; aarch64-dot is for
+    processors that have the dot product of int8. `kernels` are the names of all kernels; `reason` says why there is no
+    library, or is empty; `enabled` is False under TALLOW_KERNELS=off. `threads` is the number that kernels may use;
+    `one_thread` says why it is 1 in a browser, or is empty.
     """
 
     library: str
@@ -85,6 +86,7 @@ KEPT_BYTES = 256 << 20
 LARGEST_IN_HEAP = 32 << 20  # larger arrays are mapped one by one; glibc takes no larger limit
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 _SETTINGS_OF_MALLOC = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
+_AT_HWCAP, _HWCAP_ASIMDDP = 16, 1 << 20  # of Linux' elf.h, and of asm/hwcap.h for aarch64: the dot product of int8
 _loaded = NOTHING
 _names: dict[str, None] = {}
 _builtins: on_arrays.Builtins | None = None
@@ -173,6 +175,8 @@ def _load_native() -> _Loaded:
         except OSError as error:  # built on another machine
             refusal = str(error)
             continue
+        if _exists(f"tallow-{architecture}-dot.{suffix}") and _capabilities() & _HWCAP_ASIMDDP:
+            return _Loaded((_open(f"tallow-{architecture}-dot.{suffix}"),), f"native {architecture}-dot")
         level = library.tl_cpu_level()
         if level < 3 or not _exists(f"tallow-{architecture}-v3.{suffix}"):
             return _Loaded((library,), f"native {architecture}")
@@ -183,6 +187,11 @@ def _load_native() -> _Loaded:
         library.tl_use_products(products.tl_product)
         return _Loaded((products, library), f"native {architecture}-v4")
     raise KernelUnavailable(f"the compiled kernels do not load: {refusal}" if built else NOT_BUILT)
+
+
+def _capabilities() -> int:
+    """Return the bits of what this processor can do, under Linux."""
+    return int(ctypes.CDLL(None).getauxval(_AT_HWCAP))
 
 
 def _exists(name: str) -> bool:

@@ -270,6 +270,26 @@ def test_the_best_library_for_the_processor_is_loaded(
 
 @pytest.mark.native
 @ON_X86_64
+@pytest.mark.parametrize(("capabilities", "name"), [(1 << 20, "native aarch64-dot"), (1 << 19, "native aarch64")])
+def test_the_dot_product_of_aarch64_is_used_where_there_is_one(
+    capabilities: int, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By Linux' bit for the instruction; the libraries are copies of one for this processor."""
+    monkeypatch.syspath_prepend(ROOT)
+    import build_kernels
+
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    for variant in build_kernels.variants("native"):
+        shutil.copy(X86_64[0], tmp_path / variant.file)
+    monkeypatch.setattr(library, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(library, "_open", lambda file: OfLevel(str(tmp_path / file), 0))
+    monkeypatch.setattr(library, "_capabilities", lambda: capabilities)
+    assert library._load_native().name == name
+
+
+@pytest.mark.native
+@ON_X86_64
 def test_the_level_is_that_of_the_flags_of_the_processor() -> None:
     """The kernel lists what it and the processor support."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -34,6 +34,12 @@ case(NAME, functional(NAME), q[:, :, :1], k, v)  # a single query
 case(NAME, functional(NAME), q[:, :, :1], k, normal(*k.shape))
 case(NAME, functional(NAME, enable_gqa=True), q[:, :, :1], g[0], normal(*g[0].shape))
 case(NAME, functional(NAME, is_causal=True), q[:, :, :1], k, normal(*k.shape))
+# A single query, and a mask that hides the last keys, as in a cache of fixed size.
+held = np.arange(6) < 4
+case(NAME, functional(NAME), q[:, :, :1], k, normal(*k.shape), held[None])
+case(NAME, functional(NAME), q[:, :, :1], k, v, np.where(held, normal(1, 6), -np.inf))
+case(NAME, functional(NAME), q[:, :, :1], k, v, (held & mask[1])[None, None, None])
+case(NAME, functional(NAME, enable_gqa=True), q[:, :, :1], g[0], normal(*g[0].shape), held[None])
 case(NAME, lambda m, *x: functional(NAME)(m, *(a.transpose(0, 1) for a in x)), q, k, v)
 
 MHA = "multi_head_attention_forward"

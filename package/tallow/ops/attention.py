@@ -90,6 +90,7 @@ class _Attention:
         if self.is_causal and keys > rows.start + 1:
             hidden = xp.arange(keys)[None, :] > xp.arange(rows.start, rows.stop)[:, None]
             xp.copyto(by_head, -math.inf, where=hidden)
+        scores = self.fold(by_head)  # a copy has been masked if the product is not contiguous
         if self.bias is None and self.allowed is None:
             return run("softmax", scores)
         blind = scores.max(axis=-1, keepdims=True) == -math.inf

@@ -236,12 +236,30 @@ def _without_dropout(
 ) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
     """Compute attention without dropout by the kernels: the value, and a function for the gradients of q, k and v."""
     settings = (scale, is_causal, groups)
-    is_decoding = mask is None and q.ndim == 4 and q.shape[-2] == 1 and not is_causal
-    if is_decoding and _is_one_batch(q, k, v, groups):
-        y, stats = run("attention_decode", q, k, v, scale), None
+    seen = (k, v, mask) if mask is None or q.shape[-2] != 1 else _seen(k, v, mask)
+    is_decoding = seen[2] is None and q.ndim == 4 and q.shape[-2] == 1 and not is_causal
+    if is_decoding and _is_one_batch(q, *seen[:2], groups):
+        y, stats = run("attention_decode", q, *seen[:2], scale), None
     else:
-        y, stats = run("attention", q, k, v, mask, *settings)
+        y, stats = run("attention", q, *seen, *settings)
     return y, lambda g: run("attention_backward", g, q, k, v, mask, stats, *settings)
+
+
+def _seen(k: Array, v: Array, mask: Array) -> tuple[Array, Array, Array | None]:
+    """Return keys, values and mask of one query, without the last keys if the mask hides them; no mask if it is zero.
+
+    A cache of fixed size has room for more keys than it holds. Hidden keys have no weight, so the statistics for
+    backward are those of all keys.
+    """
+    is_one_row = mask.ndim > 0 and mask.size == mask.shape[-1] == k.shape[-2]
+    if type(mask) is not np.ndarray or mask.dtype.kind != "f" or not is_one_row:
+        return k, v, mask
+    places = np.flatnonzero(mask != -math.inf)
+    if not places.size:
+        return k, v, mask
+    end = int(places[-1]) + 1
+    mask = mask[..., :end]
+    return k[..., :end, :], v[..., :end, :], mask if mask.any() else None
 
 
 def _combine_masks(bias: Array | None, allowed: Array | None, like: Array) -> Array | None:

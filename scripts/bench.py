@@ -36,6 +36,7 @@ from bench import places, report  # noqa: E402 - the paths above come first
 MODULES = {
     "chains": "chains",
     "data": "data",
+    "decoding": "decoding",
     "embeddings": "embeddings",
     "generate": "generate",
     "import": "imports",

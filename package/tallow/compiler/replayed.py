@@ -1,4 +1,4 @@
-"""Functions of tallow that a plan calls again: they draw random numbers, make arrays, or clip gradients."""
+"""Functions of tallow that a plan calls again: they make arrays, draw random numbers, write to them, clip gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from tallow.compiler.recording import Unknown
 from tallow.core import creation
-from tallow.functions import dropout, like, sampling
+from tallow.functions import dropout, indexing, like, sampling
 from tallow.nn.utils import clip_grad
 
 MADE = "arange empty eye full linspace logspace ones scalar_tensor tensor tril_indices triu_indices zeros"
@@ -66,6 +66,8 @@ def replayed_functions() -> dict[CodeType, Replayed]:
         (like, LIKE, False),
         (sampling, DRAWN, True),
         (dropout, "draw_keep", True),
+        (indexing, "as_element", False),
+        (indexing, "put_at_once", True),
         (clip_grad, "get_total_norm", False),
         (clip_grad, "scale_gradients", True),
     ):

@@ -31,6 +31,7 @@ from tallow.compiler.replayed import Replayed, replayed_functions
 from tallow.core import creation
 from tallow.core.apply import compute
 from tallow.core.tensor import Tensor
+from tallow.functions import indexing
 from tallow.optim.lr_scheduler import LRScheduler
 from tallow.optim.optimizer import Optimizer
 
@@ -43,8 +44,8 @@ CHANGES = "__copy__ detach_ register_hook register_post_accumulate_grad_hook req
 ABOUT = frozenset(("shape", "dtype", "ndim", "size", "itemsize", "strides", "nbytes", "flags"))
 # Functions that read an array in a way that a plan repeats or guards, each of them checked by hand.
 _AUDITED = (
-    "_accumulate _differences _drop _getitem_parsed _group_by_device _weighted _written_at_once __getitem__ "
-    "__setitem__ batch_norm check_same_size convert draw_keep dropout instance_norm positive "
+    "_accumulate _array _differences _drop _getitem_parsed _group_by_device _items_of _weighted _written_at_once "
+    "__getitem__ __setitem__ batch_norm check_same_size convert draw_keep dropout index_put_ instance_norm positive "
     "scaled_dot_product_attention view zero_grad"
 )
 AUDITED = frozenset(_AUDITED.split())
@@ -81,6 +82,7 @@ def _forbidden() -> dict[CodeType, str]:
     reasons[Tensor.data.fget.__code__] = "uses .data"  # type: ignore[attr-defined]
     reasons[Tensor.data.fset.__code__] = "assigns .data"  # type: ignore[attr-defined]
     reasons[_code(function.Function.apply)] = "applies an autograd.Function"
+    reasons[_code(indexing._value_of)] = "uses a tensor as an index of one place"
     reasons[_code(api.grad)] = "calls autograd.grad"
     reasons[_code(LRScheduler.get_last_lr)] = "reads a learning rate"
     reasons[_code(random.Generator.numpy)] = "draws random numbers"

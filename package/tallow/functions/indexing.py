@@ -40,8 +40,7 @@ class Parsed:
     __slots__ = ("arrays", "basic", "plain")
 
     def __init__(self, x: Array, index: Any) -> None:
-        items = index if type(index) is tuple else (index,)
-        items = tuple(item.array if isinstance(item, Tensor) else item for item in items)
+        items = _items_of(index if type(index) is tuple else (index,))
         self.basic: list[Any] = []
         arrays: list[Array | None] = []
         missing = x.ndim - sum(_dims_of(item) for item in items)
@@ -83,6 +82,11 @@ class Parsed:
         self.arrays = tuple(arrays) if any(a is not None for a in arrays) else ()
 
 
+def _items_of(index: Any) -> tuple[Any, ...]:
+    """Return the items of an index, with the arrays of tensors."""
+    return tuple([item.array if isinstance(item, Tensor) else item for item in index])
+
+
 def _dims_of(item: Any) -> int:
     """Return how many dims an item of an index refers to."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
@@ -105,10 +109,15 @@ def _is_integer(item: Any) -> bool:
 
 
 def _integer(item: Any, size: int, dim: int) -> int:
-    i = int(item)
+    i = int(item) if isinstance(item, int | np.integer) else _value_of(item)
     if not -size <= i < size:
         raise DimensionError(f"index {i} is out of bounds for dimension {dim} with size {size}")
     return i
+
+
+def _value_of(item: Array) -> int:
+    """Return the value of an integer tensor; it decides the place of a view, so a plan cannot repeat it."""
+    return int(item)
 
 
 def _slice(item: slice) -> slice:
@@ -257,8 +266,7 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
     """
     if isinstance(indices, Tensor):
         raise ArgumentTypeError("index_put_: indices must be a tuple of tensors, one for each dim, not a Tensor")
-    items = (i.array if isinstance(i, Tensor) else i for i in indices)
-    arrays = tuple(None if i is None else _array(i, input.array) for i in items)
+    arrays = tuple(None if i is None else _array(i, input.array) for i in _items_of(indices))
     return put(input, arrays, values, accumulate)
 
 
@@ -266,8 +274,7 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
 def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate: bool = False) -> Tensor:
     """Write to target[arrays], directly if nothing has to be recorded; the recorded op copies the target."""
     if not isinstance(value, Tensor):
-        number = constant(value, target.dtype, "index_put_")
-        value = wrap(placed(number, devices.array_module(target.array)))
+        value = as_element(value, target)
     elif value.dtype is not target.dtype:
         masks = [a for a in arrays if a is not None]
         if accumulate or value.numel() != 1 or len(masks) != 1 or masks[0].dtype != bool:
@@ -280,6 +287,17 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
         value = convert(value, None, target.device)
     if mode.recording and writes_history(target, (target, value)):
         return apply_inplace(index_put, target, arrays, value, accumulate)
+    put_at_once(target, arrays, value, accumulate)
+    return target
+
+
+def as_element(number: float, target: Tensor) -> Tensor:
+    """Return a number as a zero-dim tensor of the target's dtype and device."""
+    return wrap(placed(constant(number, target.dtype, "index_put_"), devices.array_module(target.array)))
+
+
+def put_at_once(target: Tensor, arrays: tuple[Array | None, ...], value: Tensor, accumulate: bool) -> None:
+    """Write to target[arrays], where nothing has to be recorded."""
     check_inplace(target, "index_put_", recording=False)
     check_writable(target, "index_put_")
     try:
@@ -289,4 +307,3 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
     except IndexError as error:
         raise DimensionError(f"index_put_: {error}") from error
     note_write(target)
-    return target

@@ -443,6 +443,63 @@ def test_a_buffer_that_is_updated() -> None:
     assert has_plan(compiled._compiled)
 
 
+def test_a_cache_of_fixed_size() -> None:
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("keys", tl.zeros(1, 2, 16, 4))
+            self.register_buffer("allowed", tl.ones(16, 16, dtype=tl.bool).tril())
+
+        def forward(self, x: Any, place: Any) -> Any:
+            self.keys[:, :, place] = x
+            y = F.scaled_dot_product_attention(x, self.keys, self.keys, self.allowed[None, None, place])
+            return y[:, :, [-1]]
+
+    model, place = Attention(), tl.tensor([0])
+    compiled = tl.compile(model)
+    seen = []
+    with tl.no_grad():
+        for i in range(12):
+            x = data(1, 2, 1, 4) * (i + 1)
+            seen.append(x)
+            before = tl.cat(seen, 2)  # a cache that grows
+            got = compiled(x, place)
+            same(model.keys[:, :, : i + 1], before)
+            np.testing.assert_allclose(
+                got.numpy(), F.scaled_dot_product_attention(x, before, before).numpy(), rtol=1e-5
+            )
+            place = place + 1
+    assert has_plan(compiled._compiled)
+    assert len(compiled._compiled.plans) == 1
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "places": lambda x, i: x.__setitem__(i, 2.5),
+    "places behind a slice": lambda x, i: x.__setitem__((slice(1, 3), i), x[0, 0]),
+    "a list": lambda x, i: x.__setitem__([0, 2], x[1]),
+    "a mask": lambda x, i: x.__setitem__(x > 0, 0.0),
+    "accumulated": lambda x, i: x.index_put_((i, i), x[:2, 0], accumulate=True),
+    "a view": lambda x, i: x[1:].__setitem__((None, i), 7.0),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_to_places(name: str) -> None:
+    def write(x: Any, i: Any) -> Any:
+        y = x * 2
+        WRITES[name](x, i)
+        return y + x, x[:, i], x[i, None]
+
+    compiled = tl.compile(write)
+    for places in ([0, 1], [1, 0], [1, 1], [2, -1], [0, 0]):
+        a, b = data(4, 4).clone(), data(4, 4).clone()
+        same(compiled(a, tl.tensor(places)), write(b, tl.tensor(places)))
+        same(a, b)
+    with pytest.raises(IndexError, match="out of bounds"):
+        compiled(data(4, 4).clone(), tl.tensor([0, 9]))
+    assert has_plan(compiled)
+
+
 def test_random_numbers_are_drawn_anew() -> None:
     @tl.compile
     def f() -> Any:
@@ -534,6 +591,7 @@ BREAKS: dict[str, Callable[[Any], Any]] = {
     "array": lambda x: tl.Tensor(x.array * 2),
     "function": lambda x: Cube.apply(x),
     "mask": lambda x: x[x > 0],
+    "place": lambda x: x[(x[0] > 0).long()],
     "nonzero": lambda x: x.nonzero().shape[0],
     "data": lambda x: x.data + 1,
     "side effect": appends,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -11,49 +12,72 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, address, is_plain
-from tallow.kernels.bindings.threads import ELEMENT, EXPONENTIAL, Scratch, in_parts
+from tallow.kernels.bindings.threads import ELEMENT, EXPONENTIAL, by_range
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import PLANS, kernel
 
-_chain = function("tl_chain_f32", None, POINTER, SIZE, POINTER, POINTER, SIZE, POINTER, SIZE, SIZE)
+_chain = function("tl_chain_f32", None, *[POINTER] * 3, *[SIZE] * 4, POINTER)
 
 BLOCK = 1024
+LINE = 16  # floats of a cache line, to which C aligns the blocks
 TEMPORARY = -1
 ADDRESS = np.dtype(np.uintp)
 
 
 def plain_or_repeated(first: Array, others: Sequence[Array], chain: Any) -> bool:
     """Contiguous float32 arrays of the chain's shape, of its last dims, or of one element."""
-    return all(is_plain(x) and _period(x, chain.shape) is not None for x in (first, *others))
+    inputs = first, *others
+    return all(map(is_plain, inputs)) and _plan_of(chain, *[x.shape for x in inputs]) is not None
 
 
-def _period(x: Array, shape: tuple[int, ...]) -> int | None:
+class _Plan:
+    """The parts of a call that are the same for all inputs of the same shapes.
+
+    Attributes:
+        periods: after how many elements an operand repeats: 0 if it does not; TEMPORARY for one of the program's own.
+        work: as for `in_parts`.
+    """
+
+    def __init__(self, chain: Any, periods: Sequence[int]) -> None:
+        self.periods = np.full(chain.operands, TEMPORARY, np.int64)
+        self.periods[: len(periods)] = periods
+        self.periods[list(chain.outputs)] = 0
+        self.size = prod(chain.shape)
+        is_expensive = [step.operation >= EXPENSIVE for step in chain.instructions]
+        self.work = self.size * sum(EXPONENTIAL if each else ELEMENT / 4 for each in is_expensive)
+
+
+@lru_cache(PLANS)
+def _plan_of(chain: Any, *shapes: tuple[int, ...]) -> _Plan | None:
+    """Return the plan for inputs of these shapes; None if one does not fit."""
+    periods = [_period(shape, chain.shape) for shape in shapes]
+    return None if None in periods else _Plan(chain, periods)  # type: ignore[arg-type]
+
+
+def _period(own: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
     """Return after how many elements an operand repeats: 0 if it does not; None if it has another shape."""
-    if x.shape == shape:
+    if own == shape:
         return 0
-    if x.size == 1:
+    if prod(own) == 1:
         return 1
-    return x.size if x.ndim and x.shape == shape[len(shape) - x.ndim :] else None
+    return prod(own) if own and own == shape[len(shape) - len(own) :] else None
 
 
 @kernel("chain", BACKEND, accepts=plain_or_repeated)
 def chain(first: Array, others: Sequence[Array], chain: Any) -> list[Array]:
     """Run a chain of elementwise operations in one pass over blocks that stay in the cache."""
-    periods = np.full(chain.operands, TEMPORARY, np.int64)
-    pointers = np.zeros(chain.operands, ADDRESS)
-    for i, x in enumerate((first, *others)):
-        period = _period(x, chain.shape)
-        if period is None or not is_plain(x):
-            raise ShapeError(f"chain: an operand {x.dtype}{list(x.shape)} does not fit {list(chain.shape)}")
-        periods[i], pointers[i] = period, address(x)
+    inputs = first, *others
+    plan = _plan_of(chain, *[x.shape for x in inputs])
+    if plan is None or not all(map(is_plain, inputs)):
+        operands = ", ".join(f"{x.dtype}{list(x.shape)}" for x in inputs)
+        raise ShapeError(f"chain: operands {operands} do not fit {list(chain.shape)}")
     results = [np.empty(chain.shape, FLOAT32) for _ in chain.outputs]
+    places = [*map(address, inputs), *[0] * (chain.operands - len(inputs))]
     for i, y in zip(chain.outputs, results, strict=True):
-        periods[i], pointers[i] = 0, address(y)
-    scratch = Scratch(BLOCK * chain.operands)
-    size, steps = prod(chain.shape), len(chain.instructions)
-    fixed = address(chain.code), steps, address(pointers), address(periods), chain.operands
-    work = size * sum(EXPONENTIAL if step.operation >= EXPENSIVE else ELEMENT / 4 for step in chain.instructions)
-    in_parts(size, work, _chain, lambda start, end: (*fixed, scratch(), start, end))
+        places[i] = address(y)
+    arrays = chain.code, np.array(places, ADDRESS), plan.periods
+    counts = len(chain.instructions), chain.operands
+    by_range(_chain, arrays, plan.size, plan.work, *counts, scratch=BLOCK * chain.operands + LINE)
     return results
 
 

@@ -4,7 +4,7 @@
 //   operand  its `period` says what it is: WHOLE, an array of all elements, of which a block is read or written in
 //            place; TEMPORARY, a block that only the program sees; or p > 0, an array of p elements that repeats, which
 //            the program only reads
-//   scratch  BLOCK floats for each operand, contents irrelevant; those of whole arrays are not touched
+//   scratch  BLOCK floats for each operand and 16 more, to begin at a cache line; contents irrelevant
 //   range    elements first to last - 1; the elements before are not read, so parts can run on several threads
 //   alias    a result may be an operand of the same instruction; whole arrays must not overlap otherwise
 //   special  IEEE 754: NaN stays NaN, in maxima and minima too
@@ -74,16 +74,20 @@ static void repeat(float *block, const float *x, size_t period, size_t at, size_
   }
 }
 
-EXPORT void tl_chain_f32(const int32_t *program, size_t steps, float *const *arrays, const int64_t *periods,
-                         size_t operands, float *scratch, size_t first, size_t last);
-void tl_chain_f32(const int32_t *program, size_t steps, float *const *arrays, const int64_t *periods, size_t operands,
-                  float *scratch, size_t first, size_t last) {
+EXPORT void tl_chain_f32(const int32_t *program, float *const *arrays, const int64_t *periods, size_t first, size_t last,
+                         size_t steps, size_t operands, float *scratch);
+void tl_chain_f32(const int32_t *program, float *const *arrays, const int64_t *periods, size_t first, size_t last,
+                  size_t steps, size_t operands, float *scratch) {
+  scratch = (float *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
   for (size_t at = first; at < last; at += BLOCK) {
     size_t n = smaller(BLOCK, last - at);
     for (size_t k = 0; k < operands; k++) {
       int64_t period = periods[k];
-      if (period > 1 || (period == 1 && at == first)) // one number fills its block once
-        repeat(scratch + k * BLOCK, arrays[k], (size_t)period, at, period == 1 ? BLOCK : n);
+      float *block = scratch + k * BLOCK;
+      if (period > 1)
+        repeat(block, arrays[k], (size_t)period, at, n);
+      else if (period == 1 && at == first) // one number fills its block once
+        for (size_t i = 0; i < BLOCK; i += LANES) store(block + i, splat(*arrays[k]));
     }
     for (size_t s = 0; s < steps; s++) {
       const int32_t *step = program + 4 * s;

@@ -44,13 +44,13 @@ def mlp(torch: Any) -> Step:
     return _step(model, optimizer, lambda: nn.functional.cross_entropy(model(x), y))
 
 
-def tiny(torch: Any) -> Step:
+def tiny(torch: Any, compile: Callable[[Step], Step] = lambda loss_of: loss_of) -> Step:
     """3-16-1 on 5 samples, SGD: only overhead"""
     nn = torch.nn
     model = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)
     x, y = _data(torch, 5, 3), _data(torch, 5, 1)
-    return _step(model, optimizer, lambda: nn.functional.mse_loss(model(x), y))
+    return _step(model, optimizer, compile(lambda: nn.functional.mse_loss(model(x), y)))
 
 
 def cnn(torch: Any) -> Step:

@@ -1,15 +1,22 @@
-"""torch.jit, as far as models use it: scripting and tracing return their argument, which runs as Python."""
+"""torch.jit, as far as models use it: scripting and tracing compile as `tl.compile` does."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any, Final
 
+from tallow.compiler.compiled import Compiled
+from tallow.compiler.scripted import ScriptFunction, ScriptModule, no_archives
 from tallow.core.lazy_names import names_of
+from tallow.errors import ArgumentError, UnsupportedError
+from tallow.nn.module import Module
 
 __all__ = [
     "Final",
+    "ScriptFunction",
+    "ScriptModule",
     "annotate",
     "export",
     "freeze",
@@ -17,7 +24,9 @@ __all__ = [
     "is_scripting",
     "is_tracing",
     "isinstance",
+    "load",
     "optimize_for_inference",
+    "save",
     "script",
     "script_if_tracing",
     "trace",
@@ -26,13 +35,50 @@ __all__ = [
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the function, class or module itself."""
-    return obj
+    """Compile a function or a module as `tl.compile` does; calls that no plan can hold run eagerly, without a warning.
+
+    A module keeps its parameters, the names in its `state_dict`, and its mode. Unlike PyTorch's, the result runs the
+    Python code of the original, so it may do what Python can do, and `is_scripting()` is False. A class is returned
+    itself.
+    """
+    if builtins.isinstance(obj, ScriptModule | ScriptFunction):
+        return obj
+    if builtins.isinstance(obj, Module):
+        return ScriptModule(obj)
+    return ScriptFunction(obj) if builtins.isinstance(obj, FunctionType | MethodType | Compiled) else obj
 
 
-def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Return the function or module itself. It is not called with the example."""
-    return func
+def trace(
+    func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: dict[str, Any] | None = None, **kwargs: Any
+) -> Any:
+    """Compile a function or a module, as `script` does, and call it once with the example.
+
+    Unlike PyTorch's, the result follows Python's control flow in each call.
+
+    Args:
+        example_inputs: a tensor, or a tuple of arguments.
+
+    Raises: ArgumentError if there is no example.
+    """
+    if example_inputs is None and example_kwarg_inputs is None:
+        raise ArgumentError("trace: example_inputs or example_kwarg_inputs is missing")
+    inputs = () if example_inputs is None else example_inputs
+    compiled = script(func)
+    compiled(*(inputs if builtins.isinstance(inputs, tuple | list) else (inputs,)), **(example_kwarg_inputs or {}))
+    return compiled
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Raise UnsupportedError: tallow writes no TorchScript archives."""
+    raise no_archives()
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> None:
+    """Raise UnsupportedError: tallow runs no TorchScript archives."""
+    raise UnsupportedError(
+        "jit.load: tallow runs no TorchScript archives",
+        hint="with PyTorch, save its weights: torch.save(torch.jit.load(path).state_dict(), new_path)",
+    )
 
 
 def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:

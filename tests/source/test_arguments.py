@@ -22,10 +22,10 @@ UNUSED: dict[str, dict[str, str]] = {
     "speed or memory alone; there is one implementation, and nothing to choose": {
         "amp.autocast_mode.autocast.__init__": "cache_enabled",
         "compat.attention.sdpa_kernel": "backends set_priority",
-        "compiler.compile": "dynamic backend mode options",
+        "compiler.compile": "dynamic",
         "compiler.disable": "recursive reason",
         "functions.casting.type": "non_blocking",
-        "jit.*": "args kwargs example_inputs",
+        "jit.*": "args kwargs",
         "keras.functions.control.scan": "unroll",
         "keras.functions.neural.dot_product_attention": "flash_attention",
         "keras.layers.attention.*": "flash_attention",

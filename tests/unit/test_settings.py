@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tallow as tl
-from tallow.errors import ArgumentError, DeviceError, MissingNameError
+from tallow.errors import ArgumentError, DeviceError, UnsupportedError
 
 
 def test_compile_takes_the_arguments_of_pytorch() -> None:
@@ -21,16 +21,15 @@ def test_compile_takes_the_arguments_of_pytorch() -> None:
     assert tl.compile(layer, mode="max-autotune", fullgraph=True)._orig_mod is layer
     assert tl.compile(double, disable=True) is double
     assert tl.compile(dynamic=True)(double).function is double
+    assert tl.compile(double, backend=tl.compiler.list_backends()[0]).function is double
     assert tl.compiler.disable(double) is tl.compiler.disable()(double) is double
     assert not tl.compiler.is_compiling()
-    for decorate in (tl.jit.script, tl.jit.ignore, tl.jit.unused, tl.jit.export, tl.jit.ignore(drop=True)):
-        assert decorate(double) is double
-    assert tl.jit.trace(layer, tl.ones(2)) is layer
-    assert not tl.jit.is_scripting()
-    assert tl.jit.isinstance([1], list[int])
-    assert not tl.jit.isinstance([1], (dict[str, int], str))
-    with pytest.raises(MissingNameError, match="save"):
-        tl.jit.save(layer, "model.pt")
+    for options, error in (
+        ({"backend": "inductr"}, ArgumentError), ({"mode": "max-autotine"}, ArgumentError),
+        ({"mode": "default", "options": {}}, ArgumentError), ({"backend": lambda graph, _: graph}, UnsupportedError),
+    ):  # fmt: skip
+        with pytest.raises(error, match="compile: "):
+            tl.compile(double, **options)
 
 
 def test_unavailable_backends() -> None:

@@ -9,7 +9,11 @@ from tallow.autograd.modes import mode
 from tallow.compiler import watch
 from tallow.compiler.compiled import Compiled, GraphBreak, OptimizedModule
 from tallow.core.lazy_names import names_of
+from tallow.errors import ArgumentError, UnsupportedError
 from tallow.nn.module import Module
+
+BACKENDS = ("inductor", "cudagraphs", "eager", "aot_eager")
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 __all__ = [
     "Compiled",
@@ -20,6 +24,7 @@ __all__ = [
     "cudagraph_mark_step_begin",
     "disable",
     "is_compiling",
+    "list_backends",
     "reset",
 ]
 
@@ -44,17 +49,25 @@ def compile(
     and silu may differ from the eager ops in the last bits.
 
     A plan is used if the arguments have the shapes, dtypes and strides of the recorded call, the Python values that the
-    function reads are the same, and so are the modules' parameters and settings. Otherwise the call is recorded anew.
-    A function that does what a plan cannot repeat, such as reading a value with `item()` or printing, runs eagerly; a
-    warning says why, once. `explain()` of the result prints the plans.
+    function reads are the same, and so are the modules' parameters and settings. Otherwise the call is recorded anew,
+    up to eight plans; calls that differ from all of them run eagerly. A function that does what a plan cannot repeat,
+    such as reading a value with `item()` or printing, runs eagerly; a warning says why, once. `explain()` of the result
+    prints the plans.
 
     On other devices than the CPU, calls run eagerly.
 
     Args:
-        fullgraph: raise GraphBreak where a function would run eagerly.
+        fullgraph: raise GraphBreak in place of the warning, and in every call that would run eagerly.
+        dynamic: checked only: a plan is for given shapes.
+        backend: a name of PyTorch's; plans are the only backend.
+        mode, options: checked only: there is nothing to tune.
         disable: return the function itself.
-        dynamic, backend, mode, options: have no effect.
+
+    Raises:
+        ArgumentError: an unknown backend or mode, or both `mode` and `options`.
+        UnsupportedError: `backend` is a function.
     """
+    _check(backend, mode, options)
     if model is None:
         return lambda function: compile(function, fullgraph=fullgraph, disable=disable)
     if disable:
@@ -62,6 +75,21 @@ def compile(
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph)
     return Compiled(model, fullgraph)
+
+
+def _check(backend: Any, mode: str | None, options: dict[str, Any] | None) -> None:
+    """Check what has no effect, as PyTorch does."""
+    if callable(backend):
+        raise UnsupportedError(
+            "compile: backend is a function, which PyTorch calls with a graph of torch.fx; tallow makes none",
+            hint="leave out backend; explain() of the compiled function prints its plans",
+        )
+    if backend is not None and backend not in BACKENDS:
+        raise ArgumentError(f"compile: unknown backend {backend!r}", hint=f"leave it out; known: {', '.join(BACKENDS)}")
+    if mode is not None and mode not in MODES:
+        raise ArgumentError(f"compile: unknown mode {mode!r}; expected one of {', '.join(MODES)}")
+    if mode is not None and options is not None:
+        raise ArgumentError("compile: either mode or options can be given, not both")
 
 
 def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -80,6 +108,11 @@ def allow_in_graph(fn: Any) -> Any:
 def is_compiling() -> bool:
     """Return whether a call is being recorded."""
     return mode.tracer is not None
+
+
+def list_backends() -> list[str]:
+    """Return the names that `compile` takes as `backend`."""
+    return list(BACKENDS)
 
 
 def reset() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,14 +32,17 @@ class GraphBreak(TallowError):
 class Compiled:
     """A function that records its calls and repeats them from plans; see `tallow.compile`.
 
+    Args:
+        warns: warn once if calls run eagerly.
+
     Attributes:
         plans: the plans so far; each has its own conditions.
-        reason: why calls run eagerly; None while they do not.
+        reason: why calls for which there is no plan run eagerly; None while they are recorded.
     """
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], fullgraph: bool = False, warns: bool = True) -> None:
         self.function = function
-        self.fullgraph = fullgraph
+        self.fullgraph, self.warns = fullgraph, warns
         self.plans: list[Plan] = []
         self.reason: str | None = None
         self._fruitless = 0
@@ -50,8 +54,12 @@ class Compiled:
         """Return the method of an instance, for a decorated method."""
         return self if instance is None else functools.partial(self, instance)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what is compiled, without the plans."""
+        return type(self), (self.function, self.fullgraph, self.warns)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if mode.tracer is not None or self.reason is not None or devices.MULTI_DEVICE:
+        if mode.tracer is not None or devices.MULTI_DEVICE:
             return self.function(*args, **kwargs)
         for plan in self.plans:
             try:
@@ -62,6 +70,10 @@ class Compiled:
                 return self.function(*args, **kwargs)  # fails again, with an error that names the operands
             if result is not NO:
                 return result
+        if self.reason is not None:
+            if self.fullgraph:
+                raise self._graph_break()
+            return self.function(*args, **kwargs)
         if not self._lock.acquire(blocking=False):  # another thread records
             return self.function(*args, **kwargs)
         try:
@@ -120,12 +132,25 @@ class Compiled:
         self.plans.append(plan)
 
     def _give_up(self, reason: str) -> None:
-        """Run eagerly from now on, and say why."""
+        """Run what has no plan eagerly from now on, and say why."""
         self.reason = reason
-        name = getattr(self.function, "__name__", type(self.function).__name__)
         if self.fullgraph:
-            raise GraphBreak(f"{name}: {reason}", hint="compile with fullgraph=False, or a part of the function")
-        warnings.warn(f"tl.compile: {name} runs eagerly: it {reason}", stacklevel=4)
+            raise self._graph_break()
+        if self.warns:
+            warnings.warn(f"tl.compile: {self._name} {self._how()}", stacklevel=4)
+
+    def _how(self) -> str:
+        return f"runs {'calls without a plan ' if self.plans else ''}eagerly: it {self.reason}"
+
+    def _graph_break(self) -> GraphBreak:
+        return GraphBreak(
+            f"{self._name}: {self.reason}", hint="compile with fullgraph=False, or a part of the function"
+        )
+
+    @property
+    def _name(self) -> str:
+        name: str = getattr(self.function, "__name__", type(self.function).__name__)
+        return name
 
     def reset(self) -> None:
         """Forget all plans."""
@@ -134,10 +159,9 @@ class Compiled:
 
     def explain(self) -> str:
         """Print and return what the plans do, and why calls run eagerly if they do."""
-        name = getattr(self.function, "__name__", type(self.function).__name__)
-        lines = [f"{name}: {len(self.plans)} plan{'s' if len(self.plans) != 1 else ''}"]
+        lines = [f"{self._name}: {len(self.plans)} plan{'s' if len(self.plans) != 1 else ''}"]
         if self.reason is not None:
-            lines.append(f"runs eagerly: it {self.reason}")
+            lines.append(self._how())
         for i, plan in enumerate(self.plans):
             lines += ["", f"plan {i}: {plan.calls} ops, {plan.nbytes:,} bytes of values", plan.source.rstrip()]
         text = "\n".join(lines)
@@ -171,15 +195,17 @@ def _flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[
 
 
 class OptimizedModule(Module):
-    """A module whose calls are compiled. Parameters, buffers and submodules are those of `_orig_mod`, the original."""
+    """A module whose calls are compiled. It has the parameters, buffers, submodules and attributes of `_orig_mod`, the
+    original, and sets attributes there.
+    """
 
-    def __init__(self, module: Module, fullgraph: bool = False) -> None:
+    _orig_mod: Any
+
+    def __init__(self, module: Module, fullgraph: bool = False, warns: bool = True) -> None:
         super().__init__()
         self._orig_mod = module
-        self.__dict__["_compiled"] = Compiled(module, fullgraph)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._compiled(*args, **kwargs)
+        del self.__dict__["training"]  # it is the original's
+        self.__dict__["_compiled"] = Compiled(module, fullgraph, warns)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)
@@ -189,8 +215,35 @@ class OptimizedModule(Module):
         text: str = self._compiled.explain()
         return text
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._orig_mod, self._compiled.fullgraph, self._compiled.warns)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(copy.deepcopy(self._orig_mod, memo), self._compiled.fullgraph, self._compiled.warns)
+
     def __getattr__(self, name: str) -> Any:
         try:
             return super().__getattr__(name)
         except AttributeError:
-            return getattr(super().__getattr__("_orig_mod"), name)
+            if name == "_orig_mod":
+                raise
+            return getattr(self._orig_mod, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._orig_mod[key]
+
+    def __len__(self) -> int:
+        length: int = len(self._orig_mod)
+        return length
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_compiled" in self.__dict__:
+            setattr(self._orig_mod, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._orig_mod, name)

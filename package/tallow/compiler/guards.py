@@ -266,7 +266,7 @@ def _checks_of(value: Any, where: str) -> Iterator[Check]:
                 for name, part in list(vars(base).items()):
                     if isinstance(part, (*PLAIN, Tensor, list, dict, tuple)) and not name.startswith("__"):
                         yield Check(base, "attribute", name, part, f"{where}.{name}", is_named=True)
-    elif type(value).__module__.startswith("tallow.compiler"):  # a compiled function, by what it compiles
+    elif not isinstance(value, Module) and type(value).__module__.startswith("tallow.compiler"):  # by what it compiles
         if (function := getattr(value, "function", None)) is not None:
             yield Check(value, "attribute", "function", function, where)
     elif not isinstance(value, LRScheduler):

@@ -409,7 +409,7 @@ class Module(Stateful):
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: tallow runs eagerly. Accepts the arguments of torch.nn.Module.compile."""
+        """Do nothing; call `tl.compile(module)` instead. Accepts the arguments of torch.nn.Module.compile."""
 
     def type(self: M, dst_type: dtypes.dtype) -> M:
         """Convert parameters and buffers to a floating dtype, in place."""

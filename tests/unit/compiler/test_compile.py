@@ -678,6 +678,63 @@ def test_a_break_says_why_and_where() -> None:
         tl.compile(lambda x: x.sum().item(), fullgraph=True)(data(3))
 
 
+def test_a_full_graph_is_demanded_in_every_call() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(1)
+        return x.sum().item()
+
+    compiled = tl.compile(f, fullgraph=True)
+    for _ in range(3):
+        with pytest.raises(tl.compiler.GraphBreak):
+            compiled(data(3))
+    assert len(calls) == 1
+
+
+def test_plans_are_used_while_other_calls_run_eagerly() -> None:
+    compiled = tl.compile(lambda x, n: x * n)
+    for n in range(8):
+        same(compiled(data(3), n), data(3) * n)
+    with pytest.warns(UserWarning, match="calls without a plan eagerly: it has 8 plans"):
+        same(compiled(data(3), 8), data(3) * 8)
+    same(compiled(data(3), 9), data(3) * 9)
+    assert len(compiled.plans) == 8
+    assert compiled.plans[5].run((data(3), 5), {}).tolist() == (data(3) * 5).tolist()
+
+
+def test_a_compiled_module_has_the_attributes_of_the_original() -> None:
+    class Power(nn.Module):
+        exponent = 2
+
+        def forward(self, x: Any) -> Any:
+            return x**self.exponent
+
+    model = Power()
+    compiled = tl.compile(model)
+    same(compiled(data(3)), data(3) ** 2)
+    compiled.exponent = 3
+    assert model.exponent == 3
+    same(compiled(data(3)), data(3) ** 3)
+    del compiled.exponent
+    same(compiled(data(3)), data(3) ** 2)
+    model.eval()
+    assert not compiled.training
+    seen: list[Any] = []
+    compiled.register_forward_hook(lambda *_: seen.append(1))
+    compiled(data(3))
+    assert seen == [1]
+
+
+def test_a_parameter_replaced_within_a_compiled_module() -> None:
+    inner = nn.Linear(3, 2, bias=False)
+    outer = tl.compile(nn.Sequential(tl.compile(inner)))
+    for _ in range(2):
+        outer(data(1, 3))
+    inner.weight = nn.Parameter(tl.zeros(2, 3))
+    assert not outer(data(1, 3)).any()
+
+
 def test_a_disabled_function() -> None:
     @tl.compiler.disable
     def inner(x: Any) -> Any:

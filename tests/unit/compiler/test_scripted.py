@@ -1,0 +1,120 @@
+"""`jit.script` and `jit.trace` compile functions and modules under the originals' names."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import tallow as tl
+from tallow import jit, nn
+from tallow.errors import ArgumentError, UnsupportedError
+
+pytestmark = pytest.mark.cpu("plans are for the CPU")
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.register_buffer("scale", tl.tensor(2.0))
+
+    @jit.export
+    def twice(self, x: Any) -> Any:
+        return 2 * self.forward(x)
+
+    def forward(self, x: Any) -> Any:
+        return self.linear(x) * self.scale if self.training else self.linear(x)
+
+
+def half(x: Any) -> Any:
+    return x / 2
+
+
+@pytest.mark.parametrize("make", [jit.script, lambda module: jit.trace(module, tl.ones(1, 3))])
+def test_a_module_keeps_its_names_and_its_mode(make: Any) -> None:
+    module = Scaled()
+    scripted = make(module)
+    assert isinstance(scripted, jit.ScriptModule)
+    assert scripted.original_name == "Scaled"
+    assert list(scripted.state_dict()) == list(module.state_dict()) == ["scale", "linear.weight", "linear.bias"]
+    assert [name for name, _ in scripted.named_modules()] == ["", "linear"]
+    x = tl.randn(4, 3)
+    for mode in (True, False):
+        scripted.train(mode)
+        assert module.training is mode is scripted.training
+        for _ in range(3):
+            assert tl.equal(scripted(x), module(x))
+    assert len(scripted._compiled.plans) >= 2
+    assert tl.equal(scripted.twice(x), 2 * module(x))
+    scripted.load_state_dict({name: tl.zeros_like(value) for name, value in module.state_dict().items()})
+    assert not scripted(x).any()
+    assert scripted.double().linear.weight.dtype is module.linear.weight.dtype is tl.float64
+    assert jit.script(nn.Sequential(module))[0] is module
+    assert jit.script(scripted) is jit.freeze(scripted) is scripted
+
+
+def test_a_scripted_module_trains() -> None:
+    module = jit.script(Scaled())
+    optimizer = tl.optim.SGD(module.parameters(), lr=0.05)
+    x, y = tl.ones(5, 3), tl.ones(5, 2)
+    losses = []
+    for _ in range(6):
+        loss = nn.functional.mse_loss(module(x), y)
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_control_flow_on_values_is_followed_without_a_warning() -> None:
+    @jit.script
+    def towards_zero(x: Any, steps: int) -> Any:
+        for _ in range(steps):
+            x = x - 1 if x.sum() > 0 else x + 1
+        return x
+
+    assert isinstance(towards_zero, jit.ScriptFunction)
+    assert [towards_zero(tl.ones(1) * n, 3).item() for n in (5, -5, 5, 0)] == [2, -2, 2, 1]
+
+
+def test_a_traced_function() -> None:
+    calls = []
+    traced = jit.trace(lambda a, b: calls.append(1) or a @ b, (tl.ones(2, 2), tl.ones(2, 2)))
+    assert calls == [1]
+    assert traced(tl.eye(2), tl.eye(2)).tolist() == [[1, 0], [0, 1]]
+    keyed = jit.trace(Scaled(), example_kwarg_inputs={"x": tl.ones(1, 3)})
+    assert keyed(x=tl.ones(2, 3)).shape == (2, 2)
+    with pytest.raises(ArgumentError, match="example_inputs"):
+        jit.trace(half)
+
+
+def test_copies_and_pickles() -> None:
+    module = jit.script(Scaled())
+    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert isinstance(other, jit.ScriptModule)
+        assert tl.equal(other(tl.ones(1, 3)), module(tl.ones(1, 3)))
+        assert other.linear.weight is not module.linear.weight
+    assert pickle.loads(pickle.dumps(jit.script(half)))(tl.ones(1)).item() == 0.5
+    compiled = tl.compile(nn.Linear(3, 2))
+    assert list(copy.deepcopy(compiled).state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
+
+
+def test_archives_are_refused_with_what_to_do_instead() -> None:
+    for save in (jit.script(Scaled()).save, jit.script(half).save, lambda path: jit.save(half, path)):
+        with pytest.raises(UnsupportedError, match=r"TorchScript archives\n.*state_dict"):
+            save("model.pt")
+    with pytest.raises(UnsupportedError, match=r"TorchScript archives\n.*state_dict"):
+        jit.load("model.pt")
+
+
+def test_names_of_older_programs() -> None:
+    for decorate in (jit.ignore, jit.unused, jit.export, jit.ignore(drop=True), jit.script_if_tracing):
+        assert decorate(half) is half
+    assert jit.script(Scaled) is Scaled
+    assert not jit.is_scripting()
+    assert jit.isinstance([1], list[int])
+    assert not jit.isinstance([1], (dict[str, int], str))

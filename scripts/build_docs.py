@@ -57,7 +57,8 @@ GUIDES = (
 )
 # Modules of the reference, in the order of the menus.
 CORE = (
-    *("tallow", "tallow.Tensor", "tallow.autograd", "tallow.random", "tallow.linalg", "tallow.special"),
+    *("tallow", "tallow.Tensor", "tallow.autograd", "tallow.autograd.functional", "tallow.func", "tallow.random"),
+    *("tallow.linalg", "tallow.special"),
     *("tallow.nn", "tallow.nn.block_layers", "tallow.nn.functional", "tallow.nn.init", "tallow.nn.parallel"),
     "tallow.nn.quantization",
     *("tallow.nn.utils", "tallow.nn.utils.parametrizations", "tallow.nn.utils.parametrize", "tallow.nn.utils.rnn"),

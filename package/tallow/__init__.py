@@ -140,6 +140,7 @@ LAZY = {  # imported at first use
     "default_generator": "tallow.random:default_generator",
     "distributed": "tallow.distributed",
     "distributions": "tallow.distributions",
+    "func": "tallow.func",
     "generation": "tallow.generation",
     "get_autocast_dtype": "tallow.amp:get_autocast_dtype",
     "io": "tallow.io",
@@ -158,6 +159,7 @@ LAZY = {  # imported at first use
     "testing": "tallow.testing",
     "text": "tallow.text",
     "utils": "tallow.utils",
+    "vmap": "tallow.func:vmap",
 }
 _SETTINGS = (
     "are_deterministic_algorithms_enabled get_float32_matmul_precision get_num_interop_threads get_num_threads "

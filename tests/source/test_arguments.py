@@ -21,9 +21,12 @@ from tests.source.test_import_graph import MODULES, tree_of
 UNUSED: dict[str, dict[str, str]] = {
     "speed or memory alone; there is one implementation, and nothing to choose": {
         "amp.autocast_mode.autocast.__init__": "cache_enabled",
+        "autograd.functional.jacobian": "vectorize strategy",
         "compat.attention.sdpa_kernel": "backends set_priority",
         "compiler.compile": "dynamic",
         "compiler.disable": "recursive reason",
+        "func.*": "chunk_size retain_graph",
+        "func.jacfwd": "randomness",
         "functions.casting.type": "non_blocking",
         "jit.*": "args kwargs",
         "keras.functions.control.scan": "unroll",

@@ -28,7 +28,7 @@ LAYERS = (
     ("ops",),
     ("autograd", "core", "functions", "linalg", "random", "special"),
     ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
-    ("amp", "cuda", "distributions", "testing"),
+    ("amp", "cuda", "distributions", "func", "testing"),
     ("accelerator", "backends", "compiler", "jit"),
     ("fused",),
     ("models", "generation", "hub"),

@@ -36,6 +36,7 @@ LAZY = {  # these modules stand above this package: they use tensors
     "Variable": "tallow.compat.typed_tensors:Variable",
     "detect_anomaly": "tallow.autograd.anomaly:detect_anomaly",
     "function": "tallow.autograd.function",
+    "functional": "tallow.autograd.functional",
     "set_detect_anomaly": "tallow.autograd.anomaly:set_detect_anomaly",
 }
 

@@ -25,6 +25,7 @@ from tallow import data as data
 from tallow.random import default_generator as default_generator
 from tallow import distributed as distributed
 from tallow import distributions as distributions
+from tallow import func as func
 from tallow import generation as generation
 from tallow.amp import get_autocast_dtype as get_autocast_dtype
 from tallow.compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -51,6 +52,7 @@ from tallow import testing as testing
 from tallow import text as text
 from tallow.compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from tallow import utils as utils
+from tallow.func import vmap as vmap
 
 __all__ = [
     "BFloat16Tensor",
@@ -78,6 +80,7 @@ __all__ = [
     "default_generator",
     "distributed",
     "distributions",
+    "func",
     "generation",
     "get_autocast_dtype",
     "get_float32_matmul_precision",
@@ -104,4 +107,5 @@ __all__ = [
     "text",
     "use_deterministic_algorithms",
     "utils",
+    "vmap",
 ]

@@ -1,0 +1,193 @@
+"""torch.autograd.functional: products with the Jacobian of a function, and the Jacobian itself.
+
+There are no second derivatives, so `hessian`, `hvp` and `vhp` raise an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tallow.autograd.api import grad
+from tallow.autograd.modes import enable_grad
+from tallow.core.apply import apply
+from tallow.core.lazy_names import names_of
+from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
+from tallow.functions.like import zeros_like
+from tallow.ops.joining import stack
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+Tensors = tuple[Tensor, ...]
+
+
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Return func(*inputs), and the product of `v` with the Jacobian: a gradient for each input.
+
+    Args:
+        inputs: a tensor or a tuple of tensors.
+        v: of the outputs' shapes; optional for an output of one element.
+        create_graph: must be False.
+        strict: raise GraphError for an output or input that nothing depends on, in place of zeros.
+
+    Raises: UnsupportedError for `create_graph`; ShapeError if `v` does not fit the outputs.
+    """
+    run = _Run("vjp", func, inputs, create_graph, strict)
+    products = run.product(_vectors("vjp", v, run.outputs))
+    return _alike(run.results(), run.is_one_output), _alike(products, run.is_one_input)
+
+
+def jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """Return the derivatives of each element of the outputs by each element of the inputs.
+
+    Each output element takes a backward pass.
+
+    Shapes:  output (A...), input (B...) -> (A..., B...); a tuple for several inputs, and a tuple of these for several
+             outputs
+
+    Args:
+        inputs, create_graph, strict: as `vjp`.
+        vectorize, strategy: have no effect: the values are the same.
+    """
+    run = _Run("jacobian", func, inputs, create_graph, strict)
+    rows = [_alike(parts, run.is_one_input) for parts in run.jacobian()]
+    return _alike(tuple(rows), run.is_one_output)
+
+
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Return func(*inputs), and the product of the Jacobian with `v`: the change of the outputs as the inputs move.
+
+    It takes a backward pass for each element of the outputs.
+
+    Args:
+        inputs, create_graph, strict: as `vjp`.
+        v: of the inputs' shapes; optional for an input of one element.
+    """
+    run = _Run("jvp", func, inputs, create_graph, strict)
+    products = run.directional(_vectors("jvp", v, run.inputs))
+    return _alike(run.results(), run.is_one_output), _alike(products, run.is_one_output)
+
+
+def hessian(*args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: there are no second derivatives."""
+    raise no_second_derivatives("hessian")
+
+
+def hvp(*args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: there are no second derivatives."""
+    raise no_second_derivatives("hvp")
+
+
+def vhp(*args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: there are no second derivatives."""
+    raise no_second_derivatives("vhp")
+
+
+def no_second_derivatives(name: str) -> UnsupportedError:
+    """Return the error of what would need the gradient of a gradient."""
+    return UnsupportedError(
+        f"{name}: tallow's gradients are computed on arrays and cannot be differentiated again",
+        hint="for second derivatives take differences of gradients, in float64",
+    )
+
+
+def rows_of(output: Tensor, inputs: Sequence[Tensor]) -> Tensors:
+    """Return the Jacobian of one output by each input, of the shapes (*output.shape, *input.shape)."""
+    rows: list[Tensors] = []
+    for i in range(output.numel()):
+        seed = zeros_like(output)
+        seed.view(-1)[i] = 1
+        rows.append(gradients((output,), inputs, (seed,)))
+    if not rows:
+        return tuple(x.new_zeros((*output.shape, *x.shape)) for x in inputs)
+    columns = zip(*rows, strict=True)
+    return tuple(apply(stack, list(column)).view((*output.shape, *column[0].shape)) for column in columns)
+
+
+def gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Tensors:
+    """Return the gradients of outputs, zeros where there are none. The graph is kept."""
+    pairs = [(y, seed) for y, seed in zip(outputs, seeds, strict=True) if y.requires_grad]
+    if not pairs:
+        return tuple(zeros_like(x) for x in inputs)
+    found = grad([y for y, _ in pairs], inputs, [seed for _, seed in pairs], retain_graph=True, allow_unused=True)
+    return tuple(zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True))
+
+
+class _Run:
+    """One run of a function on inputs whose gradients are wanted."""
+
+    def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> None:
+        if create_graph:
+            raise no_second_derivatives(f"{name} with create_graph=True")
+        self.name = name
+        self.is_one_input = isinstance(inputs, Tensor)
+        self.inputs = tuple(x.detach().requires_grad_() for x in _tensors(name, "inputs", inputs))
+        with enable_grad():
+            outputs = func(*self.inputs)
+        self.is_one_output = isinstance(outputs, Tensor)
+        self.outputs = _tensors(name, "the results of the function", outputs)
+        if strict:
+            self._check_dependence()
+
+    def _check_dependence(self) -> None:
+        for i, y in enumerate(self.outputs):
+            if not y.requires_grad:
+                raise GraphError(f"{self.name}: output {i} does not depend on the inputs, which `strict` forbids")
+            found = grad(y, self.inputs, y.detach(), retain_graph=True, allow_unused=True)
+            if None in [None if g is None else True for g in found]:
+                raise GraphError(f"{self.name}: output {i} does not depend on an input, which `strict` forbids")
+
+    def results(self) -> Tensors:
+        return tuple(y.detach() for y in self.outputs)
+
+    def product(self, v: Tensors) -> Tensors:
+        """Return the product of v with the Jacobian."""
+        return gradients(self.outputs, self.inputs, v)
+
+    def jacobian(self) -> list[Tensors]:
+        return [rows_of(y, self.inputs) for y in self.outputs]
+
+    def directional(self, v: Tensors) -> Tensors:
+        """Return the product of the Jacobian with v."""
+        return tuple(along(y, parts, v) for y, parts in zip(self.outputs, self.jacobian(), strict=True))
+
+
+def along(output: Tensor, parts: Sequence[Tensor], v: Sequence[Tensor]) -> Tensor:
+    """Return the product of the Jacobian of one output with a vector for each input."""
+    terms = [part.view(output.numel(), x.numel()) @ x.reshape(-1) for part, x in zip(parts, v, strict=True)]
+    return sum(terms[1:], terms[0]).view(output.shape)
+
+
+def _tensors(name: str, what: str, x: Any) -> Tensors:
+    parts = x if isinstance(x, tuple | list) else (x,)
+    for part in parts:
+        if not isinstance(part, Tensor):
+            raise ArgumentTypeError(f"{name}: {what} must be tensors, not {type(part).__name__}")
+    return tuple(parts)
+
+
+def _vectors(name: str, v: Any, like: Tensors) -> Tensors:
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise ArgumentError(f"{name}: v may be left out only for one element", hint="pass v of the same shape")
+        return (like[0].new_ones(like[0].shape),)
+    vectors = _tensors(name, "v", v)
+    if [x.shape for x in vectors] != [x.shape for x in like]:
+        shapes = " and ".join(str([tuple(x.shape) for x in part]) for part in (vectors, like))
+        raise ShapeError(f"{name}: v does not fit: shapes {shapes}")
+    return vectors
+
+
+def _alike(parts: tuple[Any, ...], is_one: bool) -> Any:
+    return parts[0] if is_one else parts
+
+
+__getattr__, __dir__ = names_of(__name__)

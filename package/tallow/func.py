@@ -1,0 +1,436 @@
+"""torch.func: gradients, Jacobians and batches as functions of functions.
+
+There are no second derivatives: the gradient of what `grad`, `vjp` or `jacrev` return raises UnsupportedError. `vmap`
+calls the function for each element of the batch; it saves writing the loop, not its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from tallow.autograd.function import Function
+from tallow.autograd.functional import along, gradients, no_second_derivatives, rows_of
+from tallow.autograd.graph import Node, Output, edge_to
+from tallow.autograd.modes import enable_grad, mode
+from tallow.core.apply import apply
+from tallow.core.lazy_names import names_of
+from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
+from tallow.nn.module import STRUCTURE, Module
+from tallow.ops.joining import stack
+from tallow.random import default_generator
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
+
+Argnums = int | tuple[int, ...]
+
+
+# --------------------------------------------------------------------------------------------------------------- trees
+
+
+def _leaves(tree: Any) -> list[Any]:
+    """Return what nested tuples, lists and dicts hold."""
+    if isinstance(tree, dict):
+        return [leaf for part in tree.values() for leaf in _leaves(part)]
+    if isinstance(tree, tuple | list):
+        return [leaf for part in tree for leaf in _leaves(part)]
+    return [tree]
+
+
+def _map(function: Callable[..., Any], tree: Any) -> Any:
+    """Return the same tree with function(leaf) in place of each leaf."""
+    if isinstance(tree, dict):
+        return type(tree)((key, _map(function, part)) for key, part in tree.items())
+    if isinstance(tree, tuple | list):
+        parts = [_map(function, part) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return function(tree)
+
+
+def _filled(tree: Any, leaves: Sequence[Any]) -> Any:
+    """Return the same tree with other leaves."""
+    rest = iter(leaves)
+    return _map(lambda _: next(rest), tree)
+
+
+# ----------------------------------------------------------------------------------------------------------- gradients
+
+
+class _Undifferentiable(Function):
+    """Tensors that depend on others in a way that has no gradient here: backward raises an error in place of zeros."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.name = name
+        return tuple(t.clone() for t in tensors[:count])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        raise no_second_derivatives(f"the gradient of what func.{ctx.name} has returned")
+
+
+class _Run:
+    """A call of a function whose gradients by some arguments are wanted.
+
+    Attributes:
+        inputs: the tensors in those arguments, in order.
+        results: the tensors of the results; what else the function has returned is `aux`.
+    """
+
+    def __init__(self, name: str, function: Any, chosen: Sequence[Any], call: Any, has_aux: bool) -> None:
+        self.name, self.chosen = name, chosen
+        originals = _leaves(list(chosen))
+        if not originals or not all(isinstance(x, Tensor) and x.is_floating_point() for x in originals):
+            raise ArgumentTypeError(f"{name}: differentiates by floating tensors, and tuples, lists and dicts of them")
+        self.is_recorded = mode.recording
+        with enable_grad():
+            # A view of what requires grad is a part of the outer graph, too.
+            self.inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in originals]
+            returned = call(function, _filled(list(chosen), self.inputs))
+        self.aux = None
+        if has_aux:
+            if not isinstance(returned, tuple) or len(returned) != 2:
+                raise ArgumentTypeError(f"{name}: with has_aux the function returns a pair: (results, others)")
+            returned, self.aux = returned
+            self.aux = _map(lambda x: x.detach() if isinstance(x, Tensor) else x, self.aux)
+        self.tree, self.outputs = returned, _leaves(returned)
+        if not all(isinstance(y, Tensor) for y in self.outputs):
+            raise ArgumentTypeError(f"{name}: the function must return tensors")
+        self.outer = self._outer() if self.is_recorded else []
+
+    def _outer(self) -> list[Tensor]:
+        """Return the leaves besides the inputs that the outputs depend on."""
+        stack_, seen, found = [edge_to(y) for y in self.outputs], set[int](), list[Tensor]()
+        own = {id(x) for x in self.inputs}
+        while stack_:
+            edge = stack_.pop()
+            node = edge.node if isinstance(edge, Output) else edge
+            if node is None or id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, Node):
+                stack_ += node.edges
+            elif id(node) not in own:
+                found.append(node)
+        return found
+
+    def result(self) -> Any:
+        """Return the results, as parts of the outer graph if they depend on it."""
+        return self.tree if self.outer else _map(lambda y: y.detach(), self.tree)
+
+    def linked(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Return gradients whose own gradient raises an error if they depend on the outer graph."""
+        if not self.outer:
+            return list(tensors)
+        with enable_grad():
+            return list(_Undifferentiable.apply(self.name, len(tensors), *tensors, *self.outer))
+
+    def gradients(self, seeds: Sequence[Tensor]) -> Any:
+        """Return the product of seeds with the Jacobian, as the chosen arguments are nested."""
+        found = gradients(self.outputs, self.inputs, seeds)
+        return _filled(list(self.chosen), self.linked(found))
+
+    def jacobian(self, output: Tensor) -> list[Tensor]:
+        return self.linked(rows_of(output, self.inputs))
+
+
+def _by_argument(argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[list[Any], Any]:
+    """Return the arguments with these numbers, and a function that calls another with replacements."""
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not all(-len(args) <= n < len(args) for n in numbers):
+        raise ArgumentError(f"{name}: argnums {argnums} of {len(args)} positional arguments")
+
+    def call(function: Callable[..., Any], replaced: list[Any]) -> Any:
+        all_ = list(args)
+        for n, value in zip(numbers, replaced, strict=True):
+            all_[n] = value
+        return function(*all_, **kwargs)
+
+    return [args[n] for n in numbers], call
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function that returns the gradient of `func` and its value.
+
+    Args:
+        func: returns a tensor without dims, or with `has_aux` a pair of it and anything else.
+        argnums: which arguments to differentiate by. They may be tuples, lists or dicts of tensors.
+        has_aux: the function returned gives (gradients, (value, aux)).
+
+    Example:
+        >>> import tallow as tl
+        >>> tl.func.grad_and_value(lambda x: (x**2).sum())(tl.tensor([1.0, 2.0]))
+        (tensor([2., 4.]), tensor(5.))
+    """
+
+    @wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        chosen, call = _by_argument(argnums, args, kwargs, "grad")
+        made = _Run("grad", func, chosen, call, has_aux)
+        if not isinstance(made.tree, Tensor) or made.tree.ndim or not made.tree.is_floating_point():
+            got = f"one of shape {tuple(made.tree.shape)}" if isinstance(made.tree, Tensor) else "several"
+            raise ShapeError(f"grad: the function must return a floating tensor without dims, not {got}")
+        parts = made.gradients([made.tree.new_ones(())])
+        gradient = parts[0] if isinstance(argnums, int) else tuple(parts)
+        return gradient, (made.result(), made.aux) if has_aux else made.result()
+
+    return run
+
+
+def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function that returns the gradient of `func`, and with `has_aux` also what else `func` returns.
+
+    Args: as `grad_and_value`.
+
+    Example:
+        >>> import tallow as tl
+        >>> tl.func.grad(tl.sin)(tl.tensor(0.0))
+        tensor(1.)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return run
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """Return func(*primals), and a function of a vector for the results to its product with the Jacobian.
+
+    The product is a tuple with a part for each of the primals. With `has_aux`, what else `func` returns comes third.
+    """
+    made = _Run("vjp", func, primals, lambda function, replaced: function(*replaced), has_aux)
+
+    def product(cotangents: Any, retain_graph: bool = True) -> tuple[Any, ...]:
+        seeds = _leaves(cotangents)
+        if [getattr(s, "shape", None) for s in seeds] != [y.shape for y in made.outputs]:
+            raise ShapeError("vjp: the vector must have the shapes of the results")
+        return tuple(made.gradients(seeds))
+
+    return (made.result(), product, made.aux) if has_aux else (made.result(), product)
+
+
+def jvp(
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Return func(*primals), and the change of the results as the primals move by the tangents.
+
+    It takes a backward pass for each element of the results.
+
+    Args:
+        strict: raise GraphError for a result that does not depend on the primals, in place of zeros.
+    """
+    made = _Run("jvp", func, primals, lambda function, replaced: function(*replaced), has_aux)
+    vectors = _leaves(list(tangents))
+    if [getattr(v, "shape", None) for v in vectors] != [x.shape for x in made.inputs]:
+        raise ShapeError("jvp: the tangents must have the shapes of the primals")
+    if strict and not all(y.requires_grad for y in made.outputs):
+        raise GraphError("jvp: a result does not depend on the primals, which `strict` forbids")
+    changes = _filled(made.tree, made.linked([along(y, rows_of(y, made.inputs), vectors) for y in made.outputs]))
+    return (made.result(), changes, made.aux) if has_aux else (made.result(), changes)
+
+
+def jacrev(
+    func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable[..., Any]:
+    """Return a function that returns the derivatives of each element of the results by each element of an argument.
+
+    Each element takes a backward pass.
+
+    Shapes:  result (A...), argument (B...) -> (A..., B...), nested as the results, and each as the arguments
+
+    Args:
+        argnums, has_aux: as `grad`.
+        chunk_size: has no effect.
+    """
+
+    @wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        chosen, call = _by_argument(argnums, args, kwargs, "jacrev")
+        made = _Run("jacrev", func, chosen, call, has_aux)
+
+        def of(output: Tensor) -> Any:
+            parts = _filled(chosen, made.jacobian(output))
+            return parts[0] if isinstance(argnums, int) else tuple(parts)
+
+        jacobian = _map(of, made.tree)
+        return (jacobian, made.aux) if has_aux else jacobian
+
+    return run
+
+
+def jacfwd(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[..., Any]:
+    """As `jacrev`, which it calls: there is no forward mode. `randomness` has no effect."""
+    return jacrev(func, argnums, has_aux=has_aux)
+
+
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Any:
+    """Raise UnsupportedError: there are no second derivatives."""
+    raise no_second_derivatives("hessian")
+
+
+# ------------------------------------------------------------------------------------------------------------- batches
+
+
+def vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """Return a function that calls `func` for each element of a batch, and stacks the results.
+
+    Args:
+        in_dims: along which dim to take the elements of each argument, nested as the arguments or one for all; None
+            passes a tensor on as it is, and so are keyword arguments.
+        out_dims: the new dim of each result.
+        randomness: "error" refuses functions that draw random numbers, "different" draws for each element, "same" gives
+            all elements the same numbers.
+        chunk_size: has no effect.
+
+    Example:
+        >>> import tallow as tl
+        >>> tl.func.vmap(tl.dot)(tl.ones(3, 2), tl.ones(3, 2))
+        tensor([2., 2., 2.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise ArgumentError(f"vmap: randomness={randomness!r}; expected 'error', 'different' or 'same'")
+
+    @wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        dims, leaves = _spread(in_dims, args), _leaves(args)
+        size = _batch_size(leaves, dims)
+        state = default_generator.get_state()
+        results = []
+        for i in range(size):
+            if i and randomness == "same":
+                default_generator.set_state(state)
+            parts = [x if dim is None else x.select(dim, i) for x, dim in zip(leaves, dims, strict=True)]
+            results.append(func(*_filled(args, parts), **kwargs))
+        if randomness == "error" and not default_generator.get_state().equal(state):
+            raise ArgumentError(
+                "vmap: the function draws random numbers",
+                hint="pass randomness='different', or 'same' for the same numbers in each element",
+            )
+        columns = list(zip(*map(_leaves, results), strict=True))
+        if not all(isinstance(y, Tensor) for column in columns for y in column):
+            raise ArgumentError("vmap: the function must return tensors")
+        spread = _spread(out_dims, results[0])
+        return _filled(results[0], [apply(stack, list(ys), dim) for ys, dim in zip(columns, spread, strict=True)])
+
+    return run
+
+
+def _spread(dims: Any, tree: Any) -> list[int | None]:
+    """Return a dim for each leaf of a tree; one dim stands for all below it."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(_leaves(tree))
+    parts = list(tree.values()) if isinstance(tree, dict) else tree
+    own = list(dims.values()) if isinstance(dims, dict) else dims
+    if not isinstance(parts, tuple | list) or len(parts) != len(own):
+        raise ArgumentError("vmap: the dims are not nested as the arguments or results")
+    return [dim for each, part in zip(own, parts, strict=True) for dim in _spread(each, part)]
+
+
+def _batch_size(leaves: Sequence[Any], dims: Sequence[int | None]) -> int:
+    sizes = set()
+    for x, dim in zip(leaves, dims, strict=True):
+        if dim is None:
+            continue
+        if not isinstance(x, Tensor) or not -x.ndim <= dim < x.ndim:
+            what = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise ArgumentError(f"vmap: cannot take elements along dim {dim} of {what}", hint="pass None in in_dims")
+        sizes.add(x.shape[dim])
+    if len(sizes) != 1 or 0 in sizes:
+        raise ArgumentError(f"vmap: expected one size of the batch, and at least one element; got {sorted(sizes)}")
+    return int(sizes.pop())
+
+
+# ------------------------------------------------------------------------------------------------------------- modules
+
+
+def functional_call(
+    module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict[str, Any] | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
+    """Call a module with other parameters and buffers; those that are not given are its own.
+
+    Args:
+        parameter_and_buffer_dicts: tensors by their names in the module, or a sequence of such dicts.
+        args: a tuple, or the only argument.
+        tie_weights: a tensor stands also for the other names of the parameter that it replaces.
+        strict: raise if a name is missing, or is none of the module's.
+
+    Example:
+        >>> import tallow as tl
+        >>> layer = tl.nn.Linear(2, 1, bias=False)
+        >>> tl.func.functional_call(layer, {"weight": tl.ones(1, 2)}, tl.ones(2))
+        tensor([2.])
+    """
+    dicts = parameter_and_buffer_dicts
+    given = dict(dicts) if isinstance(dicts, dict) else {name: t for each in dicts for name, t in each.items()}
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _replaced(module, given, tie_weights, strict):
+        return module(*args, **(kwargs or {}))
+
+
+@contextmanager
+def _replaced(module: Module, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
+    """Replace tensors of a module for a while."""
+    places: dict[str, tuple[dict[str, Any], str]] = {}
+    for prefix, owner in module.named_modules(remove_duplicate=False):
+        for registry in (owner._parameters, owner._buffers):
+            places |= {f"{prefix}.{key}".lstrip("."): (registry, key) for key, t in registry.items() if t is not None}
+    before = {name: registry[key] for name, (registry, key) in places.items()}
+    chosen = {name: t for name, t in given.items() if name in places}
+    if tie_weights:
+        by_tensor = {id(before[name]): t for name, t in chosen.items()}
+        chosen = {name: by_tensor[id(t)] for name, t in before.items() if id(t) in by_tensor} | chosen
+    unknown, missing = sorted(given.keys() - places), sorted(places.keys() - chosen)
+    if strict and (unknown or missing):
+        raise ArgumentError(f"functional_call: unexpected names {unknown}; missing names {missing}")
+
+    def put(tensors: dict[str, Any]) -> None:
+        STRUCTURE.changes += 1
+        for name, tensor in tensors.items():
+            registry, key = places[name]
+            registry[key] = tensor
+
+    put(chosen)
+    try:
+        yield
+    finally:
+        put({name: before[name] for name in chosen})
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return the parameters and the buffers of modules of one class, each stacked along a new first dim."""
+    if not models or any(type(model) is not type(models[0]) for model in models):
+        raise ArgumentError("stack_module_state: expected modules of one class, at least one")
+    parameters = [dict(model.named_parameters()) for model in models]
+    buffers = [dict(model.named_buffers()) for model in models]
+    stacked = {
+        name: apply(stack, [each[name].detach() for each in parameters]).requires_grad_(p.requires_grad)
+        for name, p in parameters[0].items()
+    }
+    return stacked, {name: apply(stack, [each[name] for each in buffers]) for name in buffers[0]}
+
+
+__getattr__, __dir__ = names_of(__name__)

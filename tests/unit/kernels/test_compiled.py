@@ -698,9 +698,9 @@ def test_attention_decode_in_place_of_the_query() -> None:
     y, scratch = GuardedArray(1, 4, 1, 10, shift=1), GuardedArray(2 * 7, shift=2)
     y.array[...] = q
     strides = (D * 3)(0, 70, 10)
-    attention = c_function("tl_attention_decode_f32", *[P] * 4, *[N] * 5, P, P, F, P)
+    attention = c_function("tl_attention_decode_f32", *[P] * 4, *[N] * 5, P, P, P, F)
     addresses = [pointer(x) for x in (y.array, y.array, k, v)]
-    attention(*addresses, 1, 4, 2, 7, 10, strides, strides, 0.3, pointer(scratch.array))
+    attention(*addresses, 1, 4, 2, 7, 10, strides, strides, pointer(scratch.array), 0.3)
     assert_close(y.check(), attention64(q, k, v, 0.3), 0, 2e-5)
     scratch.check()
 

@@ -11,14 +11,11 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, is_plain
-from tallow.kernels.bindings.threads import Arguments, Scratch, by_range, in_parts
+from tallow.kernels.bindings.threads import WORTH_A_THREAD, Arguments, Scratch, by_range, in_parts
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
-_attention_decode = function(
-    "tl_attention_decode_f32", None, *[POINTER] * 4, *[SIZE] * 5, POINTER, POINTER, FLOAT, POINTER
-)
-_Strides = OFFSET * 3
+_attention_decode = function("tl_attention_decode_f32", None, *[POINTER] * 4, *[SIZE] * 5, *[POINTER] * 3, FLOAT)
 _attention = function("tl_attention_f32", None, *[POINTER] * 7, SIZE, SIZE, POINTER, POINTER, INT, POINTER, FLOAT)
 _attention_backward = function(
     "tl_attention_backward_f32", None, *[POINTER] * 10, SIZE, SIZE, POINTER, POINTER, INT, POINTER, FLOAT
@@ -50,20 +47,24 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
     k, v = _with_contiguous_heads(k), _with_contiguous_heads(v)
     y = np.empty(q.shape, FLOAT32)
     group = heads // kv_heads
-    scratch, strides = Scratch(group * s), (_strides(k), _strides(v))
+    steps, work = (_steps(k.strides), _steps(v.strides)), 2.0 * batch * heads * s * width
+    if work < WORTH_A_THREAD:
+        scratch = np.empty(group * s, FLOAT32)
+        _attention_decode.on_arrays(y, q, k, v, batch, heads, kv_heads, s, width, *steps, scratch, scale)
+        return y
+    by_part, pointers = Scratch(group * s), [address(each) for each in steps]
     # Threads divide sequences, or the heads of one; `units` of either kind have `own` query heads each.
     by_head = batch == 1
     units, own, axis = (kv_heads, group, 1) if by_head else (batch, heads, 0)
-    starts, steps = map(address, (y, q, k, v)), (own * width * ITEM,) * 2 + (k.strides[axis], v.strides[axis])
-    bases = list(zip(starts, steps, strict=True))
+    starts, apart = map(address, (y, q, k, v)), (own * width * ITEM,) * 2 + (k.strides[axis], v.strides[axis])
+    bases = list(zip(starts, apart, strict=True))
 
     def arguments(first: int, last: int) -> Arguments:
         count = last - first
         sizes = (1, count * group, count) if by_head else (count, heads, kv_heads)
-        return *(start + first * step for start, step in bases), *sizes, s, width, *pointers, scale, scratch()
+        return *(start + first * step for start, step in bases), *sizes, s, width, *pointers, by_part(), scale
 
-    pointers = [ctypes.addressof(each) for each in strides]
-    in_parts(units, 2.0 * batch * heads * s * width, _attention_decode, arguments)
+    in_parts(units, work, _attention_decode, arguments)
     return y
 
 
@@ -191,5 +192,7 @@ def _with_contiguous_heads(array: Array) -> Array:
     return array if is_usable and array.dtype == FLOAT32 else contiguous(array)
 
 
-def _strides(array: Array) -> ctypes.Array[ctypes.c_ssize_t]:
-    return _Strides(*(stride // ITEM for stride in array.strides[:3]))
+@lru_cache(PLANS)
+def _steps(strides: Sizes) -> Array:
+    """Return the strides of all dims but the last in elements."""
+    return np.array([stride // ITEM for stride in strides[:3]], np.intp)

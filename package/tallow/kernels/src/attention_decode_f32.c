@@ -57,7 +57,7 @@ static inline void weighted_sum(float *y, const float *p, const float *v, ptrdif
 
 void tl_attention_decode_f32(float *y, const float *q, const float *k, const float *v, size_t batch, size_t heads,
                              size_t kv_heads, size_t s, size_t width, const ptrdiff_t *k_stride, const ptrdiff_t *v_stride,
-                             float scale, float *scratch) {
+                             float *scratch, float scale) {
   size_t group = heads / kv_heads;
   for (size_t b = 0; b < batch; b++)
     for (size_t g = 0; g < kv_heads; g++, q += group * width, y += group * width) {

@@ -84,7 +84,7 @@ static void attend(float *mixed, const float *query, const float *keys, const fl
   const ptrdiff_t stride[3] = {0, (ptrdiff_t)apart, (ptrdiff_t)k};
   if (!count) return; // more chunks than heads
   tl_attention_decode_f32(mixed + first * group * k, query + first * group * k, keys + first * apart, values + first * apart,
-                          1, count * group, count, seen, k, stride, stride, 1.0f / __builtin_sqrtf((float)k), p->scratch);
+                          1, count * group, count, seen, k, stride, stride, p->scratch, 1.0f / __builtin_sqrtf((float)k));
 }
 
 static void run(const void *blocks, const void *call, uint32_t stage, part p) {

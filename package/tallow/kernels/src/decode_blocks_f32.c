@@ -160,7 +160,7 @@ static void attend(const decode_block *b, const int64_t *places, float *mixed, c
     const float *keys = read_heads(&b->key_cache, b->cache_format, row, widened, seen, k);
     const float *values = read_heads(&b->value_cache, b->cache_format, row, widened + b->positions * k, seen, k);
     tl_attention_decode_f32(mixed + u * group * k, query + u * group * k, keys, values, 1, group, 1, seen, k, stride, stride,
-                            1.0f / __builtin_sqrtf((float)k), p->scratch);
+                            p->scratch, 1.0f / __builtin_sqrtf((float)k));
   }
 }
 

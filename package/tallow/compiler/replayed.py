@@ -67,6 +67,7 @@ def replayed_functions() -> dict[CodeType, Replayed]:
         (sampling, DRAWN, True),
         (dropout, "draw_keep", True),
         (indexing, "as_element", False),
+        (indexing, "places_in", False),
         (indexing, "put_at_once", True),
         (clip_grad, "get_total_norm", False),
         (clip_grad, "scale_gradients", True),

@@ -135,8 +135,7 @@ def _array(item: Any, x: Array) -> Array:
     elif isinstance(item, bool | np.bool_):
         array = np.asarray(item)
     elif isinstance(item, list | tuple | range):
-        host = tensor(item, device="cpu").array  # "cpu", because the default device may be another
-        array = host if host.size else host.astype(np.int64)
+        array = places_in(item)
     else:
         raise DimensionError(
             "only integers, slices, ellipsis, None and integer or bool tensors, lists and arrays are valid indices, "
@@ -168,6 +167,14 @@ def _simple(index: Any) -> tuple[Any, ...] | None:
             continue
         return None
     return items if has_ellipsis else (*items, ...)  # with an Ellipsis NumPy returns a view even of one element
+
+
+def places_in(items: Any) -> Array:
+    """Return a list of indices or booleans as an array on the host."""
+    if items and all(type(i) is int and abs(i) < HIGHEST_PLACE for i in items):
+        return np.array(items, np.int64)
+    host = tensor(items, device="cpu").array  # "cpu", because the default device may be another
+    return host if host.size else host.astype(np.int64)
 
 
 @public("Tensor")
@@ -246,6 +253,7 @@ def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
 MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))  # PyTorch still accepts bytes as masks
 PLACES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_))
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+HIGHEST_PLACE = 1 << 62
 HIGHEST = 3e38  # within the range of float32 and float64
 
 

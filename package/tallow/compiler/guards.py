@@ -36,6 +36,9 @@ STATEFUL = (np.ndarray, bytearray, memoryview, array, deque)
 ABSENT = object()
 _REGISTRIES = "_parameters _buffers _modules _forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks"
 REGISTRIES = frozenset(_REGISTRIES.split())
+# Sets of a module that change only with its registries.
+FOLLOWING = frozenset(("_hooks_with_kwargs", "_non_persistent_buffers_set"))
+LIBRARIES = frozenset(("tallow", "tallow_cuda", "numpy", "builtins", "abc", "typing", "enum"))
 # Names whose use means that any attribute may be read.
 DYNAMIC = frozenset(("getattr", "__dict__", "vars", "attrgetter", "__getattribute__"))
 _LIBRARY = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
@@ -256,13 +259,13 @@ def _checks_of(value: Any, where: str) -> Iterator[Check]:
     elif isinstance(value, Optimizer):
         yield from _checks_of_optimizer(value, where)
     elif isinstance(value, ModuleType):
-        if not value.__name__.startswith(("tallow", "numpy")) and not _is_of_library(getattr(value, "__file__", None)):
+        if not is_of_libraries(value.__name__) and not _is_of_library(getattr(value, "__file__", None)):
             for name, part in list(vars(value).items()):
                 if isinstance(part, (*PLAIN, Tensor, list, dict)) and not name.startswith("__"):
                     yield Check(vars(value), "item", name, part, f"{where}.{name}", is_named=True)
     elif isinstance(value, type):
-        if not value.__module__.startswith(("tallow", "numpy", "builtins", "abc", "typing", "enum")):
-            for base in value.__mro__[:-1]:
+        if not is_of_libraries(value.__module__):
+            for base in (base for base in value.__mro__ if not is_of_libraries(base.__module__)):
                 for name, part in list(vars(base).items()):
                     if isinstance(part, (*PLAIN, Tensor, list, dict, tuple)) and not name.startswith("__"):
                         yield Check(base, "attribute", name, part, f"{where}.{name}", is_named=True)
@@ -298,9 +301,10 @@ def _checks_of_object(value: Any, where: str) -> Iterator[Check]:
             if is_module and name in REGISTRIES:
                 yield from _checks_of_registry(own, name, part, where)
             else:
-                yield Check(own, "item", name, part, f"{where}.{name}", is_named=True, is_counted=is_module)
+                is_walked = not is_module or name not in FOLLOWING
+                yield Check(own, "item", name, part, f"{where}.{name}", True, is_counted=is_module, is_walked=is_walked)
     for base in kind.__mro__[:-1]:
-        for name in getattr(base, "__slots__", ()) if not base.__module__.startswith(("tallow", "numpy")) else ():
+        for name in getattr(base, "__slots__", ()) if not is_of_libraries(base.__module__) else ():
             yield Check(value, "attribute", name, getattr(value, name, ABSENT), f"{where}.{name}", is_named=True)
     if not _is_plain_library(kind):
         yield from _checks_of(kind, kind.__name__)
@@ -312,6 +316,11 @@ def _checks_of_registry(own: dict[str, Any], name: str, registry: Any, where: st
     yield Check(registry, "length", None, len(registry), f"len({where}.{name})", is_counted=True)
     for key, part in registry.items():
         yield Check(registry, "item", key, part, f"{where}.{key}", is_counted=True)
+
+
+def is_of_libraries(module: str) -> bool:
+    """Return whether a module is of the packages whose own settings are not guarded."""
+    return module.partition(".")[0] in LIBRARIES
 
 
 def _is_plain_library(kind: type) -> bool:

@@ -175,7 +175,7 @@ class Watch:
                 reason = f"calls {module}.{code.co_name}"
                 return lambda _: recorder.stop(reason)
             return None
-        if module.startswith("numpy"):
+        if module.partition(".")[0] == "numpy":
             return None
         if _code_is_disabled(code):
             return lambda _: recorder.stop(f"{code.co_name} is not to be compiled")
@@ -316,4 +316,4 @@ def _is_of_program(frame: FrameType) -> bool:
     """Return whether a frame is neither tallow's nor a library's."""
     module, filename = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
     is_library = filename.startswith(LIBRARY) and "site-packages" not in filename
-    return not (module.startswith(("tallow.", "numpy")) or is_library)
+    return not (module.partition(".")[0] in ("tallow", "numpy") or is_library)

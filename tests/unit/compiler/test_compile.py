@@ -6,9 +6,11 @@ import gc
 import itertools
 import math
 import random
+import sys
 import warnings
 import weakref
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -657,6 +659,16 @@ def test_contents_that_no_guard_compares(make: Callable[[], Any]) -> None:
     function, compiled = make(), tl.compile(make())
     for _ in range(6):
         same(compiled(data(3)), function(data(3)))
+
+
+@pytest.mark.parametrize("name", ["numpy_helpers", "tallow_helpers", "abc_of_models", "enum"])
+def test_a_module_of_the_program_whose_name_begins_as_a_librarys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = ModuleType(f"{name}_")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec("factor = 2\nclass Scale:\n    by = 3\ndef scaled(x):\n    return x * factor * Scale.by", vars(module))
+    compiled = tl.compile(lambda x: module.scaled(x))
+    for module.factor, module.Scale.by in ((2, 3), (2, 3), (5, 3), (5, 7)):
+        same(compiled(data(3)), data(3) * module.factor * module.Scale.by)
 
 
 @pytest.mark.filterwarnings("ignore:tl.compile")

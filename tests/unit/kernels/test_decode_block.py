@@ -10,6 +10,7 @@ from support.decode_blocks import BACKENDS, LIBRARY, STORAGE, Array, D, Referenc
 from support.guarded_arrays import GuardedArray
 from support.quantized_blocks import COMPILED
 
+import tallow.ops.quantized_linear  # noqa: F401 - array code of a kernel that blocks call
 from tallow import kernels
 from tallow.errors import ArgumentError, DtypeError, ShapeError, TallowError
 from tallow.fused.decode_block import DecodeBlock

@@ -44,6 +44,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
     "given to all of a kind, and needed by the others": {
+        "distributions.transforms.*.log_abs_det_jacobian": "y",
         "kernels.gguf_quantize.Q8_0": "importance",
         "models.gguf_importance._Sums.watch.hook": "module",
         "models.static_embedding.StaticEmbedding.forward": "mask_BT",

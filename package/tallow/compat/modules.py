@@ -19,7 +19,9 @@ MODULES = {
     "torch.cuda.amp": "tallow.cuda.amp",
     "torch.distributed": "tallow.distributed",
     "torch.distributions": "tallow.distributions",
+    "torch.distributions.constraints": "tallow.distributions.constraints",
     "torch.distributions.kl": "tallow.distributions.kl",
+    "torch.distributions.transforms": "tallow.distributions.transforms",
     "torch.func": "tallow.func",
     "torch.jit": "tallow.jit",
     "torch.linalg": "tallow.linalg",
@@ -58,7 +60,12 @@ _FILES_OF_MODULES = (
 )
 for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # the files of tallow.nn differ
-for _file in ("bernoulli", "categorical", "distribution", "independent", "normal", "uniform"):
+_FILES_OF_DISTRIBUTIONS = (
+    "bernoulli beta binomial categorical cauchy dirichlet distribution exponential gamma gumbel independent laplace "
+    "log_normal mixture_same_family multivariate_normal normal one_hot_categorical poisson relaxed_bernoulli "
+    "relaxed_categorical studentT transformed_distribution uniform"
+)
+for _file in _FILES_OF_DISTRIBUTIONS.split():
     MODULES[f"torch.distributions.{_file}"] = "tallow.distributions"
 for _file in ("dataloader", "dataset", "distributed", "sampler"):
     MODULES[f"torch.utils.data.{_file}"] = f"tallow.data.{_file}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+from tallow import dtypes
 from tallow.core.tensor import Tensor
+from tallow.distributions import constraints
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import rand, randn
 
+EULER = 0.57721566490153286
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -19,7 +22,8 @@ class Normal(Distribution):
     Args:    as torch.distributions.Normal: mean and standard deviation
     """
 
-    parameters: ClassVar = {"loc": "real", "scale": "positive"}
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support: ClassVar = constraints.real
     has_rsample = True
 
     def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
@@ -67,8 +71,8 @@ class LogNormal(Distribution):
     Args:    as torch.distributions.LogNormal: mean and standard deviation of the logarithm
     """
 
-    parameters: ClassVar = {"loc": "real", "scale": "positive"}
-    support = "positive"
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support: ClassVar = constraints.positive
     has_rsample = True
 
     def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
@@ -115,7 +119,8 @@ class Laplace(Distribution):
     Args:    as torch.distributions.Laplace
     """
 
-    parameters: ClassVar = {"loc": "real", "scale": "positive"}
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support: ClassVar = constraints.real
     has_rsample = True
 
     def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
@@ -160,7 +165,7 @@ class Uniform(Distribution):
     Args:    as torch.distributions.Uniform
     """
 
-    parameters: ClassVar = {"low": "real", "high": "real"}
+    arg_constraints: ClassVar = {"low": constraints.real, "high": constraints.real}
     has_rsample = True
 
     def __init__(self, low: Number, high: Number, validate_args: bool | None = None) -> None:
@@ -168,6 +173,10 @@ class Uniform(Distribution):
         super().__init__(self.low.shape, validate_args=validate_args)
         if self._validate_args and not bool((self.low < self.high).all()):
             raise ArgumentError(f"Uniform: low must be below high everywhere, got {self.low!r} and {self.high!r}")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.interval(self.low, self.high)
 
     @property
     def mean(self) -> Tensor:
@@ -187,18 +196,12 @@ class Uniform(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        self._check_bounds(value)
         inside = ((self.low <= value) & (self.high > value)).type_as(self.low)
         return inside.log() - (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        self._check_bounds(value)
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
-
-    def _check_bounds(self, value: Tensor) -> None:
-        if self._validate_args and not bool(((value >= self.low) & (value <= self.high)).all()):
-            raise ArgumentError(f"Uniform: value must be within [low, high], but found\n{value!r}")
 
     def icdf(self, value: Tensor) -> Tensor:
         return value * (self.high - self.low) + self.low
@@ -213,8 +216,8 @@ class Exponential(Distribution):
     Args:    as torch.distributions.Exponential
     """
 
-    parameters: ClassVar = {"rate": "positive"}
-    support = "nonnegative"
+    arg_constraints: ClassVar = {"rate": constraints.positive}
+    support: ClassVar = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, rate: Number, validate_args: bool | None = None) -> None:
@@ -248,3 +251,166 @@ class Exponential(Distribution):
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
+
+
+class Cauchy(Distribution):
+    """log p(x) = -ln π scale - ln(1 + ((x - loc) / scale)²)
+
+    Args:    as torch.distributions.Cauchy: median and half width at half maximum
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support: ClassVar = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc.detach() * math.nan  # the integral diverges
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self.loc.detach() * 0 + math.inf
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        distance = (self._validate_sample(value) - self.loc) / self.scale
+        return -math.log(math.pi) - self.scale.log() - distance.square().log1p()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return ((self._validate_sample(value) - self.loc) / self.scale).atan() / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()
+
+
+class Gumbel(Distribution):
+    """log p(x) = y - exp(y) - ln scale,  y = (loc - x) / scale
+
+    Args:    as torch.distributions.Gumbel
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support: ClassVar = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc + self.scale * EULER
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return (math.pi / math.sqrt(6)) * self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev.pow(2)
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        uniform = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
+        info = dtypes.finfo(self.loc.dtype)
+        return self.icdf(uniform.clamp(info.tiny, 1 - info.eps))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        y = (self.loc - self._validate_sample(value)) / self.scale
+        return y - y.exp() - self.scale.log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return (-((self.loc - self._validate_sample(value)) / self.scale).exp()).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc - self.scale * (-value.log()).log()
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (1 + EULER)
+
+
+class _Half(Distribution):
+    """The absolute value of a distribution that is symmetric around 0."""
+
+    arg_constraints: ClassVar = {"scale": constraints.positive}
+    support: ClassVar = constraints.nonnegative
+    has_rsample = True
+    _whole: ClassVar[type[Normal | Cauchy]]
+
+    def __init__(self, scale: Number, validate_args: bool | None = None) -> None:
+        (self.scale,) = broadcast(scale)
+        super().__init__(self.scale.shape, validate_args=validate_args)
+
+    @property
+    def _base(self) -> Normal | Cauchy:
+        return self._whole(0, self.scale, validate_args=False)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.scale.detach() * 0
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        return self._base.rsample(sample_shape).abs()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._validate_sample(value)
+        return (self._base.log_prob(value) + math.log(2)).masked_fill(value < 0, -math.inf)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 2 * self._base.cdf(self._validate_sample(value)) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._base.icdf((value + 1) / 2)
+
+    def entropy(self) -> Tensor:
+        return self._base.entropy() - math.log(2)
+
+
+class HalfNormal(_Half):
+    """The absolute value of a Normal with mean 0.
+
+    Args:    as torch.distributions.HalfNormal
+    """
+
+    _whole = Normal
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2) * (1 - 2 / math.pi)
+
+
+class HalfCauchy(_Half):
+    """The absolute value of a Cauchy with median 0.
+
+    Args:    as torch.distributions.HalfCauchy
+    """
+
+    _whole = Cauchy
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale.detach() * 0 + math.inf
+
+    @property
+    def variance(self) -> Tensor:
+        return self._base.variance

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tallow import dtypes
-from tallow.core.creation import arange
+from tallow.core.size import Size
 from tallow.core.tensor import Tensor
+from tallow.distributions import constraints
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import bernoulli, multinomial, rand
@@ -30,7 +31,7 @@ def _clamp_probs(probs: Tensor) -> Tensor:
 class _BinaryDistribution(Distribution):
     """Base class of distributions with one probability per element, given directly or as logits."""
 
-    parameters: ClassVar = {"probs": "in [0, 1]", "logits": "real"}
+    arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
 
     def __init__(
         self, probs: Number | None = None, logits: Number | None = None, validate_args: bool | None = None
@@ -49,6 +50,11 @@ class _BinaryDistribution(Distribution):
             return probs.log() - (-probs).log1p()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameters: batch_shape."""
+        return self._batch_shape
+
 
 class Bernoulli(_BinaryDistribution):
     """1 with probability `probs`, else 0.
@@ -56,7 +62,8 @@ class Bernoulli(_BinaryDistribution):
     Args:    as torch.distributions.Bernoulli
     """
 
-    support = "0 or 1"
+    support: ClassVar = constraints.boolean
+    has_enumerate_support = True
 
     @property
     def mean(self) -> Tensor:
@@ -82,6 +89,9 @@ class Bernoulli(_BinaryDistribution):
     def entropy(self) -> Tensor:
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._integers(2, self.probs, expand)
+
 
 class Geometric(_BinaryDistribution):
     """The number of failures before the first success, with success probability `probs`.
@@ -89,7 +99,7 @@ class Geometric(_BinaryDistribution):
     Args:    as torch.distributions.Geometric
     """
 
-    support = "nonnegative integer"
+    support: ClassVar = constraints.nonnegative_integer
 
     @property
     def mean(self) -> Tensor:
@@ -125,8 +135,11 @@ class Categorical(Distribution):
     Shapes:  probs, logits (..., V): batch_shape is (...)
     """
 
-    parameters: ClassVar = {"probs": "nonnegative", "logits": "real"}
-    support = "nonnegative integer"
+    arg_constraints: ClassVar = {
+        "probs": constraints.independent(constraints.nonnegative, 1),
+        "logits": constraints.real_vector,
+    }
+    has_enumerate_support = True
 
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
@@ -150,13 +163,17 @@ class Categorical(Distribution):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @property
     def _num_events(self) -> int:
         return self.__dict__["probs" if "probs" in self.__dict__ else "logits"].shape[-1]
 
     @property
-    def param_shape(self) -> tuple[int, ...]:
+    def param_shape(self) -> Size:
         """The shape of the parameters: (*batch_shape, V)."""
-        return (*self._batch_shape, self._num_events)
+        return Size((*self._batch_shape, self._num_events))
 
     @property
     def mean(self) -> Tensor:
@@ -178,10 +195,6 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value).long().unsqueeze(-1)
-        if self._validate_args and not bool((value < self._num_events).all()):
-            raise ArgumentError(
-                f"{type(self).__name__}: values must be below the number of categories, {self._num_events}"
-            )
         logits = self.logits
         shape = (*(value[..., 0] + logits[..., 0]).shape, 1)
         return logits.expand(*shape[:-1], self._num_events).gather(-1, value.expand(shape)).squeeze(-1)
@@ -191,9 +204,7 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(self._num_events, device=self.probs.device)
-        values = values.view(-1, *(1,) * len(self._batch_shape))
-        return values.expand(-1, *self._batch_shape) if expand else values
+        return self._integers(self._num_events, self.probs, expand).long()
 
 
 class OneHotCategorical(Categorical):
@@ -204,7 +215,7 @@ class OneHotCategorical(Categorical):
     Shapes:  probs, logits (..., V): batch_shape is (...), event_shape (V,)
     """
 
-    support = "0 or 1"
+    support = constraints.one_hot
 
     def __init__(
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
@@ -238,3 +249,15 @@ class OneHotCategorical(Categorical):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         indices = self._categorical.enumerate_support(expand)
         return F.one_hot(indices, self._num_events).to(self.probs.dtype)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """OneHotCategorical whose samples pass gradients to `probs` unchanged (straight-through estimator).
+
+    Args:    as torch.distributions.OneHotCategoricalStraightThrough
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())

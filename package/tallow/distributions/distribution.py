@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from tallow import dtypes
 from tallow.autograd import no_grad
-from tallow.core.creation import as_tensor
+from tallow.core.creation import arange, as_tensor
 from tallow.core.public_api import PUBLIC
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor
+from tallow.distributions.constraints import Constraint
 from tallow.errors import ArgumentError
 
 D = TypeVar("D", bound="Distribution")
 Number = Tensor | float
 Shape = Sequence[int]
 
-CONSTRAINTS: dict[str, Callable[[Tensor], Tensor]] = {
-    "real": lambda x: x == x,
-    "positive": lambda x: x > 0,
-    "nonnegative": lambda x: x >= 0,
-    "in [0, 1]": lambda x: (x >= 0) & (x <= 1),
-    "0 or 1": lambda x: (x == 0) | (x == 1),
-    "nonnegative integer": lambda x: (x >= 0) & (x == x.floor()),
-}
-
 
 class Distribution:
     """A batch of distributions over events of the same shape, as torch.distributions.Distribution.
 
-    A subclass stores its parameters, broadcast to `batch_shape`, under the names in `parameters`.
+    A subclass stores its parameters, broadcast to `batch_shape`, under the names in `arg_constraints`.
 
     Args:
         batch_shape: the shape of the parameters; samples of different elements are independent.
@@ -38,21 +30,29 @@ class Distribution:
         validate_args: check parameters and the values passed to `log_prob`; True by default.
     """
 
-    parameters: ClassVar[dict[str, str]] = {}  # name -> the constraint on its values, a key of CONSTRAINTS
-    support: ClassVar[str] = "real"  # the constraint on the values of samples
+    arg_constraints: ClassVar[dict[str, Constraint]] = {}  # name of a parameter -> where its values lie
     has_rsample = False  # whether gradients flow through samples to the parameters
+    has_enumerate_support = False  # whether the support is finite, see `enumerate_support`
+    _validate_by_default: ClassVar[bool] = True
 
     def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
-        self._validate_args = validate_args is not False
+        self._validate_args = self._validate_by_default if validate_args is None else validate_args
         if self._validate_args:
-            for name, constraint in self.parameters.items():
+            for name, constraint in self.arg_constraints.items():
                 if name in self.__dict__:
                     self._check(f"parameter {name}", self.__dict__[name], constraint)
 
-    def _check(self, what: str, value: Tensor, constraint: str) -> None:
-        if not bool(CONSTRAINTS[constraint](value).all()):
-            raise ArgumentError(f"{type(self).__name__}: {what} must be {constraint}, but found\n{value!r}")
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Set what `validate_args=None` means; True at first."""
+        Distribution._validate_by_default = value
+
+    def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
+        if not bool(constraint.check(value).all()):
+            raise ArgumentError(
+                f"{type(self).__name__}: {what} must satisfy the constraint {constraint}, but found\n{value!r}"
+            )
 
     @property
     def batch_shape(self) -> Size:
@@ -63,6 +63,11 @@ class Distribution:
     def event_shape(self) -> Size:
         """The shape of one sample of one distribution."""
         return self._event_shape
+
+    @property
+    def support(self) -> Constraint | None:
+        """The constraint on samples; None if unknown."""
+        return None
 
     @property
     def mean(self) -> Tensor:
@@ -95,6 +100,10 @@ class Distribution:
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Draw samples as `sample` does, as a differentiable function of the parameters (reparameterized)."""
         raise NotImplementedError(f"{type(self).__name__} has no reparameterized samples")
+
+    def sample_n(self, n: int) -> Tensor:
+        """Draw n samples, `sample((n,))`."""
+        return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the log of the density or of the probability at `value`.
@@ -130,11 +139,9 @@ class Distribution:
         """Return the distribution with its parameters expanded to a larger batch."""
         expanded = type(self).__new__(type(self))
         expanded.__dict__.update(self.__dict__)
-        for name in self.parameters:
-            if name in self.__dict__:
-                value = self.__dict__[name]
-                tail = value.shape[len(self._batch_shape) :]
-                expanded.__dict__[name] = value.expand(*batch_shape, *tail)
+        for name, value in self.__dict__.items():
+            if isinstance(value, Tensor):
+                expanded.__dict__[name] = value.expand(*batch_shape, *value.shape[len(self._batch_shape) :])
         expanded._batch_shape = Size(batch_shape)
         return expanded
 
@@ -156,11 +163,17 @@ class Distribution:
                     f"{type(self).__name__}: the value's shape {tuple(shape)} does not broadcast with batch_shape "
                     f"{tuple(self._batch_shape)} + event_shape {tuple(self._event_shape)}"
                 )
-            self._check("value", value, self.support)
+            if self.support is not None:
+                self._check("value", value, self.support)
         return value
 
+    def _integers(self, n: int, like: Tensor, expand: bool) -> Tensor:
+        """Return 0 to n - 1 along a new first dim, for `enumerate_support`."""
+        values = arange(n, dtype=like.dtype, device=like.device).view(-1, *(1,) * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values
+
     def __repr__(self) -> str:
-        parameters = {name: self.__dict__[name] for name in self.parameters if name in self.__dict__}
+        parameters = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
         items = [f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in parameters.items()]
         return f"{type(self).__name__}({', '.join(items)})"
 
@@ -172,3 +185,8 @@ def broadcast(*values: Number) -> list[Tensor]:
     device = None if like is None else like.device
     tensors = [v if isinstance(v, Tensor) else as_tensor(v, dtype=dtype, device=device) for v in values]
     return list(PUBLIC["tl"]["broadcast_tensors"](*tensors))
+
+
+def sum_rightmost(x: Tensor, n: int) -> Tensor:
+    """Sum over the last n dims."""
+    return x.sum(tuple(range(-n, 0))) if n else x

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tallow.core.tensor import Tensor
-from tallow.distributions.distribution import Distribution, Shape
+from tallow.distributions.constraints import Constraint, independent
+from tallow.distributions.distribution import Distribution, Shape, sum_rightmost
 from tallow.errors import ArgumentError
 
 
@@ -14,8 +13,6 @@ class Independent(Distribution):
 
     Args:    as torch.distributions.Independent
     """
-
-    parameters: ClassVar[dict[str, str]] = {}
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -30,6 +27,11 @@ class Independent(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
+
+    @property
+    def support(self) -> Constraint | None:
+        base = self.base_dist.support
+        return independent(base, self.reinterpreted_batch_ndims) if base and self.reinterpreted_batch_ndims else base
 
     @property
     def mean(self) -> Tensor:
@@ -55,15 +57,10 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self.sum_event_dims(self.base_dist.log_prob(value))
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        return self.sum_event_dims(self.base_dist.entropy())
-
-    def sum_event_dims(self, x: Tensor) -> Tensor:
-        """Sum over the dims reinterpreted as event dims, the last ones of x."""
-        n = self.reinterpreted_batch_ndims
-        return x.sum(tuple(range(-n, 0))) if n else x
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
-from tallow.distributions.continuous import Exponential, Laplace, LogNormal, Normal, Uniform
+from tallow.distributions.continuous import (
+    EULER,
+    Cauchy,
+    Exponential,
+    Gumbel,
+    HalfNormal,
+    Laplace,
+    LogNormal,
+    Normal,
+    Uniform,
+)
+from tallow.distributions.counts import Binomial, Poisson
 from tallow.distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
-from tallow.distributions.distribution import Distribution
+from tallow.distributions.distribution import Distribution, sum_rightmost
+from tallow.distributions.gamma import Beta, Dirichlet, Gamma
 from tallow.distributions.independent import Independent
+from tallow.distributions.multivariate_normal import MultivariateNormal
+from tallow.distributions.transformed import TransformedDistribution
+from tallow.ops.linalg import linalg_solve_triangular
 
 Rule = Callable[[Any, Any], Tensor]
 RULES: dict[tuple[type, type], Rule] = {}
@@ -94,4 +110,72 @@ def _categorical(p: Categorical, q: Categorical) -> Tensor:
 def _independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError("KL of Independents with different reinterpreted_batch_ndims")
-    return p.sum_event_dims(kl_divergence(p.base_dist, q.base_dist))
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if [type(t) for t in p.transforms] != [type(t) for t in q.transforms] or p.event_shape != q.event_shape:
+        raise NotImplementedError("KL of TransformedDistributions with different transforms")
+    value = kl_divergence(p.base_dist, q.base_dist)
+    return sum_rightmost(value, len(p.event_shape) - len(p.base_dist.event_shape))
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p: Gamma, q: Gamma) -> Tensor:
+    a, b = p.concentration, q.concentration
+    value = b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma()
+    return value + (a - b) * a.digamma() + (q.rate - p.rate) * a / p.rate
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1)
+    value = total.lgamma() - b.sum(-1).lgamma() + (b.lgamma() - a.lgamma()).sum(-1)
+    return value + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Beta, q: Beta) -> Tensor:
+    return _dirichlet(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    value = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    if bool((p.total_count < q.total_count).any()):
+        raise NotImplementedError("KL of Binomials with a smaller total_count on the left")
+    return value.masked_fill(p.total_count > q.total_count, float("inf"))
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio = p.scale / q.scale
+    difference = (p.loc - q.loc) / q.scale
+    value = -ratio.log() + difference + ratio * EULER
+    return value + ((ratio + 1).lgamma() - difference).exp() - (1 + EULER)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
+    value = ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log()
+    return value - (4 * p.scale * q.scale).log()
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
+    return _normal(p._base, q._base)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    ratio = apply(linalg_solve_triangular, q._tril, p._tril, upper=False)
+    distance = apply(linalg_solve_triangular, q._tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
+    squares = ratio.square().sum((-2, -1)) + distance.square().sum((-2, -1))
+    return q._half_log_det() - p._half_log_det() + 0.5 * (squares - p.event_shape[0])

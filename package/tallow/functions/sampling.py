@@ -199,6 +199,12 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return place(_source(generator).poisson(rates), _float_dtype("poisson", input.dtype), input.device, False)
 
 
+def standard_gamma(concentration: Tensor) -> Tensor:
+    """Draw from gamma distributions with the given concentrations and rate 1, in their dtype."""
+    drawn = _source(None).standard_gamma(concentration._host())
+    return place(drawn, concentration.dtype, concentration.device, False)
+
+
 @public("tl")
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Draw the number of successes in `count` trials with success probability `prob`, in the dtype of count."""

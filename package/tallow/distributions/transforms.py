@@ -1,0 +1,491 @@
+"""Invertible functions with the determinants of their Jacobians, as torch.distributions.transforms.
+
+Letters: V the number of categories.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tallow import dtypes
+from tallow.core.creation import arange
+from tallow.core.tensor import Tensor
+from tallow.distributions import constraints
+from tallow.distributions.constraints import Constraint
+from tallow.distributions.distribution import Number, sum_rightmost
+from tallow.errors import ArgumentError
+from tallow.nn import functional as F
+
+Shape = Sequence[int]
+
+
+class Transform:
+    """A function of tensors, its inverse `inv`, and the logarithm of its Jacobian's determinant.
+
+    A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of that very output returns that input: exact
+            where the inverse is not, as for tanh of large inputs.
+    """
+
+    bijective = False
+    domain: Constraint = constraints.real
+    codomain: Constraint = constraints.real
+    sign: Any = 1  # of the derivative
+
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise ArgumentError(f"{type(self).__name__}: cache_size must be 0 or 1, not {cache_size!r}")
+        self._cache_size = cache_size
+        self._cached: tuple[Tensor | None, Tensor | None] = None, None
+
+    @property
+    def event_dim(self) -> int:
+        """The number of last dims that are transformed together."""
+        return self.domain.event_dim
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse."""
+        return _Inverse(self)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """Return the transform with another cache size."""
+        if cache_size == self._cache_size:
+            return self
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, _cache_size=cache_size, _cached=(None, None))
+        return other
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self._cached[0] is x:
+            assert self._cached[1] is not None
+            return self._cached[1]
+        return self._keep(x, self._call(x))[1]
+
+    def _inverse_call(self, y: Tensor) -> Tensor:
+        if self._cached[1] is y:
+            assert self._cached[0] is not None
+            return self._cached[0]
+        return self._keep(self._inverse(y), y)[0]
+
+    def _keep(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        if self._cache_size:
+            self._cached = x, y
+        return x, y
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} defines no _call")
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no inverse")
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return ln |det dy/dx|, given the input and the output.
+
+        Shapes:  -> that of x without its last `event_dim` dims
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no log_abs_det_jacobian")
+
+    def forward_shape(self, shape: Shape) -> tuple[int, ...]:
+        """Return the shape of the output for an input's shape."""
+        return tuple(shape)
+
+    def inverse_shape(self, shape: Shape) -> tuple[int, ...]:
+        """Return the shape of the input for an output's shape."""
+        return tuple(shape)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class _Inverse(Transform):
+    def __init__(self, transform: Transform) -> None:
+        super().__init__()
+        self._of = transform
+
+    bijective = property(lambda self: self._of.bijective)
+    domain = property(lambda self: self._of.codomain)
+    codomain = property(lambda self: self._of.domain)
+    sign = property(lambda self: self._of.sign)
+
+    @property
+    def inv(self) -> Transform:
+        return self._of
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return _Inverse(self._of.with_cache(cache_size))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._of._inverse_call(x)
+
+    def _inverse_call(self, y: Tensor) -> Tensor:
+        return self._of(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self._of.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Shape) -> tuple[int, ...]:
+        return self._of.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Shape) -> tuple[int, ...]:
+        return self._of.forward_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"_InverseTransform({self._of!r})"
+
+
+class ComposeTransform(Transform):
+    """Apply several transforms, the first one first.
+
+    Args:    as torch.distributions.transforms.ComposeTransform
+    """
+
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return all(part.bijective for part in self.parts)
+
+    @property
+    def sign(self) -> Any:
+        return math.prod(part.sign for part in self.parts)
+
+    def _end(self, parts: Sequence[Transform], domain: str, codomain: str) -> Constraint:
+        """Return the domain of the first of the parts, with as many event dims as the later parts need."""
+        if not parts:
+            return constraints.real
+        end: Constraint = getattr(parts[0], domain)
+        event_dim = getattr(parts[-1], codomain).event_dim
+        for part in reversed(parts):
+            event_dim += getattr(part, domain).event_dim - getattr(part, codomain).event_dim
+            event_dim = max(event_dim, getattr(part, domain).event_dim)
+        extra = event_dim - end.event_dim
+        return constraints.independent(end, extra) if extra else end
+
+    @property
+    def domain(self) -> Constraint:  # type: ignore[override]
+        return self._end(self.parts, "domain", "codomain")
+
+    @property
+    def codomain(self) -> Constraint:  # type: ignore[override]
+        return self._end(self.parts[::-1], "codomain", "domain")
+
+    def _call(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        for part in reversed(self.parts):
+            y = part.inv(y)
+        return y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        total, event_dim = x.new_zeros(()), self.domain.event_dim
+        for part in self.parts:
+            after = part(x)
+            total = total + sum_rightmost(part.log_abs_det_jacobian(x, after), event_dim - part.domain.event_dim)
+            event_dim += part.codomain.event_dim - part.domain.event_dim
+            x = after
+        return total
+
+    def forward_shape(self, shape: Shape) -> tuple[int, ...]:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return tuple(shape)
+
+    def inverse_shape(self, shape: Shape) -> tuple[int, ...]:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return tuple(shape)
+
+    def __repr__(self) -> str:
+        parts = ",\n    ".join(map(repr, self.parts))
+        return f"ComposeTransform(\n    {parts}\n)"
+
+
+identity_transform = ComposeTransform([])
+
+
+class IndependentTransform(Transform):
+    """Treat `reinterpreted_batch_ndims` more last dims as one event: the log determinants are summed over them.
+
+    Args:    as torch.distributions.transforms.IndependentTransform
+    """
+
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.base_transform = base_transform.with_cache(cache_size) if cache_size else base_transform
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return self.base_transform.bijective
+
+    @property
+    def sign(self) -> Any:
+        return self.base_transform.sign
+
+    @property
+    def domain(self) -> Constraint:  # type: ignore[override]
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @property
+    def codomain(self) -> Constraint:  # type: ignore[override]
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.base_transform(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def forward_shape(self, shape: Shape) -> tuple[int, ...]:
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape: Shape) -> tuple[int, ...]:
+        return self.base_transform.inverse_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+
+
+class ReshapeTransform(Transform):
+    """Reshape the last dims.
+
+    Args:    as torch.distributions.transforms.ReshapeTransform
+    """
+
+    bijective = True
+
+    def __init__(self, in_shape: Shape, out_shape: Shape, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
+        if math.prod(in_shape) != math.prod(out_shape):
+            raise ArgumentError(f"ReshapeTransform: {self.in_shape} and {self.out_shape} have different sizes")
+
+    @property
+    def domain(self) -> Constraint:  # type: ignore[override]
+        return constraints.independent(constraints.real, len(self.in_shape))
+
+    @property
+    def codomain(self) -> Constraint:  # type: ignore[override]
+        return constraints.independent(constraints.real, len(self.out_shape))
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.reshape(self.forward_shape(x.shape))
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.reshape(self.inverse_shape(y.shape))
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x.new_zeros(x.shape[: x.ndim - len(self.in_shape)])
+
+    def forward_shape(self, shape: Shape) -> tuple[int, ...]:
+        return self._replaced(shape, self.in_shape, self.out_shape)
+
+    def inverse_shape(self, shape: Shape) -> tuple[int, ...]:
+        return self._replaced(shape, self.out_shape, self.in_shape)
+
+    def _replaced(self, shape: Shape, tail: tuple[int, ...], by: tuple[int, ...]) -> tuple[int, ...]:
+        cut = len(shape) - len(tail)
+        if cut < 0 or tuple(shape[cut:]) != tail:
+            raise ArgumentError(f"ReshapeTransform: expected a shape that ends in {tail}, got {tuple(shape)}")
+        return (*shape[:cut], *by)
+
+
+class AffineTransform(Transform):
+    """y = loc + scale · x
+
+    Args:    as torch.distributions.transforms.AffineTransform
+    """
+
+    bijective = True
+
+    def __init__(self, loc: Number, scale: Number, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def domain(self) -> Constraint:  # type: ignore[override]
+        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+
+    codomain = domain
+
+    @property
+    def sign(self) -> Any:
+        return self.scale.sign() if isinstance(self.scale, Tensor) else math.copysign(1, self.scale)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        scale = self.scale if isinstance(self.scale, Tensor) else x.new_tensor(self.scale)
+        return sum_rightmost(scale.abs().log().expand(x.shape), self._event_dim)
+
+
+class ExpTransform(Transform):
+    """y = exp(x)"""
+
+    codomain = constraints.positive
+    bijective = True
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.exp()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x
+
+
+class PowerTransform(Transform):
+    """y = x ** exponent, for positive x
+
+    Args:    as torch.distributions.transforms.PowerTransform
+    """
+
+    domain = codomain = constraints.positive
+    bijective = True
+
+    def __init__(self, exponent: Tensor, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.exponent = exponent
+
+    @property
+    def sign(self) -> Any:
+        return self.exponent.sign()
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return (self.exponent * y / x).abs().log()
+
+
+class SigmoidTransform(Transform):
+    """y = 1 / (1 + exp(-x)), clamped away from 0 and 1"""
+
+    codomain = constraints.unit_interval
+    bijective = True
+
+    def _call(self, x: Tensor) -> Tensor:
+        info = dtypes.finfo(x.dtype)
+        return x.sigmoid().clamp(info.tiny, 1 - info.eps)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        info = dtypes.finfo(y.dtype)
+        y = y.clamp(info.tiny, 1 - info.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -F.softplus(-x) - F.softplus(x)
+
+
+class TanhTransform(Transform):
+    """y = tanh(x); with `cache_size=1`, the log probabilities of samples stay exact where tanh rounds to 1."""
+
+    codomain = constraints.interval(-1.0, 1.0)
+    bijective = True
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return 2 * (math.log(2) - x - F.softplus(-2 * x))
+
+
+class SoftplusTransform(Transform):
+    """y = ln(1 + exp(x))"""
+
+    codomain = constraints.positive
+    bijective = True
+
+    def _call(self, x: Tensor) -> Tensor:
+        return F.softplus(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -F.softplus(-x)
+
+
+class AbsTransform(Transform):
+    """y = |x|, whose `inv` returns y itself"""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y
+
+
+class SoftmaxTransform(Transform):
+    """y = softmax(x) along the last dim, whose `inv` returns ln y
+
+    Shapes:  (..., V) -> (..., V)
+    """
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.softmax(-1)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+
+class StickBreakingTransform(Transform):
+    """Break a stick of length 1 at V - 1 places, each a sigmoid of one value.
+
+    Shapes:  (..., V - 1) -> (..., V)
+    """
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+    bijective = True
+
+    def _offset(self, x: Tensor) -> Tensor:
+        n = x.shape[-1]
+        return (n - arange(n, dtype=x.dtype, device=x.device)).log()
+
+    def _call(self, x: Tensor) -> Tensor:
+        info = dtypes.finfo(x.dtype)
+        broken = (x - self._offset(x)).sigmoid().clamp(info.tiny, 1 - info.eps)
+        rest = (1 - broken).cumprod(-1)
+        return F.pad(broken, (0, 1), value=1) * F.pad(rest, (1, 0), value=1)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        rest = (1 - y[..., :-1].cumsum(-1)).clamp(min=dtypes.finfo(y.dtype).tiny)
+        return y[..., :-1].log() - rest.log() + self._offset(y[..., :-1])
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        x = x - self._offset(x)
+        return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Shape) -> tuple[int, ...]:
+        return (*shape[:-1], shape[-1] + 1)
+
+    def inverse_shape(self, shape: Shape) -> tuple[int, ...]:
+        return (*shape[:-1], shape[-1] - 1)

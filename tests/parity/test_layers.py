@@ -111,3 +111,14 @@ def test_half_gradients_travel_in_float32(dtype: str) -> None:
     eps = float(torch.finfo(getattr(torch, dtype)).eps)
     for mine, theirs in zip(*gradients, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=4 * eps, atol=eps)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [True, False])
+def test_images_of_bytes_resize_to_within_one(mode: str, antialias: bool) -> None:
+    """PyTorch computes with integer weights."""
+    image = (integers(1, 3, 9, 8) * 37 % 256).astype(np.uint8)
+    resize = functional("interpolate", size=(5, 12), mode=mode, antialias=antialias)
+    ours, theirs = (resize(m, m.from_numpy(image)) for m in (tl, torch))
+    assert ours.dtype is tl.uint8
+    np.testing.assert_allclose(ours.int(), theirs.int(), atol=1)

@@ -26,6 +26,10 @@ x = R(3, rg=True); y = x * 2; v = y[:2]; v.retain_grad(); y.mul_(3); (v * v).sum
 x = R(3, rg=True); h = x * 2; (h * h).sum().backward(inputs=[h]); (x.grad, h.grad)
 x = R(3, rg=True); h = x * 2; (h * h).sum().backward(inputs=[h, x]); (x.grad, h.grad)
 x = R(3, rg=True); h = x * 2; h.retain_grad(); (h * h).sum().backward(inputs=[h]); (x.grad, h.grad)
+x = R(3, rg=True); y = x * 2; y.retain_grad(); y.register_hook(lambda g: g * 10); y.sum().backward(); (y.grad, x.grad)
+x = R(3, rg=True); y = x * 2; y.register_hook(lambda g: g * 10); y.retain_grad(); y.sum().backward(); (y.grad, x.grad)
+x = R(3, rg=True); x.sum().backward(); copy.deepcopy(x).grad
+p = tl.nn.Parameter(R(3)); p.sum().backward(); copy.deepcopy(p).grad
 x = R(3, rg=True); x.sum().backward(inputs=[])
 x = R(3, rg=True); x.sum().backward(inputs=[tl.ones(3)])
 x = R(3, rg=True); y = x * 2; (y.long().requires_grad, y.int().is_leaf, (y > 0).requires_grad, y.to(tl.uint8).sum())
@@ -144,7 +148,18 @@ m = tl.nn.BatchNorm1d(2); d = m.state_dict(); m.load_state_dict({k: R(2) for k i
 m = tl.nn.BatchNorm1d(2); m.load_state_dict({"weight": R(2)})
 """
 
-PROGRAMS = (GRAPHS, COPIES, NUMBERS, RESHAPED, OVERWRITTEN, ORDERED, FILLED, KEYWORDS, MODULES)
+# a result of PyTorch is in row-major order, so that `view` works
+CONTIGUOUS = """
+y = tl.fill(R(2, 3), 2.0); y[0] = 1; (y, y.is_contiguous())
+y = tl.searchsorted(R(2, 5).sort().values, R(2, 3, seed=1)); (y, y.is_contiguous())
+y = tl.kthvalue(R(4, 3), 2); (y.values, y.indices, y.indices.is_contiguous())
+y = R(4, 3).median(0); (y.values, y.indices, y.indices.is_contiguous())
+x = R(2, 3, 4, 4, rg=True); y = F.grid_sample(x, R(2, 5, 5, 2, seed=1), align_corners=False); (y, y.is_contiguous())
+y = F.fold(R(1, 9, 9), (5, 5), 3, padding=1, stride=2); (y, y.is_contiguous())
+u = tl.nn.utils.rnn; p = u.pack_sequence([R(2, 2), R(3, 2)], False); u.pad_packed_sequence(p, True)[0].view(-1)
+"""
+
+PROGRAMS = (GRAPHS, COPIES, NUMBERS, RESHAPED, OVERWRITTEN, ORDERED, FILLED, KEYWORDS, MODULES, CONTIGUOUS)
 
 
 def R(tl: Any, *size: int, seed: int = 0, rg: bool = False) -> Any:

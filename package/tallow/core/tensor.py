@@ -366,6 +366,11 @@ class Tensor(Methods):
         return self
 
     @property
+    def real(self) -> Tensor:
+        """The tensor itself: no dtype is complex."""
+        return self
+
+    @property
     def is_leaf(self) -> builtins.bool:
         """Return whether no recorded op made this tensor."""
         return self.grad_fn is None
@@ -477,7 +482,10 @@ class Tensor(Methods):
         if not self.requires_grad:
             raise GraphError("cannot register a hook on a tensor that doesn't require gradient")
         if self._node is not None:
-            return _add_node_hook(self._node, lambda g: _run_hook(hook, wrap(_array_of(g))).array)
+            handle = _add_node_hook(self._node, lambda g: _run_hook(hook, wrap(_array_of(g))).array)
+            if self._retained is not None:
+                self._keep_grad()  # again, because `.grad` is what all hooks leave
+            return handle
         if self._hooks is None:
             self._hooks = {}
         return RemovableHandle(self._hooks, hook)

@@ -24,6 +24,12 @@ def copy_(input: Tensor, src: Tensor | float, non_blocking: bool = False) -> Ten
     return apply_inplace(copy, input, convert(src, input.dtype, input.device, non_blocking=non_blocking))
 
 
+@public("tl", name="fill")
+def filled(input: Tensor, value: Any) -> Tensor:
+    """Return a tensor of the input's shape and dtype that holds one value; see `fill_`."""
+    return fill_(input.clone(), value)
+
+
 @public("Tensor_")
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Fill with one value: a number, or a 0-d tensor, whose gradient is the sum over all elements."""

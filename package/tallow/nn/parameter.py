@@ -21,6 +21,12 @@ class Parameter(Tensor):
             raise ArgumentTypeError(f"Parameter of {type(data).__name__}", hint="pass a Tensor: tl.tensor(...)")
         super().__init__(data, requires_grad=requires_grad)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """Return a copy without the gradient, as in PyTorch."""
+        result: Any = super().__deepcopy__(memo)
+        result._grad = None
+        return result
+
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 

@@ -20,7 +20,7 @@ def copy(input: Array, src: Array) -> Result:
     return value, lambda g: (lambda: array_module(g).zeros(g.shape, g.dtype), g[...])
 
 
-@op("tl", dtypes="keep")
+@op("", dtypes="keep")
 def fill(input: Array, value: Scalar) -> Result:
     """Return the value broadcast to the input's shape.
 

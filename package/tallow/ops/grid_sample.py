@@ -60,7 +60,7 @@ def grid_sample(input: Array, grid: Array, mode: str, padding_mode: str, align_c
         return x.reshape(batch, channels, -1).swapaxes(1, 2).reshape(-1, channels)
 
     def image_of(rows: Array, dims: Any) -> Array:
-        return rows.reshape(batch, -1, channels).swapaxes(1, 2).reshape(batch, channels, *dims)
+        return xp.ascontiguousarray(rows.reshape(batch, -1, channels).swapaxes(1, 2)).reshape(batch, channels, *dims)
 
     def corners(chosen: list[list[_Tap]]) -> Iterator[tuple[Array, Array, tuple[_Tap, ...]]]:
         """Yield for each combination of taps the row of the input, and whether the point is inside."""

@@ -20,10 +20,14 @@ CUBIC = -0.75  # Keys' a for bicubic; the anti-aliased filter uses -0.5. Both as
 @op("")
 def resample(input: Array, taps: Sequence[Taps]) -> Result:
     """Compute weighted sums along each of the last dims, one entry of `taps` per dim."""
-    if any((t.weight != 1).any() for t in taps):
-        expect_float("interpolate", input)
     axes = range(-len(taps), 0)
     y = input
+    if any((t.weight != 1).any() for t in taps):
+        if input.dtype == np.uint8 and len(taps) == 2:  # an image: rounded after each pass, as in PyTorch and Pillow
+            for axis, t in zip(reversed(axes), reversed(taps), strict=True):
+                y = (t.apply(y.astype(np.float32), axis) + 0.5).clip(0, 255).astype(np.uint8)
+            return y, None
+        expect_float("interpolate", input)
     for axis, t in zip(axes, taps, strict=True):
         y = t.apply(y, axis)
 

@@ -36,7 +36,7 @@ def _search_rows(rows: Array, values: Array, side: str) -> Array:
     before = (~is_value).cumsum(axis=-1, dtype=np.int64)
     unsorted = xp.empty_like(before)
     unsorted[places(order, before.ndim - 1)] = before
-    return unsorted[..., first : first + m]
+    return xp.ascontiguousarray(unsorted[..., first : first + m])
 
 
 def _search(sequence: Array, values: Array, side: str, sorter: Any = None) -> Array:

@@ -35,7 +35,7 @@ def chosen(input: Array, x: Array, indices: Array, axis: int) -> Result:
 
 def pick_one(input: Array, x: Array, indices: Array, axis: int, keepdim: bool) -> Result:
     """Return the element at one index per row along `axis`, and the index. `indices` has the axis, of length one."""
-    (values, indices), backward = chosen(input, x, indices, axis)
+    (values, indices), backward = chosen(input, x, array_module(x).ascontiguousarray(indices), axis)
     if keepdim or not input.ndim:
         return (values, indices), backward
     return (values.squeeze(axis), indices.squeeze(axis)), backward

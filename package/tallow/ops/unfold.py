@@ -48,7 +48,7 @@ class _Patches:
         channels = rows // (self.kernel[0] * self.kernel[1])
         padded = array_module(patches).zeros((n, channels, *self.padded), patches.dtype)
         add_windows(padded, patches.reshape(n, channels, *self.kernel, *self.out), self.stride, self.dilation)
-        return padded[inner(self.padding, self.image)]
+        return array_module(padded).ascontiguousarray(padded[inner(self.padding, self.image)])
 
 
 @op("F")

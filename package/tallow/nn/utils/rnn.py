@@ -126,10 +126,11 @@ def pad_packed_sequence(
     empty = full((steps * batch, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     padded = empty.index_copy(0, _rows(sizes, batch, data), data).reshape(steps, batch, *data.shape[1:])
     lengths = wrap((np.arange(batch, dtype=np.int64) < sizes[:, None]).sum(axis=0, dtype=np.int64))
+    padded = padded.transpose(0, 1) if batch_first else padded
     if sequence.unsorted_indices is not None:
-        padded = padded.index_select(1, sequence.unsorted_indices)
+        padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices.cpu()]
-    return padded.transpose(0, 1) if batch_first else padded, lengths
+    return padded, lengths
 
 
 def pad_sequence(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tallow.core.lazy_names import names_of
 from tallow.core.public_api import PUBLIC
 
-LAZY = {"expit": "tallow:sigmoid", "gammaln": "tallow:lgamma", "psi": "tallow:digamma"}
+LAZY = {"expit": "tallow:sigmoid", "gammaln": "tallow:lgamma", "logsumexp": "tallow:logsumexp", "psi": "tallow:digamma"}
 
 __all__: list[str] = []
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -38,3 +40,34 @@ def test_dtype_and_value(expression: str) -> None:
     ours, theirs = results
     assert str(ours.dtype).split(".")[1] == str(theirs.dtype).split(".")[1]
     np.testing.assert_allclose(ours.float().numpy(), theirs.float().numpy(), rtol=0.02, atol=0.01)
+
+
+@pytest.mark.parametrize("cast_inputs", [None, "float32"])
+@pytest.mark.parametrize("enabled", [True, False])
+def test_functions_with_custom_fwd_and_custom_bwd(cast_inputs: str | None, enabled: bool) -> None:
+    def dtypes_seen(lib: Any) -> list[Any]:
+        seen: list[Any] = []
+        cast_to = cast_inputs and getattr(lib, cast_inputs)
+
+        class Product(lib.autograd.Function):  # type: ignore[misc, name-defined]
+            @staticmethod
+            @lib.amp.custom_fwd(device_type="cpu", cast_inputs=cast_to)
+            def forward(ctx: Any, a: Any, b: Any) -> Any:
+                ctx.save_for_backward(a, b)
+                seen.extend([a.dtype, lib.is_autocast_enabled("cpu"), (a @ b).dtype])
+                return a @ b
+
+            @staticmethod
+            @lib.amp.custom_bwd(device_type="cpu")
+            def backward(ctx: Any, g: Any) -> Any:
+                a, b = ctx.saved_tensors
+                seen.extend([g.dtype, lib.is_autocast_enabled("cpu"), (a @ b).dtype])
+                return g.to(a.dtype) @ b.t(), a.t() @ g.to(a.dtype)
+
+        a, b = (lib.ones(2, 2, requires_grad=True) for _ in range(2))
+        with lib.autocast("cpu", enabled=enabled):
+            y = Product.apply(a.bfloat16(), b.bfloat16())
+        y.sum().backward()
+        return [str(item).split(".")[-1] for item in (*seen, y.dtype, a.grad.dtype)]
+
+    assert dtypes_seen(tl) == dtypes_seen(torch)

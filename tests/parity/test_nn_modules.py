@@ -193,6 +193,8 @@ TABLES_AND_MAPS = [
     case("Identity", 3, whatever=4, inputs=X),
     case("Linear", 4, 5, inputs=X),
     case("Linear", 6, 5, bias=False, inputs=P),
+    case("AdaptiveLogSoftmaxWithLoss", 16, 20, [5, 10], inputs=(normal(6, 16), integers(6, high=20))),
+    case("AdaptiveLogSoftmaxWithLoss", 8, 20, [5], 2.0, True, inputs=(normal(6, 8), integers(6, high=5))),
     case("Bilinear", 4, 4, 5, inputs=(X, normal(3, 4))),
     case("Bilinear", 4, 4, 5, False, inputs=(normal(2, 3, 4), normal(2, 3, 4))),
     case("Embedding", 7, 5, inputs=integers(3, 4, high=7)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -95,3 +96,103 @@ def test_weight_norm(name: str, args: tuple[int, ...], x: Any, dim: int | None) 
         for key in theirs:
             assert own[key].shape == theirs[key].shape
             np.testing.assert_allclose(own[key], theirs[key], rtol=1e-8, atol=1e-12, err_msg=key)
+
+
+def network(lib: Any) -> Any:
+    """Return layers whose weights are those of a fixed seed, all of different absolute value."""
+    layers = lib.nn.Sequential(lib.nn.Linear(4, 3), lib.nn.Conv1d(2, 3, 2), lib.nn.Linear(3, 2)).double()
+    random = np.random.RandomState(0)
+    for _, p in sorted(layers.named_parameters()):
+        p.data.copy_(lib.from_numpy(random.standard_normal(tuple(p.shape))))
+    return layers
+
+
+def prune_linear(lib: Any, prune: Any, layers: Any) -> Any:
+    return prune.l1_unstructured(layers[0], "weight", 0.5)
+
+
+def prune_twice(lib: Any, prune: Any, layers: Any) -> Any:
+    prune.l1_unstructured(layers[0], "weight", 4)
+    return prune.l1_unstructured(layers[0], "weight", 0.25)
+
+
+def prune_channels(lib: Any, prune: Any, layers: Any) -> Any:
+    prune.ln_structured(layers[1], "weight", 0.5, n=2, dim=1)
+    return prune.ln_structured(layers[0], "weight", 1, n=1, dim=0)
+
+
+def prune_by_scores(lib: Any, prune: Any, layers: Any) -> Any:
+    scores = lib.from_numpy(np.arange(12.0).reshape(3, 4))
+    return prune.l1_unstructured(layers[0], "weight", 5, importance_scores=scores)
+
+
+def prune_by_a_mask(lib: Any, prune: Any, layers: Any) -> Any:
+    prune.identity(layers[0], "bias")
+    return prune.custom_from_mask(layers[0], "weight", lib.from_numpy(np.eye(3, 4)))
+
+
+def prune_globally(lib: Any, prune: Any, layers: Any) -> Any:
+    prune.l1_unstructured(layers[0], "weight", 3)
+    parts = [(layers[0], "weight"), (layers[1], "weight"), (layers[2], "bias")]
+    return prune.global_unstructured(parts, prune.L1Unstructured, amount=0.4)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [prune_linear, prune_twice, prune_channels, prune_by_scores, prune_by_a_mask, prune_globally],
+)
+def test_pruning(program: Any) -> None:
+    layers, copied, theirs = network(tl), network(tl), network(torch)
+    for lib, modules in ((tl, layers), (tl, copied), (torch, theirs)):
+        program(lib, importlib.import_module(f"{lib.__name__}.nn.utils.prune"), modules)
+    assert list(layers.state_dict()) == list(theirs.state_dict())
+    for mine, expected in zip(layers.state_dict().values(), theirs.state_dict().values(), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    for i, value in ((0, normal(2, 4)), (1, normal(1, 2, 5)), (2, normal(2, 3))):
+        expected = theirs[i](torch.from_numpy(value)).detach()
+        np.testing.assert_allclose(layers[i](tl.from_numpy(value)).detach(), expected, rtol=RTOL)
+    for i in range(3):
+        for name in [name for name in layers[i]._parameters if name.endswith("_orig")]:
+            tl.nn.utils.prune.remove(copied[i], name.removesuffix("_orig"))
+            torch.nn.utils.prune.remove(theirs[i], name.removesuffix("_orig"))
+    assert tl.nn.utils.prune.is_pruned(layers)
+    assert not tl.nn.utils.prune.is_pruned(copied)
+    for name, value in theirs.state_dict().items():
+        np.testing.assert_array_equal(copied.state_dict()[name], value)
+
+
+def test_random_pruning_drops_the_amount() -> None:
+    prune, layers = tl.nn.utils.prune, network(tl)
+    prune.random_unstructured(layers[0], "weight", 5)
+    assert int((layers[0].weight_mask == 0).sum()) == 5
+    prune.random_structured(layers[1], "weight", 1, dim=1)
+    assert sorted(layers[1].weight_mask.mean((0, 2)).tolist()) == [0.0, 1.0]
+    prune.global_unstructured([(layers[2], "weight"), (layers[2], "bias")], prune.RandomUnstructured, amount=0.5)
+    assert int((layers[2].weight_mask == 0).sum() + (layers[2].bias_mask == 0).sum()) == 4
+
+
+@pytest.mark.parametrize("amount", [-1, 1.5, 13, True])
+def test_amounts_that_cannot_be_pruned(amount: Any) -> None:
+    with pytest.raises(ValueError, match="amount"):
+        tl.nn.utils.prune.l1_unstructured(network(tl)[0], "weight", amount)
+
+
+def test_names_that_cannot_be_pruned() -> None:
+    with pytest.raises(ValueError, match="not pruned"):
+        tl.nn.utils.prune.remove(network(tl)[0], "weight")
+    with pytest.raises(ValueError, match="no parameter"):
+        tl.nn.utils.prune.custom_from_mask(network(tl)[0], "weights", tl.ones(3, 4))
+
+
+def test_fused_batch_normalization() -> None:
+    for lib in (tl, torch):
+        fusion = importlib.import_module(f"{lib.__name__}.nn.utils.fusion")
+        layers, bn = network(lib).eval(), lib.nn.BatchNorm1d(3).double().eval()
+        for value in (bn.weight, bn.bias, bn.running_mean, bn.running_var):
+            value.data.copy_(lib.from_numpy(np.array([0.5, 1.5, 2.0])))
+        x, y = lib.from_numpy(normal(2, 2, 5)), lib.from_numpy(normal(2, 4))
+        fused = fusion.fuse_conv_bn_eval(layers[1], bn)(x), fusion.fuse_linear_bn_eval(layers[0], bn)(y)
+        for mine, expected in zip(fused, (bn(layers[1](x)), bn(layers[0](y))), strict=True):
+            np.testing.assert_allclose(mine.detach(), expected.detach(), rtol=1e-9)
+        with pytest.raises((ValueError, AssertionError)):
+            fusion.fuse_conv_bn_eval(layers[1], bn.train())

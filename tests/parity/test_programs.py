@@ -159,7 +159,34 @@ y = F.fold(R(1, 9, 9), (5, 5), 3, padding=1, stride=2); (y, y.is_contiguous())
 u = tl.nn.utils.rnn; p = u.pack_sequence([R(2, 2), R(3, 2)], False); u.pad_packed_sequence(p, True)[0].view(-1)
 """
 
-PROGRAMS = (GRAPHS, COPIES, NUMBERS, RESHAPED, OVERWRITTEN, ORDERED, FILLED, KEYWORDS, MODULES, CONTIGUOUS)
+FUNCTIONAL = """
+m = tl.nn.Linear(3, 2); w = R(2, 3, rg=True); y = call(m, {"weight": w}, (R(4, 3),)); y.sum().backward(); w.grad
+m = tl.nn.Linear(3, 2); w = R(2, 3); y = call(m, {"weight": w, "bias": w[:, 0]}, (R(4, 3),)); (y, m.weight is w)
+m = tl.nn.Linear(3, 2); call(m, ({"weight": R(2, 3)}, {"bias": R(2)}), R(4, 3))
+m = tl.nn.Linear(3, 3, bias=False); n = tl.nn.Sequential(m, m); call(n, {"0.weight": R(3, 3)}, R(2, 3))
+m = tl.nn.BatchNorm1d(3); t = {"running_mean": tl.ones(3)}; y = call(m, t, R(4, 3)); (t["running_mean"], m.running_mean)
+call(tl.nn.Linear(3, 2), {"weight": R(2, 3)}, R(4, 3), strict=True)
+tl.func.grad(lambda x: (x**3).sum())(R(3))
+tl.func.grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(R(3), R(3, seed=1))
+g = tl.func.grad(lambda p: p["a"].sum() + (p["b"][0] ** 2).sum())({"a": R(3), "b": [R(2)]}); (g["a"], g["b"])
+tl.func.grad_and_value(lambda x: ((x**3).sum(), x + 1), has_aux=True)(R(3))
+tl.func.grad(lambda x: ((x**3).sum(), x * 5), has_aux=True)(R(3))
+tl.autograd.functional.jacobian(lambda x: x**2, R(3))
+tl.autograd.functional.jacobian(lambda x, y: (x.sum() * y, x[0] * x), (R(2), R(2, 2, seed=1)))
+tl.autograd.functional.jacobian(lambda x, y: x * 2, (R(2), R(3)), strict=True)
+tl.autograd.functional.jacobian(lambda x: 3, R(2))
+tl.autograd.functional.vjp(lambda x: x**2, R(3), R(3, seed=1))
+tl.autograd.functional.vjp(lambda x, y: (x * y).sum(), (R(3), R(3, seed=1)))
+tl.autograd.functional.vjp(lambda x: (x**2, x**3), R(3), (R(3, seed=1), R(3, seed=2)))
+m = tl.nn.Sequential(tl.nn.ReLU()) + tl.nn.Sequential(tl.nn.Tanh(), tl.nn.Flatten()); (len(m), m(R(2, 3)))
+s = R(2, 3).shape + (4,); (s.numel(), list(s))
+x = R(3); (x.real is x, tl.real(x), x.conj(), tl.isreal(x), x.is_conj(), tl.resolve_conj(x))
+tl.special.entr(tl.tensor([-1.0, 0.0, 0.5, 2.0]))
+x = R(4, rg=True); y = tl.special.ndtr(x); y.sum().backward(); (y, x.grad)
+tl.special.logsumexp(R(2, 3), 1)
+"""
+
+PROGRAMS = (GRAPHS, COPIES, NUMBERS, RESHAPED, OVERWRITTEN, ORDERED, FILLED, KEYWORDS, MODULES, CONTIGUOUS, FUNCTIONAL)
 
 
 def R(tl: Any, *size: int, seed: int = 0, rg: bool = False) -> Any:
@@ -170,6 +197,7 @@ def R(tl: Any, *size: int, seed: int = 0, rg: bool = False) -> Any:
 def outcome(program: str, tl: Any) -> Any:
     *statements, expression = program.split("; ")
     names: dict[str, Any] = {"tl": tl, "F": tl.nn.functional, "np": np, "copy": copy, "math": math, "pickle": pickle}
+    names["call"] = tl.func.functional_call
     names["R"] = lambda *args, **kwargs: R(tl, *args, **kwargs)
     try:
         exec("\n".join(statements), names)

@@ -44,6 +44,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
     "given to all of a kind, and needed by the others": {
+        "functions.elementwise.is_conj": "input",
+        "nn.utils.prune._Mask.__call__": "inputs",
         "distributions.transforms.*.log_abs_det_jacobian": "y",
         "kernels.gguf_quantize.Q8_0": "importance",
         "models.gguf_importance._Sums.watch.hook": "module",

@@ -2,6 +2,8 @@
 
 from tallow.amp.autocast_mode import (
     autocast,
+    custom_bwd,
+    custom_fwd,
     get_autocast_dtype,
     is_autocast_available,
     is_autocast_enabled,
@@ -9,6 +11,14 @@ from tallow.amp.autocast_mode import (
 from tallow.amp.grad_scaler import GradScaler
 from tallow.core.lazy_names import names_of
 
-__all__ = ["GradScaler", "autocast", "get_autocast_dtype", "is_autocast_available", "is_autocast_enabled"]
+__all__ = [
+    "GradScaler",
+    "autocast",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_enabled",
+]
 
 __getattr__, __dir__ = names_of(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ContextDecorator
+from functools import partial, wraps
 from typing import Any
 
 from tallow import cuda, dtypes
@@ -77,3 +78,44 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     if device_type not in DEFAULTS:
         raise DeviceError(f"autocast: no device of type {device_type!r}", hint=f"use one of {list(DEFAULTS)}")
     return (mode.autocast or DEFAULTS).get(device_type, DEFAULTS[device_type])
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """Decorate the forward of an `autograd.Function`: `@custom_fwd(device_type="cuda", cast_inputs=tl.float32)`.
+
+    Args:
+        cast_inputs: where autocast is on, convert float arguments to this dtype and compute without autocast. None
+            leaves it on.
+    """
+    if fwd is None:
+        return partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @wraps(fwd)
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        ctx._autocast = is_autocast_enabled(device_type), get_autocast_dtype(device_type)
+        if cast_inputs is None or not ctx._autocast[0]:
+            return fwd(ctx, *args, **kwargs)
+        ctx._autocast = False, ctx._autocast[1]
+
+        def cast(x: Any) -> Any:
+            is_float = getattr(x, "is_floating_point", bool)() and x.dtype is not dtypes.float64
+            return x.to(cast_inputs) if is_float and x.device.type == device_type else x
+
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *map(cast, args), **{name: cast(value) for name, value in kwargs.items()})
+
+    return forward
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Decorate the backward of an `autograd.Function` whose forward has `custom_fwd`: autocast is as it was there."""
+    if bwd is None:
+        return partial(custom_bwd, device_type=device_type)
+
+    @wraps(bwd)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        enabled, dtype = ctx._autocast
+        with autocast(device_type, dtype, enabled):
+            return bwd(ctx, *grads)
+
+    return backward

@@ -52,7 +52,7 @@ MODULES = {
 }
 for _name in ("cuda", "cuda.matmul", "cudnn", "mkl", "mkldnn", "mps", "openmp"):
     MODULES[f"torch.backends.{_name}"] = f"tallow.backends:{_name}"
-for _file in ("clip_grad", "convert_parameters", "init", "rnn", "spectral_norm", "weight_norm"):
+for _file in ("clip_grad", "convert_parameters", "fusion", "init", "prune", "rnn", "spectral_norm", "weight_norm"):
     MODULES[f"torch.nn.utils.{_file}"] = f"tallow.nn.utils.{_file}"
 _FILES_OF_MODULES = (
     "activation batchnorm container conv distance dropout flatten fold instancenorm lazy linear loss module "

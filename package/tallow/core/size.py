@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 
 class Size(tuple[int, ...]):
@@ -13,6 +14,9 @@ class Size(tuple[int, ...]):
     def numel(self) -> int:
         """Return the number of elements."""
         return math.prod(self)
+
+    def __add__(self, other: Any) -> Any:
+        return Size(super().__add__(other))
 
     def __repr__(self) -> str:
         return f"tallow.Size([{', '.join(map(str, self))}])"

@@ -8,6 +8,7 @@ from typing import Any
 from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.dtypes import bool as bool_dtype
 from tallow.dtypes import finfo
 from tallow.errors import NumericError
 from tallow.functions.filling import copy_
@@ -41,6 +42,42 @@ def positive(input: Tensor) -> Tensor:
     """Return the input itself."""
     refuse_bool("positive", input.array)
     return input
+
+
+@public("tl Tensor", "conj_physical", "resolve_conj", "resolve_neg")
+def conj(input: Tensor) -> Tensor:
+    """Return the input itself: no dtype is complex."""
+    return input
+
+
+@public("tl")
+def real(input: Tensor) -> Tensor:
+    """Return the input itself: no dtype is complex."""
+    return input
+
+
+@public("tl Tensor")
+def isreal(input: Tensor) -> Tensor:
+    """Return True for each element: no dtype is complex."""
+    return input.new_ones(input.shape, dtype=bool_dtype)
+
+
+@public("tl Tensor", "is_neg")
+def is_conj(input: Tensor) -> bool:
+    """Return False: no dtype is complex."""
+    return False
+
+
+@public("special")
+def entr(input: Tensor) -> Tensor:
+    """Return -x · ln x, 0 at 0 and -inf below."""
+    return -input.xlogy(input.masked_fill(input < 0, 0.0)).masked_fill(input < 0, math.inf)
+
+
+@public("special")
+def ndtr(input: Tensor) -> Tensor:
+    """Return the cumulative distribution function of the standard normal distribution, erfc(-x / √2) / 2."""
+    return (input * -math.sqrt(0.5)).erfc() / 2
 
 
 @public("tl Tensor")

@@ -23,6 +23,7 @@ from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, Uninitia
 if TYPE_CHECKING:
     from tallow.nn import parallel, quantization, utils
     from tallow.nn.activation import *
+    from tallow.nn.adaptive_softmax import *
     from tallow.nn.candle.functions import *
     from tallow.nn.candle.init import *
     from tallow.nn.candle.layers import *
@@ -48,6 +49,7 @@ FAMILIES = {  # imported on first access: importing all of them would double the
     "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
     "PReLU ReLU ReLU6 RReLU SELU Sigmoid SiLU Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink "
     "Threshold",
+    "adaptive_softmax": "AdaptiveLogSoftmaxWithLoss",
     "channel_normalization": "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
     "InstanceNorm3d LocalResponseNorm",
     "convolution": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",

@@ -88,6 +88,11 @@ class Sequential(_Numbered):
     def _part(self, children: list[tuple[str, Any]]) -> Sequential:
         return type(self)(OrderedDict(children))  # they keep their names, and so do the entries of state_dict
 
+    def __add__(self, other: Sequential) -> Sequential:
+        if not isinstance(other, Sequential):
+            return NotImplemented
+        return Sequential(*self, *other)
+
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():
             input = module(input)  # type: ignore[misc]  # none is None

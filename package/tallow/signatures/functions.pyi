@@ -116,6 +116,8 @@ __all__ = [
     "combinations",
     "concat",
     "concatenate",
+    "conj",
+    "conj_physical",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -228,8 +230,10 @@ __all__ = [
     "inner",
     "inverse",
     "is_complex",
+    "is_conj",
     "is_floating_point",
     "is_inference",
+    "is_neg",
     "is_nonzero",
     "is_same_size",
     "is_signed",
@@ -241,6 +245,7 @@ __all__ = [
     "isnan",
     "isneginf",
     "isposinf",
+    "isreal",
     "kaiser_window",
     "kron",
     "kthvalue",
@@ -351,6 +356,7 @@ __all__ = [
     "randn_like",
     "randperm",
     "ravel",
+    "real",
     "reciprocal",
     "reciprocal_",
     "relu",
@@ -359,6 +365,8 @@ __all__ = [
     "renorm",
     "repeat_interleave",
     "reshape",
+    "resolve_conj",
+    "resolve_neg",
     "result_type",
     "rms_norm",
     "rnn_relu_cell",
@@ -769,6 +777,12 @@ def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any = ...
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others."""
 
+def conj(input: Tensor) -> Tensor:
+    """Return the input itself: no dtype is complex."""
+
+def conj_physical(input: Tensor) -> Tensor:
+    """Return the input itself: no dtype is complex."""
+
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Convolve `input` with `weight` over one spatial dim."""
 
@@ -943,8 +957,8 @@ def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., devi
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Apply `alpha_dropout` to whole channels.  Shapes: input (N, C, ...) -> the same"""
 
-def fill(input: Tensor, value: builtins.float, *, out: Any = ...) -> Tensor:
-    """Return the value broadcast to the input's shape."""
+def fill(input: Tensor, value: Any) -> Tensor:
+    """Return a tensor of the input's shape and dtype that holds one value; see `fill_`."""
 
 def fix(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the integer part of each element."""
@@ -1105,11 +1119,17 @@ def inverse(input: Tensor) -> Tensor:
 def is_complex(input: Tensor) -> builtins.bool:
     """Return False: tallow has no complex dtypes."""
 
+def is_conj(input: Tensor) -> builtins.bool:
+    """Return False: no dtype is complex."""
+
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a floating-point dtype."""
 
 def is_inference(input: Tensor) -> builtins.bool:
     """Return whether the tensor was made in inference_mode."""
+
+def is_neg(input: Tensor) -> builtins.bool:
+    """Return False: no dtype is complex."""
 
 def is_nonzero(input: Tensor) -> builtins.bool:
     """Return whether the only element is nonzero."""
@@ -1143,6 +1163,9 @@ def isneginf(input: Tensor, *, out: Any = ...) -> Tensor:
 
 def isposinf(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return whether each element is +∞."""
+
+def isreal(input: Tensor) -> Tensor:
+    """Return True for each element: no dtype is complex."""
 
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return I0(β √(1 - (2t - 1)²)) / I0(β), t from 0 to 1; I0 is the modified Bessel function."""
@@ -1474,6 +1497,9 @@ def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: Any =
 def ravel(input: Tensor, *, out: Any = ...) -> Tensor:
     """Flatten to one dim."""
 
+def real(input: Tensor) -> Tensor:
+    """Return the input itself: no dtype is complex."""
+
 def reciprocal(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return 1 / input."""
 
@@ -1497,6 +1523,12 @@ def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int | None = ...
 
 def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int], out: Any = ...) -> Tensor:
     """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """Return the input itself: no dtype is complex."""
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """Return the input itself: no dtype is complex."""
 
 def result_type(tensor1: Tensor | builtins.float, tensor2: Tensor | builtins.float) -> Dtype:
     """Return the result dtype of an op on both."""

@@ -313,6 +313,12 @@ class Methods:
     def clone(self, *, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Return a copy, in the memory order of the input unless `memory_format` names another."""
 
+    def conj(self) -> Tensor:
+        """Return the input itself: no dtype is complex."""
+
+    def conj_physical(self) -> Tensor:
+        """Return the input itself: no dtype is complex."""
+
     def contiguous(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Return the tensor itself if it is contiguous, in row-major order or that of `memory_format`; else a copy."""
 
@@ -655,6 +661,12 @@ class Methods:
     def inverse(self) -> Tensor:
         """Invert square matrices; see `linalg.inv`."""
 
+    def is_conj(self) -> builtins.bool:
+        """Return False: no dtype is complex."""
+
+    def is_neg(self) -> builtins.bool:
+        """Return False: no dtype is complex."""
+
     def is_nonzero(self) -> builtins.bool:
         """Return whether the only element is nonzero."""
 
@@ -681,6 +693,9 @@ class Methods:
 
     def isposinf(self) -> Tensor:
         """Return whether each element is +∞."""
+
+    def isreal(self) -> Tensor:
+        """Return True for each element: no dtype is complex."""
 
     def kron(self, other: Tensor) -> Tensor:
         """Compute the Kronecker product: each element of `input` times all of `other`."""
@@ -1071,6 +1086,12 @@ class Methods:
 
     def reshape_as(self, other: Tensor) -> Tensor:
         """Reshape to the shape of `other`."""
+
+    def resolve_conj(self) -> Tensor:
+        """Return the input itself: no dtype is complex."""
+
+    def resolve_neg(self) -> Tensor:
+        """Return the input itself: no dtype is complex."""
 
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """Return a copy moved by `shifts` positions along `dims`; elements that leave at one end enter at the other."""

@@ -14,6 +14,7 @@ from tallow.core.tensor import Tensor
 
 __all__ = [
     "digamma",
+    "entr",
     "erf",
     "erfc",
     "erfinv",
@@ -23,6 +24,7 @@ __all__ = [
     "log_softmax",
     "logit",
     "multigammaln",
+    "ndtr",
     "polygamma",
     "round",
     "sinc",
@@ -32,6 +34,9 @@ __all__ = [
 
 def digamma(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the derivative of lgamma."""
+
+def entr(input: Tensor) -> Tensor:
+    """Return -x · ln x, 0 at 0 and -inf below."""
 
 def erf(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
@@ -59,6 +64,9 @@ def logit(input: Tensor, eps: builtins.float | None = ..., *, out: Any = ...) ->
 
 def multigammaln(input: Tensor, p: builtins.int) -> Tensor:
     """Compute the logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2)."""
+
+def ndtr(input: Tensor) -> Tensor:
+    """Return the cumulative distribution function of the standard normal distribution, erfc(-x / √2) / 2."""
 
 def polygamma(n: builtins.int, input: Tensor) -> Tensor:
     """Compute the n-th derivative of digamma."""

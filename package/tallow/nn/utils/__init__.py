@@ -19,10 +19,12 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "fusion",
     "get_total_norm",
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",
@@ -34,5 +36,5 @@ __all__ = [
 
 __getattr__, __dir__ = names_of(
     __name__,
-    lazy={"parametrizations": "tallow.nn.utils.parametrizations", "parametrize": "tallow.nn.utils.parametrize"},
+    lazy={name: f"tallow.nn.utils.{name}" for name in ("fusion", "parametrizations", "parametrize", "prune")},
 )

@@ -10,7 +10,7 @@ from typing import Any
 import tallow as tl
 from tallow import devices
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, GraphError
+from tallow.errors import ArgumentError
 from tallow.keras.batches import (
     Batch,
     Epochs,
@@ -81,7 +81,7 @@ class Trainer(Steps):
         Returns: the metrics of each epoch; also available as `model.history`, which has the epochs so far if training
                  is
             interrupted. An interrupt (Ctrl-C) propagates, without a call of the callbacks' `on_train_end`.
-        Raises:  ArgumentError for data that does not fit together or to the model, GraphError before `compile`
+        Raises:  ArgumentError for data that does not fit together or to the model, and before `compile`
         """
         self._check_compiled("fit")
         limit = max_epochs()
@@ -301,7 +301,7 @@ class Trainer(Steps):
 
     def _check_compiled(self, what: str) -> None:
         if not self.compiled:
-            raise GraphError(
+            raise ArgumentError(
                 f"{what} was called before compile",
                 hint='call model.compile(...), for example model.compile(optimizer="adam", loss="mse")',
             )

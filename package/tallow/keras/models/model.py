@@ -10,7 +10,7 @@ import numpy as np
 
 import tallow as tl
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, MissingNameError
+from tallow.errors import ArgumentError
 from tallow.io.source import Path
 from tallow.keras import saving
 from tallow.keras.layers import InputLayer, Layer
@@ -144,7 +144,7 @@ class Model(Trainer, Layer):
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """Return a layer by its name, or by its index in `layers`.
 
-        Raises:  MissingNameError for an unknown name, ArgumentError for an index out of range
+        Raises:  ArgumentError for an unknown name or an index out of range
         """
         layers = self.layers
         if (name is None) == (index is None):
@@ -156,7 +156,7 @@ class Model(Trainer, Layer):
         for layer in layers:
             if layer.name == name:
                 return layer
-        raise MissingNameError(
+        raise ArgumentError(
             f"{self.name} has no layer {name!r}", hint=f"available layers: {', '.join(layer.name for layer in layers)}"
         )
 

@@ -173,3 +173,47 @@ def test_older_names_warn(m: Any) -> None:
         assert m.nn.init.xavier_uniform(w) is w
     with pytest.warns(FutureWarning, match="clip_grad_norm"):
         m.nn.utils.clip_grad_norm([w], 1.0)
+
+
+@pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("use_trivialization", [True, False])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3)])
+def test_orthogonal_weights(shape: tuple[int, int], use_trivialization: bool, orthogonal_map: str | None) -> None:
+    """From PyTorch's state the same weight and the same gradient, and after assignment the assigned weight."""
+    modules = []
+    for m in (tl, torch):
+        linear = m.nn.Linear(*shape, dtype=m.float64)
+        options = {"orthogonal_map": orthogonal_map, "use_trivialization": use_trivialization}
+        modules.append(m.nn.utils.parametrizations.orthogonal(linear, **options))
+    ours, theirs = modules
+    noise = np.random.RandomState(0).randn(*shape[::-1])
+    np.fill_diagonal(noise, 0)  # where the Householder map keeps signs
+    with torch.no_grad():
+        theirs.parametrizations.weight.original.add_(torch.from_numpy(noise))
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    ours.load_state_dict({name: tl.from_numpy(value.numpy()) for name, value in theirs.state_dict().items()})
+    np.testing.assert_allclose(ours.weight.detach(), theirs.weight.detach(), atol=1e-12)
+    gram = ours.weight @ ours.weight.mT if shape[0] > shape[1] else ours.weight.mT @ ours.weight
+    np.testing.assert_allclose(gram.detach(), np.eye(min(shape)), atol=1e-12)
+    for module in modules:
+        (module.weight[0] ** 3).sum().backward()
+    gradients = [module.parametrizations.weight.original.grad for module in modules]
+    np.testing.assert_allclose(*gradients, atol=1e-12)
+    assigned = np.linalg.svd(np.random.RandomState(1).randn(*shape[::-1]), full_matrices=False)
+    weight = assigned.U @ assigned.Vh
+    if use_trivialization or theirs.parametrizations.weight[0].orthogonal_map.name == "householder":
+        ours.weight = tl.from_numpy(weight)
+        np.testing.assert_allclose(ours.weight.detach(), weight, atol=1e-12)
+    else:
+        with pytest.raises(NotImplementedError, match="use_trivialization"):
+            ours.weight = tl.from_numpy(weight)
+
+
+@BOTH
+def test_weights_that_cannot_be_orthogonal(m: Any) -> None:
+    with pytest.raises(ValueError, match="orthogonal"):
+        m.nn.utils.parametrizations.orthogonal(m.nn.Linear(3, 3), orthogonal_map="qr")
+    with pytest.raises(ValueError):
+        m.nn.utils.parametrizations.orthogonal(m.nn.Linear(3, 3), "bias")
+    with pytest.raises(ValueError):
+        m.nn.utils.parametrizations.orthogonal(m.nn.Linear(3, 3)).weight = m.ones(2, 2)

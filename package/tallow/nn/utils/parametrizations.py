@@ -12,10 +12,11 @@ from tallow.functions.sampling import randn
 from tallow.nn import functional as F
 from tallow.nn.convolution import _ConvTransposeNd
 from tallow.nn.module import Module
+from tallow.nn.utils.orthogonal import orthogonal
 from tallow.nn.utils.parametrize import register_parametrization
 from tallow.nn.utils.weight_norm import norm_except
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 M = TypeVar("M", bound=Module)
 

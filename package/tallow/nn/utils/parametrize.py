@@ -7,7 +7,7 @@ tensors are `layer.parametrizations.<name>.original`, or `original0`, `original1
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tallow.autograd import no_grad
@@ -44,7 +44,8 @@ class ParametrizationList(ModuleList):
             values: Any = original
             for module in reversed(self):
                 if hasattr(module, "right_inverse"):
-                    values = module.right_inverse(values)
+                    with suppress(NotImplementedError):  # as without the method: the original is the value itself
+                        values = module.right_inverse(values)
         self.is_tensor = isinstance(values, Tensor)
         self.ntensors = 1 if self.is_tensor else len(values)
         self._names = ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]

@@ -68,6 +68,30 @@ case("linalg_pinv", lambda m, a: m.pinverse(a) + a.pinverse(1e-3), normal(4, 3),
 
 case("linalg_cholesky", lambda m, a: m.linalg.cholesky(positive(m, a)), normal(3, 3), **LOOSE)
 case("linalg_cholesky", lambda m, a: m.linalg.cholesky(positive(m, a), upper=True), normal(2, 3, 3), **LOOSE)
+for _shape in ((3, 3), (2, 4, 4), (5, 3), (2, 3, 5)):
+    case("lu_factor", lambda m, a: m.linalg.lu_factor(a)[0], normal(*_shape), **LOOSE)
+    case("lu_factor", lambda m, a: m.linalg.lu(a)[1:], normal(*_shape), **LOOSE)
+for _shape in ((3, 3), (2, 4, 4), (5, 3), (2, 3, 5), (0, 3, 3)):
+    case("lu_factor", lambda m, a: tuple(m.linalg.lu_factor(a)), normal(*_shape), grad=False, **LOOSE)
+    case("lu_factor", lambda m, a: tuple(m.linalg.lu(a)), normal(*_shape), grad=False, **LOOSE)
+case("lu_factor", lambda m, a: tuple(m.linalg.lu(a)), singular(4, 4), grad=False, **LOOSE)
+for _left in (True, False):
+    for _adjoint in (True, False):
+        case(
+            "lu_factor",
+            lambda m, a, b, o=(_left, _adjoint): m.linalg.lu_solve(
+                *m.linalg.lu_factor(a), b if o[0] else b.mT, left=o[0], adjoint=o[1]
+            ),
+            square(2, 5, 5), normal(2, 5, 3), **LOOSE,
+        )  # fmt: skip
+case("linalg_cholesky", lambda m, a: m.linalg.cholesky_ex(positive(m, a)).L, normal(2, 3, 3), **LOOSE)
+case("linalg_cholesky", lambda m, a: m.linalg.cholesky_ex(positive(m, a), upper=True)[1], normal(2, 3, 3), grad=False)
+for _sizes in ([1.0, 2, 3, 4], [1.0, -1, 2, 3], [1.0, 2, -3, 4], [1.0, 2, 3, -4], [-1.0, 1, 1, 1]):
+    case(
+        "linalg_cholesky",
+        lambda m, a: m.linalg.cholesky_ex(m.stack([a, m.eye(4, dtype=a.dtype, device=a.device), a - 9])).info,
+        np.diag(_sizes), grad=False,
+    )  # fmt: skip
 for _shape in ((4, 3), (3, 3), (3, 5), (2, 4, 3)):
     case("linalg_qr", lambda m, a: m.linalg.qr(a), normal(*_shape), **LOOSE)
 case("linalg_qr", lambda m, a: m.linalg.qr(a, mode="complete"), normal(3, 4), **LOOSE)

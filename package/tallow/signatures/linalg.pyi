@@ -14,6 +14,7 @@ from tallow.core.tensor import Tensor
 
 __all__ = [
     "cholesky",
+    "cholesky_ex",
     "cond",
     "cross",
     "det",
@@ -24,6 +25,9 @@ __all__ = [
     "eigvalsh",
     "inv",
     "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -47,6 +51,9 @@ __all__ = [
 
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Any = ...) -> Tensor:
     """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read."""
+
+def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ...) -> Any:
+    """Return the Cholesky factor, and 0 for each matrix that has one: for others the size of the minor that has none."""
 
 def cond(A: Tensor, p: Any = ...) -> Tensor:
     """Compute the condition number ‖A‖_p ‖A⁻¹‖_p; without p the ratio of the extreme singular values."""
@@ -77,6 +84,15 @@ def inv(A: Tensor, *, out: Any = ...) -> Tensor:
 
 def lstsq(A: Tensor, B: Tensor, rcond: Any = ..., *, driver: builtins.str | None = ...) -> Any:
     """Solve the least-squares problem min ‖A X - B‖ for the X of smallest norm."""
+
+def lu(A: Tensor, *, pivot: builtins.bool = ...) -> Any:
+    """Return the permutation P, the lower triangular L with a unit diagonal and the upper triangular U of A = P L U."""
+
+def lu_factor(A: Tensor, *, pivot: builtins.bool = ...) -> Any:
+    """Return L and U of A = P L U in one matrix, and the pivots; for `lu_solve`."""
+
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: builtins.bool = ..., adjoint: builtins.bool = ...) -> Tensor:
+    """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᵀ X = B if `adjoint`."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
     """Return the matrix product over the last two dims; a vector is a row on the left, a column on the right."""

@@ -24,6 +24,10 @@ class kthvalue(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class linalg_cholesky_ex(NamedTuple):
+    L: Tensor
+    info: Tensor
+
 class linalg_eig(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -37,6 +41,15 @@ class linalg_lstsq(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
+
+class linalg_lu(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+class linalg_lu_factor(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
 
 class linalg_qr(NamedTuple):
     Q: Tensor

@@ -1,0 +1,106 @@
+"""Functions of the LU decomposition, and factorizations that report failure instead of raising."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow import dtypes, return_types
+from tallow.core.apply import apply
+from tallow.core.creation import arange, eye, zeros
+from tallow.core.public_api import public
+from tallow.core.tensor import Tensor
+from tallow.errors import LinAlgError, ShapeError, UnsupportedError
+from tallow.ops.decomposition import linalg_cholesky
+from tallow.ops.joining import stack
+from tallow.ops.linalg import linalg_solve_triangular
+from tallow.ops.lu import lu_factor
+
+
+def _expect_pivot(name: str, pivot: bool) -> None:
+    if not pivot:
+        raise UnsupportedError(f"{name}: pivot=False is not supported, as in PyTorch on the CPU")
+
+
+@public("linalg")
+def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+    """Return L and U of A = P L U in one matrix, and the pivots; for `lu_solve`.
+
+    Shapes:  (..., M, N) -> LU (..., M, N), pivots (..., min(M, N)) of int32, rows counted from one
+    Raises:  LinAlgError for a zero on the diagonal of U
+    """
+    _expect_pivot("linalg.lu_factor", pivot)
+    LU, pivots, _ = apply(lu_factor, A)
+    if bool((LU.detach().diagonal(dim1=-2, dim2=-1) == 0).any()):
+        raise LinAlgError("linalg.lu_factor: U has a zero on its diagonal", hint="linalg.lu factors such matrices")
+    return return_types.linalg_lu_factor(LU, pivots)
+
+
+@public("linalg")
+def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
+    """Return the permutation P, the lower triangular L with a unit diagonal and the upper triangular U of A = P L U.
+
+    Shapes:  (..., M, N) -> P (..., M, M), L (..., M, K), U (..., K, N) with K = min(M, N)
+    """
+    _expect_pivot("linalg.lu", pivot)
+    LU, _, order = apply(lu_factor, A)
+    m, n = A.shape[-2:]
+    k = min(m, n)
+    P = (arange(m, device=A.device).unsqueeze(-1) == order.unsqueeze(-2)).to(A.dtype)
+    L = LU[..., :k].tril(-1) + eye(m, k, dtype=A.dtype, device=A.device)
+    return return_types.linalg_lu(P, L, LU[..., :k, :].triu())
+
+
+@public("linalg")
+def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᵀ X = B if `adjoint`.
+
+    Shapes:  LU (..., N, N), pivots (..., N), B (..., N, K), or (..., K, N) if not `left` -> as B
+    """
+    n = LU.shape[-1]
+    if LU.shape[-2] != n or tuple(pivots.shape) != tuple(LU.shape[:-1]):
+        raise ShapeError(f"linalg.lu_solve: LU {tuple(LU.shape)} and pivots {tuple(pivots.shape)} do not fit together")
+    if not left:
+        return linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+    rows = arange(n, device=LU.device).expand(pivots.shape).clone()
+    for j in range(n):
+        chosen = pivots[..., j : j + 1].long() - 1
+        here = rows[..., j : j + 1].clone()
+        rows[..., j : j + 1] = rows.gather(-1, chosen)
+        rows.scatter_(-1, chosen, here)
+    P = (arange(n, device=LU.device) == rows.unsqueeze(-1)).to(LU.dtype)  # P A = L U
+    if adjoint:
+        half = apply(linalg_solve_triangular, LU.mT, B, upper=False)
+        return P.mT @ apply(linalg_solve_triangular, LU.mT, half, upper=True, unitriangular=True)
+    half = apply(linalg_solve_triangular, LU, P @ B, upper=False, unitriangular=True)
+    return apply(linalg_solve_triangular, LU, half, upper=True)
+
+
+@public("linalg")
+def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """Return the Cholesky factor, and 0 for each matrix that has one: for others the size of the minor that has none.
+
+    The factor of a matrix that is not positive definite is NaN.
+
+    Args:    check_errors: raise LinAlgError, as `linalg.cholesky`
+    Shapes:  (..., N, N) -> L (..., N, N), info (...) of int32
+    """
+    try:
+        factor = apply(linalg_cholesky, A, upper=upper)
+        return return_types.linalg_cholesky_ex(factor, zeros(A.shape[:-2], dtype=dtypes.int32, device=A.device))
+    except LinAlgError:
+        if check_errors:
+            raise
+    if A.ndim > 2:
+        pairs = [linalg_cholesky_ex(matrix, upper=upper) for matrix in A.flatten(0, -3).unbind(0)]
+        factors, infos = (apply(stack, list(part), 0) for part in zip(*pairs, strict=True))
+        return return_types.linalg_cholesky_ex(factors.reshape(A.shape), infos.reshape(A.shape[:-2]))
+    low, high = 0, A.shape[-1]  # the minor of size low has a factor, that of size high has none
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            apply(linalg_cholesky, A.detach()[:middle, :middle])
+            low = middle
+        except LinAlgError:
+            high = middle
+    info = zeros((), dtype=dtypes.int32, device=A.device) + high
+    return return_types.linalg_cholesky_ex(A.new_full(A.shape, float("nan")), info)

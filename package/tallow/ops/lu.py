@@ -1,0 +1,62 @@
+"""LU decomposition with partial pivoting, which NumPy does not have."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.ops.linalg import expect_matrices, lapack, times, transposed
+from tallow.ops.table import Array, Result, op
+
+
+@op("")
+def lu_factor(A: Array) -> Result:
+    """Return L and U of A = P L U in one matrix, without L's diagonal; the pivots; and the row of A for each of L U.
+
+    dA = P L⁻ᵀ (tril(Lᵀ gL, -1) + triu(gU Uᵀ)) U⁻ᵀ for square L and U; L⁻¹ multiplies the part of
+    A to the right of them, and the part below them is multiplied by U⁻¹.
+
+    Shapes:  (..., M, N) -> (..., M, N), (..., min(M, N)) and (..., M)
+    Dtypes:  that of A, int32 (rows counted from one, as in LAPACK) and int64
+    Raises:  LinAlgError in backward for a zero on the diagonal of U
+    """
+    name = "linalg.lu_factor"
+    expect_matrices(name, A)
+    xp = array_module(A)
+    *batch, m, n = A.shape
+    lu = A.reshape(math.prod(batch), m, n).copy()
+    each = xp.arange(len(lu), dtype=np.int64)
+    order = xp.broadcast_to(xp.arange(m, dtype=np.int64), (len(lu), m)).copy()
+    pivots = xp.empty((len(lu), min(m, n)), np.int32)
+    for j in range(min(m, n)):
+        pivot = xp.abs(lu[:, j:, j]).argmax(axis=1) + j
+        pivots[:, j] = pivot + 1
+        for rows in (lu, order):
+            upper = rows[:, j].copy()
+            rows[:, j] = rows[each, pivot]
+            rows[each, pivot] = upper
+        diagonal = lu[:, j, j, None]
+        lu[:, j + 1 :, j] /= xp.where(diagonal == 0, 1, diagonal)  # then the whole column is zero
+        lu[:, j + 1 :, j + 1 :] -= lu[:, j + 1 :, j, None] * lu[:, j, None, j + 1 :]
+    lu, order = lu.reshape(A.shape), order.reshape(*batch, m)
+
+    def backward(g: Array, *_: Array) -> tuple[Array]:
+        k = min(m, n)
+        lower = xp.tril(lu[..., :k, :k], -1) + xp.eye(k, dtype=lu.dtype)
+        upper = xp.triu(lu[..., :k, :k])
+        l_inverse = transposed(lapack(name, xp.linalg.inv, lower))
+        u_inverse = transposed(lapack(name, xp.linalg.inv, upper))
+        g_lower, g_upper = xp.tril(g[..., :k, :k], -1), xp.triu(g[..., :k, :k])
+        right, below = times(name, l_inverse, g[..., :k, k:]), times(name, g[..., k:, :k], u_inverse)
+        g_lower = g_lower - times(name, right, transposed(lu[..., :k, k:]))
+        g_upper = g_upper - times(name, transposed(lu[..., k:, :k]), below)
+        middle = xp.tril(times(name, transposed(lower), g_lower), -1)
+        middle = middle + xp.triu(times(name, g_upper, transposed(upper)))
+        d = xp.concatenate([times(name, l_inverse, middle, u_inverse), right], axis=-1)
+        if m > n:
+            d = xp.concatenate([d, below], axis=-2)
+        return (xp.take_along_axis(d, order.argsort(axis=-1)[..., None], axis=-2),)
+
+    return (lu, pivots.reshape(*batch, min(m, n)), order), backward

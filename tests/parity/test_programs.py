@@ -30,6 +30,15 @@ x = R(3, rg=True); y = x * 2; y.retain_grad(); y.register_hook(lambda g: g * 10)
 x = R(3, rg=True); y = x * 2; y.register_hook(lambda g: g * 10); y.retain_grad(); y.sum().backward(); (y.grad, x.grad)
 x = R(3, rg=True); x.sum().backward(); copy.deepcopy(x).grad
 p = tl.nn.Parameter(R(3)); p.sum().backward(); copy.deepcopy(p).grad
+m = tl.nn.Linear(3, 2); tl.autograd.grad(m(R(4, 3)).sum(), m.parameters())
+m = tl.nn.Linear(3, 2); tl.autograd.grad(m(R(4, 3)).sum(), dict(m.named_parameters()).values())
+x = R(3, rg=True); tl.autograd.backward(iter([x.sum(), x.exp().sum()])); x.grad
+m = tl.nn.Linear(3, 2); m(R(4, 3)).sum().backward(inputs=list(m.parameters())); m.weight.grad
+x = R(3, rg=True); tl.autograd.grad(x.sum(), 3)
+x = R(3, rg=True); tl.autograd.grad(x.sum(), [3])
+x = R(3, rg=True); tl.autograd.grad(x.sum(), [])
+tl.autograd.grad(3, tl.ones(2))
+tl.autograd.backward(3)
 x = R(3, rg=True); x.sum().backward(inputs=[])
 x = R(3, rg=True); x.sum().backward(inputs=[tl.ones(3)])
 x = R(3, rg=True); y = x * 2; (y.long().requires_grad, y.int().is_leaf, (y > 0).requires_grad, y.to(tl.uint8).sum())

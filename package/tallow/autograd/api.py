@@ -15,7 +15,7 @@ from tallow.autograd.graph import Edge, edge_to, gradient_dtype, place_of
 from tallow.autograd.modes import no_grad
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
-from tallow.errors import ArgumentError, GraphError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 
 if TYPE_CHECKING:
@@ -91,6 +91,23 @@ def _root(tensor: Any, grad: Any) -> tuple[Edge, Array]:
     return edge, array.astype(dtype, copy=False)
 
 
+def _tensors(what: str, x: Any) -> tuple[Any, ...]:
+    """Return one tensor, or an iterable of them such as `module.parameters()`, as a tuple.
+
+    Raises:  ArgumentTypeError for anything else, GraphError for an element that is not a tensor
+    """
+    if hasattr(x, "requires_grad"):
+        return (x,)
+    try:
+        several = tuple(x)
+    except TypeError:
+        raise ArgumentTypeError(f"{what} must be a Tensor or an iterable of Tensors, not {type(x).__name__}") from None
+    for i, t in enumerate(several):
+        if not hasattr(t, "requires_grad"):
+            raise GraphError(f"{what} must be Tensors, but number {i} is {type(t).__name__}")
+    return several
+
+
 def _as_tuple(x: Any, length: int) -> tuple[Any, ...]:
     if x is None:
         return (None,) * length
@@ -120,7 +137,7 @@ def backward(
     Raises: GraphError if an output does not require grad, the graph was freed, or a saved value was overwritten.
     """
     _refuse_create_graph(create_graph)
-    tensors = tuple(tensors) if isinstance(tensors, list | tuple) else (tensors,)
+    tensors = _tensors("backward: tensors", tensors)
     roots = [_root(t, g) for t, g in zip(tensors, _as_tuple(grad_tensors, len(tensors)), strict=True)]
     store = GradStore()
 
@@ -157,7 +174,7 @@ def _fill_inputs(
     fill: Callable[[LeafGrad], None],
 ) -> None:
     """Fill `.grad` of `inputs` only, leaves or not."""
-    inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    inputs = _tensors("backward: inputs", inputs)
     if not inputs:
         raise ArgumentError("backward: inputs is empty", hint="omit it to fill .grad of all leaves")
     by_place = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
@@ -220,8 +237,9 @@ def grad(
     Raises: GraphError as `backward`, and for an input that the outputs do not depend on, unless allowed.
     """
     _refuse_create_graph(create_graph)
-    outputs = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
-    inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    outputs, inputs = _tensors("grad: outputs", outputs), _tensors("grad: inputs", inputs)
+    if not inputs:
+        raise ArgumentError("grad: inputs is empty", hint="pass the tensors to differentiate by; an iterator ends once")
     roots = [_root(t, g) for t, g in zip(outputs, _as_tuple(grad_outputs, len(outputs)), strict=True)]
     places = _places_of(inputs, "grad")
     token = suppress_warnings()

@@ -161,7 +161,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     load_catalog = partial(load, arguments)
     if is_launched() and world().size > 1:
-        from tallow.cli import divided  # which imports what only several processes need
+        from tallow.cli import divided
         from tallow.serving.divided import open_divided_slots
 
         if divided.join(arguments) > 0:

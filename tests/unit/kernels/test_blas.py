@@ -26,8 +26,9 @@ def normal(*shape: int, dtype: str = "float32") -> Array:
 def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     if not kernels.info().enabled:
         pytest.skip("kernels are switched off")
-    from tallow.kernels.bindings import blas, threads
+    from tallow.kernels.bindings import blas, matmul, threads
 
+    monkeypatch.setattr(matmul, "HAS_LONG_VECTORS", False)  # else most of these would not be BLAS's
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 1000)
     for module in (threads, blas):
         monkeypatch.setattr(module, "thread_count", lambda: 3)
@@ -113,6 +114,31 @@ def test_linear_by_blas_is_divided(rows: int, k: int, n: int, dtype: str, librar
 )
 def test_other_products_are_left_to_numpy(a: Array, b: Array, library: Number) -> None:
     assert kernels.pick("matmul", "cpu", a, b).backend == "array"
+
+
+def test_with_long_vectors_products_of_moderate_size_are_not_for_blas(
+    library: Number, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tallow.kernels.bindings import matmul
+
+    own: list[tuple[int, ...]] = []
+
+    def multiply(a: Array, b: Array) -> Array:
+        own.append(a.shape + b.shape)
+        return np.asarray(a @ b)
+
+    monkeypatch.setattr(matmul, "HAS_LONG_VECTORS", True)
+    monkeypatch.setattr(matmul, "matmul", multiply)
+    a, w = normal(70, 300), normal(301, 300)
+    kernels.run("matmul", a, w.T)
+    kernels.run("linear", a, w, None)
+    kernels.run("matmul", normal(6, 70, 300), normal(1, 300, 301))
+    assert own == [(70, 300, 300, 301)] * 2 + [(6, 70, 300, 1, 300, 301)]
+    for few, b in ((a[:60], w.T), (a, normal(300, 3000)), (a, normal(300, 20)), (normal(300, 70).T, w.T)):
+        kernels.run("matmul", few, b)
+    kernels.run("matmul", a.astype(np.float64), w.T.astype(np.float64))
+    assert own[3:] == [(70, 300, 300, 301)]  # the transposed one
+    assert library.number == 8
 
 
 def test_a_blas_that_cannot_be_set_keeps_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:

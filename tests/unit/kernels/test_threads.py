@@ -65,7 +65,7 @@ def places(count: int, rows: int) -> Array:
 
 
 def matmul(a: Array, b: Array) -> Array:
-    from tallow.kernels.bindings.matmul import matmul as compiled  # natively it is in no table
+    from tallow.kernels.bindings.matmul import matmul as compiled  # natively only some sizes are in the table
 
     product: Array = compiled(a, b)
     return product

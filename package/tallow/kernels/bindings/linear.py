@@ -53,6 +53,8 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
     work = x.size * weight.shape[0]
     if BACKEND == "wasm":
         return work >= matmul.WORTH_A_CALL
+    if work >= matmul.LEAST_WORK and _is_own(x, weight):
+        return True
     if work < blas.WORTH_DIVIDING and weight.size < 2 * matmul.WORTH_A_CALL:  # most small calls end here
         return False
     rows = x.size // max(x.shape[-1], 1)
@@ -62,6 +64,12 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
         return blas.is_divided(work)
     minimum = (4 if rows <= UNPACKED_ROWS else 2) * matmul.WORTH_A_CALL
     return rows > 0 and weight.size >= minimum and weight.strides[1] == ITEM
+
+
+def _is_own(x: Array, weight: Array) -> bool:
+    """Return whether src/matmul_f32.c multiplies by a float32 weight, because there are many rows."""
+    rows = x.size // max(x.shape[-1], 1)
+    return rows > FEW_ROWS if BACKEND == "wasm" else matmul.is_own_product(1, rows, weight.shape[1], weight.shape[0])
 
 
 def _is_for_blas(rows: int, weight: Array) -> bool:
@@ -82,7 +90,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         shapes = f"x {x.shape}, weight {weight.shape}" + ("" if bias is None else f", bias {bias.shape}")
         raise ShapeError(f"linear: shapes do not fit each other: {shapes}")
     rows = math.prod(x.shape[:-1])
-    if BACKEND == "wasm" and rows > FEW_ROWS and weight.dtype == FLOAT32:
+    if weight.dtype == FLOAT32 and _is_own(x, weight):
         y = matmul.matmul(x, weight.T)
         if bias is not None:
             y += bias

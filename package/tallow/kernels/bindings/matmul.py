@@ -1,4 +1,4 @@
-"""matmul: in WASM src/matmul_f32.c, natively NumPy's BLAS on several threads."""
+"""matmul: src/matmul_f32.c in WASM and on processors with AVX-512; else NumPy's BLAS on several threads."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings import blas
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, optional_address
 from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
-from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function, name
 from tallow.kernels.table import kernel
 
 _matmul = function("tl_matmul_f32", None, *[POINTER] * 5, *[SIZE] * 4, *[OFFSET] * 4, POINTER)
-_blocks = (SIZE * 5)()
-function("tl_matmul_f32_blocks", None, POINTER)(_blocks)
-MR, NR, KC, MC, NC = _blocks
+_scratch_floats = function("tl_matmul_scratch", SIZE)()
 
 # Threads divide a product into groups of this many rows: more than are multiplied without packing, so that each row is
 # computed as in one thread.
@@ -26,6 +24,24 @@ POINTER_BYTES = np.dtype(np.intp).itemsize
 
 # With fewer multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
 WORTH_A_CALL = 32_768
+
+# Natively, with AVX-512, src/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5, and half of it where OpenBLAS
+# has no code for AVX-512. With fewer rows or a larger b its copy of b takes too long; with more work OpenBLAS is ahead.
+HAS_LONG_VECTORS = name().endswith("-v4")
+LEAST_ROWS, LEAST_SIDE, MOST_OF_B = 64, 32, 1 << 19
+LEAST_WORK, LEAST_OF_MATRIX, MOST_OF_MATRIX = 1 << 22, 1 << 20, 1 << 28
+
+
+def is_own_product(matrices: int, m: int, k: int, n: int) -> bool:
+    """Return whether src/matmul_f32.c computes float32 products of these sizes natively, rather than BLAS."""
+    return (
+        HAS_LONG_VECTORS
+        and m >= LEAST_ROWS
+        and min(k, n) >= LEAST_SIDE
+        and k * n <= MOST_OF_B
+        and LEAST_OF_MATRIX <= m * k * n <= MOST_OF_MATRIX
+        and matrices * m * k * n >= LEAST_WORK
+    )
 
 
 def float32_matrices(a: Array, b: Array) -> bool:
@@ -56,7 +72,7 @@ def matmul(a: Array, b: Array) -> Array:
         return c
     a, b = _as_matrices(a, small=m <= 4), _as_matrices(b, small=n == 1)
     a_offsets, b_offsets = (_offsets(a, batch), _offsets(b, batch)) if batch else (None, None)
-    scratch = Scratch(_scratch_length(m, k, n))
+    scratch = Scratch(_scratch_floats)
     strides = [stride // ITEM for stride in (*a.strides[-2:], *b.strides[-2:])]
     to, of_a, of_b = address(c), address(a), address(b)
     by_a, by_b, matrices = optional_address(a_offsets), optional_address(b_offsets), math.prod(batch)
@@ -77,15 +93,30 @@ def matmul(a: Array, b: Array) -> Array:
     return c
 
 
-def _scratch_length(m: int, k: int, n: int) -> int:
-    """Return the size of one packed block of each operand, edges padded. (Asking C would cost a call per product.)"""
-    return min(k, KC) * (-(-min(m, MC) // MR) * MR + -(-min(n, NC) // NR) * NR)
+def _is_own(a: Array, b: Array) -> bool:
+    if a.dtype != FLOAT32 or b.dtype != FLOAT32 or min(a.ndim, b.ndim) < 2 or a.shape[-1] != b.shape[-2]:
+        return False
+    if b.ndim == 2:
+        is_one = a.ndim == 2 or a.flags.c_contiguous  # else a copy of b for each matrix
+        return is_own_product(1, a.size // max(a.shape[-1], 1) if is_one else a.shape[-2], b.shape[0], b.shape[1])
+    matrices = max(math.prod(a.shape[:-2]), math.prod(b.shape[:-2]))
+    return is_own_product(matrices, a.shape[-2], a.shape[-1], b.shape[-1])
+
+
+def large_products(a: Array, b: Array) -> bool:
+    """Matrices of float32, with AVX-512; or large ones of float32 or float64, for BLAS on several threads."""
+    return _is_own(a, b) or blas.large_products(a, b)
+
+
+def native_matmul(a: Array, b: Array) -> Array:
+    """Return a @ b.  Shapes: (..., M, K) @ (..., K, N) -> (..., M, N)"""
+    return matmul(a, b) if _is_own(a, b) else blas.matmul(a, b)
 
 
 if BACKEND == "wasm":
     kernel("matmul", BACKEND, accepts=float32_matrices)(matmul)
-else:  # NumPy's BLAS is faster
-    kernel("matmul", BACKEND, accepts=blas.large_products)(blas.matmul)
+else:
+    kernel("matmul", BACKEND, accepts=large_products)(native_matmul)
 
 
 def _broadcast_batch(a: Array, b: Array) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ POINTER_BYTES = np.dtype(np.intp).itemsize
 # With fewer multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
 WORTH_A_CALL = 32_768
 
-# Natively, with AVX-512, src/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5, and half of it where OpenBLAS
+# Natively, with AVX-512, src/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5, or half where OpenBLAS
 # has no code for AVX-512. With fewer rows or a larger b its copy of b takes too long; with more work OpenBLAS is ahead.
 HAS_LONG_VECTORS = name().endswith("-v4")
 LEAST_ROWS, LEAST_SIDE, MOST_OF_B = 64, 32, 1 << 19

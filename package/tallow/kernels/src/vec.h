@@ -67,6 +67,11 @@ static inline vf fma(vf a, vf b, vf c) {
 static inline vf select(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) | (~mask & (vi)no)); }
 static inline vf max(vf a, vf b) { return select(a > b, a, b); } // either of the two if one is NaN
 
+static inline vf clamp(vf x, vf least, vf most) { // may lose NaN: it compiles to relaxed minima and maxima
+  x = select(x < least, least, x);
+  return select(x > most, most, x);
+}
+
 static inline float sum(vf v) {
 #if LANES == 16
   typedef float half __attribute__((vector_size(32)));
@@ -109,36 +114,42 @@ static inline vf exp_near_0(vf r) {
 // e^x to 1 ulp or so: e^r times 2^n as two exact factors, so that results underflow through the subnormals to 0 and
 // overflow to infinity. exp(NaN) is NaN, exp(-inf) is exactly 0.
 static inline vf exp(vf x) {
-  vi is_nan = x != x; // saved first: the next lines compile to relaxed minima and maxima, which may lose NaN
-  x = select(x < splat(-104.0f), splat(-104.0f), x);
-  x = select(x > splat(89.0f), splat(89.0f), x);
-  vi n;
-  vf p = exp_near_0(exp_remainder(x, &n));
+  vi is_nan = x != x, n; // saved first
+  vf p = exp_near_0(exp_remainder(clamp(x, splat(-104.0f), splat(89.0f)), &n));
   vi exponent = n - 0x4b400000, half = exponent >> 1;
   vf y = p * (vf)((half + 127) << 23) * (vf)((exponent - half + 127) << 23);
   return (vf)((vi)y | is_nan);
 }
 
-// exp for x ≤ 1, and faster: n is added to the exponent of e^r, and subnormal results become 0.
+// exp for |x| ≤ 87.3, and faster: n is added to the exponent of e^r.
+static inline vf exp_normal(vf x) {
+  vi n;
+  vi y = (vi)exp_near_0(exp_remainder(x, &n));
+  return (vf)(y + (n << 23));
+}
+
+// exp for x ≤ 1: subnormal results become 0.
 static inline vf exp_below_1(vf x) {
-  vi n, is_nan = x != x, vanishes = x < splat(-87.3f);
-  vi y = (vi)exp_near_0(exp_remainder(x, &n)) + (n << 23);
-  return (vf)((y & ~vanishes) | is_nan);
+  vi is_nan = x != x, vanishes = x < splat(-87.3f);
+  return (vf)(((vi)exp_normal(x) & ~vanishes) | is_nan);
 }
 
 static inline vf sigmoid(vf x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
 
-// tanh x to 3 ulp: x + x³ P(x²) near 0, P fitted by weighted least squares with a relative error of 5e-9 in exact
-// arithmetic; elsewhere 1 - 2 / (e^2|x| + 1) with the sign of x.
+// tanh x to 3 ulp: t / (t + 2) with t = e^2|x| - 1, and the sign of x. With 2|x| = n ln 2 + r as in exp, t is 2^n (e^r - 1)
+// + (2^n - 1): near 0, where n is 0, it is as accurate as the series of e^r - 1.
 static inline vf tanh(vf x) {
-  vf size = select(x < splat(0.0f), -x, x), z = x * x;
-  vf p = splat(-0.005666974f);
-  p = fma(p, z, splat(0.020606173f));
-  p = fma(p, z, splat(-0.053730007f));
-  p = fma(p, z, splat(0.13331331f));
-  p = fma(p, z, splat(-0.33333278f));
-  vf far = splat(1.0f) - splat(2.0f) / (exp(size + size) + splat(1.0f));
-  return select(size < splat(0.625f), fma(x * z, p, x), select(x < splat(0.0f), -far, far));
+  vi is_nan = x != x, sign = (vi)x & INT32_MIN, n;
+  vf size = (vf)((vi)x ^ sign), r = exp_remainder(clamp(size + size, splat(0.0f), splat(87.0f)), &n);
+  vf p = splat(1.0f / 5040);
+  p = fma(p, r, splat(1.0f / 720));
+  p = fma(p, r, splat(1.0f / 120));
+  p = fma(p, r, splat(1.0f / 24));
+  p = fma(p, r, splat(1.0f / 6));
+  p = fma(p, r, splat(0.5f));
+  p = fma(p * r, r, r);
+  vf scale = (vf)((n << 23) + 0x3f800000), t = fma(scale, p, scale - splat(1.0f));
+  return (vf)((vi)(t / (t + splat(2.0f))) | sign | is_nan);
 }
 
 // Not inlined: the code of a loop for each end of a row would be a large part of the library.

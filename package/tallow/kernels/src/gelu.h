@@ -28,7 +28,7 @@ static inline vf magnitude(vf x) {
 }
 
 static inline vf gelu(vf x) {
-  vf t = magnitude(x), q = tail(t, exp(t * t * splat(-0.5f)));
+  vf t = magnitude(x), q = tail(t, exp_below_1(t * t * splat(-0.5f)));
   return select(x < splat(0.0f), x * q, x - t * q);
 }
 

@@ -5,12 +5,12 @@
 //   alias   y may be x, and dx may be x or g; any other overlap is undefined
 //   special gelu(+inf) = +inf, gelu(-inf) = NaN as in PyTorch; NaN stays NaN
 //   error   ≤ 4e-7 |x| relative to float64; for x < 0 also ≤ (1 + x²) 1e-6 relative to the result itself: the tail of Φ
-//           is computed directly, never as 1 + erf. dx ≤ 1e-6 |g|, tanh 4e-6 |g|
+//           is computed directly, never as 1 + erf, and is 0 below 1e-38. dx ≤ 1e-6 |g|, tanh 4e-6 |g|
 #include "gelu.h"
 
 // Φ(x) + x φ(x)
 static inline vf gelu_slope(vf x) {
-  vf t = magnitude(x), bell = exp(t * t * splat(-0.5f)), q = tail(t, bell);
+  vf t = magnitude(x), bell = exp_below_1(t * t * splat(-0.5f)), q = tail(t, bell);
   return fma(x * splat(0.39894228f), bell, select(x < splat(0.0f), q, splat(1.0f) - q));
 }
 

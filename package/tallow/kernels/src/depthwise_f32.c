@@ -57,38 +57,39 @@ static void copy_gradient(float *copy, const float *g, const sizes *n, const pla
   }
 }
 
-// Σ over positions of w · x, for `vectors` adjacent vectors of a row of y
-static inline __attribute__((always_inline)) void meet(float *y, const float *x, const size_t *at, const float *w, size_t taps,
-                                                       float bias, int vectors) {
+// Σ over positions of w · x, for a vector of each of `rows` rows of y
+static inline __attribute__((always_inline)) void meet(float *y, size_t y_row, const float *x, size_t x_row, const size_t *at,
+                                                       const float *w, size_t taps, float bias, int rows) {
   vf acc[4];
 #pragma clang loop unroll(full)
-  for (int v = 0; v < vectors; v++) acc[v] = splat(bias);
+  for (int i = 0; i < rows; i++) acc[i] = splat(bias);
   for (size_t t = 0; t < taps; t++)
 #pragma clang loop unroll(full)
-    for (int v = 0; v < vectors; v++) acc[v] = fma(splat(w[t]), load(x + at[t] + v * LANES), acc[v]);
+    for (int i = 0; i < rows; i++) acc[i] = fma(splat(w[t]), load(x + at[t] + (size_t)i * x_row), acc[i]);
 #pragma clang loop unroll(full)
-  for (int v = 0; v < vectors; v++) store(y + v * LANES, acc[v]);
+  for (int i = 0; i < rows; i++) store(y + (size_t)i * y_row, acc[i]);
 }
 
 EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
                              const size_t *shape, float *scratch) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
-  const size_t taps = taps_of(n);
+  const size_t taps = taps_of(n), x_row = n->stride_h * p.row;
+  const int is_short = n->out_w < LANES; // then a row of y has no room for a vector
   float *copy = scratch, *out = copy + p.rows * p.row;
   const size_t *at = place_taps(out + n->out_h * p.width, n, &p);
   for (size_t one = first; one < last; one++) {
     copy_in(copy, x + one * n->height * n->width, n->width, n, &p);
     for (size_t o = 0; o < n->outputs; o++) {
-      size_t kernel = one % n->groups * n->outputs + o;
-      for (size_t i = 0; i < n->out_h; i++) {
-        const float *row = copy + i * n->stride_h * p.row;
-        float *y_row = y + ((one * n->outputs + o) * n->out_h + i) * n->out_w, plus = bias ? bias[kernel] : 0.0f;
-        size_t j = 0;
-        for (; j + 4 * LANES <= p.width; j += 4 * LANES) meet(out + j, row + j, at, w + kernel * taps, taps, plus, 4);
-        for (; j < p.width; j += LANES) meet(out + j, row + j, at, w + kernel * taps, taps, plus, 1);
-        copy_row(y_row, out, n->out_w);
+      size_t kernel = one % n->groups * n->outputs + o, pitch = is_short ? p.width : n->out_w;
+      float *image = y + (one * n->outputs + o) * n->out_h * n->out_w, *to = is_short ? out : image;
+      const float *own = w + kernel * taps, plus = bias ? bias[kernel] : 0.0f;
+      for (size_t j = 0; j < n->out_w; j += LANES) {
+        size_t column = is_short ? 0 : smaller(j, n->out_w - LANES), i = 0; // the last vector may overlap the previous one
+        for (; i + 4 <= n->out_h; i += 4) meet(to + i * pitch + column, pitch, copy + i * x_row + column, x_row, at, own, taps, plus, 4);
+        for (; i < n->out_h; i++) meet(to + i * pitch + column, pitch, copy + i * x_row + column, x_row, at, own, taps, plus, 1);
       }
+      for (size_t i = 0; is_short && i < n->out_h; i++) copy_row(image + i * n->out_w, out + i * pitch, n->out_w);
     }
   }
 }

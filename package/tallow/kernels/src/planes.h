@@ -27,15 +27,39 @@ static inline size_t place_of(const sizes *n, const plane *p, size_t h, size_t w
   return h * n->dilation_h * p->row + right % n->stride_w * p->column_row + right / n->stride_w;
 }
 
-// The last vector may overlap the previous one, because rows are short.
-static __attribute__((noinline)) void copy_row(float *dst, const float *src, size_t n) {
-  if (n < LANES) {
-    for (size_t j = 0; j < n; j++) dst[j] = src[j];
-    return;
-  }
-  for (size_t j = 0; j + LANES <= n; j += LANES) store(dst + j, load(src + j));
-  store(dst + n - LANES, load(src + n - LANES));
+// Every element of a vector, or every second one of 2 · LANES - 1: nothing after the last of them is read.
+static inline vf load_every(size_t step, const float *p) {
+  if (step == 1) return load(p);
+  vf low = load(p), high = load(p + LANES - 1);
+#if LANES == 16
+  return __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif LANES == 8
+  return __builtin_shufflevector(low, high, 0, 2, 4, 6, 9, 11, 13, 15);
+#else
+  return __builtin_shufflevector(low, high, 0, 2, 5, 7);
+#endif
 }
+
+static inline quad quad_of_every(size_t step, const float *p) {
+  quad low = *(const quad *)p;
+  return step == 1 ? low : (quad)__builtin_shufflevector(low, *(const quad *)(p + 3), 0, 2, 5, 7);
+}
+
+// dst[j] = src[j · step]. The last vector, or quad, may overlap the previous one, because rows are short.
+static inline __attribute__((always_inline)) void copy_every(size_t step, float *dst, const float *src, size_t n) {
+  size_t j = 0;
+  if (n >= LANES) {
+    for (; j + LANES <= n; j += LANES) store(dst + j, load_every(step, src + j * step));
+    store(dst + n - LANES, load_every(step, src + (n - LANES) * step));
+  } else if (n >= 4) {
+    for (; j + 4 <= n; j += 4) *(quad *)(dst + j) = quad_of_every(step, src + j * step);
+    *(quad *)(dst + n - 4) = quad_of_every(step, src + (n - 4) * step);
+  } else
+    for (; j < n; j++) dst[j] = src[j * step];
+}
+
+static __attribute__((noinline)) void copy_row(float *dst, const float *src, size_t n) { copy_every(1, dst, src, n); }
+static __attribute__((noinline)) void copy_second(float *dst, const float *src, size_t n) { copy_every(2, dst, src, n); }
 
 // Return the columns of remainder `s` that are inside the image, and the column of the image of the first of them.
 static inline range met_by(size_t s, const sizes *n, const plane *p, size_t *column) {
@@ -47,19 +71,21 @@ static inline range met_by(size_t s, const sizes *n, const plane *p, size_t *col
 // Copy a channel of an image, with rows x_row apart.
 static __attribute__((noinline)) void copy_in(float *copy, const float *x, size_t x_row, const sizes *n, const plane *p) {
   const size_t step = n->stride_w;
-  for (size_t r = 0; r < p->rows; r++, copy += p->row) {
-    if (r < n->before_h || r - n->before_h >= n->height) {
-      clear(copy, p->row);
-      continue;
-    }
-    for (size_t s = 0; s < step; s++) {
-      size_t column;
-      range met = met_by(s, n, p, &column);
-      float *out = copy + s * p->column_row;
+  for (size_t s = 0; s < step; s++, copy += p->column_row) {
+    size_t column;
+    range met = met_by(s, n, p, &column);
+    for (size_t r = 0; r < p->rows; r++) {
+      float *out = copy + r * p->row;
+      if (r < n->before_h || r - n->before_h >= n->height) {
+        clear(out, p->column_row);
+        continue;
+      }
       const float *in = x + (r - n->before_h) * x_row + column;
       clear(out, met.from);
       if (step == 1)
         copy_row(out + met.from, in, met.to - met.from);
+      else if (step == 2)
+        copy_second(out + met.from, in, met.to - met.from);
       else
         for (size_t j = met.from; j < met.to; j++, in += step) out[j] = *in;
       clear(out + met.to, p->column_row - met.to);

@@ -5,8 +5,6 @@
 
 #include "vec.h"
 
-typedef float quad __attribute__((vector_size(16), aligned(4)));
-
 // A vector of quads, of rows of which each is four below the last.
 static inline vf quads_at(const float *src, size_t src_row) {
 #define QUAD(i) (*(const quad *)(src + 4 * i * src_row))

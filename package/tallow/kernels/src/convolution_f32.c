@@ -102,6 +102,7 @@ EXPORT size_t tl_convolution_scratch(const size_t *shape) {
 static __attribute__((noinline)) void gather(float *columns, size_t row, const float *x, const sizes *n, const box *b,
                                              size_t samples, size_t first, size_t last, float *copy) {
   const size_t taps = n->kernel_h * n->kernel_w, pitch = n->stride_h * b->p.row, width = b->n.out_w;
+  clear(copy, b->p.rows * b->p.row);
   for (size_t s = 0; s < samples; s++)
     for (size_t channel = first / taps; channel < parts_of(last, taps); channel++) {
       copy_in(copy, x + (s * n->groups * n->channels + channel) * n->height * n->width + b->in_x, n->width, &b->n, &b->p);

@@ -13,41 +13,46 @@
 // A channel of x is first copied with zero padding (planes.h).
 #include "planes.h"
 
-enum { ROWS = 8 }; // rows of y processed per position, which stay in L1
-
 static size_t taps_of(const sizes *n) { return n->kernel_h * n->kernel_w; }
+
+// For the gradient of x: g with zeros around it, where elements of x that are a stride apart meet adjacent elements of g;
+// and a copy of x with columns sorted by remainder.
+typedef struct {
+  size_t above, before; // rows and columns of zeros
+  size_t rows, row;     // of g with zeros, for each output of a channel
+  size_t column_row;    // of the copy of x: the columns of a remainder, whole vectors
+} mirror;
+
+static mirror mirror_of(const sizes *n) {
+  mirror m = {(n->kernel_h - 1) * n->dilation_h / n->stride_h, (n->kernel_w - 1) * n->dilation_w / n->stride_w, 0, 0, 0};
+  m.column_row = to_lanes((n->before_w + n->width - 1) / n->stride_w + 1);
+  m.rows = m.above + (n->before_h + n->height - 1) / n->stride_h + 1, m.row = m.before + m.column_row;
+  return m;
+}
+
+// The floats that begin at an address of `count` offsets.
+static size_t floats_of(size_t count) { return (count + 1) * (sizeof(size_t) / sizeof(float)); }
 
 EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
-  return p.rows * p.row + n->out_h * p.width + taps_of(n) * (sizeof(size_t) / sizeof(float)) + 2;
+  const mirror m = mirror_of(n);
+  const size_t all = taps_of(n) * n->outputs, forward = p.rows * p.row + n->out_h * p.width + floats_of(taps_of(n));
+  const size_t offsets = 2 * all + n->stride_h * n->stride_w + 1;
+  const size_t backward = n->outputs * m.rows * m.row + n->height * n->stride_w * m.column_row + all + floats_of(offsets);
+  return forward > backward ? forward : backward;
+}
+
+static size_t *aligned(float *scratch) {
+  return (size_t *)(((uintptr_t)scratch + sizeof(size_t) - 1) / sizeof(size_t) * sizeof(size_t));
 }
 
 // Return the offset in the copy of each position of the first window.
 static size_t *place_taps(float *scratch, const sizes *n, const plane *p) {
-  size_t *at = (size_t *)(((uintptr_t)scratch + sizeof(size_t) - 1) / sizeof(size_t) * sizeof(size_t));
+  size_t *at = aligned(scratch);
   for (size_t h = 0; h < n->kernel_h; h++)
     for (size_t w = 0; w < n->kernel_w; w++) at[h * n->kernel_w + w] = place_of(n, p, h, w);
   return at;
-}
-
-// Copy back to x; elements that no window read get 0.
-static void copy_out(float *x, const float *copy, const sizes *n, const plane *p) {
-  const size_t step = n->stride_w;
-  for (size_t r = n->before_h; r < n->before_h + n->height; r++, x += n->width) {
-    if (step > 1 || r >= p->rows || n->before_w + n->width > p->column_row) clear(x, n->width);
-    if (r >= p->rows) continue;
-    for (size_t s = 0; s < step; s++) {
-      size_t column;
-      range met = met_by(s, n, p, &column);
-      const float *in = copy + r * p->row + s * p->column_row;
-      float *out = x + column;
-      if (step == 1)
-        copy_row(out, in + met.from, met.to - met.from);
-      else
-        for (size_t j = met.from; j < met.to; j++, out += step) *out = in[j];
-    }
-  }
 }
 
 static void copy_gradient(float *copy, const float *g, const sizes *n, const plane *p) {
@@ -78,43 +83,103 @@ EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const flo
   const int is_short = n->out_w < LANES; // then a row of y has no room for a vector
   float *copy = scratch, *out = copy + p.rows * p.row;
   const size_t *at = place_taps(out + n->out_h * p.width, n, &p);
+  clear(copy, p.rows * p.row);
   for (size_t one = first; one < last; one++) {
     copy_in(copy, x + one * n->height * n->width, n->width, n, &p);
     for (size_t o = 0; o < n->outputs; o++) {
       size_t kernel = one % n->groups * n->outputs + o, pitch = is_short ? p.width : n->out_w;
       float *image = y + (one * n->outputs + o) * n->out_h * n->out_w, *to = is_short ? out : image;
       const float *own = w + kernel * taps, plus = bias ? bias[kernel] : 0.0f;
-      for (size_t j = 0; j < n->out_w; j += LANES) {
-        size_t column = is_short ? 0 : smaller(j, n->out_w - LANES), i = 0; // the last vector may overlap the previous one
-        for (; i + 4 <= n->out_h; i += 4) meet(to + i * pitch + column, pitch, copy + i * x_row + column, x_row, at, own, taps, plus, 4);
-        for (; i < n->out_h; i++) meet(to + i * pitch + column, pitch, copy + i * x_row + column, x_row, at, own, taps, plus, 1);
+      for (size_t i = 0, rows; i < n->out_h; i += rows) {
+        rows = i + 4 <= n->out_h ? 4 : 1;
+        for (size_t j = 0; j < n->out_w; j += LANES) {
+          size_t column = is_short ? 0 : smaller(j, n->out_w - LANES); // the last vector may overlap the previous one
+          if (rows == 4)
+            meet(to + i * pitch + column, pitch, copy + i * x_row + column, x_row, at, own, taps, plus, 4);
+          else
+            meet(to + i * pitch + column, 0, copy + i * x_row + column, 0, at, own, taps, plus, 1);
+        }
       }
       for (size_t i = 0; is_short && i < n->out_h; i++) copy_row(image + i * n->out_w, out + i * pitch, n->out_w);
     }
   }
 }
 
+// The positions of each output that meet rows and columns of x of the same remainders, one pair of remainders after the
+// other: their indices in w, their offsets in g with zeros around it, and the first of each pair.
+typedef struct {
+  size_t *tap, *at, *begin;
+} meetings;
+
+static meetings find_meetings(size_t *memory, const sizes *n, const mirror *m) {
+  const size_t taps = taps_of(n), all = n->outputs * taps;
+  meetings found = {memory, memory + all, memory + 2 * all};
+  size_t count = 0, *begin = found.begin;
+  for (size_t row = 0; row < n->stride_h; row++)
+    for (size_t column = 0; column < n->stride_w; column++) {
+      *begin++ = count;
+      for (size_t t = 0; t < all; t++) {
+        size_t down = t % taps / n->kernel_w * n->dilation_h, right = t % n->kernel_w * n->dilation_w;
+        if (down % n->stride_h != row || right % n->stride_w != column) continue;
+        found.tap[count] = t;
+        found.at[count++] = (t / taps * m->rows + m->above - down / n->stride_h) * m->row + m->before - right / n->stride_w;
+      }
+    }
+  *begin = count;
+  return found;
+}
+
+// x (width,) from one row of its copy
+static void merge(float *x, const float *copy, size_t column_row, const sizes *n) {
+  const size_t step = n->stride_w, first = n->before_w;
+  size_t j = 0;
+  if (step == 1) {
+    copy_row(x, copy + first, n->width);
+    return;
+  }
+  if (step == 2) {
+    const float *even = copy + first % 2 * column_row + first / 2, *odd = copy + (first + 1) % 2 * column_row + (first + 1) / 2;
+    for (; j + 8 <= n->width; j += 8) {
+      quad a = *(const quad *)(even + j / 2), b = *(const quad *)(odd + j / 2);
+      *(quad *)(x + j) = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+      *(quad *)(x + j + 4) = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    }
+  }
+  for (; j < n->width; j++) x[j] = copy[(first + j) % step * column_row + (first + j) / step];
+}
+
+// For each pair of remainders: the elements of dx are sums over the positions that meet them, as those of y are.
 EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_t first, size_t last, const size_t *shape,
                                 float *scratch) {
   const sizes *n = (const sizes *)shape;
-  const plane p = plane_of(n);
-  const size_t taps = taps_of(n);
-  float *copy = scratch, *in = copy + p.rows * p.row;
-  const size_t *at = place_taps(in + n->out_h * p.width, n, &p);
+  const mirror m = mirror_of(n);
+  const size_t all = taps_of(n) * n->outputs, image = m.rows * m.row, out_row = n->stride_w * m.column_row;
+  float *in = scratch, *out = in + n->outputs * image, *weight = out + n->height * out_row;
+  const meetings found = find_meetings(aligned(weight + all), n, &m);
+  clear(in, n->outputs * image);
   for (size_t one = first; one < last; one++) {
-    clear(copy, p.rows * p.row);
-    for (size_t o = 0; o < n->outputs; o++) {
-      const float *kernel = w + (one % n->groups * n->outputs + o) * taps;
-      copy_gradient(in, g + (one * n->outputs + o) * n->out_h * n->out_w, n, &p);
-      for (size_t top = 0; top < n->out_h; top += ROWS)
-        for (size_t t = 0; t < taps; t++)
-          for (size_t i = top; i < smaller(top + ROWS, n->out_h); i++) {
-            const float *row = in + i * p.width;
-            float *met = copy + i * n->stride_h * p.row + at[t];
-            for (size_t j = 0; j < p.width; j += LANES) store(met + j, fma(splat(kernel[t]), load(row + j), load(met + j)));
-          }
+    for (size_t o = 0; o < n->outputs; o++)
+      for (size_t i = 0; i < smaller(n->out_h, m.rows - m.above); i++)
+        copy_row(in + o * image + (m.above + i) * m.row + m.before, g + ((one * n->outputs + o) * n->out_h + i) * n->out_w,
+                 smaller(n->out_w, m.column_row));
+    for (size_t t = 0; t < all; t++) weight[t] = w[one % n->groups * all + found.tap[t]];
+    for (size_t pair = 0; pair < n->stride_h * n->stride_w; pair++) {
+      const size_t row = pair / n->stride_w, begin = found.begin[pair], met = found.begin[pair + 1] - begin;
+      // Row i · stride_h + row of x with zeros above it is i rows further.
+      size_t i = n->before_h > row ? (n->before_h - row + n->stride_h - 1) / n->stride_h : 0, rows;
+      for (size_t r; (r = i * n->stride_h + row - n->before_h) < n->height; i += rows) {
+        rows = r + 3 * n->stride_h < n->height ? 4 : 1;
+        for (size_t j = 0; j < m.column_row; j += LANES) {
+          float *to = out + r * out_row + pair % n->stride_w * m.column_row + j;
+          const float *from = in + i * m.row + j;
+          if (rows == 4)
+            meet(to, n->stride_h * out_row, from, m.row, found.at + begin, weight + begin, met, 0.0f, 4);
+          else
+            meet(to, 0, from, 0, found.at + begin, weight + begin, met, 0.0f, 1);
+        }
+      }
     }
-    copy_out(dx + one * n->height * n->width, copy, n, &p);
+    for (size_t r = 0; r < n->height; r++) merge(dx + (one * n->height + r) * n->width, out + r * out_row, m.column_row, n);
   }
 }
 
@@ -137,6 +202,7 @@ EXPORT void tl_depthwise_dw_f32(float *dw, const float *x, const float *g, size_
   float *copy = scratch, *in = copy + p.rows * p.row;
   const size_t *at = place_taps(in + n->out_h * p.width, n, &p);
   clear(dw + first * n->outputs * taps, (last - first) * n->outputs * taps);
+  clear(copy, p.rows * p.row);
   for (size_t channel = first; channel < last; channel++)
     for (size_t one = channel; one < n->samples * n->groups; one += n->groups) {
       copy_in(copy, x + one * n->height * n->width, n->width, n, &p);

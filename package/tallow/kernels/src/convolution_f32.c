@@ -35,7 +35,8 @@ typedef struct {
 
 // Return the first tile; no tile is larger.
 static __attribute__((noinline)) tile first_tile(const sizes *n) {
-  size_t fit = MATRIX / rows_of(n), image = n->out_h * n->out_w;
+  const size_t rows = rows_of(n), half = n->outputs / 2, image = n->out_h * n->out_w;
+  size_t fit = MATRIX / (rows > half ? rows : half); // of a tile of y, too, at most two such matrices
   if (fit < LEAST) fit = LEAST;
   if (fit < n->out_w) return (tile){1, 1, fit};
   if (fit < image) return (tile){1, fit / n->out_w, n->out_w};
@@ -98,14 +99,26 @@ EXPORT size_t tl_convolution_scratch(const size_t *shape) {
   return (size_t)(m.copy - m.columns) + b.p.rows * b.p.row;
 }
 
+// Whether the matrix of columns is x itself, or that of a tile a part of each of its rows.
+static int is_plain(const sizes *n, const box *b) {
+  const int is_pointwise = n->kernel_h * n->kernel_w * n->stride_h * n->stride_w == 1 && n->before_h + n->before_w == 0;
+  return is_pointwise && n->out_h == n->height && b->n.out_w == n->width;
+}
+
 // Fill rows `first` to `last` of the matrix of columns of a tile, `row` apart; what follows the columns is undefined.
 static __attribute__((noinline)) void gather(float *columns, size_t row, const float *x, const sizes *n, const box *b,
                                              size_t samples, size_t first, size_t last, float *copy) {
   const size_t taps = n->kernel_h * n->kernel_w, pitch = n->stride_h * b->p.row, width = b->n.out_w;
+  const int plain = is_plain(n, b);
   clear(copy, b->p.rows * b->p.row);
   for (size_t s = 0; s < samples; s++)
     for (size_t channel = first / taps; channel < parts_of(last, taps); channel++) {
-      copy_in(copy, x + (s * n->groups * n->channels + channel) * n->height * n->width + b->in_x, n->width, &b->n, &b->p);
+      const float *in = x + (s * n->groups * n->channels + channel) * n->height * n->width + b->in_x;
+      if (plain) {
+        copy_row(columns + (channel - first) * row + s * b->area, in, b->area);
+        continue;
+      }
+      copy_in(copy, in, n->width, &b->n, &b->p);
       for (size_t t = 0; t < taps; t++) {
         size_t r = channel * taps + t;
         if (r < first || r >= last) continue;
@@ -140,8 +153,14 @@ static void scatter(float *x, const float *columns, size_t row, const sizes *n, 
   const size_t whole = width / LANES * LANES;
   vi rest;
   for (size_t i = 0; i < LANES; i++) rest[i] = whole + i < width ? -1 : 0;
+  const int plain = is_plain(n, b);
   for (size_t s = 0; s < samples; s++)
     for (size_t channel = first / taps; channel < last / taps; channel++) {
+      float *out = x + (s * n->groups * n->channels + channel) * n->height * n->width + b->in_x;
+      if (plain) {
+        copy_row(out, columns + (channel - first) * row + s * b->area, b->area);
+        continue;
+      }
       clear(copy, b->p.rows * b->p.row);
       for (size_t t = 0; t < taps; t++) {
         float *to = copy + place_of(n, &b->p, t / n->kernel_w, t % n->kernel_w);
@@ -151,7 +170,7 @@ static void scatter(float *x, const float *columns, size_t row, const sizes *n, 
           if (whole < width) store(to + whole, load(to + whole) + select(rest, load(from + whole), splat(0.0f)));
         }
       }
-      add_out(x + (s * n->groups * n->channels + channel) * n->height * n->width + b->in_x, n->width, copy, &b->n, &b->p);
+      add_out(out, n->width, copy, &b->n, &b->p);
     }
 }
 

@@ -247,12 +247,13 @@ EXPORT void tl_convolution_dw_f32(float *dw, const float *x, const float *g, siz
   const sizes *n = (const sizes *)shape;
   const memory m = divided(scratch, n);
   const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
-  const size_t outputs = to_lanes(n->outputs);
+  // Gradients of so many rows of columns are computed together that they stay in L2, and g is transposed once for them.
+  const size_t outputs = to_lanes(n->outputs), fit = 2 * MATRIX / (deep * m.weight_row), together = fit ? fit * deep : deep;
   clear(m.tile, m.weight_row * m.row);
   for (size_t group = 0; group < n->groups; group++)
-    for (size_t p = first; p < last; p += deep) {
-      size_t end = smaller(p + deep, last);
-      clear(m.weight, (end - p) * m.weight_row);
+    for (size_t start = first; start < last; start += together) {
+      const size_t stop = smaller(start + together, last);
+      clear(m.weight, (stop - start) * m.weight_row);
       for (size_t sample = 0; sample < n->samples; sample += at_once) {
         size_t one = sample * n->groups + group, samples = smaller(at_once, n->samples - sample);
         for (size_t t = 0; t < tiles_of(n); t++) {
@@ -260,11 +261,14 @@ EXPORT void tl_convolution_dw_f32(float *dw, const float *x, const float *g, siz
           for (size_t s = 0; s < samples; s++)
             transpose(m.tile + s * b.area * m.weight_row, m.weight_row,
                       g + (one + s * n->groups) * n->outputs * image + b.in_y, image, n->outputs, b.area);
-          gather(m.columns, m.row, x + one * pixels_of(n), n, &b, samples, p, end, m.copy);
-          product(m.weight, m.weight_row, m.columns, (ptrdiff_t)m.row, 1, m.tile, m.weight_row, end - p, samples * b.area,
-                  outputs, 1);
+          for (size_t p = start; p < stop; p += deep) {
+            size_t end = smaller(p + deep, stop);
+            gather(m.columns, m.row, x + one * pixels_of(n), n, &b, samples, p, end, m.copy);
+            product(m.weight + (p - start) * m.weight_row, m.weight_row, m.columns, (ptrdiff_t)m.row, 1, m.tile, m.weight_row,
+                    end - p, samples * b.area, outputs, 1);
+          }
         }
       }
-      transpose(dw + group * n->outputs * depth + p, depth, m.weight, m.weight_row, end - p, n->outputs);
+      transpose(dw + group * n->outputs * depth + start, depth, m.weight, m.weight_row, stop - start, n->outputs);
     }
 }

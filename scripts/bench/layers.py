@@ -81,6 +81,24 @@ CASES: dict[str, Case] = {
         _of(lambda f, x, w, b: f.conv2d(x, w, b, padding=1, groups=32)),
         ((8, 128, 28, 28), (128, 4, 3, 3), (128,)),
     ),
+    "conv2d 3x3, (32, 64, 32, 32) to 64": (
+        _of(lambda f, x, w: f.conv2d(x, w, padding=1)),
+        ((32, 64, 32, 32), (64, 64, 3, 3)),
+    ),
+    "conv2d 3x3, (32, 512, 4, 4) to 512": (
+        _of(lambda f, x, w: f.conv2d(x, w, padding=1)),
+        ((32, 512, 4, 4), (512, 512, 3, 3)),
+    ),
+    "conv2d 1x1, (8, 256, 56, 56) to 64": (
+        _of(lambda f, x, w: f.conv2d(x, w)),
+        ((8, 256, 56, 56), (64, 256, 1, 1)),
+    ),
+    "conv2d 1x1, (8, 64, 56, 56) to 256": (
+        _of(lambda f, x, w: f.conv2d(x, w)),
+        ((8, 64, 56, 56), (256, 64, 1, 1)),
+    ),
+    "gelu (256, 1024)": (_of(lambda f, x: f.gelu(x)), ((256, 1024),)),
+    "exp (256, 1024)": (lambda m, _: m.exp, ((256, 1024),)),
     "attention, no mask, (4, 4, 256, 64)": (_of(lambda f, q, k, v: f.scaled_dot_product_attention(q, k, v)), HEADS),
     "attention, padding mask, (4, 4, 256, 64)": (_masked_attention, HEADS),
     "attention, bias, (4, 4, 256, 64)": (_biased_attention, HEADS),

@@ -65,7 +65,7 @@ static void copy_gradient(float *copy, const float *g, const sizes *n, const pla
 // Σ over positions of w · x, for a vector of each of `rows` rows of y
 static inline __attribute__((always_inline)) void meet(float *y, size_t y_row, const float *x, size_t x_row, const size_t *at,
                                                        const float *w, size_t taps, float bias, int rows) {
-  vf acc[4];
+  vf acc[8];
 #pragma clang loop unroll(full)
   for (int i = 0; i < rows; i++) acc[i] = splat(bias);
   for (size_t t = 0; t < taps; t++)
@@ -73,6 +73,21 @@ static inline __attribute__((always_inline)) void meet(float *y, size_t y_row, c
     for (int i = 0; i < rows; i++) acc[i] = fma(splat(w[t]), load(x + at[t] + (size_t)i * x_row), acc[i]);
 #pragma clang loop unroll(full)
   for (int i = 0; i < rows; i++) store(y + (size_t)i * y_row, acc[i]);
+}
+
+// The same for up to `rows` rows; return how many.
+static __attribute__((noinline)) size_t meet_some(size_t rows, float *y, size_t y_row, const float *x, size_t x_row,
+                                                  const size_t *at, const float *w, size_t taps, float bias) {
+  if (rows >= 8) {
+    meet(y, y_row, x, x_row, at, w, taps, bias, 8);
+    return 8;
+  }
+  if (rows >= 4) {
+    meet(y, y_row, x, x_row, at, w, taps, bias, 4);
+    return 4;
+  }
+  meet(y, y_row, x, x_row, at, w, taps, bias, 1);
+  return 1;
 }
 
 EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
@@ -90,16 +105,12 @@ EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const flo
       size_t kernel = one % n->groups * n->outputs + o, pitch = is_short ? p.width : n->out_w;
       float *image = y + (one * n->outputs + o) * n->out_h * n->out_w, *to = is_short ? out : image;
       const float *own = w + kernel * taps, plus = bias ? bias[kernel] : 0.0f;
-      for (size_t i = 0, rows; i < n->out_h; i += rows) {
-        rows = i + 4 <= n->out_h ? 4 : 1;
+      for (size_t i = 0, rows = 0; i < n->out_h; i += rows)
         for (size_t j = 0; j < n->out_w; j += LANES) {
           size_t column = is_short ? 0 : smaller(j, n->out_w - LANES); // the last vector may overlap the previous one
-          if (rows == 4)
-            meet(to + i * pitch + column, pitch, copy + i * x_row + column, x_row, at, own, taps, plus, 4);
-          else
-            meet(to + i * pitch + column, 0, copy + i * x_row + column, 0, at, own, taps, plus, 1);
+          const float *from = copy + i * x_row + column;
+          rows = meet_some(n->out_h - i, to + i * pitch + column, pitch, from, x_row, at, own, taps, plus);
         }
-      }
       for (size_t i = 0; is_short && i < n->out_h; i++) copy_row(image + i * n->out_w, out + i * pitch, n->out_w);
     }
   }
@@ -166,18 +177,14 @@ EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_
     for (size_t pair = 0; pair < n->stride_h * n->stride_w; pair++) {
       const size_t row = pair / n->stride_w, begin = found.begin[pair], met = found.begin[pair + 1] - begin;
       // Row i · stride_h + row of x with zeros above it is i rows further.
-      size_t i = n->before_h > row ? (n->before_h - row + n->stride_h - 1) / n->stride_h : 0, rows;
-      for (size_t r; (r = i * n->stride_h + row - n->before_h) < n->height; i += rows) {
-        rows = r + 3 * n->stride_h < n->height ? 4 : 1;
+      size_t i = n->before_h > row ? (n->before_h - row + n->stride_h - 1) / n->stride_h : 0, rows = 0;
+      for (size_t r; (r = i * n->stride_h + row - n->before_h) < n->height; i += rows)
         for (size_t j = 0; j < m.column_row; j += LANES) {
           float *to = out + r * out_row + pair % n->stride_w * m.column_row + j;
           const float *from = in + i * m.row + j;
-          if (rows == 4)
-            meet(to, n->stride_h * out_row, from, m.row, found.at + begin, weight + begin, met, 0.0f, 4);
-          else
-            meet(to, 0, from, 0, found.at + begin, weight + begin, met, 0.0f, 1);
+          rows = meet_some((n->height - r + n->stride_h - 1) / n->stride_h, to, n->stride_h * out_row, from, m.row,
+                           found.at + begin, weight + begin, met, 0.0f);
         }
-      }
     }
     for (size_t r = 0; r < n->height; r++) merge(dx + (one * n->height + r) * n->width, out + r * out_row, m.column_row, n);
   }

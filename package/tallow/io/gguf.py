@@ -46,6 +46,7 @@ from tallow.kernels.block_matrix import BlockMatrix
 __all__ = ["GGUF", "TensorInfo", "is_gguf", "load", "save"]
 
 _SIZE = struct.Struct("<Q")  # of a string
+_STRINGS_BYTES = 1 << 16  # of strings decoded together
 
 
 def load(source: Source, map_location: MapLocation = None) -> GGUF:
@@ -281,10 +282,12 @@ class _Reader:
 
     def _strings(self, count: int) -> list[str]:
         """Return the items of an array. Vocabularies have 100,000: a loop without calls takes a third of the time."""
-        view, end, position = self._view, len(self._view), self.position
         items: list[str] = []
+        while len(items) < count and (several := self._several_strings(count - len(items))):
+            items += several
+        view, end, position = self._view, len(self._view), self.position
         try:
-            for _ in range(count):
+            for _ in range(count - len(items)):
                 start = position + _SIZE.size
                 stop = start + _SIZE.unpack_from(view, position)[0]
                 if stop > end:
@@ -297,6 +300,31 @@ class _Reader:
         if len(items) < count:
             self._string()  # raises the error of this item
         return items
+
+    def _several_strings(self, limit: int) -> list[str]:
+        """Return the next strings, decoded together in less than half of the time; an empty list if they cannot be.
+
+        The upper six bytes of a string's size are zero. If no other bytes are, nothing else separates the strings.
+        """
+        block = np.array(self._view[self.position : self.position + _STRINGS_BYTES], np.uint8)
+        nonzero = np.flatnonzero(block)
+        starts = nonzero[1:][np.diff(nonzero) > 6][:limit]
+        sizes = block[starts - 8] + 256 * block[starts - 7].astype(np.intp)
+        stops = starts + sizes
+        is_next = starts - _SIZE.size == np.concatenate([[0], stops[:-1]])
+        count = int(np.argmin(np.append(is_next & (stops <= len(block)), False)))
+        if count == 0:
+            return []
+        starts, stop = starts[:count], int(stops[count - 1])
+        block[starts - 8] = block[starts - 7] = 0
+        if np.count_nonzero(block[:stop]) != sizes[:count].sum():
+            return []
+        try:
+            text = block[_SIZE.size : stop].tobytes().decode()
+        except UnicodeDecodeError:
+            return []
+        self.position += stop
+        return text.split("\0" * _SIZE.size)
 
     def _string(self) -> str:
         try:

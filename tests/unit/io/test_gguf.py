@@ -174,6 +174,8 @@ def test_large_tensors_are_dequantized_in_chunks() -> None:
         (file([entry("a", ARRAY, array(ARRAY, 1, b"") * 9)], []), "nested too deep"),
         (file([entry("a", ARRAY, array(U32, 2**62, b""))], []), "truncated"),
         (file([entry("a", ARRAY, array(STRING, 2**62, b""))], []), "truncated"),
+        (file([entry("a", ARRAY, array(STRING, 9, text("a") * 8 + struct.pack("<Q", 99)))], []), "truncated"),
+        (file([entry("a", ARRAY, array(STRING, 9, text("a") * 8 + text(b"\xff")))], []), "not UTF-8"),
         (file([entry("a", STRING, struct.pack("<Q", 2**63))], []), "truncated"),
         (b"GGUF\x03\0\0\0" + struct.pack("<QQ", 2**63, 0), "truncated"),
         (b"GGUF\x03\0\0\0" + struct.pack("<QQ", 0, 2**63), "truncated"),
@@ -207,6 +209,15 @@ def test_files_that_cannot_be_read_say_why(raw: bytes, message: str) -> None:
     with limit_peak_memory(MIB), pytest.raises(CheckpointError) as caught:
         gguf.load(raw)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("odd", ["", "\0", "a\0", "\0" * 9 + "a", "é" * 128, "a" * 255, "a" * 256, "a" * 70_000])
+def test_arrays_of_strings(odd: str) -> None:
+    """Most strings are decoded many at a time; one that does not allow that may come first, last or between others."""
+    words = [f"{'é' * (i % 7)}{i}" for i in range(6000)]
+    for items in ([odd, *words], [*words, odd], [*words[:3000], odd, odd, *words[3000:], "b"]):
+        raw = file([entry("a", ARRAY, array(STRING, len(items), b"".join(map(text, items)))), entry("b", 7, b"\1")], [])
+        assert gguf.load(raw).metadata == {"a": items, "b": True}
 
 
 def test_a_matrix_without_rows() -> None:

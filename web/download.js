@@ -9,6 +9,7 @@ import { Problem } from "./protocol.js";
 
 // The pauses before each retry. A retry that receives data resets the count.
 const PAUSES_MS = [250, 1000, 3000];
+export const CHUNK_BYTES = 2 ** 20; // at most: Chromium's have 0.1 to 0.5 MB
 const LOOPBACK = ["localhost", "127.0.0.1"];
 const LOGIN = "This page cannot log in: download the model's files, and choose their folder.";
 
@@ -106,6 +107,45 @@ export async function* chunksOf(stream) {
     }
   } finally {
     await reader.cancel().catch(() => {}); // a failed stream cannot be cancelled, and need not be
+  }
+}
+
+/**
+ * Reads a stream into given memory, by a copy where the browser cannot do that. New memory for each chunk of a large file would
+ * wait for a garbage collection, and take as long as reading.
+ */
+export class ByteReader {
+  /** @type {ReadableStreamBYOBReader | null} */
+  #direct = null;
+  /** @type {ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> | null} */
+  #copied = null;
+  /** @type {Uint8Array<ArrayBuffer>} */
+  #rest = new Uint8Array();
+
+  /** @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream */
+  constructor(stream) {
+    try {
+      this.#direct = stream.getReader({ mode: "byob" });
+    } catch {
+      this.#copied = stream.getReader(); // the stream is not one of bytes
+    }
+  }
+
+  /**
+   * Read the next bytes into a view, whose memory moves to the result.
+   * @param {Uint8Array<ArrayBuffer>} view @returns {Promise<Uint8Array<ArrayBuffer>>}  empty at the end
+   */
+  async read(view) {
+    if (this.#direct) return /** @type {Uint8Array<ArrayBuffer>} */ ((await this.#direct.read(view)).value);
+    if (!this.#rest.length) this.#rest = (await this.#copied?.read())?.value ?? this.#rest;
+    const length = Math.min(view.length, this.#rest.length);
+    view.set(this.#rest.subarray(0, length));
+    this.#rest = this.#rest.subarray(length);
+    return view.subarray(0, length);
+  }
+
+  async cancel() {
+    await (this.#direct ?? this.#copied)?.cancel().catch(() => {}); // a failed stream cannot be cancelled, and need not be
   }
 }
 

@@ -15,27 +15,32 @@ export async function blockHash(chunks) {
   let filled = 0;
   /** @type {Uint8Array<ArrayBuffer>[]} */
   const hashes = [];
-  const endBlock = async () => {
-    hashes.push(new Uint8Array(await crypto.subtle.digest("SHA-256", block.subarray(0, filled))));
+  const endBlock = async (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => {
+    hashes.push(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
     filled = 0;
   };
   for (const chunk of chunks) {
     for (let rest = chunk; rest.length; ) {
       const piece = rest.subarray(0, BLOCK_BYTES - filled);
+      rest = rest.subarray(piece.length);
+      if (piece.length === BLOCK_BYTES) {
+        await endBlock(piece);
+        continue;
+      }
       block.set(piece, filled);
       filled += piece.length;
-      rest = rest.subarray(piece.length);
-      if (filled === BLOCK_BYTES) await endBlock();
+      if (filled === BLOCK_BYTES) await endBlock(block);
     }
   }
-  if (filled) await endBlock();
+  if (filled) await endBlock(block.subarray(0, filled));
   return sha256(hashes);
 }
 
 const SCRIPT = `
 import { blockHash } from ${JSON.stringify(import.meta.url)};
 let last = Promise.resolve(); // answers come in the order of the requests
-onmessage = ({ data: chunks }) => (last = last.then(async () => postMessage(await blockHash(chunks))));
+onmessage = ({ data: bytes }) =>
+  (last = last.then(async () => postMessage({ hash: await blockHash([bytes]), memory: bytes.buffer }, [bytes.buffer])));
 postMessage("");`;
 
 /**
@@ -46,7 +51,7 @@ export class HashWorker {
   #worker;
   #url = URL.createObjectURL(new Blob([SCRIPT], { type: "text/javascript" })); // as in kernel-supervisor.js
   #isStarted;
-  /** @type {((hash: string) => void)[]} */
+  /** @type {((answer: { hash: string, memory: ArrayBuffer }) => void)[]} */
   #waiting = [];
 
   constructor() {
@@ -57,15 +62,15 @@ export class HashWorker {
         event.preventDefault(); // or it is an error of the workers above, and of the page
         resolve(false);
       };
-    }).finally(() => (this.#worker.onmessage = ({ data: hash }) => this.#waiting.shift()?.(hash)));
+    }).finally(() => (this.#worker.onmessage = ({ data: answer }) => this.#waiting.shift()?.(answer)));
   }
 
-  /** As `blockHash`. The worker takes the memory of the chunks, which are empty afterwards. @param {Uint8Array<ArrayBuffer>[]} chunks @returns {Promise<string>} */
-  async hash(chunks) {
-    if (!(await this.#isStarted)) return blockHash(chunks);
+  /** Hash bytes as `blockHash` does, and return their memory, too. They are empty afterwards. @param {Uint8Array<ArrayBuffer>} bytes @returns {Promise<{ hash: string, memory: ArrayBuffer }>} */
+  async hash(bytes) {
+    if (!(await this.#isStarted)) return { hash: await blockHash([bytes]), memory: bytes.buffer };
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      this.#worker.postMessage(chunks, [...new Set(chunks.map(({ buffer }) => buffer))]);
+      this.#worker.postMessage(bytes, [bytes.buffer]);
     });
   }
 

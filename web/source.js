@@ -1,7 +1,7 @@
 /** Read a file or a URL into Python's memory, chunk by chunk; the browser stores a copy of downloads. */
 
 import * as cache from "./cache.js";
-import { Download, chunksOf } from "./download.js";
+import { ByteReader, CHUNK_BYTES, Download } from "./download.js";
 import { Problem } from "./protocol.js";
 
 /** @import { Remote, Source, Stage } from "./protocol.js" */
@@ -25,7 +25,6 @@ import { Problem } from "./protocol.js";
 const MAX_BYTES = 3 * 2 ** 30;
 // The size of the largest header among the supported formats.
 const HEAD_BYTES = 256;
-const CHUNK_BYTES = 2 ** 20; // at most: Chromium's have 0.1 to 0.5 MB
 
 /** Reading failed before the end of the file. */
 class Broken extends Problem {}
@@ -49,29 +48,17 @@ async function readFile(file, sink, options) {
   return { size, notice: null };
 }
 
-/**
- * The chunks of a file. All are in the same memory, where the browser can do that: otherwise those of a large file wait for a
- * garbage collection, and take half as much memory as the file.
- * @param {File} file @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>}
- */
+/** The chunks of a file, all in the same memory. @param {File} file @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>} */
 async function* chunksOfFile(file) {
-  const stream = file.stream();
-  /** @type {ReadableStreamBYOBReader} */
-  let reader;
+  const reader = new ByteReader(file.stream());
   try {
-    reader = stream.getReader({ mode: "byob" });
-  } catch {
-    return yield* chunksOf(stream); // the stream is not one of bytes
-  }
-  try {
-    for (let memory = new ArrayBuffer(CHUNK_BYTES); ; ) {
-      const { value, done } = await reader.read(new Uint8Array(memory));
-      if (done) return;
-      yield value;
-      memory = value.buffer;
+    for (let chunk = new Uint8Array(CHUNK_BYTES); ; ) {
+      chunk = await reader.read(new Uint8Array(chunk.buffer));
+      if (!chunk.length) return;
+      yield chunk;
     }
   } finally {
-    await reader.cancel().catch(() => {}); // a failed stream cannot be cancelled, and need not be
+    await reader.cancel();
   }
 }
 

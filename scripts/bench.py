@@ -7,12 +7,14 @@
     python scripts/bench.py training --workload mlp
     python scripts/bench.py --gpu
     python scripts/bench.py whisper --native --browser --onnx FOLDER
+    python scripts/bench.py matmul --browser --threads 2 --jax FOLDER
     python scripts/bench.py start --browser --wllama FOLDER
     python scripts/bench.py serve --minutes 5
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
-Each claim is a module of scripts/bench/. Everything runs on one thread; native training also runs on two. --gpu
-compares tallow and PyTorch on the same GPU. A benchmark is not a test: it prints numbers and judges nothing.
+Each claim is a module of scripts/bench/. Everything runs on one thread, in a browser on --threads; native training also
+runs on two. --gpu compares tallow and PyTorch on the same GPU. A benchmark is not a test: it prints numbers and judges
+nothing.
 """
 
 from __future__ import annotations
@@ -98,6 +100,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--wllama", type=Path, help="llama, start, in a browser: compare with this folder, see bench/start.py"
     )
+    parser.add_argument("--jax", type=Path, help="matmul, in a browser: compare with this folder, see bench/matmul.py")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="in a browser: of all that is compared (default: %(default)s)"
+    )
     parser.add_argument("--tokens", type=int, default=50, help="whisper: tokens of a text (default: %(default)s)")
     parser.add_argument("--workload", action="append", default=[], help="training: only this one of bench/workloads.py")
     parser.add_argument("--model", help="serve: this model in place of the built-in ones")
@@ -110,7 +116,11 @@ def _parse() -> argparse.Namespace:
 
 
 def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
-    job = places.Job(MODULES[claim], {"repeats": arguments.repeats})
+    job = places.Job(MODULES[claim], {"repeats": arguments.repeats}, threads=arguments.threads)
+    if claim == "threads":
+        job.threads = 2
+    if claim == "matmul":
+        job.jax = arguments.jax
     if claim == "training":
         job.options["workloads"] = arguments.workload
     if claim == "whisper":

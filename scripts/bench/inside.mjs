@@ -1,6 +1,6 @@
 // What Node and the page do alike: boot Pyodide, unpack tallow and the measuring modules, measure, and return the result.
 
-/** @typedef {{ name: string, options: object, checkpoints: string[], runC: boolean }} Job */
+/** @typedef {{ name: string, options: object, checkpoints: string[], runC: boolean, threads: number }} Job */
 
 /** @param {(options: object) => Promise<any>} loadPyodide
  *  @param {string} base URL or path of the Pyodide distribution
@@ -33,8 +33,8 @@ os.chdir("/bench")
 sys.path.insert(0, "/bench")
 job = json.loads(job_text)
 module = importlib.import_module(f"bench.{job['name']}")
-if hasattr(module, "prepare"):
-    await module.prepare()
+if job["threads"] > 1:
+    await importlib.import_module("bench.threads").start(job["threads"])
 result = module.measure(job["options"], **rivals)
 if "tallow" in sys.modules:
     from tallow import kernels

@@ -4,7 +4,7 @@ run.c reads llama2.c's format only; wllama reads GGUF only, and runs in a browse
 as for bench/start.py.
 
 Claims: a checkpoint of stories15M's shape reaches 0.9 times run.c's speed, in the browser and natively, and 1.3 times
-wllama's in Q8_0; stories260K generates at least 1,000 tokens per second in a browser.
+wllama's in Q8_0, 1.2 times on two threads each; stories260K generates at least 1,000 tokens per second in a browser.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-// onnxruntime-web on what whisper_onnx.py wrote, one thread: the encoder, and greedy steps of the decoder.
+// onnxruntime-web on what whisper_onnx.py wrote: the encoder, and greedy steps of the decoder.
 import * as ort from "./ort.wasm.min.mjs";
 
 const LAYERS = 4, HEADS = 6, WIDTH = 64, BINS = 80, FRAMES = 3000;
 
-/** @param {(name: string) => Promise<ArrayBuffer>} read */
-export async function sessions(read) {
-  ort.env.wasm.numThreads = 1;
+/** @param {(name: string) => Promise<ArrayBuffer>} read @param {number} threads */
+export async function sessions(read, threads) {
+  ort.env.wasm.numThreads = threads;
   const open = async (name) => ort.InferenceSession.create(new Uint8Array(await read(name)));
   const [encoder, cross, step] = [await open("encoder.onnx"), await open("cross.onnx"), await open("step.onnx")];
   const mel = new ort.Tensor("float32", new Float32Array(BINS * FRAMES).map(Math.random), [1, BINS, FRAMES]);

@@ -35,6 +35,8 @@ class Job:
     run_c: Path | None = None
     onnx: Path | None = None
     wllama: Path | None = None
+    jax: Path | None = None
+    threads: int = 1  # in a browser
 
 
 def native(job: Job, folder: Path) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
     if job.name == "start":
         return _pages(job, prerequisites.chromium(), sync_playwright)
     pyodide = _prepare(job, folder)
-    for name in ("page.html", "inside.mjs", "onnx.mjs", "threads.mjs", "wllama.mjs"):
+    for name in ("page.html", "inside.mjs", "jax.mjs", "onnx.mjs", "threads.mjs", "wllama.mjs"):
         shutil.copy(HERE / name, folder)
     for path in (ROOT / "web").glob("*.js"):
         shutil.copy(path, folder)
@@ -79,6 +81,8 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
     rivals += [job.wllama / name for name in WLLAMA] if job.wllama else []
     for path in rivals:
         (folder / path.name).symlink_to(path.resolve())
+    if job.jax:
+        (folder / "jax").symlink_to((job.jax / "dist").resolve())
     executable = prerequisites.chromium()
     with _served(folder, pyodide) as origin, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
@@ -159,7 +163,7 @@ def _zig(*arguments: str) -> None:
 
 def _as_json(job: Job, pyodide: Path) -> dict[str, Any]:
     entries = {"run_c": None, "runC": job.run_c is not None, "pyodide": str(pyodide)}
-    return asdict(job) | entries | {name: getattr(job, name) is not None for name in ("onnx", "wllama")}
+    return asdict(job) | entries | {name: getattr(job, name) is not None for name in ("onnx", "wllama", "jax")}
 
 
 def _write_job(job: Job, folder: Path, pyodide: Path) -> None:

@@ -30,9 +30,9 @@ WARM_UP_S, TURN_S = 0.2, 0.5
 Work = Callable[[], Any]
 
 
-async def prepare() -> None:
+async def start(threads: int) -> None:
     """Start the workers of a browser, which do not run before Python has returned to the event loop."""
-    tl.set_num_threads(2)
+    tl.set_num_threads(threads)
     for _ in range(3):
         tl.ones(1024, 1024) @ tl.ones(1024, 1024)
         await asyncio.sleep(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import venv
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -27,6 +29,12 @@ JUPYTERLITE = ("jupyterlite-core==0.8.6", "jupyterlite-pyodide-kernel==0.8.6")
 # What its kernel installs from PyPI as it starts.
 OF_THE_KERNEL = """asttokens comm decorator executing ipython ipython-pygments-lexers jedi matplotlib-inline parso
 prompt-toolkit pure-eval pygments stack-data traitlets typing-extensions wcwidth"""
+MARIMO = "0.25.2"
+PYODIDE_OF_MARIMO = "314.0.0"
+# What marimo-base needs in a tab, as pure Python.
+OF_THE_NOTEBOOK = """docutils itsdangerous jedi<0.21 markdown narwhals packaging parso pygments pymdown-extensions<12
+pyodide-http python-multipart tomlkit"""
+(MARIMO_CELL,) = re.findall(r"^\| marimo \| `(.+?)`", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
 CDN = re.compile(r"https://cdn\.jsdelivr\.net/npm/(@pyscript/core@[\d.]+)/dist/")
 
 
@@ -131,3 +139,94 @@ def with_pyodide(settings: str) -> str:
     plugins = changed["jupyter-config-data"].setdefault("litePluginSettings", {})
     plugins.setdefault(KERNEL, {})["pyodideUrl"] = "./pyodide/pyodide-shared.mjs"
     return json.dumps(changed)
+
+
+NOTEBOOK = f"""
+import marimo
+app = marimo.App()
+
+@app.cell
+def _(tl):
+    tl.softmax(tl.tensor([0.0, 1.0]), dim=0)
+
+@app.cell
+async def _():
+    {MARIMO_CELL}
+    return (tl,)
+"""
+
+
+@pytest.fixture(scope="session")
+def marimo() -> Path:
+    """Return the folder of an exported notebook, with the Pyodide and the packages that marimo loads from its CDN.
+
+    They are from PyPI and npm, downloaded to the cache on first use. The folder is without NumPy and micropip.
+    """
+    if not shutil.which("npm"):
+        pytest.skip("npm is not on PATH")
+    folder = paths.cache_dir() / f"marimo-{MARIMO}-{hashlib.sha256(NOTEBOOK.encode()).hexdigest()[:8]}"
+    if not (folder / "site").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        venv.create(folder / "venv", with_pip=True)
+        programs = folder / "venv" / "bin"
+        pip = (programs / "python", "-m", "pip", "--quiet", "--disable-pip-version-check")
+        subprocess.run([*pip, "install", f"marimo=={MARIMO}", "uv"], check=True)
+        (folder / "notebook.py").write_text(NOTEBOOK, encoding="utf-8")
+        unfinished = folder / "unfinished"
+        export = [programs / "marimo", "export", "html-wasm", "notebook.py", "-o", unfinished]
+        environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+        subprocess.run(export, check=True, cwd=folder, env=environment, capture_output=True)
+        subprocess.run(["npm", "install", "--silent", "--prefix", folder, f"pyodide@{PYODIDE_OF_MARIMO}"], check=True)
+        shutil.copytree(folder / "node_modules" / "pyodide", unfinished / "pyodide")
+        download = (*pip, "download", "--only-binary=:all:", "--no-deps", "-d", unfinished / "pyodide")
+        pure = ("--platform=any", "--python-version=3.14")
+        subprocess.run([*download, *pure, f"marimo-base=={MARIMO}", *OF_THE_NOTEBOOK.split()], check=True)
+        compiled = ("--platform=pyemscripten_2026_0_wasm32", "--python-version=3.14", "--abi=cp314")
+        subprocess.run([*download, *compiled, "msgspec"], check=True)
+        subprocess.run([*download, "pyyaml"], check=True)  # works without its extension
+        builds.change(unfinished / "pyodide" / "pyodide-lock.json", partial(with_wheels, unfinished / "pyodide"))
+        builds.change(unfinished / "index.html", with_own_pyodide)
+        unfinished.rename(folder / "site")
+    return folder / "site"
+
+
+def test_marimo_notebook_of_the_guide(
+    page: Page, marimo: Path, pyodide_dir: Path, pure_wheel: Path, tmp_path: Path
+) -> None:
+    """A cell that uses tallow comes before the one that installs it."""
+    site = tmp_path / "site"
+    shutil.copytree(marimo, site, copy_function=os.link)
+    shutil.copy(pure_wheel, site)
+    lock = json.loads((pyodide_dir / "pyodide-lock.json").read_bytes())
+    packages = {name: lock["packages"][name] for name in ("micropip", "numpy")}
+    for package in packages.values():
+        shutil.copy(pyodide_dir / package["file_name"], site / "pyodide")
+    builds.change(site / "pyodide" / "pyodide-lock.json", partial(with_packages, packages))
+    with serving_plainly(site) as host:
+        here, there = (quote(address, safe="") for address in ("https://HOST/", host.url))
+        builds.change(site / "index.html", lambda text: text.replace(here, there))
+        page.goto(host.url)
+        expect(page.locator("body")).to_contain_text("tensor([0.2689, 0.7311])", timeout=START_MS)
+
+
+def with_wheels(folder: Path, lock: str) -> str:
+    """Replace the packages of a lock by the wheels in a folder. marimo-base depends on all others."""
+    packages: dict[str, dict[str, Any]] = {}
+    for wheel in folder.glob("*.whl"):
+        name, version, *_ = wheel.name.split("-")
+        name = name.lower().replace("_", "-")
+        packages[name] = {"name": name, "version": version, "file_name": wheel.name, "depends": [], "imports": []}
+        packages[name] |= {"install_dir": "site", "package_type": "package", "unvendored_tests": False}
+        packages[name]["sha256"] = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    packages["marimo-base"]["depends"] = [name for name in packages if name != "marimo-base"]
+    return json.dumps(json.loads(lock) | {"packages": packages})
+
+
+def with_packages(packages: dict[str, Any], lock: str) -> str:
+    changed = json.loads(lock)
+    return json.dumps(changed | {"packages": changed["packages"] | packages})
+
+
+def with_own_pyodide(text: str) -> str:
+    addresses = 'data-pyodide-index-url="pyodide/" data-pyodide-lockfile-url="pyodide/pyodide-lock.json"'
+    return text.replace("<marimo-wasm ", f"<marimo-wasm {addresses} ")

@@ -447,6 +447,8 @@ def gguf_files(tmp_path_factory: pytest.TempPathFactory, model: Path, tokenizer:
     (folder / "truncated.gguf").write_bytes(data[:-10_000])
     (folder / "truncated header.gguf").write_bytes(data[:1000])
     (folder / "garbage.gguf").write_bytes(b"GGUF" + bytes(range(256)) * 8)
+    (folder / "empty.gguf").write_bytes(b"")
+    (folder / "page.gguf").write_bytes(b"<!doctype html>" * 100)
     (folder / "mostly garbage.gguf").write_bytes(data[:8] + b"\xff" * 16 + data[24:])
     # The header of a quantised tensor ends with the type and the offset of the data.
     entry = data.index(b"blk.0.attn_q.weight") + len("blk.0.attn_q.weight") + 4 + 2 * 8
@@ -551,6 +553,8 @@ def test_gguf_of_the_hub(reader: Reader, gguf_files: dict[str, Path]) -> None:
         ("truncated.gguf", ["truncated", "it again"]),
         ("truncated header.gguf", ["truncated", "it again"]),
         ("garbage.gguf", ["version", "it again"]),
+        ("empty.gguf", ["not a GGUF file"]),
+        ("page.gguf", ["not a GGUF file", "<!do"]),
         ("mostly garbage.gguf", ["it again"]),
         ("unknown architecture.gguf", ["'mamba'", "llama, ", "qwen3"]),
         ("foreign type.gguf", ["Q8_K", "Q8_0"]),

@@ -1,4 +1,4 @@
-/** Distinguish GGUF files, llama2.c checkpoints and tokenizers by their first bytes, so that any can be dropped. */
+/** Distinguish GGUF files, llama2.c checkpoints and tokenizers by their first bytes, so that any can be dropped. One that is a GGUF file by name only is refused as such. */
 
 /** @typedef {"GGUF file" | "model" | "tokenizer"} Kind  as the files are named in app.py */
 
@@ -10,11 +10,11 @@ const FIRST_PIECE_AT = 12;
 
 /**
  * Return the kind of a file; "model" is a llama2.c checkpoint. At the text of a tokenizer's first piece, a checkpoint has small integers with zero bytes.
- * @param {Blob} file
+ * @param {File} file
  * @returns {Promise<Kind>}
  */
 export async function kindOf(file) {
-  if ((await file.slice(0, GGUF.length).text()) === GGUF) return "GGUF file";
+  if (/\.gguf$/i.test(file.name) || (await file.slice(0, GGUF.length).text()) === GGUF) return "GGUF file";
   const head = new DataView(await file.slice(0, 64).arrayBuffer());
   if (head.byteLength < FIRST_PIECE_AT) return "model";
   const longest = head.getInt32(0, true);

@@ -241,9 +241,10 @@ export function isSend(event) {
 function describe({ tokens, tokens_s, prompt_tokens, reused, read, prompt_s, limit, seed, memory }) {
   if (!tokens) return `Reading ${read.toLocaleString("en")} of ${prompt_tokens.toLocaleString("en")} tokens`;
   const rate = tokens > 1 && tokens_s ? (tokens - 1) / tokens_s : 0;
-  const parts = [`${tokens.toLocaleString("en")} ${tokens === 1 ? "token" : "tokens"}`];
+  const counted = (/** @type {number} */ count) => `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}`;
+  const parts = [counted(tokens)];
   if (rate) parts.push(`${rate < 10 ? rate.toFixed(1) : Math.round(rate)} tokens/s`);
-  parts.push(`prompt of ${prompt_tokens.toLocaleString("en")}, ${reused ? `${reused.toLocaleString("en")} tokens reused, ` : ""}${prompt_s.toFixed(prompt_s < 1 ? 2 : 1)} s`);
+  parts.push(`prompt of ${prompt_tokens.toLocaleString("en")}, ${reused ? `${counted(reused)} reused, ` : ""}${prompt_s.toFixed(prompt_s < 1 ? 2 : 1)} s`);
   if (memory) parts.push(`${megabytes(memory)} of memory`);
   parts.push(`seed ${seed}`);
   if (tokens >= limit) parts.push("ended at the limit of tokens");

@@ -125,7 +125,7 @@ export class TextTab {
   }
 
   #count() {
-    page.hint.textContent = `${page.text.value.length.toLocaleString("en")} characters. The text stays in this tab, also when you share a link.`;
+    page.hint.textContent = `${page.text.value.length.toLocaleString("en")} characters. The text stays in this tab, even when you share a link.`;
   }
 
   /** Train until paused: the model so far, or a new one if a setting or the text has changed. */

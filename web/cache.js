@@ -14,7 +14,7 @@ const PARTS = "tallow-downloads";
 const RECORDS = "tallow-downloads-records";
 export const PART_BYTES = 16 * 2 ** 20;
 // The parts whose hashes may be missing while the next one is read.
-const UNCHECKED = 4;
+const UNCHECKED = 2;
 
 /**
  * `version` identifies the content of the URL, or is null if the server does not; `sha256` is null until the download is

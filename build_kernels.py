@@ -37,6 +37,11 @@ LONG_VECTORS = (
     *("softmax*_f32.c", "exp_rows_f32.c", "gelu_f32.c", "silu_f32.c", "arithmetic_f32.c", "*_norm_f32.c"),
     *("encoder_block_f32.c", "round_rows_f32.c", "chain_f32.c"),
 )
+# Loops that are unrolled by hand, or do not matter: unrolled further, they take more memory and no less time.
+UNROLLED = (
+    *("convolution_f32.c", "cross_decode_block_f32.c", "decode_blocks_f32.c", "depthwise_f32.c", "int8_rows.c"),
+    "max_pool_f32.c",
+)
 MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64
 
 
@@ -106,7 +111,8 @@ def build(out_dir: Path, targets: Sequence[str] = ("wasm", "native")) -> list[Pa
 
 def _compile(variant: Variant, source: Path, objects: Path) -> None:
     define = f"-DTALLOW_SOURCES={checksum()}u"
-    _zig("cc", *FLAGS, define, *variant.compile, "-c", str(source), "-o", str(objects / f"{source.stem}.o"))
+    unrolling = ("-fno-unroll-loops",) if source.name in UNROLLED else ()
+    _zig("cc", *FLAGS, *unrolling, define, *variant.compile, "-c", str(source), "-o", str(objects / f"{source.stem}.o"))
 
 
 def checksum() -> int:

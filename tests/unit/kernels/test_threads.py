@@ -130,6 +130,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "encoder": lambda: encoder(None),
     "quantised encoder": lambda: encoder("Q8_0"),
     "matmul": lambda: matmul(normal(37, 50), normal(50, 41)),
+    "matmul, few rows": lambda: matmul(normal(21, 50), normal(50, 141)),
+    "matmul, few rows, transposed": lambda: matmul(normal(50, 21).T, normal(141, 50).T),
     "matmul, transposed": lambda: matmul(normal(50, 64).T, normal(41, 50).T),
     "matmul, batch": lambda: matmul(normal(5, 6, 9), normal(5, 9, 7)),
     "matmul, broadcast": lambda: matmul(normal(3, 1, 6, 9), normal(4, 9, 7)),

@@ -14,12 +14,13 @@ from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
 from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function, name
 from tallow.kernels.table import kernel
 
-_matmul = function("tl_matmul_f32", None, *[POINTER] * 5, *[SIZE] * 4, *[OFFSET] * 4, POINTER)
+_matmul = function("tl_matmul_f32", None, *[POINTER] * 5, *[SIZE] * 5, *[OFFSET] * 4, POINTER)
 _scratch_floats = function("tl_matmul_scratch", SIZE)()
 
 # Threads divide a product into groups of this many rows: more than are multiplied without packing, so that each row is
-# computed as in one thread.
-ROWS = 8
+# computed as in one thread. A product of few rows is divided into groups of columns: each thread copies its own part of
+# b, where all of it would take a thread about as long as a hundred rows.
+ROWS, COLUMNS, FEW_ROWS = 8, 32, 256
 POINTER_BYTES = np.dtype(np.intp).itemsize
 
 # With fewer multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
@@ -79,14 +80,21 @@ def matmul(a: Array, b: Array) -> Array:
 
     def of_batch(first: int, last: int) -> Arguments:
         offsets = (None if by is None else by + first * POINTER_BYTES for by in (by_a, by_b))
-        return to + first * m * n * ITEM, of_a, of_b, *offsets, last - first, m, k, n, *strides, scratch()
+        return to + first * m * n * ITEM, of_a, of_b, *offsets, last - first, m, k, n, n, *strides, scratch()
 
     def of_rows(first: int, last: int) -> Arguments:
         start, rows = first * ROWS, (m if last == m // ROWS else last * ROWS) - first * ROWS
         own = (to + start * n * ITEM, of_a + start * strides[0] * ITEM, of_b)
-        return *own, by_a, by_b, 1, rows, k, n, *strides, scratch()
+        return *own, by_a, by_b, 1, rows, k, n, n, *strides, scratch()
 
-    if matrices == 1 and n > 1 and m >= 2 * ROWS:
+    def of_columns(first: int, last: int) -> Arguments:
+        start, columns = first * COLUMNS, (n if last == n // COLUMNS else last * COLUMNS) - first * COLUMNS
+        own = (to + start * ITEM, of_a, of_b + start * strides[3] * ITEM)
+        return *own, by_a, by_b, 1, m, k, columns, n, *strides, scratch()
+
+    if matrices == 1 and n >= 2 * COLUMNS and 2 * ROWS <= m < FEW_ROWS:
+        in_parts(n // COLUMNS, m * k * n, _matmul, of_columns)
+    elif matrices == 1 and n > 1 and m >= 2 * ROWS:
         in_parts(m // ROWS, m * k * n, _matmul, of_rows)
     else:
         in_parts(matrices, matrices * m * k * n, _matmul, of_batch)

@@ -1,6 +1,6 @@
 // c[i] = a[i] @ b[i]  for i < batch                    (M, K) @ (K, N) -> (M, N), float32
-//   layout  a, b: each row- or column-contiguous, any strides (in elements) along the other axis; c row-major, contiguous.
-//           a[i] begins at a + a_offset[i], likewise b; so batches may be broadcast, permuted or overlap. Null is zeros
+//   layout  a, b: each row- or column-contiguous, any strides (in elements) along the other axis; c with contiguous rows,
+//           c_row apart, and no other space between matrices. a[i] begins at a + a_offset[i], likewise b; so batches may be broadcast, permuted or overlap. Null is zeros
 //   scratch tl_matmul_scratch() floats, contents irrelevant
 //   align   none needed       length  any M, N ≥ 1; K = 0 gives zeros
 //   alias   c and scratch overlap nothing
@@ -38,8 +38,8 @@ static void product_of_columns(float *c, size_t c_row, const float *a, ptrdiff_t
     for (size_t j = whole; j < n; j++) c[i * c_row + j] = edge[i * LANES + j - whole] + (accumulate ? c[i * c_row + j] : 0.0f);
 }
 
-static void blocked(float *c, const float *a, const float *b, size_t m, size_t k, size_t n, ptrdiff_t a_row, ptrdiff_t a_col,
-                    ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
+static void blocked(float *c, const float *a, const float *b, size_t m, size_t k, size_t n, size_t c_row, ptrdiff_t a_row,
+                    ptrdiff_t a_col, ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
   float *edge = scratch + KC * row_of(NC);
   for (size_t j0 = 0; j0 < n; j0 += NC) {
     size_t nc = smaller(NC, n - j0), row = row_of(nc);
@@ -52,7 +52,7 @@ static void blocked(float *c, const float *a, const float *b, size_t m, size_t k
         clear(scratch + p * row + nc, to_lanes(nc) - nc);
       }
       for (size_t i0 = 0; i0 < m; i0 += MC)
-        product_of_columns(c + i0 * n + j0, n, a + (ptrdiff_t)i0 * a_row + (ptrdiff_t)p0 * a_col, a_row, a_col, scratch, row,
+        product_of_columns(c + i0 * c_row + j0, c_row, a + (ptrdiff_t)i0 * a_row + (ptrdiff_t)p0 * a_col, a_row, a_col, scratch, row,
                            smaller(MC, m - i0), kc, nc, p0 > 0, edge);
     }
   }
@@ -61,30 +61,30 @@ static void blocked(float *c, const float *a, const float *b, size_t m, size_t k
 #if defined __AVX512F__
 #define one blocked
 #else
-static void one(float *c, const float *a, const float *b, size_t m, size_t k, size_t n, ptrdiff_t a_row, ptrdiff_t a_col,
-                ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
+static void one(float *c, const float *a, const float *b, size_t m, size_t k, size_t n, size_t c_row, ptrdiff_t a_row,
+                ptrdiff_t a_col, ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
   int few_rows = m <= 4 && a_col == 1 && (a_row == (ptrdiff_t)k || m == 1), one_column = n == 1 && b_row == 1;
   if (few_rows && b_row == 1)
-    tl_linear_f32(c, a, b, 0, m, k, n, b_col, n);
+    tl_linear_f32(c, a, b, 0, m, k, n, b_col, c_row);
   else if (few_rows && b_col == 1)
-    for (size_t i = 0; i < m; i++) tl_vecmat_f32(c + i * n, a + i * k, b, k, n, b_row);
+    for (size_t i = 0; i < m; i++) tl_vecmat_f32(c + i * c_row, a + i * k, b, k, n, b_row);
   else if (one_column && a_col == 1)
     tl_linear_f32(c, b, a, 0, 1, k, m, a_row, m);
   else if (one_column && a_row == 1)
     tl_vecmat_f32(c, b, a, k, m, a_col);
   else
-    blocked(c, a, b, m, k, n, a_row, a_col, b_row, b_col, scratch);
+    blocked(c, a, b, m, k, n, c_row, a_row, a_col, b_row, b_col, scratch);
 }
 #endif
 
 EXPORT void tl_matmul_f32(float *c, const float *a, const float *b, const ptrdiff_t *a_offset, const ptrdiff_t *b_offset,
-                          size_t batch, size_t m, size_t k, size_t n, ptrdiff_t a_row, ptrdiff_t a_col, ptrdiff_t b_row,
-                          ptrdiff_t b_col, float *scratch) {
+                          size_t batch, size_t m, size_t k, size_t n, size_t c_row, ptrdiff_t a_row, ptrdiff_t a_col,
+                          ptrdiff_t b_row, ptrdiff_t b_col, float *scratch) {
   if (k == 0)
-    for (size_t i = 0; i < batch * m * n; i++) c[i] = 0.0f;
+    for (size_t i = 0; i < batch * m; i++) clear(c + i * c_row, n);
   else
     for (size_t i = 0; i < batch; i++) {
       const float *ai = a + (a_offset ? a_offset[i] : 0), *bi = b + (b_offset ? b_offset[i] : 0);
-      one(c + i * m * n, ai, bi, m, k, n, a_row, a_col, b_row, b_col, scratch);
+      one(c + i * m * c_row, ai, bi, m, k, n, c_row, a_row, a_col, b_row, b_col, scratch);
     }
 }

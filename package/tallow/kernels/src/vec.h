@@ -100,17 +100,18 @@ static inline vf exp_remainder(vf x, vi *n) {
   return fma(whole, splat(2.12194440e-4f), r);
 }
 
-// e^r by its series
-static inline vf exp_near_0(vf r) {
+// (e^r - 1 - r) / r² by its series
+static inline vf exp_tail(vf r) {
   vf p = splat(1.0f / 5040);
   p = fma(p, r, splat(1.0f / 720));
   p = fma(p, r, splat(1.0f / 120));
   p = fma(p, r, splat(1.0f / 24));
   p = fma(p, r, splat(1.0f / 6));
-  p = fma(p, r, splat(0.5f));
-  p = fma(p, r, splat(1.0f));
-  return fma(p, r, splat(1.0f));
+  return fma(p, r, splat(0.5f));
 }
+
+// e^r
+static inline vf exp_near_0(vf r) { return fma(fma(exp_tail(r), r, splat(1.0f)), r, splat(1.0f)); }
 
 // e^x to 1 ulp or so: e^r times 2^n as two exact factors, so that results underflow through the subnormals to 0 and
 // overflow to infinity. exp(NaN) is NaN, exp(-inf) is exactly 0.
@@ -142,14 +143,7 @@ static inline vf sigmoid(vf x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
 static inline vf tanh(vf x) {
   vi is_nan = x != x, sign = (vi)x & INT32_MIN, n;
   vf size = (vf)((vi)x ^ sign), r = exp_remainder(clamp(size + size, splat(0.0f), splat(87.0f)), &n);
-  vf p = splat(1.0f / 5040);
-  p = fma(p, r, splat(1.0f / 720));
-  p = fma(p, r, splat(1.0f / 120));
-  p = fma(p, r, splat(1.0f / 24));
-  p = fma(p, r, splat(1.0f / 6));
-  p = fma(p, r, splat(0.5f));
-  p = fma(p * r, r, r);
-  vf scale = (vf)((n << 23) + 0x3f800000), t = fma(scale, p, scale - splat(1.0f));
+  vf scale = (vf)((n << 23) + 0x3f800000), t = fma(scale, fma(exp_tail(r) * r, r, r), scale - splat(1.0f));
   return (vf)((vi)(t / (t + splat(2.0f))) | sign | is_nan);
 }
 

@@ -156,6 +156,5 @@ export class FrontStory {
 
 /** @param {number} seconds */
 function milliseconds(seconds) {
-  const ms = 1000 * seconds;
-  return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+  return `${Number((1000 * seconds).toPrecision(3))} ms`;
 }

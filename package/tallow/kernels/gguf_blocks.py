@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.kernels import gguf_codebooks  # noqa: F401 - registers its formats
-from tallow.kernels.gguf_format import REGISTRY, Codes, Floats, Records, block_format, flat, floats, signed, unpack
+from tallow.kernels.gguf_format import REGISTRY, Codes, Floats, Records, Scaled, block_format, signed, single, unpack
 
 FORMATS = REGISTRY  # every format by name
 CHUNK = 2**18  # weights dequantised at a time, so that intermediate results fit the CPU cache
@@ -27,15 +27,15 @@ def dequantize(name: str, raw: Codes) -> Floats:
 
 
 @block_format(32, ("d", "<f2"), ("qs", "u1", 16))
-def Q4_0(block: Records) -> Floats:
+def Q4_0(block: Records) -> Scaled:
     """Compute d (q - 8)."""
-    return flat(floats(block["d"]) * floats(signed(unpack(block["qs"], 4, 16), 8)))
+    return Scaled(signed(unpack(block["qs"], 4, 16), 8), single(block["d"]))
 
 
 @block_format(32, ("d", "<f2"), ("m", "<f2"), ("qs", "u1", 16))
-def Q4_1(block: Records) -> Floats:
+def Q4_1(block: Records) -> Scaled:
     """Compute d q + m."""
-    return flat(floats(block["d"]) * floats(unpack(block["qs"], 4, 16)) + floats(block["m"]))
+    return Scaled(unpack(block["qs"], 4, 16), single(block["d"]), single(block["m"]))
 
 
 def _five_bits(block: Records) -> Codes:
@@ -44,38 +44,37 @@ def _five_bits(block: Records) -> Codes:
 
 
 @block_format(32, ("d", "<f2"), ("qh", "u1", 4), ("qs", "u1", 16))
-def Q5_0(block: Records) -> Floats:
+def Q5_0(block: Records) -> Scaled:
     """Compute d (q - 16)."""
-    return flat(floats(block["d"]) * floats(signed(_five_bits(block), 16)))
+    return Scaled(signed(_five_bits(block), 16), single(block["d"]))
 
 
 @block_format(32, ("d", "<f2"), ("m", "<f2"), ("qh", "u1", 4), ("qs", "u1", 16))
-def Q5_1(block: Records) -> Floats:
+def Q5_1(block: Records) -> Scaled:
     """Compute d q + m."""
-    return flat(floats(block["d"]) * floats(_five_bits(block)) + floats(block["m"]))
+    return Scaled(_five_bits(block), single(block["d"]), single(block["m"]))
 
 
 @block_format(32, ("d", "<f2"), ("qs", "i1", 32))
-def Q8_0(block: Records) -> Floats:
+def Q8_0(block: Records) -> Scaled:
     """Compute d q."""
-    return flat(floats(block["d"]) * floats(block["qs"]))
+    return Scaled(block["qs"], single(block["d"]))
 
 
 @block_format(256, ("scales", "u1", 16), ("qs", "u1", 64), ("d", "<f2"), ("dmin", "<f2"))
-def Q2_K(block: Records) -> Floats:
+def Q2_K(block: Records) -> Scaled:
     """Compute d s q - dmin m, with 4-bit s and m, packed in one byte, for each 16 weights."""
-    scale = floats(block["d"]) * floats(block["scales"] & 0xF, 16)
-    minimum = floats(block["dmin"]) * floats(block["scales"] >> 4, 16)
-    return flat(scale * floats(unpack(block["qs"], 2, 32), 16) - minimum)
+    scale, shift = single(block["d"]) * single(block["scales"] & 0xF), single(block["dmin"]) * -single(block["scales"] >> 4)
+    return Scaled(unpack(block["qs"], 2, 32), scale, shift)
 
 
 @block_format(256, ("hmask", "u1", 32), ("qs", "u1", 64), ("scales", "u1", 12), ("d", "<f2"))
-def Q3_K(block: Records) -> Floats:
+def Q3_K(block: Records) -> Scaled:
     """Compute d (s - 32) (q - 4), with a 6-bit s for each 16 weights: lower 4 bits in 8 bytes, upper 2 in 4."""
     packed = block["scales"]
     s = unpack(packed[:, :8], 4, 8) | (unpack(packed[:, 8:], 2, 4) << np.uint8(4))
     q = unpack(block["qs"], 2, 32) | (unpack(block["hmask"], 1, 32) << np.uint8(2))
-    return flat(floats(block["d"]) * floats(signed(s, 32), 16) * floats(signed(q, 4), 16))
+    return Scaled(signed(q, 4), single(block["d"]) * single(signed(s, 32)))
 
 
 def _six_bit_scales(packed: Codes) -> tuple[Codes, Codes]:
@@ -92,36 +91,35 @@ def _six_bit_scales(packed: Codes) -> tuple[Codes, Codes]:
 
 
 @block_format(256, ("d", "<f2"), ("dmin", "<f2"), ("scales", "u1", 12), ("qs", "u1", 128))
-def Q4_K(block: Records) -> Floats:
+def Q4_K(block: Records) -> Scaled:
     """Compute d s q - dmin m, with s and m for each 32 weights."""
     return _scaled_by_32(block, unpack(block["qs"], 4, 32))
 
 
 @block_format(256, ("d", "<f2"), ("dmin", "<f2"), ("scales", "u1", 12), ("qh", "u1", 32), ("qs", "u1", 128))
-def Q5_K(block: Records) -> Floats:
+def Q5_K(block: Records) -> Scaled:
     """Compute d s q - dmin m, with s and m for each 32 weights."""
     return _scaled_by_32(block, unpack(block["qs"], 4, 32) | (unpack(block["qh"], 1, 32) << np.uint8(4)))
 
 
-def _scaled_by_32(block: Records, codes: Codes) -> Floats:
+def _scaled_by_32(block: Records, codes: Codes) -> Scaled:
     s, m = _six_bit_scales(block["scales"])
-    scale, minimum = floats(block["d"]) * floats(s, 8), floats(block["dmin"]) * floats(m, 8)
-    return flat(scale * floats(codes, 8) - minimum)
+    return Scaled(codes, single(block["d"]) * single(s), single(block["dmin"]) * -single(m))
 
 
 @block_format(256, ("ql", "u1", 128), ("qh", "u1", 64), ("scales", "i1", 16), ("d", "<f2"))
-def Q6_K(block: Records) -> Floats:
+def Q6_K(block: Records) -> Scaled:
     """Compute d s (q - 32), with s for each 16 weights."""
     q = unpack(block["ql"], 4, 64) | (unpack(block["qh"], 2, 32) << np.uint8(4))
-    return flat(floats(block["d"]) * floats(block["scales"], 16) * floats(signed(q, 32), 16))
+    return Scaled(signed(q, 32), single(block["d"]) * single(block["scales"]))
 
 
 @block_format(256, ("qs", "u1", 48), ("qh", "u1", 4), ("d", "<f2"))
-def TQ1_0(block: Records) -> Floats:
+def TQ1_0(block: Records) -> Scaled:
     """Compute d (q - 1). Five ternary q share a byte, as the digits after the point of byte / 256 in base 3."""
     runs = ((block["qs"][:, :32], 5), (block["qs"][:, 32:], 5), (block["qh"], 4))
     digits = [_ternary(packed, count) for packed, count in runs]
-    return flat(floats(block["d"]) * floats(signed(np.concatenate(digits, axis=1), 1)))
+    return Scaled(signed(np.concatenate(digits, axis=1), 1), single(block["d"]))
 
 
 def _ternary(packed: Codes, count: int) -> Codes:
@@ -131,6 +129,6 @@ def _ternary(packed: Codes, count: int) -> Codes:
 
 
 @block_format(256, ("qs", "u1", 64), ("d", "<f2"))
-def TQ2_0(block: Records) -> Floats:
+def TQ2_0(block: Records) -> Scaled:
     """Compute d (q - 1)."""
-    return flat(floats(block["d"]) * floats(signed(unpack(block["qs"], 2, 32), 1)))
+    return Scaled(signed(unpack(block["qs"], 2, 32), 1), single(block["d"]))

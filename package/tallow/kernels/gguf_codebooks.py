@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tallow.kernels.gguf_format import Codes, Floats, Records, block_format, flat, floats, signed, unpack
+from tallow.kernels.gguf_format import Codes, Floats, Records, Scaled, block_format, flat, signed, single, unpack
 from tallow.kernels.gguf_grids import grid
 
 # The values of IQ4_NL and IQ4_XS; those of a 4-bit float with two bits of exponent and one of mantissa, doubled.
-NON_LINEAR = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
-E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.float32)
+NON_LINEAR = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8)
+E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
 DELTA = np.float32(0.125)  # of IQ1: the values of its grid are shifted by this much, up or down
 HALF, QUARTER = np.float32(0.5), np.float32(0.25)
 SEVEN_BITS = np.arange(128, dtype=np.uint8)
@@ -50,7 +50,7 @@ def IQ2_XXS(block: Records) -> Floats:
     """Compute d (s + 1/2) / 4 · ±grid, with a 4-bit s for each 32 weights."""
     first, second = block["qs"][..., 0], block["qs"][..., 1]
     index = np.ascontiguousarray(first).view(np.uint8).reshape(len(block), 8, 4)
-    scale = floats(block["d"])[..., 0] * (HALF + (second >> np.uint32(28)).astype(np.float32)) * QUARTER
+    scale = single(block["d"]) * (HALF + (second >> np.uint32(28)).astype(np.float32)) * QUARTER
     return _scaled(scale, grid("IQ2_XXS")[index] * _seven_signs(second))
 
 
@@ -70,14 +70,14 @@ def IQ2_S(block: Records) -> Floats:
 
 
 def _quarters(block: Records) -> Floats:
-    return floats(block["d"])[..., 0] * (HALF + _nibbles(block["scales"]).astype(np.float32)) * QUARTER
+    return single(block["d"]) * (HALF + _nibbles(block["scales"]).astype(np.float32)) * QUARTER
 
 
 @block_format(256, ("d", "<f2"), ("qs", "u1", 64), ("scales", "<u4", 8))
 def IQ3_XXS(block: Records) -> Floats:
     """Compute d (s + 1/2) / 2 · ±grid, with a 4-bit s for each 32 weights."""
     words = block["scales"]
-    scale = floats(block["d"])[..., 0] * (HALF + (words >> np.uint32(28)).astype(np.float32)) * HALF
+    scale = single(block["d"]) * (HALF + (words >> np.uint32(28)).astype(np.float32)) * HALF
     return _scaled(scale, grid("IQ3_XXS")[block["qs"]].reshape(len(block), 8, 4, 8) * _seven_signs(words))
 
 
@@ -85,7 +85,7 @@ def IQ3_XXS(block: Records) -> Floats:
 def IQ3_S(block: Records) -> Floats:
     """Compute d (2 s + 1) · ±grid, with a 4-bit s for each 32 weights."""
     index = block["qs"].astype(np.uint16) | (unpack(block["qh"], 1, 1).astype(np.uint16) << np.uint16(8))
-    scale = floats(block["d"])[..., 0] * (1 + 2 * _nibbles(block["scales"])).astype(np.float32)
+    scale = single(block["d"]) * (1 + 2 * _nibbles(block["scales"])).astype(np.float32)
     return _scaled(scale, grid("IQ3_S")[index].reshape(len(block), 32, 8) * _signs(block["signs"]))
 
 
@@ -95,7 +95,7 @@ def IQ1_S(block: Records) -> Floats:
     words = block["qh"]
     high = (words[..., None] >> np.array([0, 3, 6, 9], np.uint16)) & np.uint16(7)
     index = block["qs"].reshape(-1, 8, 4).astype(np.uint16) | (high << np.uint16(8))
-    scale = floats(block["d"])[..., 0] * (2 * ((words >> np.uint16(12)) & np.uint16(7)) + 1).astype(np.float32)
+    scale = single(block["d"]) * (2 * ((words >> np.uint16(12)) & np.uint16(7)) + 1).astype(np.float32)
     delta = np.where(words & np.uint16(0x8000), -DELTA, DELTA)[..., None, None]
     return _scaled(scale, grid("IQ1_S")[index] + delta)
 
@@ -118,31 +118,30 @@ def IQ1_M(block: Records) -> Floats:
 
 
 @block_format(32, ("d", "<f2"), ("qs", "u1", 16))
-def IQ4_NL(block: Records) -> Floats:
+def IQ4_NL(block: Records) -> Scaled:
     """Compute d values[q]."""
-    return flat(floats(block["d"])[..., 0] * NON_LINEAR[unpack(block["qs"], 4, 16)])
+    return Scaled(NON_LINEAR[unpack(block["qs"], 4, 16)], single(block["d"]))
 
 
 @block_format(256, ("d", "<f2"), ("scales_h", "<u2"), ("scales_l", "u1", 4), ("qs", "u1", 128))
-def IQ4_XS(block: Records) -> Floats:
+def IQ4_XS(block: Records) -> Scaled:
     """Compute d (s - 32) values[q], with a 6-bit s for each 32 weights: lower 4 bits in scales_l, upper 2 in
     scales_h."""
     high = (block["scales_h"][:, None] >> np.arange(0, 16, 2, dtype=np.uint16)).astype(np.uint8) & np.uint8(3)
     s = signed(_nibbles(block["scales_l"]) | (high << np.uint8(4)), 32)
-    scale = floats(block["d"])[..., 0] * s.astype(np.float32)
-    return _scaled(scale, NON_LINEAR[unpack(block["qs"], 4, 16)])
+    return Scaled(NON_LINEAR[unpack(block["qs"], 4, 16)], single(block["d"]) * single(s))
 
 
 @block_format(32, ("e", "u1"), ("qs", "u1", 16))
-def MXFP4(block: Records) -> Floats:
+def MXFP4(block: Records) -> Scaled:
     """Compute 2^(e - 128) values[q]: the values are doubled."""
     e = block["e"].astype(np.uint32)
     bits = np.where(e < 2, np.uint32(0x00200000) << np.minimum(e, 1), (np.maximum(e, 1) - 1) << np.uint32(23))
-    return flat(bits.astype(np.uint32).view(np.float32)[:, None] * E2M1[unpack(block["qs"], 4, 16)])
+    return Scaled(E2M1[unpack(block["qs"], 4, 16)], bits.astype(np.uint32).view(np.float32)[:, None])
 
 
 @block_format(64, ("scales", "u1", 4), ("qs", "u1", 32))
-def NVFP4(block: Records) -> Floats:
+def NVFP4(block: Records) -> Scaled:
     """Compute d / 2 · values[q], with an 8-bit float d, 4 bits of exponent and 3 of mantissa, for each 16 weights."""
     exponent, mantissa = (
         ((block["scales"] >> np.uint8(3)) & np.uint8(15)).astype(np.int32),
@@ -151,4 +150,4 @@ def NVFP4(block: Records) -> Floats:
     normal = np.ldexp(np.float32(1) + mantissa.astype(np.float32) / np.float32(8), exponent - 7)
     d = np.where(exponent == 0, np.ldexp(mantissa.astype(np.float32), -9), normal) * HALF
     d = np.where(block["scales"] == 0x7F, np.float32(0), d)
-    return _scaled(d.astype(np.float32), E2M1[unpack(block["qs"], 4, 8)])
+    return Scaled(E2M1[unpack(block["qs"], 4, 8)], d.astype(np.float32))

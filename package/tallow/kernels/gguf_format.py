@@ -1,7 +1,8 @@
 """The parts that GGUF's block formats share: their registry, and unpacking of small integers.
 
-A format is a record, laid out as in the file, and a formula for its weights. Values of less than a byte are packed in
-runs: the first values of a run are the lowest bits of each of its bytes, the next values the bits above, and so on.
+A format is a record, laid out as in the file, and a formula for its weights. In most formats that is an integer times a
+scale: `Scaled`. Values of less than a byte are packed in runs: the first values of a run are the lowest bits of each of
+its bytes, the next values the bits above, and so on.
 """
 
 from __future__ import annotations
@@ -18,13 +19,38 @@ Codes = npt.NDArray[np.uint8]
 Records = np.ndarray[Any, Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaled:
+    """Weights scale · code + shift: those of a block are divided into G equal groups.
+
+    Shapes:  codes (N, weights), from -128 to 127; scales, shifts (N, G)
+    """
+
+    codes: np.ndarray[Any, Any]
+    scales: Floats
+    shifts: Floats | None = None
+
+    def floats(self) -> Floats:
+        """Return the weights, (N, weights)."""
+        weights = self.scales[..., None] * self.codes.reshape(*self.scales.shape, -1).astype(np.float32)
+        return flat(weights if self.shifts is None else weights + self.shifts[..., None])
+
+
+Reader = Callable[[Records], Floats | Scaled]
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A block format: its layout in the file, its number of weights, and the function (N,) records -> (N, weights)."""
 
     record: np.dtype[Any]
     weights: int
-    dequantize: Callable[[Records], Floats]
+    read: Reader
+
+    def dequantize(self, records: Records) -> Floats:
+        """Return the weights of blocks: (N,) -> (N, weights)."""
+        weights = self.read(records)
+        return weights.floats() if isinstance(weights, Scaled) else weights
 
 
 REGISTRY: dict[str, Format] = {}  # by name; complete once gguf_blocks.py is imported
@@ -32,12 +58,12 @@ REGISTRY: dict[str, Format] = {}  # by name; complete once gguf_blocks.py is imp
 
 def block_format(
     weights: int, *fields: tuple[str, str] | tuple[str, str, int | tuple[int, int]]
-) -> Callable[[Callable[[Records], Floats]], Callable[[Records], Floats]]:
+) -> Callable[[Reader], Reader]:
     """Register the decorated function as the format of its name, for blocks with these fields."""
 
-    def register(dequantize: Callable[[Records], Floats]) -> Callable[[Records], Floats]:
-        REGISTRY[dequantize.__name__] = Format(np.dtype(list(fields)), weights, dequantize)
-        return dequantize
+    def register(read: Reader) -> Reader:
+        REGISTRY[read.__name__] = Format(np.dtype(list(fields)), weights, read)
+        return read
 
     return register
 
@@ -49,9 +75,9 @@ def unpack(packed: Codes, bits: int, run: int) -> Codes:
     return ((runs >> shifts) & np.uint8(2**bits - 1)).reshape(len(packed), -1)
 
 
-def floats(values: np.ndarray[Any, Any], groups: int = 1) -> Floats:
-    """Convert to float32 of shape (N, groups, rest), which broadcasts with one scale per group."""
-    return values.reshape(len(values), groups, -1).astype(np.float32)
+def single(values: np.ndarray[Any, Any]) -> Floats:
+    """Convert to float32, with the groups of a block in a row: (N,) or (N, G) -> (N, 1) or (N, G)."""
+    return values.reshape(len(values), -1).astype(np.float32)
 
 
 def signed(codes: Codes, zero: int) -> npt.NDArray[np.int8]:

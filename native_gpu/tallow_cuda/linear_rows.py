@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
+from operator import is_
 from typing import Any, TypeAlias
 
 from tallow.devices import array_module, get_backend
@@ -44,7 +46,7 @@ def can_be_read(*matrices: Matrix, rows: int = 1, parts: int = 2) -> bool:
     if not quantized:
         return all(matrix.flags.c_contiguous for matrix in matrices)  # type: ignore[union-attr]
     first = quantized[0]
-    if any(matrix.group != first.group or matrix.scales.dtype != first.scales.dtype for matrix in quantized):
+    if any(_groups(matrix) != _groups(first) for matrix in quantized):
         return False
     backend: Any = get_backend("cuda")
     shared = _staged_bytes(rows, parts, first)
@@ -84,10 +86,10 @@ def linear_rows(
     y = xp.empty((*x.shape[:-1], columns), x.dtype)
     if not y.size:
         return y
-    operands = [_codes_and_scales(matrix) for matrix in matrices]
+    operands = [_as_read(matrix) for matrix in matrices]
     # The kernel reads them before it waits for the kernels before it, so it cannot wait for one that copies them.
-    waits = all(_are_of(matrix, *operand) for matrix, operand in zip(matrices, operands, strict=True))
-    scales = operands[0][1]
+    waits = all(map(is_, chain.from_iterable(operands), chain.from_iterable(map(_arrays, matrices))))
+    _, scales, shifts = operands[0]
     weight, eps = (None, 0.0) if norm is None else norm
     defines: dict[str, Any] = {
         "X": element(x),
@@ -99,7 +101,7 @@ def linear_rows(
         "NORM": int(norm is not None),
         "GATED": int(gated),
     }
-    codes = _three([codes for codes, _ in operands], NULL)
+    codes, *of_groups = (_three(list(arrays), NULL) for arrays in zip(*operands, strict=True))
     counts = _three([matrix.shape[0] for matrix in matrices], 0)
     weight = None if weight is None else _aligned(weight)
     added = (optional_contiguous(bias), optional_contiguous(residual), weight, float(eps))
@@ -110,15 +112,15 @@ def linear_rows(
         blocks = -(-tiles * split // WARPS)
         launch(kernel, (blocks,), (WARP * WARPS,), x, *codes, *counts, *added, y, rows, width, split, waits=waits)
         return y
-    spread = _is_spread(matrices[0])
-    kernel = load("quantized_rows.cu", "quantized_rows", **defines, S=element(scales), SPREAD=int(spread))
+    defines |= {"S": element(scales), "SPREAD": int(_is_spread(matrices[0])), "SHIFTED": int(shifts is not None)}
+    kernel = load("quantized_rows.cu", "quantized_rows", **defines)
     shared = _staged_bytes(rows, 2 if norm else parts_of(x), matrices[0])
     backend: Any = get_backend("cuda")
     resident = max(1, min(RESIDENT, min(SHARED_BYTES, backend.shared_bytes()[1]) // (shared + OWN_BYTES)))
     blocks = min(-(-columns // (8 if gated else 16)), backend.multiprocessors() * resident)
     launch(
         kernel, (blocks,), (WARP * QUANTIZED_WARPS,),
-        x, *codes, *_three([scales for _, scales in operands], NULL), *counts, *added, y, rows, width,
+        x, *codes, *chain.from_iterable(of_groups), *counts, *added, y, rows, width,
         scales.shape[1], _log2_of_group(matrices[0]), shared=shared, waits=waits,
     )  # fmt: skip
     return y
@@ -148,17 +150,24 @@ def _format(matrix: Matrix) -> str:
     return element(matrix)
 
 
-def _codes_and_scales(matrix: Matrix) -> tuple[Array, Array | None]:
-    if isinstance(matrix, QuantizedMatrix):
-        return _aligned(matrix.codes), contiguous(matrix.scales)
-    return contiguous(matrix), None
+def _arrays(matrix: Matrix) -> tuple[Array, Array | None, Array | None]:
+    """Return the codes, or the elements; the scales and the shifts, or None."""
+    return (matrix.codes, matrix.scales, matrix.shifts) if isinstance(matrix, QuantizedMatrix) else (matrix, None, None)
 
 
-def _are_of(matrix: Matrix, codes: Array, scales: Array | None) -> bool:
-    """Return whether these are the matrix's own arrays, not copies."""
-    if isinstance(matrix, QuantizedMatrix):
-        return codes is matrix.codes and scales is matrix.scales
-    return codes is matrix
+def _as_read(matrix: Matrix) -> tuple[Array, Array | None, Array | None]:
+    """Return the arrays as the kernels read them, which are copies where the matrix's own are not."""
+    codes, scales, shifts = _arrays(matrix)
+    return (
+        contiguous(codes) if scales is None else _aligned(codes),
+        optional_contiguous(scales),
+        optional_contiguous(shifts),
+    )
+
+
+def _groups(matrix: QuantizedMatrix) -> tuple[int, Any, bool]:
+    """Return what matrices that are read side by side have in common."""
+    return matrix.group, matrix.scales.dtype, matrix.shifts is None
 
 
 def _log2_of_group(matrix: Matrix) -> int:

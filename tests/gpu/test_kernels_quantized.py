@@ -16,7 +16,7 @@ from tallow.kernels.quantized import QuantizedMatrix
 
 
 def codes_and_scales(bits: int, n: int, k: int, group: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return codes as stored, scales, and the matrix in float64."""
+    """Return codes as stored, scales, and the matrix in float64, without shifts."""
     rng = np.random.default_rng(bits * k)
     scales = round_to(rng.standard_normal((n, k // group)), dtypes.float16)
     if bits == 8:
@@ -46,6 +46,21 @@ def test_weight_only_linear(card: Card, bits: int, dtype: dtype, rows: int, n: i
     sums = np.abs(x) @ np.abs(weight).T
     np.testing.assert_allclose(card.get(y), x @ weight.T + bias, rtol=PRECISION[dtype], atol=1e-7 * sums.max())
     np.testing.assert_array_equal(QuantizedMatrix(codes, scales.astype(np.float32)).widen(), weight.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("bits", "rows", "n", "k", "group"),
+    [(8, 1, 5, 1200, 1200), (8, 2, 17, 512, 16), (4, 1, 50, 4224, 128), (4, 3, 3, 96, 32), (4, 8, 20, 544, 32)],
+)
+def test_shifts(card: Card, bits: int, rows: int, n: int, k: int, group: int) -> None:
+    codes, scales, weight = codes_and_scales(bits, n, k, group)
+    rng = np.random.default_rng(0)
+    shifts, x = rng.standard_normal(scales.shape).astype(np.float32), rng.standard_normal((rows, k)).astype(np.float32)
+    weight = weight + np.repeat(shifts, group, axis=1)
+    scales = scales.astype(np.float32)
+    y = card.run("weight_only_linear", *map(card.put, (x, codes, scales)), None, card.put(shifts))
+    sums = np.abs(x) @ np.abs(weight).T
+    np.testing.assert_allclose(card.get(y), x @ weight.T, rtol=PRECISION[dtypes.float32], atol=1e-7 * sums.max())
 
 
 @pytest.mark.parametrize(("kib", "fits"), [(64, False), (102, True), (227, True)])

@@ -13,8 +13,11 @@ from gguf import GGMLQuantizationType
 import tallow as tl
 from tallow.io.gguf import FOREIGN, PLAIN, TYPES
 from tallow.kernels import gguf_blocks
+from tallow.kernels.block_groups import grouped
+from tallow.kernels.block_matrix import BlockMatrix
 
 BLOCKS = 2000
+FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K", "TQ1_0", "TQ2_0")
 
 
 def test_numbers_of_formats_are_those_of_the_package() -> None:
@@ -32,6 +35,25 @@ def test_every_format_is_dequantised_to_the_same_bits(name: str) -> None:
     with np.errstate(all="ignore"):  # random scales include infinity and NaN
         expected = gguf.quants.dequantize(raw, kind)
     np.testing.assert_array_equal(gguf_blocks.dequantize(name, raw).view(np.uint32), expected.view(np.uint32))
+
+
+@pytest.mark.parametrize("name", list(gguf_blocks.FORMATS))
+def test_codes_and_scales_are_the_same_weights(name: str) -> None:
+    kind = GGMLQuantizationType[name]
+    raw = np.random.default_rng(1).integers(0, 256, (BLOCKS, gguf_blocks.FORMATS[name].record.itemsize), dtype=np.uint8)
+    with np.errstate(all="ignore"):
+        raw = raw[np.isfinite(gguf.quants.dequantize(raw, kind)).all(axis=1)]
+    expected, matrix = gguf.quants.dequantize(raw, kind), grouped(BlockMatrix(raw, name))
+    if matrix is None:
+        assert name.startswith(("IQ1", "IQ2", "IQ3"))
+        return
+    actual = matrix.widen()
+    assert matrix.codes.dtype == (np.uint8 if name in FOUR_BITS else np.int8)
+    if matrix.shifts is None:
+        np.testing.assert_array_equal(actual, expected)
+    else:
+        magnitude = np.abs(matrix.shifts) + 32 * np.abs(matrix.scales)
+        assert (np.abs(actual - expected) <= 3 * 2.0**-24 * np.repeat(magnitude, matrix.group, axis=1)).all()
 
 
 def test_files_written_by_the_package_load(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ tallow.cuda.graphs.
 
 from __future__ import annotations
 
+from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.fused.decode_block import DecodeBlock, check_call
 from tallow.kernels import kernel
@@ -17,7 +18,7 @@ from tallow_cuda.sources import element, load
 
 
 def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
-    """float32 x; contiguous arrays, heads of a multiple of 16 bytes, at most 512; matrices of one input alike."""
+    """float32 x; contiguous arrays, heads of a multiple of 16 bytes, at most 512; gate and up alike."""
     if block.packed is None:
         block.packed = _can_be_read(block)
     return x.dtype == FLOAT32 and block.packed is True
@@ -29,7 +30,8 @@ def _can_be_read(block: DecodeBlock) -> bool:
     row = block.head_width * block.key_cache.itemsize
     vectors = (block.attention_norm, block.mlp_norm, block.cos, block.sin, block.key_cache, block.value_cache)
     additions = [array for array in block.additions if array is not None]
-    groups = ((block.query, block.key, block.value), (block.output,), (block.gate, block.up), (block.down,))
+    alone = (block.query, block.key, block.value, block.output, block.down)
+    groups = (*((matrix,) for matrix in alone), (block.gate, block.up))
     return (
         row % CHUNK == 0
         and row <= WARP * CHUNK
@@ -47,7 +49,7 @@ def decode_block(x: Array, block: DecodeBlock, position: int | Array) -> Array:
     """
     check_call(x, block, position)
     token = x.reshape(1, -1)
-    projected = linear_rows(token, block.query, block.key, block.value, norm=(block.attention_norm, block.eps))
+    projected = _projected(token, block)
     _rotate_and_store(projected, block, position)
     query = projected[:, : block.heads * block.head_width].reshape(1, block.heads, 1, -1)
     scale = float(block.head_width**-0.5)
@@ -59,6 +61,15 @@ def decode_block(x: Array, block: DecodeBlock, position: int | Array) -> Array:
     h = linear_rows(mixed.reshape(1, -1), block.output, residual=token)
     gated = linear_rows(h, block.gate, block.up, norm=(block.mlp_norm, block.eps), gated=True)
     return linear_rows(gated, block.down, residual=h).reshape(x.shape)
+
+
+def _projected(token: Array, block: DecodeBlock) -> Array:
+    """Return query, key and value side by side, at once if their matrices are alike."""
+    matrices, norm = (block.query, block.key, block.value), (block.attention_norm, block.eps)
+    if can_be_read(*matrices):
+        return linear_rows(token, *matrices, norm=norm)
+    parts = [linear_rows(token, matrix, norm=norm) for matrix in matrices]
+    return array_module(token).concatenate(parts, axis=-1)
 
 
 def _rotate_and_store(projected: Array, block: DecodeBlock, position: int | Array) -> None:

@@ -5,6 +5,8 @@
 // integers, and x is the sum of PARTS numbers in f16, scaled by a power of 2 for each step below. They are columns of
 // one product, of which it has 8 in any case. The weights have an offset, whose products are subtracted.
 //
+// With shifts, each group adds its own times the sum of its x, which is what the offset is multiplied by, too.
+//
 // The warps of a block share a tile of 16 rows of W, and each has every WARPS-th step of 64 bytes of them: four lanes
 // have 16 bytes each. If groups are smaller than a step, SPREAD lets the four share each 16 bytes, so that a product is
 // of one group. A warp has AHEAD steps in flight, also from one tile to the next. Blocks first store x, times the norm,
@@ -16,7 +18,7 @@
 #include "reduce.cuh"
 #include "weights.cuh"
 
-constexpr int WARPS = 8, AHEAD = 4;
+constexpr int WARPS = 8, AHEAD = SHIFTED ? 2 : 4;  // shifts take registers
 constexpr int RESIDENT = 2;  // blocks of a multiprocessor, by their registers
 
 template <class T> constexpr int parts_of = 1;  // of f16 and bf16
@@ -120,13 +122,13 @@ __device__ __forceinline__ void stage(
 
 struct Row {
     const char* codes;
-    const S* scales;
+    const S *scales, *shifts;
 };
 
 // What a lane reads in a step: 16 bytes of each of two rows.
 struct Fetched {
     Words words[2];
-    S scale[2][SCALES];
+    S scale[2][SCALES], shift[2][SHIFTED ? SCALES : 1];
 };
 
 // Beyond the end of the row, where x is 0 or the step is not used, its last bytes are read again.
@@ -141,7 +143,9 @@ __device__ __forceinline__ Fetched fetch(const Row* row, int step, int t, int by
                 fetched.words[h].at[w] = *(const unsigned*)(row[h].codes + at + 4 * t);
             else
                 fetched.words[h] = load_once(row[h].codes + at);
-            fetched.scale[h][w] = row[h].scales[at / 16 * PER_LOAD >> group_log2];
+            int group = at / 16 * PER_LOAD >> group_log2;
+            fetched.scale[h][w] = row[h].scales[group];
+            if (SHIFTED) fetched.shift[h][w] = row[h].shifts[group];
         }
     }
     return fetched;
@@ -172,7 +176,11 @@ __device__ __forceinline__ void multiply(const Fetched& fetched, const Staged& s
                 for (int i = 0; i < 4; i++) {
                     int column = n * 8 + 2 * t + i % 2, r = min(column / PARTS, ROWS - 1);
                     float of_step = (product[0][n][i] + product[1][n][i]) * staged.back[step * ROWS + r];
-                    if (column % PARTS == 0) of_step -= staged.offset[(step * SCALES + w % SCALES) * ROWS + r];
+                    if (column % PARTS == 0) {
+                        float offset = staged.offset[(step * SCALES + w % SCALES) * ROWS + r];
+                        of_step -= offset;
+                        if (SHIFTED) sum[n][i] += to_float(fetched.shift[i / 2][w % SCALES]) * (offset / Format::OFFSET);
+                    }
                     sum[n][i] += to_float(fetched.scale[i / 2][w % SCALES]) * of_step;
                     product[0][n][i] = product[1][n][i] = 0.0f;
                 }
@@ -183,7 +191,7 @@ __device__ __forceinline__ void multiply(const Fetched& fetched, const Staged& s
 
 extern "C" __global__ void __launch_bounds__(WARP * WARPS, RESIDENT) quantized_rows(
     const X* x, const W* weights_0, const W* weights_1, const W* weights_2, const S* scales_0, const S* scales_1,
-    const S* scales_2, index_t count_0, index_t count_1, index_t count_2, const BIAS* bias, const RESIDUAL* residual,
+    const S* scales_2, const S* shifts_0, const S* shifts_1, const S* shifts_2, index_t count_0, index_t count_1, index_t count_2, const BIAS* bias, const RESIDUAL* residual,
     const float* norm, float eps, Y* y, index_t rows, index_t width, index_t groups, index_t group_log2) {
     __shared__ float shown[2][WARPS][16][TILES * 8], squares[ROWS];  // of two tiles in turn
     DYNAMIC_SHARED(dynamic);
@@ -201,15 +209,15 @@ extern "C" __global__ void __launch_bounds__(WARP * WARPS, RESIDENT) quantized_r
         for (int h = 0; h < 2; h++) {
             index_t n = min(tile * OUTPUTS + g + (GATED ? 0 : 8 * h), columns - 1);
             const W* weights = weights_0;
-            const S* scales = scales_0;
+            const S *scales = scales_0, *shifts = shifts_0;
             if (GATED) {
-                if (h) weights = weights_1, scales = scales_1;
+                if (h) weights = weights_1, scales = scales_1, shifts = shifts_1;
             } else if (n >= count_0 + count_1) {
-                weights = weights_2, scales = scales_2, n -= count_0 + count_1;
+                weights = weights_2, scales = scales_2, shifts = shifts_2, n -= count_0 + count_1;
             } else if (n >= count_0) {
-                weights = weights_1, scales = scales_1, n -= count_0;
+                weights = weights_1, scales = scales_1, shifts = shifts_1, n -= count_0;
             }
-            row[h] = {(const char*)weights + n * bytes, scales + n * groups};
+            row[h] = {(const char*)weights + n * bytes, scales + n * groups, SHIFTED ? shifts + n * groups : nullptr};
         }
     };
 

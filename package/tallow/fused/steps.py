@@ -16,11 +16,12 @@ import numpy.typing as npt
 from tallow import devices, dtypes, kernels
 from tallow.dtypes import Array
 from tallow.errors import DimensionError
-from tallow.fused.affine import Affine
+from tallow.fused.affine import Affine, Matrix
 from tallow.fused.cross_decode_block import CrossDecodeBlock
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack
 from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized import QuantizedMatrix
 from tallow.kernels.table import ARRAY
 from tallow.nn.cache import KVCache
 
@@ -61,18 +62,18 @@ class DecodeStep:
 
     def __init__(
         self,
-        embedding: Array | BlockMatrix,
+        embedding: Matrix,
         blocks: Sequence[DecodeBlock],
         cache: KVCache,
         norm_scale: Array,
         eps: float,
-        head: Array | BlockMatrix,
+        head: Matrix,
     ) -> None:
         self.embedding = embedding
         self._stack = DecodeStack(blocks, norm_scale, eps)
         self._memory = list(_memory(cache))
         self._head = head
-        self.device = devices.device_of(head.blocks if isinstance(head, BlockMatrix) else head)
+        self.device = devices.device_of(_array(head))
         runner = getattr(devices.get_backend(self.device.type), "decode_runner", None)
         # Not self._on_host: a step that refers to itself keeps the cache's memory until a garbage collection.
         self._next_logits: NextLogits | None = None if runner is None else runner(self)
@@ -161,13 +162,21 @@ def _memory(cache: KVCache) -> Iterator[Array]:
     return chain.from_iterable(map(attrgetter("keys", "values"), cache.layers))
 
 
-def _rows(table: Array | BlockMatrix, tokens: int | slice | Array) -> Array:
-    return table.rows(tokens) if isinstance(table, BlockMatrix) else table[tokens]
+def _array(matrix: Matrix) -> Array:
+    if isinstance(matrix, BlockMatrix):
+        return matrix.blocks
+    return matrix.codes if isinstance(matrix, QuantizedMatrix) else matrix
 
 
-def _projected(hidden: Array, head: Array | BlockMatrix) -> Array:
+def _rows(table: Matrix, tokens: int | slice | Array) -> Array:
+    return table.rows(tokens) if isinstance(table, BlockMatrix | QuantizedMatrix) else table[tokens]
+
+
+def _projected(hidden: Array, head: Matrix) -> Array:
     if isinstance(head, BlockMatrix):
         return kernels.run("quantized_linear", hidden, head.blocks, head.format, None)
+    if isinstance(head, QuantizedMatrix):
+        return kernels.run("weight_only_linear", hidden, head.codes, head.scales, None, head.shifts)
     return kernels.run("linear", hidden, head, None)
 
 
@@ -184,13 +193,13 @@ class CrossDecodeStep:
 
     def __init__(
         self,
-        embedding: Array | BlockMatrix,
+        embedding: Matrix,
         positions: Array,
         blocks: Sequence[CrossDecodeBlock],
         cross: Sequence[tuple[Array, Array]],
         norm: Affine,
         eps: float,
-        head: Array | BlockMatrix,
+        head: Matrix,
     ) -> None:
         self._embedding = embedding
         self._positions = positions

@@ -12,19 +12,14 @@ from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.normalization import LayerNorm
-from tallow.nn.quantization import WeightOnlyLinear
+from tallow.nn.weight_only_layers import WeightOnlyEmbedding, WeightOnlyLinear
 
 
-def matrix(linear: Linear | WeightOnlyLinear | BlockLinear) -> Matrix:
-    """Return a layer's matrix as it is stored.  Raises: ArgumentError for blocks that are not on the CPU"""
-    if isinstance(linear, BlockLinear):
-        return _blocks(linear)
-    return linear.matrix if isinstance(linear, WeightOnlyLinear) else linear.weight.array
-
-
-def table(layer: Linear | WeightOnlyLinear | Embedding | BlockLinear | BlockEmbedding) -> Array | BlockMatrix:
-    """Return the matrix of an embedding or a head, in floats or blocks.  Raises: as `matrix`"""
-    return _blocks(layer) if isinstance(layer, BlockLinear | BlockEmbedding) else layer.weight.array
+def matrix(layer: Linear | WeightOnlyLinear | BlockLinear | Embedding | WeightOnlyEmbedding | BlockEmbedding) -> Matrix:
+    """Return the matrix of a layer as it is stored.  Raises: ArgumentError for blocks that are not on the CPU"""
+    if isinstance(layer, BlockLinear | BlockEmbedding):
+        return _blocks(layer)
+    return layer.matrix if isinstance(layer, WeightOnlyLinear | WeightOnlyEmbedding) else layer.weight.array
 
 
 def _blocks(layer: BlockLinear | BlockEmbedding) -> BlockMatrix:

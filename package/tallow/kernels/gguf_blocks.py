@@ -64,7 +64,10 @@ def Q8_0(block: Records) -> Scaled:
 @block_format(256, ("scales", "u1", 16), ("qs", "u1", 64), ("d", "<f2"), ("dmin", "<f2"))
 def Q2_K(block: Records) -> Scaled:
     """Compute d s q - dmin m, with 4-bit s and m, packed in one byte, for each 16 weights."""
-    scale, shift = single(block["d"]) * single(block["scales"] & 0xF), single(block["dmin"]) * -single(block["scales"] >> 4)
+    scale, shift = (
+        single(block["d"]) * single(block["scales"] & 0xF),
+        single(block["dmin"]) * -single(block["scales"] >> 4),
+    )
     return Scaled(unpack(block["qs"], 2, 32), scale, shift)
 
 

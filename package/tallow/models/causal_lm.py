@@ -29,6 +29,7 @@ from tallow.nn.container import ModuleList
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
+from tallow.nn.weight_only_layers import WeightOnlyEmbedding
 from tallow.text.chat import Message
 from tallow.text.tokenizer import Tokenizer
 
@@ -107,7 +108,7 @@ class CausalLM(DecoderHead):
         if self.lm_head is not None:
             return self.lm_head(hidden_BTD)
         embedding = self.base_model.token_embedding
-        if isinstance(embedding, BlockEmbedding):
+        if isinstance(embedding, BlockEmbedding | WeightOnlyEmbedding):
             return embedding.project(hidden_BTD)
         return F.linear(hidden_BTD, embedding.weight)
 

@@ -1,6 +1,7 @@
 """Load models from GGUF files (llama.cpp), for the architectures in tallow.models.gguf_names.
 
-On the CPU, matrices that are quantised or in half precision stay as they are in the mapped file, in every format.
+On the CPU, matrices that are quantised or in half precision stay as they are in the mapped file, in every format. On a
+GPU, quantised ones become codes and scales in arrays of their own (tallow.kernels.block_groups), but for IQ1 to IQ3.
 Other tensors are converted to one dtype, one at a time, or viewed if they have it.
 
 Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
@@ -25,7 +26,7 @@ from tallow.kernels.gguf_blocks import FORMATS
 from tallow.models.gguf_config import Design, design_of
 from tallow.models.gguf_names import SETTINGS, rows_by_group
 from tallow.models.pretrained import PretrainedModel
-from tallow.nn.block_layers import has_kernel, put_block_layers
+from tallow.nn.block_layers import has_kernel, put_block_layers, reads_codes
 
 HINT = "see what the file holds: tallow inspect FILE"
 SHOWN = 10  # tensors listed in an error
@@ -43,8 +44,8 @@ def load(
 
     Args:
         source: the file, or one that is open already.
-        dtype: of the weights, whatever it is in the file; None means float32, and on the CPU matrices that stay as in
-            the file if they are quantised or in half precision, for inference (tallow.nn.block_layers).
+        dtype: of the weights, whatever it is in the file; None means float32, and matrices that stay quantised, or on
+            the CPU in half precision, for inference (tallow.nn.block_layers, tallow.nn.weight_only_layers).
         progress: called with the number of tensors read and the number of all tensors.
 
     Raises:  CheckpointError for an unsupported architecture, a malformed file, weights that do not fit, and quantised
@@ -60,7 +61,7 @@ def load(
         raise CheckpointError(f"{file.name}: {error}", hint=HINT) from error
     _check_tensors(file, design, model)
     target = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
-    keeps_blocks = dtype is None and devices.chosen(device).type == "cpu"
+    keeps_blocks = dtype is None and (devices.chosen(device).type == "cpu" or reads_codes(device))
     state: dict[str, Tensor] = {}
     matrices: dict[str, BlockMatrix] = {}
     for done, name in enumerate(file, 1):
@@ -74,7 +75,7 @@ def load(
                 matrices[own] = matrix if rows is None else BlockMatrix(matrix.blocks[rows], matrix.format)
         if progress is not None:
             progress(done, len(file))
-    state |= put_block_layers(model, matrices)
+    state |= put_block_layers(model, matrices, device)
     model = model.fill(state, None, device, file.name)
     model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
     return model

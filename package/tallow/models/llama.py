@@ -21,7 +21,7 @@ from tallow.errors import ArgumentError
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.eligibility import Kind, Pattern
 from tallow.fused.steps import DecodeStep
-from tallow.fused.weights import matrix, table, vector
+from tallow.fused.weights import matrix, vector
 from tallow.io import llama2c
 from tallow.io.source import Source
 from tallow.models.activations import activation_named, gated
@@ -42,9 +42,9 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
-from tallow.nn.quantization import WeightOnlyLinear
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
+from tallow.nn.weight_only_layers import WeightOnlyEmbedding, WeightOnlyLinear
 
 PRODUCTS = (Linear, WeightOnlyLinear, BlockLinear)
 TO_HEADS = ("q_proj", "k_proj", "v_proj")  # whose biases the fused block has
@@ -340,6 +340,7 @@ class Llama(CausalLM):
             LlamaMLP: Kind(allowed={"activation": (F.silu,)}),
             Linear: Kind(),
             WeightOnlyLinear: Kind(),
+            WeightOnlyEmbedding: Kind(),
             BlockLinear: Kind(settings=("format",)),
             BlockEmbedding: Kind(settings=("format",)),
             RMSNorm: Kind(settings=("eps",)),
@@ -392,8 +393,8 @@ class Llama(CausalLM):
             )
             for layer in inner.layers
         ]
-        embedding = table(inner.embed_tokens)
-        head = embedding if self.lm_head is None else table(self.lm_head)
+        embedding = matrix(inner.embed_tokens)
+        head = embedding if self.lm_head is None else matrix(self.lm_head)
         return DecodeStep(embedding, blocks, cache, vector(inner.norm.weight), eps, head)
 
     # -------------------------------------------------------------------------------------------------------- loading

@@ -12,6 +12,7 @@ floats.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from tallow import devices, kernels
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import cast
+from tallow.kernels.block_groups import grouped
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.table import ARRAY
 from tallow.nn.block_buffer import BlockBuffer
@@ -27,6 +29,7 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.parameter import Buffer, Parameter
 from tallow.nn.transposed_linear import Conv1D
+from tallow.nn.weight_only_layers import WeightOnlyEmbedding, WeightOnlyLinear
 from tallow.ops.embedding import check_indices
 from tallow.ops.quantized_linear import quantized_linear
 
@@ -133,24 +136,35 @@ class BlockEmbedding(_BlockLayer):
         return f"{self.num_embeddings}, {self.embedding_dim}, format={self.format}"
 
 
-def put_block_layers(model: Module, matrices: Mapping[str, BlockMatrix]) -> dict[str, Tensor]:
+def put_block_layers(model: Module, matrices: Mapping[str, BlockMatrix], device: Any = None) -> dict[str, Tensor]:
     """Replace the Linear, Conv1D and Embedding layers whose weights are `matrices`, named as in the state dict.
 
-    Returns:  the entries of the state dict for `matrices`: blocks, or float32 weights for matrices of other modules
-              and of wrong shapes
+    Args:     device: the model's; one with a kernel for codes and scales in arrays of their own gets such layers
+
+    Returns:  the entries of the state dict for `matrices`: blocks or codes, or float32 weights for matrices of other
+              modules and of wrong shapes
     """
     state: dict[str, Tensor] = {}
     modules = dict(model.named_modules())
+    replacement = _with_codes if reads_codes(device) else _with_blocks
     for name, matrix in matrices.items():
         path = name.removesuffix(WEIGHT)
-        layer = _replacement(modules.get(path), matrix)
+        layer = replacement(modules.get(path), matrix)
         if layer is None:
-            state[name] = wrap(matrix.widen())
+            weight = matrix.widen()
+            state[name] = wrap(weight.T if isinstance(modules.get(path), Conv1D) else weight)
             continue
         parent, _, attribute = path.rpartition(".")
         setattr(model.get_submodule(parent), attribute, layer)
-        state[f"{path}.blocks"] = layer.blocks
+        stored = layer.state_dict(keep_vars=True)
+        state |= {f"{path}.{part}": tensor for part, tensor in stored.items() if part != "bias"}
     return state
+
+
+def reads_codes(device: Any) -> bool:
+    """Return whether a device has a kernel of its own for codes and scales; None is the default device."""
+    type = devices.chosen(device).type
+    return type != "cpu" and ("weight_only_linear", type) in kernels.KERNELS
 
 
 def has_kernel(matrix: BlockMatrix) -> bool:
@@ -190,7 +204,7 @@ def _product(matrices: list[BlockMatrix]) -> str:
     return f"{count}, without a compiled kernel: each product converts the rows to float32; pass dtype to convert once"
 
 
-def _replacement(module: Module | None, matrix: BlockMatrix) -> _BlockLayer | None:
+def _with_blocks(module: Module | None, matrix: BlockMatrix) -> _BlockLayer | None:
     if not isinstance(module, Linear | Conv1D | Embedding):
         return None
     shape = tuple(module.weight.shape)
@@ -199,3 +213,11 @@ def _replacement(module: Module | None, matrix: BlockMatrix) -> _BlockLayer | No
     if type(module) is Conv1D and shape[::-1] == matrix.shape:
         return BlockConv1D(matrix, module.bias)
     return BlockEmbedding(matrix) if type(module) is Embedding and shape == matrix.shape else None
+
+
+def _with_codes(module: Module | None, matrix: BlockMatrix) -> WeightOnlyLinear | WeightOnlyEmbedding | None:
+    layer = _with_blocks(module, matrix)
+    codes = None if layer is None or isinstance(layer, BlockConv1D) else grouped(matrix)
+    if codes is None:
+        return None
+    return WeightOnlyLinear(codes, layer.bias) if isinstance(layer, BlockLinear) else WeightOnlyEmbedding(codes)

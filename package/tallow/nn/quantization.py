@@ -21,8 +21,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tallow.core.apply import apply
-from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels.block_matrix import BlockMatrix
@@ -31,8 +29,7 @@ from tallow.kernels.quantized import QuantizedMatrix, quantize_int4, quantize_in
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.nn.parameter import Buffer, Parameter
-from tallow.ops.weight_only_linear import weight_only_linear
+from tallow.nn.weight_only_layers import WeightOnlyEmbedding, WeightOnlyLinear
 
 __all__ = [
     "BlockConfig",
@@ -40,6 +37,7 @@ __all__ = [
     "Int8WeightOnlyConfig",
     "QuantizationConfig",
     "WeightOnlyConfig",
+    "WeightOnlyEmbedding",
     "WeightOnlyLinear",
     "quantize_",
 ]
@@ -129,48 +127,11 @@ def _check_group(size: int) -> None:
         raise ArgumentError(f"group_size={size}", hint=f"use one of {', '.join(map(str, GROUP_SIZES))}")
 
 
-class WeightOnlyLinear(Module):
-    """A Linear with a quantized weight, for inference. Gradients reach only the input and the bias.
-
-    y = x · weightᵀ + bias
-
-    Shapes:  x (..., in_features) -> (..., out_features)
-    """
-
-    def __init__(self, matrix: QuantizedMatrix, bias: Parameter | None = None) -> None:
-        super().__init__()
-        self.out_features, self.in_features = matrix.shape
-        self.codes = Buffer(wrap(matrix.codes))
-        self.scales = Buffer(wrap(matrix.scales))
-        self.bias = bias
-
-    @property
-    def matrix(self) -> QuantizedMatrix:
-        """The codes and scales as kernels take them."""
-        return QuantizedMatrix(self.codes.array, self.scales.array)
-
-    @property
-    def weight(self) -> Tensor:
-        """The dequantized weight in float32; each access allocates new memory."""
-        return wrap(self.matrix.widen())
-
-    def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = apply(weight_only_linear, input, self.codes, self.scales, self.bias)
-        return result
-
-    def extra_repr(self) -> str:
-        bits = 8 if self.codes.shape[1] == self.in_features else 4
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}, "
-            f"bits={bits}, group_size={self.matrix.group}"
-        )
-
-
 def _is_inner_linear(module: Module, name: str) -> bool:
     return type(module) is Linear and name.split(".")[-1] != "lm_head"
 
 
-QUANTIZED = (BlockLinear, BlockEmbedding, WeightOnlyLinear)
+QUANTIZED = (BlockLinear, BlockEmbedding, WeightOnlyLinear, WeightOnlyEmbedding)
 
 
 def count_weights(model: Module) -> int:

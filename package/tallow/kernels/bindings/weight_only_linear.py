@@ -20,9 +20,9 @@ MOST_ROWS = 256  # of x; with more, a product of the widened weight takes less t
 _weight_only_linear = function("tl_weight_only_linear", None, *[POINTER] * 5, *[SIZE] * 4, INT, SIZE, POINTER)
 
 
-def few_rows_and_codes(x: Array, codes: Array, scales: Array, bias: Array | None) -> bool:
-    """Some rows of float32, and contiguous codes; those of four bits in groups of at most 1024."""
-    if x.dtype != FLOAT32 or not x.ndim or (bias is not None and bias.dtype != FLOAT32):
+def few_rows_and_codes(x: Array, codes: Array, scales: Array, bias: Array | None, shifts: Array | None = None) -> bool:
+    """Some rows of float32, and contiguous codes without shifts; those of four bits in groups of at most 1024."""
+    if x.dtype != FLOAT32 or not x.ndim or (bias is not None and bias.dtype != FLOAT32) or shifts is not None:
         return False
     matrix = QuantizedMatrix(codes, scales)
     is_readable = codes.dtype == INT8 or (matrix.group <= UNPACKED and matrix.group % 2 == 0)
@@ -30,7 +30,7 @@ def few_rows_and_codes(x: Array, codes: Array, scales: Array, bias: Array | None
 
 
 @kernel("weight_only_linear", BACKEND, accepts=few_rows_and_codes)
-def weight_only_linear(x: Array, codes: Array, scales: Array, bias: Array | None) -> Array:
+def weight_only_linear(x: Array, codes: Array, scales: Array, bias: Array | None, shifts: None = None) -> Array:
     """Return x · (codes ⊙ scales)ᵀ + bias.
 
     Shapes: x (..., K), codes and scales as QuantizedMatrix, bias (N,) -> (..., N)

@@ -27,7 +27,7 @@ from tallow.fused.decoder import FusedDecoder
 from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
 from tallow.fused.explanation import LayerReport
 from tallow.fused.steps import CrossDecodeStep, cross_backend
-from tallow.fused.weights import affine, table
+from tallow.fused.weights import affine, matrix
 from tallow.io.source import Source, open_source
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
@@ -482,13 +482,13 @@ class Whisper(PretrainedModel):
     def _fused_step(self, heard: Heard) -> CrossDecodeStep:
         decoder = self.decoder
         return CrossDecodeStep(
-            embedding=table(decoder.embed_tokens),
+            embedding=matrix(decoder.embed_tokens),
             positions=decoder.embed_positions.weight.array,
             blocks=self._fused_blocks(),
             cross=[(layer.keys.array, layer.values.array) for layer in heard.layers],
             norm=affine(decoder.layer_norm),
             eps=decoder.layer_norm.eps,
-            head=table(self.proj_out or decoder.embed_tokens),
+            head=matrix(self.proj_out or decoder.embed_tokens),
         )
 
     def _fused_blocks(self) -> list[CrossDecodeBlock]:

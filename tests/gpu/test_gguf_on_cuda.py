@@ -14,6 +14,7 @@ from tallow.models.auto import AutoModel
 from tallow.models.gguf_export import save_gguf
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.qwen import Qwen3, Qwen3Config
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 from tallow.nn.quantization import WeightOnlyEmbedding, WeightOnlyLinear
 
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
@@ -49,6 +50,22 @@ def test_logits_are_those_of_the_widened_model(cuda: str, tmp_path: Path, recipe
         logits = stored(tl.tensor([TOKENS], device=cuda)).cpu().numpy()
     np.testing.assert_allclose(logits, expected, atol=1e-4 * np.abs(expected).max())
     assert list(generate(stored, TOKENS[:3], max_tokens=8)) == list(generate(widened, TOKENS[:3], max_tokens=8))
+
+
+@pytest.mark.parametrize("quant", ["int8", "q4_0", "q6_k"])
+def test_quantised_in_place(cuda: str, quant: str) -> None:
+    config = Qwen3Config(**SIZES, tie_word_embeddings=True)
+    blocks, codes = Qwen3(config).eval(), Qwen3(config)
+    codes.load_state_dict(blocks.state_dict())
+    blocks.quantize(quant)
+    codes.to(cuda).quantize(quant)
+    assert {type(module) for module in codes.modules()} >= {WeightOnlyLinear, WeightOnlyEmbedding}
+    assert codes.num_parameters() == blocks.num_parameters()
+    stored = [module for module in codes.modules() if isinstance(module, WeightOnlyLinear | WeightOnlyEmbedding)]
+    expected = [module for module in blocks.modules() if isinstance(module, BlockLinear | BlockEmbedding)]
+    for ours, theirs in zip(stored, expected, strict=True):
+        np.testing.assert_array_equal(ours.weight.cpu().numpy(), theirs.weight.numpy())
+    assert len(list(generate(codes, TOKENS, max_tokens=4))) == 4
 
 
 def test_transposed_matrices_are_widened(cuda: str, tmp_path: Path) -> None:

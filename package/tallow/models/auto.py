@@ -11,7 +11,7 @@ from tallow.hub import local_model
 from tallow.models import gguf_models
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.quantize import block_config
+from tallow.models.quantize import block_format
 
 ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")} | {"XLMRoberta": "Roberta"}
 # Entry of `architectures` -> name of the class in tallow.models.
@@ -81,7 +81,7 @@ class AutoModel:
         Raises:  CheckpointError for an architecture that tallow does not have, and as the model's own
         """
         if quant is not None:
-            block_config(quant, device)  # an error here comes before a download
+            block_format(quant, device)  # an error here comes before a download
         if gguf_file is not None:
             name = Path(name) / gguf_file if Path(name).is_dir() else f"{name}:{gguf_file}"
         path = local_model(name, revision=revision, token=token)

@@ -9,7 +9,7 @@ from tallow.errors import CheckpointError
 from tallow.hub import local_folder
 from tallow.models.auto import model_class
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.quantize import block_config
+from tallow.models.quantize import block_format
 from tallow.models.text_batches import TextBatches, length_limit
 from tallow.text.tokenizer import Tokenizer
 
@@ -47,7 +47,7 @@ class HeadedEncoder(TextBatches):
                  MissingPackageError, HubError
         """
         if quant is not None:
-            block_config(quant, device)  # an error here comes before a download
+            block_format(quant, device)  # an error here comes before a download
         folder = local_folder(name, revision=revision, token=token)
         kind = model_class(folder)
         if not issubclass(kind, cls.kinds):

@@ -17,13 +17,13 @@ from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
 from tallow.models.config import CONFIG, Config
 from tallow.models.encoder_layers import EncoderLayers
-from tallow.models.quantize import block_config
+from tallow.models.quantize import block_format
 from tallow.nn import init
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear, block_notes, put_block_layers
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.nn.quantization import count_weights, quantize_
+from tallow.nn.quantization import QUANTIZED, count_weights
 from tallow.nn.transposed_linear import Conv1D
 
 LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
@@ -101,7 +101,7 @@ class PretrainedModel(Module):
         Raises:  CheckpointError that lists every missing, unexpected or wrongly shaped tensor; HubError; as `quantize`
         """
         if quant is not None:
-            block_config(quant, device)  # an error here comes before a download
+            block_format(quant, device)  # an error here comes before a download
         folder = local_folder(name, revision=revision, token=token)
         config = cls.config_class.from_json(folder / CONFIG)
         model = cls.assemble(config, cls.read_folder(folder), dtype, device, str(folder))
@@ -158,10 +158,11 @@ class PretrainedModel(Module):
         return adapted
 
     def quantize(self, quant: str, dtype: Any = None) -> Self:
-        """Replace the matrices of the model by quantised blocks, in place, for inference on the CPU.
+        """Replace the matrices of the model by quantised ones, in place, for inference.
 
-        Kernels multiply the blocks by rows that are rounded to int8. All Linear layers are quantised, GPT-2's Conv1D,
-        and an embedding of tokens whose matrix is also the head; everything else stays in floats.
+        On the CPU they are blocks, which kernels multiply by rows that are rounded to int8; on a GPU codes and scales.
+        All Linear layers are quantised, on the CPU GPT-2's Conv1D, and an embedding of tokens whose matrix is also the
+        head; everything else stays in floats.
 
         Args:
             quant: "int8", which is llama.cpp's Q8_0, or another of its formats that tallow writes, such as "q8_0".
@@ -170,27 +171,31 @@ class PretrainedModel(Module):
         Raises:  ArgumentError for an unknown name, another device, rows that are not whole blocks, and a model without
                  Linear layers
         """
-        config = block_config(quant, next(self.parameters()).device)
+        device = next(self.parameters()).device
+        format = block_format(quant, device)
         modules = dict(self.named_modules())
         widths = {name: width for name, module in modules.items() if (width := _width(module)) is not None}
-        if not widths and not any(isinstance(module, BlockLinear) for module in modules.values()):
+        if not widths and not any(isinstance(module, QUANTIZED) for module in modules.values()):
             raise ArgumentError(f"quant={quant!r}: a {type(self).__name__} has no Linear layers to quantise")
-        size = FORMATS[config.format].weights
+        size = FORMATS[format].weights
         for name, width in widths.items():  # before anything is changed
             if width % size:
                 raise ArgumentError(
-                    f"quant={quant!r}: {name} has rows of {width}, not whole {config.format} blocks",
+                    f"quant={quant!r}: {name} has rows of {width}, not whole {format} blocks",
                     hint="call nn.quantization.quantize_ with a filter_fn that leaves such layers in floats",
                 )
         table: Module | None = self.head_table
-        quantize_(self, config, lambda layer, name: type(layer) is Linear)
         for name, module in modules.items():
-            if type(module) is Conv1D or (module is table and type(module) is Embedding):
-                weight = module.weight.T if isinstance(module, Conv1D) else module.weight
-                put_block_layers(self, {f"{name}.weight": BlockMatrix.quantized(weight.array, config.format)})
+            if type(module) in (Linear, Conv1D) or (module is table and type(module) is Embedding):
+                weight = module.weight.T if type(module) is Conv1D else module.weight
+                try:
+                    matrix = BlockMatrix.quantized(weight.array, format)
+                except ArgumentError as error:
+                    raise ArgumentError(f"quantize: {name}: {error}") from error
+                put_block_layers(self, {f"{name}.weight": matrix}, device)
             elif name in widths or module is table:
-                _quantize_half(module, config.format)
-        return self.to(dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).eval()
+                _quantize_half(module, format)
+        return self.to(device, dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).eval()
 
     def num_parameters(self) -> int:
         """Return the number of weights, quantised ones included."""

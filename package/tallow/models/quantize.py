@@ -7,23 +7,20 @@ from typing import Any
 from tallow import devices
 from tallow.errors import ArgumentError
 from tallow.kernels.gguf_quantize import QUANTIZERS
-from tallow.nn.quantization import BlockConfig
+from tallow.nn.block_layers import reads_codes
 
 # Name -> format of the blocks: "int8", and the formats in lower case.
 QUANTS = {"int8": "Q8_0"} | {name.lower(): name for name in QUANTIZERS}
 
 
-def block_config(quant: str, device: Any = None) -> BlockConfig:
-    """Return the config that `quant` names.
+def block_format(quant: str, device: Any = None) -> str:
+    """Return the format of the blocks that `quant` names.
 
     Args:    device: of the model; None means the default device
-    Raises:  ArgumentError for an unknown name, and for a device other than the CPU
+    Raises:  ArgumentError for an unknown name, and for a device without kernels for quantised weights
     """
     if quant not in QUANTS:
         raise ArgumentError(f"quant={quant!r}", hint=f"use one of {', '.join(map(repr, QUANTS))}")
-    if (chosen := devices.chosen(device)).type != "cpu":
-        raise ArgumentError(
-            f"quant={quant!r} on {chosen}; quantised blocks compute on the CPU",
-            hint="load without quant, then call nn.quantization.quantize_(model, Int8WeightOnlyConfig())",
-        )
-    return BlockConfig(QUANTS[quant])
+    if (chosen := devices.chosen(device)).type != "cpu" and not reads_codes(chosen):
+        raise ArgumentError(f"quant={quant!r} on {chosen}, which has no kernels for quantised weights")
+    return QUANTS[quant]

@@ -32,7 +32,7 @@ from tallow.models.config import CONFIG, read_entries
 from tallow.models.decoder import DecoderHead, DecoderModel
 from tallow.models.distilbert import DistilBertModel
 from tallow.models.gguf_names import POOLINGS as GGUF_POOLINGS
-from tallow.models.quantize import block_config
+from tallow.models.quantize import block_format
 from tallow.models.sentence_folder import (
     STATIC,
     TEXT_CONFIG,
@@ -113,7 +113,7 @@ class SentenceEncoder(TextBatches):
         Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError; as `PretrainedModel.quantize`
         """
         if quant is not None:
-            block_config(quant, device)  # an error here comes before a download
+            block_format(quant, device)  # an error here comes before a download
         path = local_model(name, revision=revision, token=token)
         if path.is_file():
             encoder = cls.from_gguf(path, dtype, device)

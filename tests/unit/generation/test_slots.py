@@ -15,8 +15,8 @@ from tallow.models.causal_lm import CausalLM
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.mistral import Mistral, MistralConfig
-from tallow.models.quantize import block_config
-from tallow.nn.quantization import quantize_
+from tallow.models.quantize import block_format
+from tallow.nn.quantization import BlockConfig, quantize_
 
 SIZES = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 SIZES |= {"intermediate_size": 64, "max_position_embeddings": 200, "initializer_range": 0.5}
@@ -143,7 +143,7 @@ def test_the_bits_of_a_text_do_not_depend_on_the_others(quant: str | None) -> No
     tl.manual_seed(0)
     model = llama()
     if quant is not None:
-        quantize_(model, block_config(quant))
+        quantize_(model, BlockConfig(block_format(quant)))
 
     def logits(others: int) -> list[np.ndarray]:
         slots = open_slots(model, 8, batch_invariant=True)

@@ -32,7 +32,7 @@ from tallow.io.source import Source, open_source
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
 from tallow.models.pretrained import PretrainedModel, check_length
-from tallow.models.quantize import block_config
+from tallow.models.quantize import block_format
 from tallow.models.whisper import checkpoint
 from tallow.models.whisper.alignment import published_heads
 from tallow.nn import functional as F
@@ -378,7 +378,7 @@ class Whisper(PretrainedModel):
         if not path.is_file():
             return super().from_pretrained(name, dtype, device, quant=quant, revision=revision, token=token)
         if quant is not None:
-            block_config(quant, device)
+            block_format(quant, device)
         model = cls.from_single_file(path, dtype, device)
         model.folder = path.parent
         return model if quant is None else model.quantize(quant, dtype)

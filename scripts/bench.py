@@ -96,7 +96,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, action="append", default=[], help="llama: also this file")
     parser.add_argument("--run-c", type=Path, help="llama: compare with this run.c of llama2.c; it is compiled first")
     parser.add_argument("--steps", type=int, default=255, help="llama: tokens to generate (default: %(default)s)")
-    parser.add_argument("--onnx", type=Path, help="whisper: compare with this folder, see bench/whisper_onnx.py")
+    parser.add_argument(
+        "--onnx", type=Path, help="matmul, whisper, in a browser: compare with this folder, see bench/whisper_onnx.py"
+    )
     parser.add_argument(
         "--wllama", type=Path, help="llama, start, in a browser: compare with this folder, see bench/start.py"
     )
@@ -120,7 +122,7 @@ def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
     if claim == "threads":
         job.threads = 2
     if claim == "matmul":
-        job.jax = arguments.jax
+        job.jax, job.onnx = arguments.jax, arguments.onnx
     if claim == "training":
         job.options["workloads"] = arguments.workload
     if claim == "whisper":

@@ -8,7 +8,7 @@ export async function open(threads) {
   const { blockUntilReady, init, numpy } = await import("./jax/index.js");
   await init("wasm");
   const random = ([m, n]) => numpy.array(new Float32Array(m * n).map(() => Math.random() - 0.5), { shape: [m, n], device: "wasm" });
-  return (...shapes) => {
+  return async (...shapes) => {
     const [a, b] = shapes.map(random);
     return async () => void (await blockUntilReady(numpy.matmul(a.ref, b.ref))).dispose();
   };

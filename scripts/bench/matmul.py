@@ -1,12 +1,14 @@
-"""float32 matmul in GFLOP/s: tallow and NumPy, compared with the peak of the same engine in registers, and with jax-js.
+"""float32 matmul in GFLOP/s: tallow and NumPy, compared with the peak of the same engine in registers, and with rivals.
 
-`scripts/bench.py matmul --browser --threads 2 --jax FOLDER` compares tallow and jax-js on two threads. FOLDER is its
-package:
+`scripts/bench.py matmul --browser --threads 2 --jax FOLDER --onnx FOLDER` compares tallow, jax-js and onnxruntime-web
+on two threads. The first folder is package/ of
 
-    npm pack @jax-js/jax && tar xf jax-js-jax-*.tgz    # FOLDER is package/
+    npm pack @jax-js/jax && tar xf jax-js-jax-*.tgz
+
+the other has the files of onnxruntime-web that whisper_onnx.py names.
 
 Claims: in a browser at least 8 times NumPy's speed if both operands are contiguous, and 65% of the peak; a matrix times
-a vector reaches a third of the peak; at (1024, 1024) 1.2 times the speed of jax-js on two threads.
+a vector reaches a third of the peak; at (1024, 1024) 1.2 times the speed of either on two threads.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ CASES = [
 ]
 
 
-def measure(options: dict[str, Any], jax: Any = None) -> dict[str, Any]:
+def measure(options: dict[str, Any], jax: Any = None, onnx: Any = None) -> dict[str, Any]:
     peak, peak_work = _peak(options["peak"])
     rng = np.random.default_rng(0)
     rows: list[Row] = []
@@ -47,8 +49,11 @@ def measure(options: dict[str, Any], jax: Any = None) -> dict[str, Any]:
         b = rng.standard_normal(b_shape[::-1] if transposed else b_shape, dtype=np.float32)
         b = b.T if transposed else b
         x, y = tl.from_numpy(a), tl.from_numpy(b)
-        theirs = [_jax(jax, a_shape, b_shape)] if jax and len(a_shape) == 2 and not transposed else []
-        mine, numpy, limit, *other = in_turn(1.0, 3, lambda x=x, y=y: x @ y, lambda a=a, b=b: a @ b, peak, *theirs)
+        rivals = {"jax-js": jax, "onnxruntime-web": onnx} if len(a_shape) == 2 and not transposed else {}
+        theirs = {name: _product(rival, a_shape, b_shape) for name, rival in rivals.items() if rival}
+        mine, numpy, limit, *other = in_turn(
+            1.0, 3, lambda x=x, y=y: x @ y, lambda a=a, b=b: a @ b, peak, *theirs.values()
+        )
         work = 2e-9 * np.prod(a_shape) * b_shape[-1]
         row: Row = {
             "float32": f"{a_shape} @ {b_shape}{' transposed' if transposed else ''}",
@@ -59,17 +64,17 @@ def measure(options: dict[str, Any], jax: Any = None) -> dict[str, Any]:
             "peak": peak_work / limit.best_s,
             "of the peak": f"{100 * work / mine.best_s / peak_work * limit.best_s:.0f}%",
         }
-        for timing in other:
-            row |= {"jax-js": float(work / timing.best_s), "times jax-js": timing.best_s / mine.best_s}
+        for name, timing in zip(theirs, other, strict=True):
+            row |= {name: float(work / timing.best_s), f"times {name}": timing.best_s / mine.best_s}
         rows.append(row)
     note = "peak: multiply-adds in registers on one thread, in the same engine and the same minute; all alternate"
     return {"rows": rows, "notes": [note]}
 
 
-def _jax(jax: Any, *shapes: tuple[int, ...]) -> Callable[[], None]:
+def _product(rival: Any, *shapes: tuple[int, ...]) -> Callable[[], None]:
     from pyodide.ffi import run_sync, to_js
 
-    product = jax(*map(to_js, shapes))
+    product = run_sync(rival(*map(to_js, shapes)))
     return lambda: run_sync(product())
 
 

@@ -73,7 +73,15 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
     if job.name == "start":
         return _pages(job, prerequisites.chromium(), sync_playwright)
     pyodide = _prepare(job, folder)
-    for name in ("page.html", "inside.mjs", "jax.mjs", "onnx.mjs", "threads.mjs", "wllama.mjs"):
+    for name in (
+        "page.html",
+        "inside.mjs",
+        "jax.mjs",
+        "onnx_matmul.mjs",
+        "onnx_whisper.mjs",
+        "threads.mjs",
+        "wllama.mjs",
+    ):
         shutil.copy(HERE / name, folder)
     for path in (ROOT / "web").glob("*.js"):
         shutil.copy(path, folder)

@@ -24,9 +24,9 @@ async function begin(job) {
   return session(load, base, read, job, await rivalsOf(job));
 }
 
-async function rivalsOf({ onnx, wllama, jax, checkpoints, threads }) {
+async function rivalsOf({ name, onnx, wllama, jax, checkpoints, threads }) {
   const rivals = {};
-  if (onnx) rivals.onnx = await (await import("./onnx.mjs")).sessions(read, threads);
+  if (onnx) rivals.onnx = await (await import(`./onnx_${name}.mjs`)).open(read, threads);
   if (wllama) rivals.wllama = await (await import("./wllama.mjs")).open(read, checkpoints, threads);
   if (jax) rivals.jax = await (await import("./jax.mjs")).open(threads);
   return rivals;

@@ -30,6 +30,8 @@ MIB = 2**20
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
     names = options.get("workloads") or list(WORKLOADS)
+    if unknown := [name for name in names if name not in WORKLOADS]:
+        raise SystemExit(f"training: no workload {unknown[0]!r}; there are {', '.join(WORKLOADS)}")
     if IN_BROWSER:
         rows = [_with_and_without_kernels(name, options["repeats"]) for name in names]
         return {"rows": rows, "notes": ["steps per second, medians of turns; float32"]}

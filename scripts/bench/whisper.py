@@ -50,7 +50,7 @@ Parts = dict[str, Callable[[], Any]]
 
 
 def measure(options: dict[str, Any], onnx: Any = None) -> dict[str, Any]:
-    """Measure all parts. `onnx` is the module onnx.mjs. The two alternate, so that other load affects both."""
+    """Measure all parts. `onnx` is of onnx_whisper.mjs. The two alternate, so that other load affects both."""
     rng = np.random.default_rng(0)
     sound = rng.standard_normal(16000 * SECONDS, dtype=np.float32) * np.float32(0.1)
     tokens = options["tokens"]

@@ -72,7 +72,7 @@ class Step(nn.Module):
 
 
 def names(kind: str) -> list[str]:
-    """Return the names of the caches, as in onnx.mjs."""
+    """Return the names of the caches, as in onnx_whisper.mjs."""
     return [f"{kind}_{part}_{i}" for i in range(TINY.n_text_layer) for part in ("keys", "values")]
 
 

@@ -4,10 +4,10 @@ import * as ort from "./ort.wasm.min.mjs";
 const LAYERS = 4, HEADS = 6, WIDTH = 64, BINS = 80, FRAMES = 3000;
 
 /** @param {(name: string) => Promise<ArrayBuffer>} read @param {number} threads */
-export async function sessions(read, threads) {
+export async function open(read, threads) {
   ort.env.wasm.numThreads = threads;
-  const open = async (name) => ort.InferenceSession.create(new Uint8Array(await read(name)));
-  const [encoder, cross, step] = [await open("encoder.onnx"), await open("cross.onnx"), await open("step.onnx")];
+  const load = async (name) => ort.InferenceSession.create(new Uint8Array(await read(name)));
+  const [encoder, cross, step] = [await load("encoder.onnx"), await load("cross.onnx"), await load("step.onnx")];
   const mel = new ort.Tensor("float32", new Float32Array(BINS * FRAMES).map(Math.random), [1, BINS, FRAMES]);
   const { audio } = await encoder.run({ mel });
   const caches = (kind) => [...Array(LAYERS).keys()].flatMap((i) => [`${kind}_keys_${i}`, `${kind}_values_${i}`]);

@@ -1,6 +1,6 @@
 """torch.func: gradients, Jacobians and batches as functions of functions.
 
-There are no second derivatives: the gradient of what `grad`, `vjp` or `jacrev` return raises UnsupportedError. `vmap`
+Gradients can be differentiated again, if all ops in the function have a rule in tallow.autograd.recorded. `vmap`
 calls the function for each element of the batch; it saves writing the loop, not its time.
 """
 
@@ -12,13 +12,13 @@ from functools import wraps
 from typing import Any
 
 from tallow.autograd.function import Function
-from tallow.autograd.functional import along, gradients, no_second_derivatives, rows_of
+from tallow.autograd.functional import along, gradients, rows_of
 from tallow.autograd.graph import Node, Output, edge_to
 from tallow.autograd.modes import enable_grad, mode
 from tallow.core.apply import apply
 from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
 from tallow.nn.module import STRUCTURE, Module
 from tallow.ops.joining import stack
 from tallow.random import default_generator
@@ -71,16 +71,16 @@ def _filled(tree: Any, leaves: Sequence[Any]) -> Any:
 
 
 class _Undifferentiable(Function):
-    """Tensors that depend on others in a way that has no gradient here: backward raises an error in place of zeros."""
+    """Tensors that depend on others in a way that has no gradient here: backward raises `error` in place of zeros."""
 
     @staticmethod
-    def forward(ctx: Any, name: str, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.name = name
+    def forward(ctx: Any, error: UnsupportedError, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.error = error
         return tuple(t.clone() for t in tensors[:count])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        raise no_second_derivatives(f"the gradient of what func.{ctx.name} has returned")
+        raise ctx.error
 
 
 class _Run:
@@ -132,20 +132,29 @@ class _Run:
         """Return the results, as parts of the outer graph if they depend on it."""
         return self.tree if self.outer else _map(lambda y: y.detach(), self.tree)
 
-    def linked(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Return gradients whose own gradient raises an error if they depend on the outer graph."""
+    def linked(self, derivatives: Callable[[bool], Sequence[Tensor]]) -> list[Tensor]:
+        """Return derivatives, as parts of the outer graph if they depend on it.
+
+        If an op's gradient cannot be differentiated, the gradient of what is returned raises an error.
+
+        Args:    derivatives: computes them, with a graph or without
+        """
         if not self.outer:
-            return list(tensors)
+            return list(derivatives(False))
         with enable_grad():
-            return list(_Undifferentiable.apply(self.name, len(tensors), *tensors, *self.outer))
+            try:
+                return list(derivatives(True))
+            except UnsupportedError as error:
+                tensors = derivatives(False)
+                return list(_Undifferentiable.apply(error, len(tensors), *tensors, *self.outer))
 
     def gradients(self, seeds: Sequence[Tensor]) -> Any:
         """Return the product of seeds with the Jacobian, as the chosen arguments are nested."""
-        found = gradients(self.outputs, self.inputs, seeds)
-        return _filled(list(self.chosen), self.linked(found))
+        found = self.linked(lambda create_graph: gradients(self.outputs, self.inputs, seeds, create_graph))
+        return _filled(list(self.chosen), found)
 
     def jacobian(self, output: Tensor) -> list[Tensor]:
-        return self.linked(rows_of(output, self.inputs))
+        return self.linked(lambda create_graph: rows_of(output, self.inputs, create_graph))
 
 
 def _by_argument(argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[list[Any], Any]:
@@ -243,8 +252,9 @@ def jvp(
         raise ShapeError("jvp: the tangents must have the shapes of the primals")
     if strict and not all(y.requires_grad for y in made.outputs):
         raise GraphError("jvp: a result does not depend on the primals, which `strict` forbids")
-    changes = _filled(made.tree, made.linked([along(y, rows_of(y, made.inputs), vectors) for y in made.outputs]))
-    return (made.result(), changes, made.aux) if has_aux else (made.result(), changes)
+    changes = [along(y, made.jacobian(y), vectors) for y in made.outputs]
+    moved = _filled(made.tree, changes)
+    return (made.result(), moved, made.aux) if has_aux else (made.result(), moved)
 
 
 def jacrev(
@@ -283,9 +293,16 @@ def jacfwd(
     return jacrev(func, argnums, has_aux=has_aux)
 
 
-def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Any:
-    """Raise UnsupportedError: there are no second derivatives."""
-    raise no_second_derivatives("hessian")
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """Return a function that returns the second derivatives of `func`: the Jacobian of its Jacobian.
+
+    Example:
+        >>> import tallow as tl
+        >>> tl.func.hessian(lambda x: (x**3).sum())(tl.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
+    return jacrev(jacrev(func, argnums), argnums)
 
 
 # ------------------------------------------------------------------------------------------------------------- batches

@@ -11,7 +11,7 @@ import numpy as np
 
 from tallow import devices
 from tallow.autograd.engine import LeafGrad, run_backward
-from tallow.autograd.graph import Edge, edge_to, gradient_dtype, place_of
+from tallow.autograd.graph import Edge, Place, edge_to, gradient_dtype, place_of
 from tallow.autograd.modes import no_grad
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
@@ -131,13 +131,15 @@ def backward(
         tensors: one Tensor or several.
         grad_tensors: the gradient to start from, for each tensor; optional for tensors with one element.
         retain_graph: keep the saved values, so that backward can run again.
-        create_graph: must be False: gradients cannot be differentiated again.
+        create_graph: record this pass, so that the gradients can be differentiated; keeps the graph.
         inputs: fill `.grad` of these tensors only, leaves or not.
 
-    Raises: GraphError if an output does not require grad, the graph was freed, or a saved value was overwritten.
+    Raises: GraphError if an output does not require grad, the graph was freed, or a saved value was overwritten;
+        UnsupportedError for `create_graph` and an op without a rule in tallow.autograd.recorded.
     """
-    _refuse_create_graph(create_graph)
     tensors = _tensors("backward: tensors", tensors)
+    if create_graph:
+        return _recorded_backward(tensors, grad_tensors, inputs)
     roots = [_root(t, g) for t, g in zip(tensors, _as_tuple(grad_tensors, len(tensors)), strict=True)]
     store = GradStore()
 
@@ -234,27 +236,25 @@ def grad(
         allow_unused: return None for an input that the outputs do not depend on.
         materialize_grads: return zeros for such an input.
 
-    Raises: GraphError as `backward`, and for an input that the outputs do not depend on, unless allowed.
+    Raises: GraphError as `backward`, and for an input that the outputs do not depend on, unless allowed;
+        UnsupportedError as `backward`.
     """
-    _refuse_create_graph(create_graph)
     outputs, inputs = _tensors("grad: outputs", outputs), _tensors("grad: inputs", inputs)
     if not inputs:
         raise ArgumentError("grad: inputs is empty", hint="pass the tensors to differentiate by; an iterator ends once")
-    roots = [_root(t, g) for t, g in zip(outputs, _as_tuple(grad_outputs, len(outputs)), strict=True)]
+    seeds = _as_tuple(grad_outputs, len(outputs))
     places = _places_of(inputs, "grad")
-    token = suppress_warnings()
-    try:
-        leaves, caught = run_backward(roots, bool(retain_graph), set(places))
-    finally:
-        restore_warnings(token)
+    found: dict[Place, Any]
+    if create_graph:
+        found = _recorded(outputs, seeds, set(places))
+    else:
+        found = _gradients(outputs, seeds, bool(retain_graph), set(places))
     result: list[Tensor | None] = []
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):
-        if tensor._node is None and place[0] in leaves:
-            array = leaves[place[0]].array
-        elif place in caught:
-            array = caught[place]
+        if place in found:
+            g = found[place][1].to(tensor.dtype) if create_graph else tensor._like(found[place])
         elif materialize_grads:
-            array = array_module(tensor.array).zeros(tensor.array.shape, np.float32)
+            g = tensor._like(array_module(tensor.array).zeros(tensor.array.shape, np.float32))
         elif allow_unused:
             result.append(None)
             continue
@@ -263,8 +263,50 @@ def grad(
                 f"grad: input {i} was not used in the graph of the outputs",
                 hint="pass allow_unused=True if that is intended",
             )
-        result.append(tensor._run_hooks(tensor._like(array)) if tensor._node is None else tensor._like(array))
+        result.append(tensor._run_hooks(g) if tensor._node is None else g)
     return tuple(result)
+
+
+def _gradients(
+    outputs: tuple[Any, ...], seeds: tuple[Any, ...], retain_graph: bool, places: set[Place]
+) -> dict[Place, Array]:
+    """Return the gradients that arrive at these places."""
+    roots = [_root(t, g) for t, g in zip(outputs, seeds, strict=True)]
+    token = suppress_warnings()
+    try:
+        leaves, caught = run_backward(roots, retain_graph, places)
+    finally:
+        restore_warnings(token)
+    return caught | {(leaf, 0): grad.array for leaf, grad in leaves.items()}
+
+
+def _recorded(outputs: tuple[Any, ...], seeds: tuple[Any, ...], places: set[Place] | None) -> dict[Place, Any]:
+    """Return the edges and gradients, with a graph, of these places, or of all leaves if None."""
+    from tallow.autograd.recorded import run_recorded  # with the rules and the ops they use: only where wanted
+
+    roots = []
+    for output, seed in zip(outputs, seeds, strict=True):
+        edge, array = _root(output, seed)
+        roots.append((edge, seed if hasattr(seed, "requires_grad") else output._like(array)))
+    return run_recorded(roots, places)
+
+
+def _recorded_backward(tensors: tuple[Any, ...], grad_tensors: Any, inputs: Any) -> GradStore:
+    """Add gradients with a graph to `.grad` of leaves, or of `inputs`; as `backward` with create_graph."""
+    seeds, chosen = _as_tuple(grad_tensors, len(tensors)), None
+    if inputs is not None:
+        inputs = _tensors("backward: inputs", inputs)
+        chosen = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
+    store = GradStore()
+    for place, (edge, g) in _recorded(tensors, seeds, None if chosen is None else set(chosen)).items():
+        tensor = edge if chosen is None else chosen[place]
+        g = g.to(tensor.dtype)
+        g = tensor._run_hooks(g) if tensor._node is None else g
+        tensor._grad = g if tensor._grad is None else tensor._grad + g
+        store.insert(tensor, g)
+        for hook in list((tensor._post_hooks or {}).values()):
+            hook(tensor)
+    return store
 
 
 def _places_of(inputs: tuple[Any, ...], name: str) -> list[tuple[int, int]]:
@@ -278,11 +320,3 @@ def _places_of(inputs: tuple[Any, ...], name: str) -> list[tuple[int, int]]:
             )
         places.append(place_of(edge))
     return places
-
-
-def _refuse_create_graph(create_graph: bool) -> None:
-    if create_graph:
-        raise GraphError(
-            "create_graph=True: tallow's gradients are computed on arrays and cannot be differentiated again",
-            hint="for second derivatives take differences of gradients, as tl.autograd.gradcheck does of values",
-        )

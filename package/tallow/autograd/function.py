@@ -35,6 +35,7 @@ class FunctionCtx:
         self._constant: tuple[Tensor, ...] = ()
         self._dirty: tuple[Tensor, ...] = ()
         self._materialize = True
+        self._saves_results = False
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save inputs, outputs or None for backward. Overwriting a saved tensor before backward is then an error."""
@@ -67,7 +68,7 @@ class Function:
 
     As in PyTorch there are two forms: `forward(ctx, *args)`, or `forward(*args)` with
     `setup_context(ctx, inputs, output)`. `backward(ctx, *grads)` takes one gradient for each output and returns one for
-    each argument, or None. Neither is recorded.
+    each argument, or None. Neither is recorded, but for backward with create_graph=True.
 
     Example:
         >>> import tallow as tl
@@ -131,6 +132,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs:
     for dirty in ctx._dirty:
         _check_dirty(cls, dirty, outputs)
     # Save outputs without their history: it refers to this context, and the cycle would keep both alive.
+    ctx._saves_results = any(t is not None and not _is_in(t, args) for t in ctx._saved)
     ctx._saved = tuple(wrap(t.array) if t is not None and not _is_in(t, args) else t for t in ctx._saved)
     like = [_Like(y) if isinstance(y, Tensor) else None for y in outputs]
     count = len(args)  # the closure must not hold the arguments: only what forward saved has to stay as it is
@@ -186,5 +188,6 @@ class _Like:
 
 
 def once_differentiable(function: F) -> F:
-    """Mark a backward that cannot be differentiated itself. No gradient in tallow can be, so this changes nothing."""
+    """Mark a backward that cannot be differentiated itself: with create_graph, it raises UnsupportedError."""
+    function._is_once = True  # type: ignore[attr-defined]
     return function

@@ -1,7 +1,4 @@
-"""torch.autograd.functional: products with the Jacobian of a function, and the Jacobian itself.
-
-There are no second derivatives, so `hessian`, `hvp` and `vhp` raise an error.
-"""
+"""torch.autograd.functional: the Jacobian and the Hessian of a function, and products with them."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from tallow.autograd.modes import enable_grad
 from tallow.core.apply import apply
 from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
 from tallow.functions.like import zeros_like
 from tallow.ops.joining import stack
 
@@ -30,10 +27,10 @@ def vjp(
     Args:
         inputs: a tensor or a tuple of tensors.
         v: of the outputs' shapes; optional for an output of one element.
-        create_graph: must be False.
+        create_graph: record the derivatives, so that they can be differentiated themselves.
         strict: raise GraphError for an output or input that nothing depends on, in place of zeros.
 
-    Raises: UnsupportedError for `create_graph`; ShapeError if `v` does not fit the outputs.
+    Raises: ShapeError if `v` does not fit the outputs; UnsupportedError for `create_graph` and an op without a rule.
     """
     run = _Run("vjp", func, inputs, create_graph, strict)
     products = run.product(_vectors("vjp", v, run.outputs))
@@ -76,48 +73,72 @@ def jvp(
     return _alike(run.results(), run.is_one_output), _alike(products, run.is_one_output)
 
 
-def hessian(*args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError: there are no second derivatives."""
-    raise no_second_derivatives("hessian")
+def hessian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """Return the second derivatives of a function with one number as its result.
+
+    Each element of the inputs takes a backward pass.
+
+    Shapes:  inputs (A...) -> (A..., A...); a tuple of tuples for several inputs: [i][j] is by input i and then by j
+
+    Args:
+        inputs, create_graph, strict: as `vjp`.
+        vectorize, outer_jacobian_strategy: have no effect: the values are the same.
+
+    Raises: UnsupportedError for an op whose gradient cannot be differentiated
+    """
+    run = _Run("hessian", func, inputs, True, strict)
+    rows = [rows_of(g, run.inputs, create_graph) for g in run.gradient()]
+    return _alike(tuple(_alike(_result(row, create_graph), run.is_one_input) for row in rows), run.is_one_input)
 
 
-def hvp(*args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError: there are no second derivatives."""
-    raise no_second_derivatives("hvp")
+def hvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Return func(*inputs), one number, and the product of its Hessian with `v`. It takes two backward passes.
+
+    Args:
+        inputs, create_graph, strict: as `vjp`.
+        v: of the inputs' shapes; optional for an input of one element.
+
+    Raises: as `hessian`
+    """
+    run = _Run("hvp", func, inputs, True, strict)
+    products = gradients(run.gradient(), run.inputs, _vectors("hvp", v, run.inputs), create_graph)
+    return _result(run.outputs, create_graph)[0], _alike(_result(products, create_graph), run.is_one_input)
 
 
-def vhp(*args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError: there are no second derivatives."""
-    raise no_second_derivatives("vhp")
+def vhp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Return func(*inputs), and the product of `v` with its Hessian: as `hvp`, because a Hessian is symmetric."""
+    return hvp(func, inputs, v, create_graph, strict)
 
 
-def no_second_derivatives(name: str) -> UnsupportedError:
-    """Return the error of what would need the gradient of a gradient."""
-    return UnsupportedError(
-        f"{name}: tallow's gradients are computed on arrays and cannot be differentiated again",
-        hint="for second derivatives take differences of gradients, in float64",
-    )
-
-
-def rows_of(output: Tensor, inputs: Sequence[Tensor]) -> Tensors:
+def rows_of(output: Tensor, inputs: Sequence[Tensor], create_graph: bool = False) -> Tensors:
     """Return the Jacobian of one output by each input, of the shapes (*output.shape, *input.shape)."""
     rows: list[Tensors] = []
     for i in range(output.numel()):
         seed = zeros_like(output)
         seed.view(-1)[i] = 1
-        rows.append(gradients((output,), inputs, (seed,)))
+        rows.append(gradients((output,), inputs, (seed,), create_graph))
     if not rows:
         return tuple(x.new_zeros((*output.shape, *x.shape)) for x in inputs)
     columns = zip(*rows, strict=True)
     return tuple(apply(stack, list(column)).view((*output.shape, *column[0].shape)) for column in columns)
 
 
-def gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Tensors:
+def gradients(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor], create_graph: bool = False
+) -> Tensors:
     """Return the gradients of outputs, zeros where there are none. The graph is kept."""
     pairs = [(y, seed) for y, seed in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not pairs:
         return tuple(zeros_like(x) for x in inputs)
-    found = grad([y for y, _ in pairs], inputs, [seed for _, seed in pairs], retain_graph=True, allow_unused=True)
+    ys, vs = zip(*pairs, strict=True)
+    found = grad(ys, inputs, vs, retain_graph=True, create_graph=create_graph, allow_unused=True)
     return tuple(zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True))
 
 
@@ -125,12 +146,14 @@ class _Run:
     """One run of a function on inputs whose gradients are wanted."""
 
     def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> None:
-        if create_graph:
-            raise no_second_derivatives(f"{name} with create_graph=True")
-        self.name = name
+        self.name, self.create_graph = name, create_graph
         self.is_one_input = isinstance(inputs, Tensor)
-        self.inputs = tuple(x.detach().requires_grad_() for x in _tensors(name, "inputs", inputs))
         with enable_grad():
+            self.inputs = tuple(
+                # A view of what requires grad is a part of the outer graph, too.
+                x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
+                for x in _tensors(name, "inputs", inputs)
+            )
             outputs = func(*self.inputs)
         self.is_one_output = isinstance(outputs, Tensor)
         self.outputs = _tensors(name, "the results of the function", outputs)
@@ -146,14 +169,20 @@ class _Run:
                 raise GraphError(f"{self.name}: output {i} does not depend on an input, which `strict` forbids")
 
     def results(self) -> Tensors:
-        return tuple(y.detach() for y in self.outputs)
+        return _result(self.outputs, self.create_graph)
+
+    def gradient(self) -> Tensors:
+        """Return the gradient of the one output, a number, by each input."""
+        if len(self.outputs) != 1 or self.outputs[0].numel() != 1:
+            raise ShapeError(f"{self.name}: the function must return a tensor with one element")
+        return gradients(self.outputs, self.inputs, (self.outputs[0].new_ones(self.outputs[0].shape),), True)
 
     def product(self, v: Tensors) -> Tensors:
         """Return the product of v with the Jacobian."""
-        return gradients(self.outputs, self.inputs, v)
+        return gradients(self.outputs, self.inputs, v, self.create_graph)
 
     def jacobian(self) -> list[Tensors]:
-        return [rows_of(y, self.inputs) for y in self.outputs]
+        return [rows_of(y, self.inputs, self.create_graph) for y in self.outputs]
 
     def directional(self, v: Tensors) -> Tensors:
         """Return the product of the Jacobian with v."""
@@ -184,6 +213,10 @@ def _vectors(name: str, v: Any, like: Tensors) -> Tensors:
         shapes = " and ".join(str([tuple(x.shape) for x in part]) for part in (vectors, like))
         raise ShapeError(f"{name}: v does not fit: shapes {shapes}")
     return vectors
+
+
+def _result(tensors: Tensors, create_graph: bool) -> Tensors:
+    return tensors if create_graph else tuple(t.detach() for t in tensors)
 
 
 def _alike(parts: tuple[Any, ...], is_one: bool) -> Any:

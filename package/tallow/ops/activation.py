@@ -246,7 +246,7 @@ def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result
     scaled = input * beta
     linear = scaled > threshold
     value = xp.where(linear, input, xp.log1p(xp.exp(scaled)) / beta)
-    return value, lambda g: (g * xp.where(linear, 1, logistic(scaled)),)
+    return value, lambda g: (g * xp.where(linear, 1, logistic(input * beta)),)
 
 
 @op("F", dtypes="float")

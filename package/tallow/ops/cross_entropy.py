@@ -42,7 +42,7 @@ def _axis_of_classes(name: str, input: Array, target: Array, weight: Array | Non
     return axis
 
 
-class _Targets:
+class Targets:
     """The class of each row, and the row's weight in the loss; ignored rows have class 0 and weight 0.
 
     Raises:  on the CPU, DimensionError for a class out of range. On other devices that check would wait for the device:
@@ -165,7 +165,7 @@ def cross_entropy_array(
         highest, total = run("sum_exp", x)
         return np.log(total) - (x.reshape(-1)[_flat_places(x, target)] - highest), None, highest, total
     xp = array_module(x)
-    targets = _Targets("cross_entropy", x, target, weight, ignore_index)
+    targets = Targets("cross_entropy", x, target, weight, ignore_index)
     highest, total = run("sum_exp", x)
     log_sum = xp.log(total)
     losses = (log_sum - (targets.pick(x) - highest)) * targets.share
@@ -195,7 +195,7 @@ def cross_entropy_backward_array(
         if d.flags.c_contiguous:
             d.reshape(-1)[_flat_places(x, target)] -= g_hit
             return cast(d, BY_STORAGE[dtype])
-    targets = _Targets(None, x, target, weight, ignore_index)
+    targets = Targets(None, x, target, weight, ignore_index)
     target_weight = targets.share * (1 - smoothing) if smoothing else targets.share
     g_hit = factor = xp.where(targets.valid, g * target_weight, 0).astype(x.dtype, copy=False)
     if smoothing:
@@ -264,7 +264,7 @@ def nll_loss_of_classes(
     xp = array_module(input)
     weight = _class_weight(weight, input)
     axis = _axis_of_classes("nll_loss", input, target, weight)
-    targets = _Targets("nll_loss", input, target, weight, ignore_index, axis)
+    targets = Targets("nll_loss", input, target, weight, ignore_index, axis)
     losses = xp.where(targets.valid, -targets.pick(input) * targets.share, 0)
     loss, unit = reduced(losses, targets.share, reduction, "nll_loss")
     shape = input.shape

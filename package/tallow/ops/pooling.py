@@ -178,7 +178,7 @@ def _axis_max_backward(x: Array, y: Array, axis: Axis, g: Array) -> Array:
     return d[axis.middle()]
 
 
-def _axis_argmax(x: Array, axis: Axis) -> tuple[Array, Array]:
+def axis_argmax(x: Array, axis: Axis) -> tuple[Array, Array]:
     """Return the maximum of each window, and its index along the dim."""
     xp = array_module(x)
     x = axis.pad(x, lowest(x))
@@ -264,7 +264,7 @@ def max_pool_with_indices(
     refuse_bool(name, input)
     pooling = pooling_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
     axes = axes_of(input.shape, *pooling)
-    return maxima_and_places(input, dims, lambda x, axis: _axis_argmax(x, axes[axis]))
+    return maxima_and_places(input, dims, lambda x, axis: axis_argmax(x, axes[axis]))
 
 
 def maxima_and_places(input: Array, dims: int, argmax: Callable[[Array, int], tuple[Array, Array]]) -> Result:
@@ -282,14 +282,14 @@ def maxima_and_places(input: Array, dims: int, argmax: Callable[[Array, int], tu
 
     def backward(g: Array, _: Any) -> tuple[Array]:
         d = array_module(g).zeros(shape, g.dtype)
-        flat = _flat_places(place, shape, dims)
+        flat = flat_places(place, shape, dims)
         add_at(d.reshape(-1), (flat.reshape(-1),), g.reshape(-1))
         return (d,)
 
     return (y, place), backward
 
 
-def _flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
+def flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
     """Convert indices in the flattened last `dims` dims to indices in the flattened array."""
     planes = as_rows(place, dims)
     size = math.prod(shape[-dims:])
@@ -308,7 +308,7 @@ def max_unpool(input: Array, indices: Index, dims: int, output_size: Sequence[in
     size = math.prod(output_size)
     if indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < size):
         raise ShapeError(f"{name}: an index lies outside the output of size {tuple(output_size)}")
-    flat = _flat_places(indices, shape, dims)
+    flat = flat_places(indices, shape, dims)
     y = array_module(input).zeros(shape, input.dtype)
     y.reshape(-1)[flat.reshape(-1)] = input.reshape(-1)
     return y, lambda g: (g.reshape(-1)[flat].reshape(indices.shape),)
@@ -349,7 +349,7 @@ def avg_pool(
 
     y = input
     for axis, factor in zip(reversed(axes), reversed(factors), strict=True):
-        y = _axis_sum(axis.pad(y, 0), axis)
+        y = axis_sum(axis.pad(y, 0), axis)
         y *= factor
 
     def backward(g: Array) -> tuple[Array]:
@@ -376,7 +376,7 @@ def _counts(axis: Axis, include_padding: bool) -> np.ndarray[Any, Any]:
     return (stop - start).reshape(-1, *[1] * (-1 - axis.axis))
 
 
-def _axis_sum(x: Array, axis: Axis) -> Array:
+def axis_sum(x: Array, axis: Axis) -> Array:
     first, *others = axis.elements
     y = x[first].copy()
     for element in others:

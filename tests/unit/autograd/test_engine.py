@@ -497,14 +497,6 @@ def test_gradients_are_tensors_of_their_own() -> None:
     assert z.grad.tolist() == [1, 1]
 
 
-def test_create_graph_is_refused() -> None:
-    y = (leaf(1.0) * 2).sum()
-    with pytest.raises(GraphError, match="create_graph"):
-        y.backward(create_graph=True)
-    with pytest.raises(GraphError, match="create_graph"):
-        tl.autograd.grad(y, leaf(1.0), create_graph=True)
-
-
 def test_invalid_arguments_raise() -> None:
     x = leaf(1.0, 2.0)
     with pytest.raises(GraphError, match="only for scalar outputs"):

@@ -1,0 +1,165 @@
+"""Rules of ops that move elements. They are linear: the rule is the op itself, for arrays."""
+
+from __future__ import annotations
+
+from tallow.autograd.recorded.rules import Map, linear, rule
+from tallow.autograd.recorded.saved import Gradients, Saved, no_rule
+from tallow.core.apply import apply
+from tallow.core.tensor import Tensor
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.ops.axis_index import on_axis
+from tallow.ops.joining import cat, stack
+
+
+@linear("reshape", "view", "ravel", "flatten", "unflatten", "squeeze", "unsqueeze")
+def _reshape(saved: Saved) -> Map:
+    saved.ignore("from_shape")
+    return lambda x: x
+
+
+@linear("permute")
+def _permute(saved: Saved) -> Map:
+    order = saved.constant("order")
+    saved.ignore("ndim")
+    return lambda x: x.transpose(order)
+
+
+@linear("transpose")
+def _transpose(saved: Saved) -> Map:
+    if not saved.has("first"):
+        return lambda x: x
+    first, second = saved.constant("first"), saved.constant("second")
+    return lambda x: x.swapaxes(first, second)
+
+
+@linear("getitem", "take_at")
+def _getitem(saved: Saved) -> Map:
+    index = saved.constant("index")
+    saved.ignore("shape")
+    return lambda x: x[index]
+
+
+@linear("gather")
+def _gather(saved: Saved) -> Map:
+    places = saved.constant("places")
+    saved.ignore("shape")
+    return lambda x: x.reshape(-1)[places]
+
+
+@linear("index_select")
+def _index_select(saved: Saved) -> Map:
+    if not saved.has("places"):
+        return lambda x: x
+    index = on_axis(saved.constant("dim"), saved.constant("places"))
+    saved.ignore("shape")
+    return lambda x: x[index]
+
+
+@linear("take")
+def _take(saved: Saved) -> Map:
+    index = saved.constant("index")
+    saved.ignore("shape")
+    return lambda x: x.reshape(-1)[index]
+
+
+@linear("diagonal")
+def _diagonal(saved: Saved) -> Map:
+    plane = [saved.constant(name) for name in ("offset", "dim1", "dim2")]
+    saved.ignore("shape")
+    return lambda x: x.diagonal(*plane)
+
+
+@linear("roll")
+def _roll(saved: Saved) -> Map:
+    if saved.has("by"):
+        by, axes = saved.constant("by")[0], None
+    else:
+        by, axes = tuple(-n for n in saved.constant("back")), saved.constant("axes")
+    return lambda x: array_module(x).roll(x, by, axes)
+
+
+@linear("flip")
+def _flip(saved: Saved) -> Map:
+    reverse = saved.constant("reverse")
+    return lambda x: x[reverse]
+
+
+@linear("repeat")
+def _repeat(saved: Saved) -> Map:
+    interleaved, copies = saved.constant("interleaved"), set(saved.constant("copies"))
+    shape = [1 if i in copies else n for i, n in enumerate(interleaved)]
+    return lambda x: array_module(x).broadcast_to(x.reshape(shape), interleaved)
+
+
+@linear("tril", "triu")
+def _triangle(saved: Saved) -> Map:
+    closure = saved.closure
+    saved.ignore("diagonal")
+    return lambda x: closure(x)[0]
+
+
+@linear("pad")
+def _pad(saved: Saved) -> Map:
+    inside, outside, shape = saved.constant("inside"), saved.constant("outside"), saved.node.shape
+    saved.ignore("input_shape")
+
+    def padded(x: Array) -> Array:
+        y = array_module(x).zeros(shape, x.dtype)
+        y[outside] = x[inside]
+        return y
+
+    return padded
+
+
+@linear("unfold")
+def _unfold(saved: Saved) -> Map:
+    patches = saved.constant("patches")
+    return lambda x: patches.take(x)
+
+
+@linear("fold")
+def _fold(saved: Saved) -> Map:
+    patches = saved.constant("patches")
+    return lambda x: patches.add(x)
+
+
+@linear("embedding")
+def _embedding(saved: Saved) -> Map:
+    index, padding = saved.constant("input"), saved.constant("padding_idx")
+    if saved.constant("scale_grad_by_freq"):
+        raise no_rule(saved.node, "scale_grad_by_freq=True is no gradient")
+    saved.ignore("rows", "width")
+    return lambda x: x[index] * (1 if padding is None else (index != padding)[..., None])
+
+
+# Linear ops of several operands or outputs.
+
+
+@rule("clone", "expand", "to_dtype")
+def _same(saved: Saved, g: Tensor) -> Gradients:
+    return [g]
+
+
+@rule("cat")
+def _cat(saved: Saved, g: Tensor) -> Gradients:
+    dim, shapes = saved.constant("dim"), saved.constant("shapes")
+    if any(len(shape) != g.ndim for shape in shapes):
+        raise no_rule(saved.node, "a tensor without elements is left out")
+    return g.split([shape[dim] for shape in shapes], dim)
+
+
+@rule("stack")
+def _stack(saved: Saved, g: Tensor) -> Gradients:
+    saved.ignore("count")
+    return g.unbind(saved.constant("dim"))
+
+
+@rule("chunk", "split", "split_with_sizes")
+def _cut(saved: Saved, *gs: Tensor) -> Gradients:
+    return [apply(cat, list(gs), saved.constant("dim"))]
+
+
+@rule("unbind")
+def _unbind(saved: Saved, *gs: Tensor) -> Gradients:
+    return [apply(stack, list(gs), saved.constant("dim"))]

@@ -1,0 +1,97 @@
+"""What a node's closure has saved, for the rule of its op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from tallow.autograd.graph import Edge, Node, Output
+from tallow.core.tensor import Tensor, from_array
+from tallow.dtypes import BY_STORAGE, Array
+from tallow.errors import UnsupportedError
+
+Gradients = Sequence[Tensor | None]
+Rule = Callable[..., Gradients]
+WITHOUT_VALUES = {"xp"}  # variables that no rule needs
+
+
+class Saved:
+    """The variables of a node's closure, for its rule."""
+
+    def __init__(self, node: Node, closure: Any = None) -> None:
+        self.node = node
+        self.closure: Any = node.backward if closure is None else closure
+        self._rest = {} if type(self.closure) is not FunctionType else dict(_variables(self.closure))
+        self._inner: list[Saved] = []
+
+    def constant(self, name: str) -> Any:
+        """Return a variable on which no gradient depends, as it is."""
+        return self._rest.pop(name) if name in self._rest else self._missing(name)
+
+    def ignore(self, *names: str) -> None:
+        """Note that these variables follow from others."""
+        for name in names:
+            self._rest.pop(name, None)
+
+    def has(self, name: str) -> bool:
+        """Return whether the closure has this variable."""
+        return name in self._rest
+
+    def operand(self, name: str, index: int = 0) -> Tensor:
+        """Return the operand of this index, which the closure has under this name."""
+        return connected(self.constant(name), self.node.edges[index])
+
+    def result(self, name: str = "value") -> Tensor:
+        """Return the op's result, which the closure has under this name."""
+        array = np.asarray(value) if isinstance(value := self.constant(name), np.generic) else value
+        return connected(array, self.node)
+
+    def inside(self, name: str) -> Saved:
+        """Return the variables of a function that the closure calls."""
+        inner = Saved(self.node, self.constant(name))
+        self._inner.append(inner)
+        return inner
+
+    def unused(self) -> list[str]:
+        """Return the names of the variables that the rule has not read."""
+        own = [name for name in self._rest if name not in WITHOUT_VALUES]
+        return own + [name for inner in self._inner for name in inner.unused()]
+
+    def _missing(self, name: str) -> Any:
+        raise no_rule(self.node, f"its closure has no {name}")
+
+
+def _variables(closure: FunctionType) -> Iterator[tuple[str, Any]]:
+    cells: tuple[CellType, ...] = closure.__closure__ or ()
+    return ((name, cell.cell_contents) for name, cell in zip(closure.__code__.co_freevars, cells, strict=True))
+
+
+def no_rule(node: Node, reason: str = "") -> UnsupportedError:
+    """Return the error for a node whose gradient cannot be differentiated."""
+    return UnsupportedError(
+        f"{node.name()}: its gradient cannot be differentiated" + (f": {reason}" if reason else ""),
+        hint="compute with ops of tallow.autograd.recorded; without create_graph it has a gradient",
+    )
+
+
+def connected(array: Array, edge: Edge | None) -> Tensor:
+    """Return a tensor of an array whose gradient goes to an edge; a constant for None.
+
+    Raises:  UnsupportedError if the array is not the edge's
+    """
+    if edge is None or not hasattr(array, "shape"):
+        return from_array(np.asarray(array) if np.isscalar(array) else array)
+    if type(edge) is not Node and type(edge) is not Output:  # a leaf
+        if edge.array is array:
+            return edge
+        if edge.array.shape != array.shape:
+            raise UnsupportedError(f"a saved array of shape {array.shape} is not that of its leaf, {edge.array.shape}")
+        return edge.to(BY_STORAGE[array.dtype])
+    if tuple(edge.shape or array.shape) != array.shape:
+        raise UnsupportedError(f"a saved array of shape {array.shape} is not that of its op, {edge.shape}")
+    tensor = from_array(array)
+    tensor._node, tensor._requires_grad = edge, True
+    return tensor

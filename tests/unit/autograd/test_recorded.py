@@ -1,0 +1,193 @@
+"""Gradients with create_graph=True. tests/parity/test_second_derivatives.py compares the ops with PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+from tallow.autograd import grad
+from tallow.autograd.recorded import RULES
+from tallow.errors import GraphError, UnsupportedError
+from tallow.nn import functional as F
+from tallow.ops.table import OPS
+
+
+def leaf(*values: float) -> Any:
+    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
+
+
+def test_rules_are_of_ops() -> None:
+    assert set(RULES) - {"linear_map"} <= set(OPS)
+
+
+def test_derivatives_of_every_order() -> None:
+    x = leaf(0.5)
+    y = (2 * x).sin().sum()
+    for order in range(1, 6):
+        (y,) = grad(y, x, create_graph=True)
+        expected = 2**order * np.sin(1 + order * np.pi / 2)
+        assert y.item() == pytest.approx(expected)
+        y = y.sum()
+
+
+def test_linear_ops_of_every_order() -> None:
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    y = (x.reshape(2, 2).transpose(0, 1).cumsum(1).flip(0)[:, 1] ** 4).sum()
+    for _ in range(3):
+        (g,) = grad(y, x, create_graph=True)
+        y = g.sum()
+    # Each of 3 and 7 is a sum of two elements; the fourth derivative of s^4 by s, in all directions, is 24 · 2^4.
+    assert grad(y, x)[0].tolist() == [192, 192, 192, 192]
+
+
+def test_backward_fills_gradients_with_a_graph() -> None:
+    x = leaf(1.0, 2.0)
+    (x**3).sum().backward(create_graph=True)
+    assert x.grad.requires_grad
+    assert x.grad.tolist() == [3, 12]
+    (second,) = grad(x.grad.sum(), x)
+    assert second.tolist() == [6, 12]
+    (x**2).sum().backward(create_graph=True)  # gradients add up
+    assert x.grad.tolist() == [5, 16]
+
+
+def test_backward_fills_the_inputs_that_are_given() -> None:
+    x, y = leaf(2.0), leaf(3.0)
+    (x * x * y).sum().backward(create_graph=True, inputs=[y])
+    assert x.grad is None
+    assert grad(y.grad.sum(), x)[0].tolist() == [4]
+
+
+def test_gradients_by_what_is_no_leaf() -> None:
+    x = leaf(2.0)
+    h = x * x
+    (g,) = grad((h**3).sum(), h, create_graph=True)
+    assert g.item() == 48
+    assert grad(g.sum(), x)[0].item() == 96  # of 3 x⁴
+
+
+def test_gradient_penalty_trains_a_critic() -> None:
+    """The gradient of (|∂f/∂x| - 1)², f = w x, by w is 2 (|w| - 1) sign(w)."""
+    w, x = leaf(-3.0), leaf(5.0)
+    (slope,) = grad((w * x).sum(), x, create_graph=True)
+    ((slope.norm() - 1) ** 2).backward()
+    assert w.grad.tolist() == [-4]
+
+
+def test_outputs_with_several_parts() -> None:
+    x = leaf(1.0, 4.0, 2.0)
+    values, indices = x.topk(2)
+    (g,) = grad((values**3).sum(), x, create_graph=True)
+    assert g.tolist() == [0, 48, 12]
+    assert grad(g.sum(), x)[0].tolist() == [0, 24, 12]
+    assert indices.tolist() == [1, 2]
+
+
+def test_halves_arrive_as_halves() -> None:
+    x = tl.tensor([1.0, 2.0], dtype=tl.bfloat16, requires_grad=True)
+    (g,) = grad((x * x * x).sum(), x, create_graph=True)
+    assert g.dtype is tl.bfloat16
+    assert grad(g.sum(), x)[0].tolist() == [6, 12]
+
+
+def test_hooks_are_called_and_may_not_replace() -> None:
+    x, seen = leaf(2.0), []
+    h = x * x
+    h.register_hook(lambda g: seen.append(g.item()))
+    assert grad((h * 3).sum(), x, create_graph=True)[0].item() == 12
+    assert seen == [3]
+    h.register_hook(lambda g: g * 2)
+    with pytest.raises(UnsupportedError, match="hook"):
+        grad((h * 3).sum(), x, create_graph=True)
+    x.register_hook(lambda g: g * 10)
+    assert grad((x * x).sum(), x, create_graph=True)[0].item() == 40
+
+
+def test_what_has_no_rule_is_named() -> None:
+    x = leaf(1.5)
+    with pytest.raises(UnsupportedError, match=r"LgammaBackward0: its gradient cannot be differentiated"):
+        grad(tl.lgamma(x).sum(), x, create_graph=True)
+    h = (x * 2).expand(2).clone()
+    h[0] = x[0] ** 2  # a write through a view
+    with pytest.raises(UnsupportedError, match="its gradient cannot be differentiated"):
+        grad(h.sum(), x, create_graph=True)
+
+
+def test_what_was_overwritten_or_freed_raises() -> None:
+    x = leaf(2.0)
+    h = x * 1
+    y = (h * h).sum()
+    h.mul_(3)
+    with pytest.raises(GraphError, match="modified by an inplace operation"):
+        grad(y, x, create_graph=True)
+    y = (x * x).sum()
+    y.backward()
+    with pytest.raises(GraphError, match="second time"):
+        grad(y, x, create_graph=True)
+
+
+def test_the_graph_is_kept() -> None:
+    x = leaf(2.0)
+    y = (x**3).sum()
+    grad(y, x, create_graph=True)
+    assert grad(y, x)[0].item() == 12
+
+
+class Cube(tl.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+
+class SavesItsResult(Cube):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x**3
+        ctx.save_for_backward(y)
+        return y
+
+
+class Once(Cube):
+    backward = staticmethod(tl.autograd.function.once_differentiable(lambda ctx, g: Cube.backward(ctx, g)))
+
+
+def test_functions_are_differentiated_through_their_backward() -> None:
+    x = leaf(2.0)
+    (g,) = grad(Cube.apply(x).sum(), x, create_graph=True)
+    assert grad(g.sum(), x)[0].item() == 12
+    for kind in (SavesItsResult, Once):
+        assert kind.apply(x).requires_grad
+        with pytest.raises(UnsupportedError, match=f"{kind.__name__}Backward0"):
+            grad(kind.apply(x).sum(), x, create_graph=True)
+
+
+def test_autocast_does_not_lower_the_gradients() -> None:
+    x = tl.tensor([[1.0, 1 / 3]], requires_grad=True)
+    y = F.gelu(x @ x.T).sum()
+    expected = grad(y, x, create_graph=True)[0]
+    with tl.autocast("cpu", dtype=tl.bfloat16):
+        assert grad(y, x, create_graph=True)[0].tolist() == expected.tolist()
+
+
+@pytest.mark.cpu("plans are for the CPU")
+def test_a_compiled_step_runs_eagerly() -> None:
+    w = leaf(3.0)
+
+    @tl.compile
+    def penalty(x: Any) -> Any:
+        (w * x).sum().backward(create_graph=True, inputs=[x])
+        return ((x.grad.norm() - 1) ** 2).sum()
+
+    with pytest.warns(UserWarning, match="create_graph=True"):
+        penalty(leaf(1.0))
+    penalty(leaf(1.0)).backward()
+    assert w.grad.tolist() == [4]

@@ -94,6 +94,8 @@ def standard_order(array: Array, operand: Array | None = None) -> Array:
 
     Args:  operand: of the same number of dims; None means that the array is as NumPy makes it, in the operand's order
     """
+    if operand is None and array.flags.c_contiguous:
+        return array
     like = array if operand is None else operand
     wanted = format_of(like.shape, like.strides)
     if array.flags.c_contiguous if wanted is contiguous_format else format_of(array.shape, array.strides) is wanted:

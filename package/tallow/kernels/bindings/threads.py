@@ -167,9 +167,8 @@ def rowwise(name: str, function: CFunction, work: float, *operands: Array) -> Ar
     """
     if len(operands) == 1 and 0 < work * operands[0].size < WORTH_A_THREAD:  # the usual call, without further ones
         (x,) = operands
-        x, shape = contiguous(x), x.shape
-        y = np.empty(shape, FLOAT32)
-        function.on_arrays(y, x, x.size // shape[-1], shape[-1])
+        y, n = np.empty(x.shape, FLOAT32), x.shape[-1]
+        function.on_arrays(y, contiguous(x), x.size // n, n)
         return y
     y, operands = _prepared(name, operands)
     size = y.size

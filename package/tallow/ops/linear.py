@@ -9,7 +9,7 @@ from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.half_gradients import reads_rounded
-from tallow.ops.matmul import FLOATS, SMALL
+from tallow.ops.matmul import FLOATS, SMALL, array_dot
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
@@ -25,7 +25,7 @@ def _is_small(input: Array, weight: Array, bias: Array | None) -> bool:
 def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
     if not _is_small(input, weight, bias):
         return linear.function(input, weight, bias)[0]
-    value: Array = input @ weight.T
+    value: Array = array_dot(input, weight.T)
     if bias is not None:
         value += bias
     return value
@@ -65,13 +65,13 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
 
 
 def _small_linear(input: Array, weight: Array, bias: Array | None) -> Result:
-    y = input @ weight.T
+    y = array_dot(input, weight.T)
     has_bias = bias is not None
     if has_bias:
         y += bias
     return y, lambda g: (
-        lambda: g @ weight,
-        lambda: g.T @ input,
+        lambda: array_dot(g, weight),
+        lambda: array_dot(g.T, input),
         (lambda: g.sum(axis=0)) if has_bias else None,
     )
 

@@ -46,6 +46,7 @@ from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
 
 _new = Tensor.__new__
+_ndarray = np.ndarray
 NUMERIC = (Tensor, int, float, np.generic)
 
 
@@ -137,14 +138,15 @@ def arrays_of(tensors: Any) -> list[Array] | None:
     arrays: list[Array] = []
     dtype = None
     for t in tensors:
-        if not isinstance(t, Tensor) or type(array := t.array) is not np.ndarray:
+        if not isinstance(t, Tensor) or type(array := t.array) is not _ndarray:
             return None
-        if dtype is None:
-            dtype = array.dtype
         if array.dtype is not dtype:
-            return None
+            if dtype is not None:
+                return None
+            dtype = array.dtype
         arrays.append(array)
-    return None if dtype is None or dtype in dtypes.HALVES else arrays
+    is_float = dtype is F32 or dtype is F64  # quicker than the lookup
+    return arrays if is_float or (dtype is not None and dtype not in dtypes.HALVES) else None
 
 
 def are_arrays(index: tuple[Any, ...]) -> bool:

@@ -80,7 +80,9 @@ def _accept_numpy_keywords(function: F) -> F:
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> Any:
-        if kwargs and not are_own(kwargs):
+        if not kwargs:
+            return function(*args)
+        if not are_own(kwargs):
             kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
         return function(*args, **kwargs)
 

@@ -28,13 +28,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    return apply(selection.where, condition, input, other)
+    return selection.where.call(condition, input, other)
 
 
 @public("Tensor", name="where")
 def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """Select this tensor where the condition holds, else `other`."""
-    return apply(selection.where, condition, self, other)
+    return selection.where.call(condition, self, other)
 
 
 @public("tl Tensor")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import unwrap
 from itertools import accumulate
 
 import numpy as np
@@ -15,12 +16,13 @@ from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Ints, Result, op
 
 AT_ONCE = 8  # arrays up to which CuPy copies one by one; for more, the host writes a table of addresses
+_concatenate = unwrap(np.concatenate)  # without the search for other array types, a fifth of a small call
 
 
 def concatenate(arrays: Sequence[Array], axis: int) -> Array:
     """Concatenate as numpy.concatenate does, but in standard order, and so that a CUDA graph can capture it."""
     if type(arrays[0]) is np.ndarray:
-        return standard_order(np.concatenate(arrays, axis))
+        return standard_order(_concatenate(arrays, axis))
     xp = array_module(*arrays)
     if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
         groups = range(0, len(arrays), AT_ONCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Index, Result, op
 
 BOOL = np.dtype(np.bool_)
+_where = unwrap(np.where)  # without the search for other array types, an eighth of a small call
 
 
 def _check_mask(name: str, mask: Any) -> None:
@@ -28,7 +30,7 @@ def _check_mask(name: str, mask: Any) -> None:
 def _small_where(condition: Array, input: Array, other: Array) -> Array:
     if condition.dtype is not BOOL:
         _check_mask("where", condition)
-    return np.where(condition, input, other)
+    return _where(condition, input, other)
 
 
 @op("", dtypes="promote", small=_small_where)

@@ -2,14 +2,14 @@
 
 For softmax it is, somewhat shortened:
 
-    def softmax(input=ABSENT, dim=None, dtype=None, *rest, out=None, **others):
+    def softmax(input=ABSENT, dim=None, dtype=None, *rest, **others):
         if (
             isinstance(input, Tensor)
             and type(_input := input.array) is ndarray
             and ((_dtype := _input.dtype) is F32 or _dtype is F64)
             and not isinstance(dim, Tensor)
             and dtype is None
-            and not rest and not others and out is None and (_mode := modes.usual) is not None
+            and not rest and not others and (_mode := modes.usual) is not None
         ):
             try:
                 _result, _backward = of_arrays(_input, dim, dtype)
@@ -18,7 +18,7 @@ For softmax it is, somewhat shortened:
             else:
                 ...
                 return _output
-        return generally(op, (input, dim, dtype, *rest), others, out)
+        return generally(op, (input, dim, dtype, *rest), others)
 
 Python itself binds the arguments. The names of the op's parameters are its own; all local names begin with an
 underscore, and `short_way.RUNTIME` lists the others.
@@ -94,6 +94,7 @@ class _Writer:
 
     def __init__(self, op: Op, form: Form) -> None:
         self.op, self.form = op, form
+        self.makes_view = op.view and form is not Form.inplace
         self.positional = [p for p in op.parameters if not p.is_keyword_only]
         self.keywords = [p for p in op.parameters if p.is_keyword_only]
         operands = [p for p in self.positional if p.is_operand]
@@ -137,8 +138,6 @@ class _Writer:
         if self.spread is None:
             parts.append("*rest")
         parts += [f"{p.name}={self.default(p)}" for p in self.keywords]
-        if self.form is FUNCTION:
-            parts.append("out=None")
         return ", ".join([*parts, "**others"])
 
     def default(self, p: Parameter) -> str:
@@ -160,7 +159,7 @@ class _Writer:
             return f"inplace_generally({arguments})"
         if self.form is Form.optional_inplace:
             return f"optionally_inplace({arguments}, inplace)"
-        return f"generally({arguments}, out)"
+        return f"generally({arguments})"
 
     # --------------------------------------------------------------------------------------------------- conditions
 
@@ -178,9 +177,9 @@ class _Writer:
                 is_one = f"len({n}) == 1 and isinstance({n}[0], (tuple, list))"
                 yield f"(_{n} := {n}[0] if {is_one} else {n}) is not None"
             elif p.is_attribute:
-                yield from self.of_attribute(p)
+                yield self.of_attribute(p)
         for p in self.keywords:
-            yield from [f"{p.name} is None"] if p.role is Role.INDEX else self.of_attribute(p)
+            yield f"{p.name} is None" if p.role is Role.INDEX else self.of_attribute(p)
         if self.form is Form.inplace:
             yield f"not {self.lead.name}._inference"
         if self.form not in OPERATORS:
@@ -189,8 +188,6 @@ class _Writer:
             yield "not others"
         if self.form is Form.optional_inplace:
             yield "inplace is False"
-        if self.form is FUNCTION:
-            yield "out is None"
         yield "(_mode := modes.usual) is not None"
         if self.form is Form.inplace:
             yield f"not (_mode is RECORDING and ({self.any_needs_gradient()}))"
@@ -228,16 +225,14 @@ class _Writer:
         is_tuple = f"type(_{name}) is tuple and are_arrays(_{name})"
         return f"({is_array} or {f'_{name} is None' if p.default is None else is_tuple})"
 
-    def of_attribute(self, p: Parameter) -> Iterator[str]:
+    def of_attribute(self, p: Parameter) -> str:
         """An attribute: anything but a tensor, whose number the general way would take."""
-        if p.default is REQUIRED:
-            yield f"{p.name} is not ABSENT"
-        elif p.name == "dtype":  # of the computation: the general way converts the operands to it
-            yield "dtype is None"
-            return
+        if p.name == "dtype" and p.default is not REQUIRED:
+            return "dtype is None"  # of the computation: the general way converts the operands to it
         # The usual values are quicker to recognise.
         is_usual = f"{p.name} is {p.default}" if p.default is None or p.default is False else f"type({p.name}) is int"
-        yield f"({is_usual} or not isinstance({p.name}, Tensor))"
+        is_given = f"{p.name} is not ABSENT and " if p.default is REQUIRED else ""
+        return f"({is_usual} or {is_given}not isinstance({p.name}, Tensor))"
 
     def any_needs_gradient(self) -> str:
         """Return the condition that the op has to be recorded."""
@@ -245,7 +240,8 @@ class _Writer:
             return f"needs_gradient({self.lead.name})"
         conditions = []
         for p in self.operands_here():
-            needs = f"{p.name}._requires_grad or {p.name}._base is not None"
+            base = "_source" if self.makes_view and p is self.lead else f"{p.name}._base"
+            needs = f"{p.name}._requires_grad or {base} is not None"
             is_certain = p is self.lead or not (p.takes_numbers or p.is_optional)
             conditions.append(needs if is_certain else f"_{p.name} is not {p.name} and ({needs})")
         return " or ".join(conditions)
@@ -266,7 +262,9 @@ class _Writer:
             return None
         conditions = [] if self.form is Form.inplace else ["not _recorded"]
         if self.op.dtypes != "keep" and self.lead.role is not Role.OPERANDS:
-            conditions += [f"_{self.lead.name}.size < LARGE", "(_dtype is F32 or _dtype is F64)"]
+            conditions.append(f"_{self.lead.name}.size < LARGE")
+            if self.op.dtypes != "float":  # else they are floats already
+                conditions.append("(_dtype is F32 or _dtype is F64)")
         for p in self.keywords:
             is_singleton = p.default is None or isinstance(p.default, bool)
             equal = f"{p.name} is {p.default}" if is_singleton else f"{p.name} == {self.default(p)}"
@@ -298,6 +296,8 @@ class _Writer:
         if is_foreign:  # a warnings filter serves tallow's own modules, see tallow.ops.float_warnings
             yield "        _token = suppress_warnings()"
         yield "        try:"
+        if self.makes_view:
+            yield f"            _source = {self.lead.name}._base"
         if self.form is not Form.inplace:
             yield f"            _recorded = _mode is RECORDING and ({self.any_needs_gradient()})"
         target = "_result, _" if self.form is Form.inplace else "_result, _backward"
@@ -341,7 +341,7 @@ class _Writer:
             yield f"        note_write({lead})"
             yield f"        return {lead}"
             return
-        if self.op.view:
+        if self.makes_view:
             yield from self.view_result()
             return
         several = f"return outputs_of(op, _result, _backward, {self.tensors()})"
@@ -371,7 +371,7 @@ class _Writer:
         yield f"    return views_of(op, {lead}, ({rest}), NO_KEYWORDS, _result, _backward)"
         yield "_output = new(Tensor)"
         yield "_output.array = _result"
-        yield f"_output._base = _source = {lead} if {lead}._base is None else {lead}._base"
+        yield f"_output._base = _source = {lead} if _source is None else _source"
         yield "if _source._node is not None:"
         yield "    _output._base_node = _source._node"
         yield f"if {lead}._inference:"

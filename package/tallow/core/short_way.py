@@ -124,8 +124,9 @@ def _complete(function: FunctionType, op: Op, form: Form) -> None:
 # ------------------------------------------------------------------------------- what the generated functions call
 
 
-def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], out: Any = None) -> Any:
-    """Apply an op the general way."""
+def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Apply an op the general way; PyTorch's argument `out` may be among the keywords."""
+    out = keywords.pop("out", None)
     args, kwargs = _as_called(op, given, keywords)
     value = general_way.apply_generally(op, *args, **kwargs)
     return value if out is None else write_out(out, value, op.name)

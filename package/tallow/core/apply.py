@@ -180,22 +180,23 @@ def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any]
     array, recording, inference = source.array, mode.recording, mode.inference
     several = type(value) is tuple or isinstance(value, list)
     parent = source if source._base is None else source._base
+    node, of_array = parent._node, array.base
     outputs = []
     for index, part in enumerate(value if several else (value,)):
         output = _new(Tensor)
-        output.array = part if type(part) is np.ndarray and part is not array else _own_array(part, (source,))
-        if inference:
-            output._inference = True
+        output.array = part = part if type(part) is _ndarray and part is not array else _own_array(part, (source,))
         outputs.append(output)
-        base = output.array.base
-        is_view = base is not None and (
-            base is array or base is array.base or owner_of(array) is owner_of(output.array)
-        )
-        if is_view:  # not if the op has copied after all, such as `reshape` of a transposed tensor
-            output._base, output._base_node = parent, parent._node
-            output._inference = source._inference
+        base = part.base
+        if base is not None and (base is array or base is of_array or owner_of(array) is owner_of(part)):
+            output._base = parent
+            if node is not None:
+                output._base_node = node
+            if source._inference:
+                output._inference = True
             if recording:
                 output._view = (op.function, rest, kwargs, index if several else None, source._view)
+        elif inference:  # the op has copied after all, such as `reshape` of a transposed tensor
+            output._inference = True
     if backward is not None and recording and (source._requires_grad or source._base is not None):
         _record(op, backward, (source,), outputs)
     if not several:

@@ -180,7 +180,7 @@ def places_in(items: Any) -> Array:
 @public("Tensor")
 def __getitem__(input: Tensor, index: Any) -> Tensor:
     """Return x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
-    simple = _simple(index)
+    simple = (index, ...) if type(index) is int else _simple(index)
     if simple is not None:
         return getitem.call(input, simple)
     places = index.array if type(index) is Tensor else None

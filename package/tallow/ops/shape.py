@@ -43,9 +43,10 @@ def _reshape(input: Array, shape: Ints, name: str) -> Array:
 
 
 def _small_reshape(input: Array, shape: Ints) -> Array:
-    if min(shape) < -1:  # NumPy infers such a size too
+    value = input.reshape(shape)
+    if value.shape != shape and min(shape) < -1:  # NumPy infers such a size too
         raise ShapeError("reshape: invalid shape dimension")
-    return input.reshape(shape)
+    return value
 
 
 @op(dtypes="keep", view=True, small=_small_reshape)
@@ -116,7 +117,7 @@ def _unsqueezed(input: Array, dim: int) -> Array:
     shape = input.shape
     if not 0 <= dim <= len(shape):
         dim = normalize_dim(dim, len(shape) + 1, "unsqueeze")
-    return input.reshape((*shape[:dim], 1, *shape[dim:]))
+    return input.reshape(shape[:dim] + (1,) + shape[dim:])
 
 
 @op(dtypes="keep", view=True, small=_unsqueezed)

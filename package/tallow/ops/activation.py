@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,8 @@ from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
 from tallow.ops.table import Result, op
 
-# As arrays, because NumPy takes twice as long with a Python number and a small array.
+# Arrays, because NumPy takes twice as long with a Python number and a small array.
 ZEROS = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
-ONES = {np.dtype(kind): np.ones((), kind) for kind in (np.float32, np.float64)}
 
 
 def logistic(x: Array) -> Array:
@@ -29,19 +29,16 @@ def logistic(x: Array) -> Array:
     return 1 / (1 + array_module(x).exp(-x))
 
 
-def _small_logistic(x: Array) -> Array:
-    one = ONES[x.dtype]
-    value = np.negative(x)
-    if type(value) is not np.ndarray:  # of an array without dims
-        return logistic(x)
-    np.add(np.exp(value, value), one, value)
-    return np.divide(one, value, value)
+@kernel("sigmoid", "array")
+def sigmoid_array(x: Array) -> Array:
+    """Return 1 / (1 + exp(-x))."""
+    return logistic(x)
 
 
-@op("tl tl_ Tensor Tensor_ F", dtypes="float", small=_small_logistic)
+@op("tl tl_ Tensor Tensor_ F", dtypes="float", small=partial(run, "sigmoid"))
 def sigmoid(input: Array) -> Result:
     """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
-    value = logistic(input)
+    value = run("sigmoid", input)
     return value, lambda g: (g * value * (1 - value),)
 
 

@@ -42,8 +42,8 @@ ALL = [
         "relu",
         "relu_backward",
     ),
-    *("rms_norm", "rotary", "row_sums", "scaled_exp", "sgd_step", "silu", "silu_mul", "softmax", "softmax_backward"),
-    *("softmax_columns", "softmax_columns_backward", "sub"),
+    *("rms_norm", "rotary", "row_sums", "scaled_exp", "sgd_step", "sigmoid", "silu", "silu_mul", "softmax"),
+    *("softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
     *("sum_exp", "take_rows", "weight_only_linear"),
 ]
 
@@ -96,7 +96,8 @@ for n in (2, 6, 32, 50):
             fn["weight_only_linear"](normal(rows, n), codes, normal(5, 1), normal(5))
 for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
-    fn["softmax"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n)), fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
+    fn["softmax"](x), fn["sigmoid"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n))
+    fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
     fn["scaled_exp"](x, *fn["sum_exp"](x)), fn["log_softmax"](x), fn["row_sums"](x)
     classes = np.arange(len(x)) % x.shape[1], None, -100, 0.0
     _, _, highest, total = fn["cross_entropy"](x, *classes)

@@ -79,6 +79,10 @@ def silu64(x: Array) -> Array:
     return x / (1 + np.exp(-x))
 
 
+def sigmoid64(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x.astype(np.float64)))
+
+
 def gelu64(x: Array) -> Array:
     x = x.astype(np.float64)
     return x * np.array([math.erfc(-v / math.sqrt(2)) / 2 for v in x.ravel()]).reshape(x.shape)
@@ -134,6 +138,12 @@ ROW_KERNELS: dict[str, tuple[Callable[[Array], Array], Callable[[Array, Array], 
         ),
         2e-6,
         2e-5,
+    ),
+    "sigmoid": (
+        sigmoid64,
+        lambda y, x: c_function("tl_sigmoid_f32", P, P, N)(pointer(y), pointer(x), x.size),
+        5e-7,
+        0.0,
     ),
 }
 
@@ -305,7 +315,7 @@ def test_layer_norm_backward(n: int) -> None:
                 assert_close(got.check(), value, 1e-5, 2e-6 * size)
 
 
-@pytest.mark.parametrize("name", ["softmax", "silu", "gelu", "gelu_tanh"])
+@pytest.mark.parametrize("name", ["softmax", "silu", "gelu", "gelu_tanh", "sigmoid"])
 @pytest.mark.parametrize("n", [5, 8, 37])
 def test_nan_reaches_the_result(name: str, n: int) -> None:
     _, run, _, _ = ROW_KERNELS[name]
@@ -622,7 +632,7 @@ def test_bindings_refuse_mismatched_shapes() -> None:
         ("attention_decode", (normal(1, 3, 1, 8), normal(1, 2, 5, 8), normal(1, 2, 5, 8), 1.0)),
         ("attention_decode", (normal(1, 2, 1, 8), normal(1, 2, 5, 8), normal(1, 2, 4, 8), 1.0)),
         ("attention_decode", (normal(1, 2, 1, 8), normal(1, 2, 0, 8), normal(1, 2, 0, 8), 1.0)),
-        *((name, (x.astype(np.float64),)) for name in ("softmax", "silu")),
+        *((name, (x.astype(np.float64),)) for name in ("softmax", "sigmoid", "silu")),
         ("gelu", (x, "sigmoid")),
         ("rms_norm", (x, normal(8).astype(np.float64), EPS)),
     ]
@@ -636,7 +646,7 @@ def test_bindings_refuse_mismatched_shapes() -> None:
             matmul(a, b)
 
 
-@pytest.mark.parametrize("name", ["softmax", "silu"])
+@pytest.mark.parametrize("name", ["softmax", "sigmoid", "silu"])
 def test_empty_arrays(name: str) -> None:
     for shape in ((0,), (3, 0), (0, 3)):
         assert call(name, np.zeros(shape, np.float32)).shape == shape

@@ -123,6 +123,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "rms_norm": lambda: run("rms_norm", normal(7, 33), normal(33), 1e-5),
     "gelu": lambda: run("gelu", normal(101), "none"),
     "gelu backward": lambda: run("gelu_backward", normal(101), normal(101, seed=1), "tanh"),
+    "sigmoid": lambda: run("sigmoid", normal(101)),
     "silu": lambda: run("silu", normal(101)),
     "silu_mul": lambda: run("silu_mul", normal(101), normal(101, seed=1)),
     "adam": lambda: adam(101),

@@ -1,4 +1,4 @@
-"""silu, gelu, relu and the gradients of the last two; see src/{silu,gelu,arithmetic}_f32.c."""
+"""sigmoid, silu, gelu, relu and the gradients of the last two; see src/{silu,gelu,arithmetic}_f32.c."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, float32_array, is_plain, two_float32_arrays
-from tallow.kernels.bindings.threads import ELEMENT, EXPONENTIAL, by_rows, elementwise
+from tallow.kernels.bindings.threads import ELEMENT, EXPONENTIAL, by_rows, element_kernel, elementwise
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
+_sigmoid = function("tl_sigmoid_f32", None, POINTER, POINTER, SIZE)
 _silu = function("tl_silu_f32", None, POINTER, POINTER, SIZE)
 _gelu = {
     "none": function("tl_gelu_f32", None, POINTER, POINTER, SIZE),
@@ -25,10 +26,14 @@ _relu_backward = function("tl_relu_backward_f32", None, *[POINTER] * 3, SIZE, FL
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
 
-@kernel("silu", BACKEND, accepts=float32_array)
-def silu(x: Array) -> Array:
-    """Return x · sigmoid(x).  Shapes: any -> the same."""
-    return elementwise("silu", _silu, EXPONENTIAL, x)
+def float32_contiguous(x: Array) -> bool:
+    """A contiguous float32 array."""
+    return (x.dtype is FLOAT32 and x.flags.carray) or is_plain(x)
+
+
+# 1 / (1 + exp(-x)), and x times that.  Shapes: any -> the same
+kernel("sigmoid", BACKEND, accepts=float32_contiguous)(element_kernel("sigmoid", _sigmoid, EXPONENTIAL))
+kernel("silu", BACKEND, accepts=float32_array)(element_kernel("silu", _silu, EXPONENTIAL))
 
 
 @kernel("gelu", BACKEND, accepts=float32_array)

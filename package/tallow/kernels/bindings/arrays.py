@@ -34,7 +34,9 @@ def is_plain(array: Array) -> bool:
 
 def contiguous(array: Array) -> Array:
     """Return the float32 array in row-major order at aligned addresses, copied only if necessary."""
-    if array.dtype is not FLOAT32 and array.dtype != FLOAT32:
+    if array.dtype is FLOAT32 and array.flags.carray:  # the usual case, in one look at the flags
+        return array
+    if array.dtype != FLOAT32:
         raise DtypeError(
             f"expected a float32 array, not {array.dtype}", hint="call kernels.run, which checks dtypes first"
         )
@@ -58,8 +60,7 @@ def row_weight(name: str, x: Array, weight: Array | None) -> Array | None:
         return None
     if weight.shape != x.shape[-1:]:
         raise ShapeError(f"{name}: a weight of shape {weight.shape} for rows of length {x.shape[-1]}")
-    flags = weight.flags
-    return weight if weight.dtype is FLOAT32 and flags.c_contiguous and flags.aligned else contiguous(weight)
+    return weight if weight.dtype is FLOAT32 and weight.flags.carray else contiguous(weight)
 
 
 def writable_alike(grad: Array, *written: Array | None) -> bool:

@@ -13,7 +13,7 @@ from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, is_plain, two_float32_arrays
 from tallow.kernels.bindings.cross_entropy import float32_filled_rows
-from tallow.kernels.bindings.threads import EXPONENTIAL, by_range, rowwise
+from tallow.kernels.bindings.threads import EXPONENTIAL, by_range, row_kernel, rowwise
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -28,10 +28,9 @@ def float32_rows(x: Array) -> bool:
     return x.dtype == FLOAT32 and x.ndim > 0
 
 
-@kernel("softmax", BACKEND, accepts=float32_rows)
-def softmax(x: Array) -> Array:
-    """Return softmax over the last axis.  Shapes: x (..., N) -> the same."""
-    return rowwise("softmax", _softmax, EXPONENTIAL, x)
+# softmax and log_softmax over the last axis.  Shapes: x (..., N) -> the same
+kernel("softmax", BACKEND, accepts=float32_rows)(row_kernel("softmax", _softmax, EXPONENTIAL))
+kernel("log_softmax", BACKEND, accepts=float32_filled_rows)(row_kernel("log_softmax", _log_softmax, EXPONENTIAL))
 
 
 def two_float32_rows(g: Array, y: Array) -> bool:
@@ -49,12 +48,6 @@ def softmax_backward(g: Array, y: Array) -> Array:
 def log_softmax_backward(g: Array, y: Array) -> Array:
     """Return g - exp(y) Σ g of each row.  Shapes: g, y (..., N) -> the same."""
     return rowwise("log_softmax_backward", _log_softmax_backward, EXPONENTIAL, g, y)
-
-
-@kernel("log_softmax", BACKEND, accepts=float32_filled_rows)
-def log_softmax(x: Array) -> Array:
-    """Return log_softmax over the last axis.  Shapes: x (..., N) -> the same."""
-    return rowwise("log_softmax", _log_softmax, EXPONENTIAL, x)
 
 
 FEWEST_COLUMNS = 16  # adjacent ones; fewer are faster as rows of a transposed copy

@@ -165,11 +165,6 @@ def rowwise(name: str, function: CFunction, work: float, *operands: Array) -> Ar
     Args:    work: multiplications for each element
     Raises:  ShapeError, DtypeError
     """
-    if len(operands) == 1 and 0 < work * operands[0].size < WORTH_A_THREAD:  # the usual call, without further ones
-        (x,) = operands
-        y, n = np.empty(x.shape, FLOAT32), x.shape[-1]
-        function.on_arrays(y, contiguous(x), x.size // n, n)
-        return y
     y, operands = _prepared(name, operands)
     size = y.size
     if size:
@@ -179,6 +174,36 @@ def rowwise(name: str, function: CFunction, work: float, *operands: Array) -> Ar
         else:
             by_rows(function, (y, *operands), size // n, work * size, n)
     return y
+
+
+def row_kernel(name: str, function: CFunction, work: float) -> Callable[[Array], Array]:
+    """Return the kernel that is `rowwise` for one operand. With a small one it calls only C."""
+    on_arrays, few = function.on_arrays, WORTH_A_THREAD / work
+
+    def kernel(x: Array) -> Array:
+        size, shape = x.size, x.shape
+        if x.dtype is FLOAT32 and 0 < size < few and x.flags.carray:
+            y, n = np.empty(shape, FLOAT32), shape[-1]
+            on_arrays(y, x, size // n, n)
+            return y
+        return rowwise(name, function, work, x)
+
+    return kernel
+
+
+def element_kernel(name: str, function: CFunction, work: float) -> Callable[[Array], Array]:
+    """Return the kernel that is `elementwise` for one operand. With a small one it calls only C."""
+    on_arrays, few = function.on_arrays, WORTH_A_THREAD / work
+
+    def kernel(x: Array) -> Array:
+        size = x.size
+        if x.dtype is FLOAT32 and 0 < size < few and x.flags.carray:
+            y = np.empty(x.shape, FLOAT32)
+            on_arrays(y, x, size)
+            return y
+        return elementwise(name, function, work, x)
+
+    return kernel
 
 
 def _prepared(name: str, operands: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 else:
     Methods = object  # public_api.py adds the ops to the class below
 
+_ndarray, _BF16 = np.ndarray, dtypes.BF16
+
 
 class Tensor(Methods):
     """An array with a dtype, a device and an autograd history, as torch.Tensor.
@@ -246,7 +248,7 @@ class Tensor(Methods):
     def item(self) -> Any:
         """Return the only element as a Python number."""
         array = self.array
-        if type(array) is np.ndarray and array.ndim == 0 and array.dtype is not dtypes.BF16:
+        if type(array) is _ndarray and array.ndim == 0 and array.dtype is not _BF16:
             return array.item()
         if array.size != 1:
             raise ArgumentError(

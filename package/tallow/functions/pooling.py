@@ -16,11 +16,6 @@ from tallow.ops.windows import IntOrInts, expect_filled, expect_spatial, sizes
 OutputSize = int | Sequence[int | None] | None
 
 
-def _max_pool(dims: int, return_indices: bool, input: Tensor, *args: Any) -> Any:
-    op = pooling.max_pool_with_indices if return_indices else pooling.max_pool
-    return op.call(input, dims, *args)
-
-
 def _adaptive_max_pool(dims: int, return_indices: bool, input: Tensor, output_size: OutputSize) -> Any:
     maxima, indices = apply(adaptive_pooling.adaptive_max_pool, input, dims, output_size)
     return (maxima, indices) if return_indices else maxima
@@ -79,7 +74,8 @@ def max_pool1d(
 
     Shapes:  input (N, C, L) or (C, L) -> (N, C, *out) or (C, *out)
     """
-    return _max_pool(1, return_indices, input, kernel_size, stride, padding, dilation, ceil_mode)
+    op = pooling.max_pool_with_indices if return_indices else pooling.max_pool
+    return op.call(input, 1, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @public("tl F")
@@ -92,7 +88,7 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`."""
-    return _max_pool(1, True, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return pooling.max_pool_with_indices.call(input, 1, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @public("tl F")
@@ -114,7 +110,8 @@ def max_pool2d(
 
     Shapes:  input (N, C, H, W) or (C, H, W) -> (N, C, *out) or (C, *out)
     """
-    return _max_pool(2, return_indices, input, kernel_size, stride, padding, dilation, ceil_mode)
+    op = pooling.max_pool_with_indices if return_indices else pooling.max_pool
+    return op.call(input, 2, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @public("F")
@@ -127,7 +124,7 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool2d`."""
-    return _max_pool(2, True, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return pooling.max_pool_with_indices.call(input, 2, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @public("tl F")
@@ -149,7 +146,8 @@ def max_pool3d(
 
     Shapes:  input (N, C, D, H, W) or (C, D, H, W) -> (N, C, *out) or (C, *out)
     """
-    return _max_pool(3, return_indices, input, kernel_size, stride, padding, dilation, ceil_mode)
+    op = pooling.max_pool_with_indices if return_indices else pooling.max_pool
+    return op.call(input, 3, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @public("F")
@@ -162,7 +160,7 @@ def max_pool3d_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool3d`."""
-    return _max_pool(3, True, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return pooling.max_pool_with_indices.call(input, 3, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @public("F")

@@ -186,7 +186,21 @@ def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
     return x.sum(axis=axes, keepdims=True).reshape(shape)
 
 
-@op("", halves=True)
+def _small_attention(
+    query: Array, key: Array, value: Array, bias: Array | None, allowed: Array | None, keep: Array | None
+) -> Array:
+    if bias is not None or allowed is not None or keep is not None:
+        op = scaled_dot_product_attention
+        return op.function(query, key, value, bias, allowed, keep)[0]
+    _check(query, key, value, enable_gqa=False)
+    return _without_dropout(query, key, value, None, _scale(query), False, 1)[0]
+
+
+def _scale(query: Array) -> float:
+    return max(query.shape[-1], 1) ** -0.5
+
+
+@op("", halves=True, small=_small_attention)
 def scaled_dot_product_attention(
     query: Array,
     key: Array,
@@ -211,7 +225,7 @@ def scaled_dot_product_attention(
     for mask in (bias, allowed):
         if mask is not None:
             _check_mask(mask, (*_lead(query, key, value, groups), query.shape[-2], key.shape[-2]))
-    scale = max(query.shape[-1], 1) ** -0.5 if scale is None else scale
+    scale = _scale(query) if scale is None else scale
     boost = 1 / keep_probability if keep_probability else 0.0
 
     def in_blocks() -> _Attention:
@@ -275,7 +289,7 @@ def _combine_masks(bias: Array | None, allowed: Array | None, like: Array) -> Ar
 
 def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> int:
     """Return the number of query heads per key/value head. Raises ShapeError if the operands do not fit each other."""
-    if min(query.ndim, key.ndim, value.ndim) < 2:
+    if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise ShapeError(
             f"scaled_dot_product_attention: expected at least two dims of each, got {_shapes(query, key, value)}"
         )

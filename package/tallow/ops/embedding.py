@@ -29,7 +29,17 @@ def check_padding_idx(name: str, padding_idx: int | None, rows: int) -> int | No
     return padding_idx % rows
 
 
-@op("", dtypes="keep")
+def _looked_up(input: Index, weight: Array, padding_idx: int | None) -> Array:
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding: weight must be (num_embeddings, embedding_dim), not {tuple(weight.shape)}")
+    rows = len(weight)
+    check_indices("embedding", input, rows)
+    if padding_idx is not None:
+        check_padding_idx("embedding", padding_idx, rows)
+    return run("take_rows", weight, input)
+
+
+@op("", dtypes="keep", small=_looked_up)
 def embedding(
     input: Index, weight: Array, padding_idx: int | None = None, *, scale_grad_by_freq: bool = False
 ) -> Result:
@@ -39,12 +49,9 @@ def embedding(
     Shapes:  input (*) of integers, weight (V, D) -> (*, D)
     Raises:  on the CPU, DimensionError for an index outside the table; undefined on other devices
     """
-    if weight.ndim != 2:
-        raise ShapeError(f"embedding: weight must be (num_embeddings, embedding_dim), not {tuple(weight.shape)}")
+    value = _looked_up(input, weight, padding_idx)
     rows, width = weight.shape
-    check_indices("embedding", input, rows)
-    if padding_idx is not None:
-        padding_idx = check_padding_idx("embedding", padding_idx, rows)
+    padding_idx = check_padding_idx("embedding", padding_idx, rows)
 
     def backward(g: Array) -> tuple[Array]:
         flat = input.reshape(-1)
@@ -55,7 +62,7 @@ def embedding(
             table /= uses.clip(1, None)[:, None].astype(g.dtype)
         return (table,)
 
-    return run("take_rows", weight, input), backward
+    return value, backward
 
 
 @kernel("take_rows", "array")

@@ -16,6 +16,7 @@ from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Ints, Result, op
 
 AT_ONCE = 8  # arrays up to which CuPy copies one by one; for more, the host writes a table of addresses
+WHOLE = (slice(None),)
 _concatenate = unwrap(np.concatenate)  # without the search for other array types, a fifth of a small call
 
 
@@ -99,9 +100,11 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
 
 
 def _cut(input: Array, dim: int, sizes: Sequence[int]) -> Result:
-    parts, start, before = [], 0, (slice(None),) * dim
+    parts, start, before = [], 0, WHOLE * dim
     for size in sizes:
-        parts.append(input[(*before, slice(start, start := start + size))])
+        stop = start + size
+        parts.append(input[(*before, slice(start, stop))])
+        start = stop
     return tuple(parts), lambda *gs: (concatenate(gs, dim),)
 
 
@@ -177,8 +180,11 @@ def unbind(input: Array, dim: int = 0) -> Result:
 
 
 def _splittable(input: Array, dim: int, name: str) -> int:
-    if not input.ndim:
+    ndim = input.ndim
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim % ndim
+    if not ndim:
         raise ShapeError(f"{name}: expects at least a 1-dimensional tensor")
     if not isinstance(dim, int):
         raise ArgumentTypeError(f"{name}: dim must be an integer, not {type(dim).__name__}")
-    return normalize_dim(dim, input.ndim, name)
+    return normalize_dim(dim, ndim, name)

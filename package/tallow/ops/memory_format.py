@@ -29,6 +29,7 @@ channels_last = memory_format("channels_last")  # (N, C, H, W) with the channels
 channels_last_3d = memory_format("channels_last_3d")  # the same for (N, C, D, H, W)
 
 CHANNELS_LAST_NDIM = {channels_last: 4, channels_last_3d: 5}
+CHANNELS_LAST_OF = {ndim: format for format, ndim in CHANNELS_LAST_NDIM.items()}
 
 
 def dims_in_memory(strides: Sequence[int], format: memory_format | None) -> tuple[int, ...]:
@@ -76,7 +77,7 @@ def format_of(shape: Sequence[int], strides: Sequence[int]) -> memory_format:
     Source:  is_channels_last_strides_2d of PyTorch's c10/core/MemoryFormat.h
     """
     ndim = len(shape)
-    candidate = {n: format for format, n in CHANNELS_LAST_NDIM.items()}.get(ndim)
+    candidate = CHANNELS_LAST_OF.get(ndim)
     if candidate is None or not strides[1]:
         return contiguous_format
     smallest = 0
@@ -94,7 +95,7 @@ def standard_order(array: Array, operand: Array | None = None) -> Array:
 
     Args:  operand: of the same number of dims; None means that the array is as NumPy makes it, in the operand's order
     """
-    if operand is None and array.flags.c_contiguous:
+    if array.flags.c_contiguous and (operand is None or operand.ndim not in CHANNELS_LAST_OF):
         return array
     like = array if operand is None else operand
     wanted = format_of(like.shape, like.strides)

@@ -82,7 +82,16 @@ def rms_norm_backward_array(g: Array, x: Array, weight: Array | None, eps: float
     return r * h - x * (r * r * r * mean), (g * x * r).sum(axis=0)
 
 
-@op("tl F", halves=True)
+def _layer_norm_value(
+    input: Array, normalized_shape: Ints, weight: Array | None, bias: Array | None, eps: float
+) -> Array:
+    dims = _last_axes("layer_norm", input, normalized_shape, weight, bias)
+    x = as_rows(input, dims)
+    y = run("layer_norm", x, weight if dims == 1 else _row(weight), bias if dims == 1 else _row(bias), eps)
+    return standard_order(y if x is input else y.reshape(input.shape))
+
+
+@op("tl F", halves=True, small=_layer_norm_value)
 def layer_norm(
     input: Array,
     normalized_shape: Ints,
@@ -99,21 +108,19 @@ def layer_norm(
     Shapes:  input (..., *normalized_shape) -> the same;  weight, bias normalized_shape
     Source:  Ba, Kiros & Hinton 2016, arXiv:1607.06450
     """
-    dims = _last_axes("layer_norm", input, normalized_shape, weight, bias)
-    x = as_rows(input, dims)
-    weight_row = _row(weight)
-    y = run("layer_norm", x, weight_row, _row(bias), eps)
+    y = _layer_norm_value(input, normalized_shape, weight, bias, eps)
     bias_shape = None if bias is None else bias.shape
 
     def backward(g: Array) -> tuple[object, ...]:
-        dx, dw, db = run("layer_norm_backward", as_rows(g, dims), x, weight_row, eps)
+        dims = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+        dx, dw, db = run("layer_norm_backward", as_rows(g, dims), as_rows(input, dims), _row(weight), eps)
         return (
             dx.reshape(input.shape),
             None if weight is None else dw.reshape(weight.shape),
             None if bias_shape is None else db.reshape(bias_shape),
         )
 
-    return standard_order(y.reshape(input.shape)), backward
+    return y, backward
 
 
 def standardize(x: Array, eps: float, axes: Axes = -1) -> tuple[Array, Array]:

@@ -21,7 +21,14 @@ def _required_dim(name: str, dim: int | None, input: Array) -> int:
     return normalize_dim(dim, input.ndim, name)
 
 
-@op("tl Tensor special F", halves=True)
+def _small_softmax(input: Array, dim: int | None, dtype: object) -> Array:
+    if dim != -1 or not input.ndim:
+        return softmax.function(input, dim)[0]
+    value: Array = run("softmax", input)
+    return value if value.flags.c_contiguous else standard_order(value)
+
+
+@op("tl Tensor special F", halves=True, small=_small_softmax)
 def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Return exponential weights along `dim` that sum to one; `dtype` converts the input first.
 
@@ -107,7 +114,14 @@ def _softmax_backward(g: Array, y: Array) -> Array:
     return weighted
 
 
-@op("tl Tensor special F", halves=True)
+def _small_log_softmax(input: Array, dim: int | None, dtype: object) -> Array:
+    if dim != -1 or not input.ndim or not input.size:
+        return log_softmax.function(input, dim)[0]
+    value: Array = run("log_softmax", input)
+    return value if value.flags.c_contiguous else standard_order(value)
+
+
+@op("tl Tensor special F", halves=True, small=_small_log_softmax)
 def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers.
 

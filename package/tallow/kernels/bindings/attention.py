@@ -161,7 +161,8 @@ def attention(
     """
     if not q.dtype == k.dtype == v.dtype == FLOAT32:
         raise ShapeError(f"attention: q {q.dtype}, k {k.dtype} and v {v.dtype} must be float32")
-    q, k, v = _with_contiguous_heads(q), _with_contiguous_heads(k), _with_contiguous_heads(v)
+    if not (q.flags.carray and k.flags.carray and v.flags.carray):
+        q, k, v = _with_contiguous_heads(q), _with_contiguous_heads(k), _with_contiguous_heads(v)
     plan = _plan_of(groups, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides)
     if bias is not None and not _is_float32_for(bias, (*q.shape[:3], k.shape[2])):
         raise ShapeError(f"attention: a {bias.dtype} bias {bias.shape} for q {q.shape} and k {k.shape}")

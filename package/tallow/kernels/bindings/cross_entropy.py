@@ -9,7 +9,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
-from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows
+from tallow.kernels.bindings.threads import EXPONENTIAL, WORTH_A_THREAD, by_rows
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -60,8 +60,11 @@ def cross_entropy(
         raise ShapeError(f"cross_entropy: {target.dtype} classes {target.shape} for rows {x.shape}")
     rows, n = x.shape
     losses, highest, total = np.empty(rows, FLOAT32), np.empty(rows, FLOAT32), np.empty(rows, FLOAT32)
-    arrays = losses, highest, total, contiguous(x), np.ascontiguousarray(target)
-    by_rows(_class_losses, arrays, rows, EXPONENTIAL * x.size, n)
+    x, target, work = contiguous(x), np.ascontiguousarray(target), EXPONENTIAL * x.size
+    if work < WORTH_A_THREAD:  # what `by_rows` does then, without the call
+        _class_losses.on_arrays(losses, highest, total, x, target, rows, n)
+    else:
+        by_rows(_class_losses, (losses, highest, total, x, target), rows, work, n)
     return losses, None, highest, total
 
 

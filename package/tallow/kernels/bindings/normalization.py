@@ -7,7 +7,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, row_weight
-from tallow.kernels.bindings.threads import by_range, by_rows, call, threads_for
+from tallow.kernels.bindings.threads import WORTH_A_THREAD, by_range, by_rows, call, threads_for
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -35,11 +35,14 @@ def float32_layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: 
 def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     """Return (x - mean) / sqrt(var + eps) · weight + bias.  Shapes: x (..., N) -> the same; weight, bias (N,)."""
     weight, bias = row_weight("layer_norm", x, weight), row_weight("layer_norm", x, bias)
-    x = contiguous(x)
-    y = np.empty(x.shape, FLOAT32)
-    if x.size:
-        n = x.shape[-1]
-        by_rows(_layer_norm, (y, x, weight, bias), x.size // n, 8.0 * x.size, n, eps, shared=2)
+    x, shape, size = contiguous(x), x.shape, x.size
+    y = np.empty(shape, FLOAT32)
+    if size:
+        n = shape[-1]
+        if 8.0 * size < WORTH_A_THREAD:  # what `by_rows` does then, without the call
+            _layer_norm.on_arrays(y, x, weight, bias, size // n, n, eps)
+        else:
+            by_rows(_layer_norm, (y, x, weight, bias), size // n, 8.0 * size, n, eps, shared=2)
     return y
 
 

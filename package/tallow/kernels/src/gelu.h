@@ -23,7 +23,7 @@ static inline vf tail(vf t, vf bell) { // bell = exp(-t²/2)
 }
 
 static inline vf magnitude(vf x) {
-  vf t = select(x < splat(0.0f), -x, x);
+  vf t = (vf)((vi)x & INT32_MAX);
   return select(t > splat(16.0f), splat(16.0f), t); // Φ(-16) is 0 in float32; avoids inf * 0
 }
 

@@ -19,8 +19,7 @@ static inline vf gelu_tanh_slope(vf x) {
   vf t = select(x < splat(0.0f), -magnitude(x), magnitude(x)), square = t * t;
   vf s = splat(1.0f) / (splat(1.0f) + exp(t * fma(square, splat(-0.0713548163f), splat(-1.5957691216f))));
   vf bend = t * fma(square, splat(0.2140644488f), splat(1.5957691216f));
-  vi is_nan = x != x; // `magnitude` may lose NaN: it compiles to a relaxed minimum
-  return (vf)((vi)(s * fma(bend, splat(1.0f) - s, splat(1.0f))) | is_nan);
+  return or_nan(s * fma(bend, splat(1.0f) - s, splat(1.0f)), x);
 }
 
 EXPORT void tl_gelu_f32(float *y, const float *x, size_t n) {

@@ -91,10 +91,11 @@ static inline float largest(vf v) {
   return m;
 }
 
-// x = n ln 2 + r, |r| ≤ ln 2 / 2. n receives the integer in its low bits: adding 1.5 * 2^23 rounds to an integer.
+#define ROUNDING 12582912.0f // 1.5 * 2^23: a float to which it is added is rounded to an integer, in its low bits
+
+// x = n ln 2 + r, |r| ≤ ln 2 / 2. n receives the integer as a float plus ROUNDING.
 static inline vf exp_remainder(vf x, vi *n) {
-  const vf magic = splat(12582912.0f);
-  vf shifted = fma(x, splat(1.44269504f), magic), whole = shifted - magic;
+  vf shifted = fma(x, splat(1.44269504f), splat(ROUNDING)), whole = shifted - splat(ROUNDING);
   *n = (vi)shifted;
   vf r = fma(whole, splat(-0.693359375f), x); // ln 2 in two parts, the first short enough that n times it is exact
   return fma(whole, splat(2.12194440e-4f), r);
@@ -113,27 +114,54 @@ static inline vf exp_tail(vf r) {
 // e^r
 static inline vf exp_near_0(vf r) { return fma(fma(exp_tail(r), r, splat(1.0f)), r, splat(1.0f)); }
 
-// e^x to 1 ulp or so: e^r times 2^n as two exact factors, so that results underflow through the subnormals to 0 and
-// overflow to infinity. exp(NaN) is NaN, exp(-inf) is exactly 0.
+// y, and NaN where x is: `clamp` may have lost it.
+static inline vf or_nan(vf y, vf x) {
+#if defined __wasm_relaxed_simd__
+  return (vf)((vi)y | (x != x));
+#else
+  (void)x;
+  return y;
+#endif
+}
+
+// y 2^n, rounded once, for n of `exp_remainder`. AVX-512 has an instruction; else 2^n is two exact factors.
+static inline vf times_power(vf y, vi n) {
+#if defined __AVX512F__
+  return __builtin_ia32_scalefps512_mask(y, (vf)n - splat(ROUNDING), y, -1, 4); // all lanes, the current rounding mode
+#else
+  vi exponent = n - (vi)splat(ROUNDING), half = exponent >> 1;
+  return y * (vf)((half + 127) << 23) * (vf)((exponent - half + 127) << 23);
+#endif
+}
+
+// e^x to 1 ulp or so. Results underflow through the subnormals to 0 and overflow to infinity. exp(NaN) is NaN, exp(-inf) is
+// exactly 0.
 static inline vf exp(vf x) {
-  vi is_nan = x != x, n; // saved first
-  vf p = exp_near_0(exp_remainder(clamp(x, splat(-104.0f), splat(89.0f)), &n));
-  vi exponent = n - 0x4b400000, half = exponent >> 1;
-  vf y = p * (vf)((half + 127) << 23) * (vf)((exponent - half + 127) << 23);
-  return (vf)((vi)y | is_nan);
+  vi n;
+  vf y = exp_near_0(exp_remainder(clamp(x, splat(-104.0f), splat(89.0f)), &n));
+  return or_nan(times_power(y, n), x);
 }
 
 // exp for |x| ≤ 87.3, and faster: n is added to the exponent of e^r.
 static inline vf exp_normal(vf x) {
   vi n;
-  vi y = (vi)exp_near_0(exp_remainder(x, &n));
-  return (vf)(y + (n << 23));
+  vf y = exp_near_0(exp_remainder(x, &n));
+#if defined __AVX512F__
+  return times_power(y, n);
+#else
+  return (vf)((vi)y + (n << 23));
+#endif
 }
 
 // exp for x ≤ 1: subnormal results become 0.
 static inline vf exp_below_1(vf x) {
-  vi is_nan = x != x, vanishes = x < splat(-87.3f);
+  vi vanishes = x < splat(-87.3f);
+#if defined __AVX512F__
+  return select(vanishes, splat(0.0f), exp_normal(x));
+#else
+  vi is_nan = x != x;
   return (vf)(((vi)exp_normal(x) & ~vanishes) | is_nan);
+#endif
 }
 
 static inline vf sigmoid(vf x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
@@ -141,10 +169,10 @@ static inline vf sigmoid(vf x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
 // tanh x to 3 ulp: t / (t + 2) with t = e^2|x| - 1, and the sign of x. With 2|x| = n ln 2 + r as in exp, t is 2^n (e^r - 1)
 // + (2^n - 1): near 0, where n is 0, it is as accurate as the series of e^r - 1.
 static inline vf tanh(vf x) {
-  vi is_nan = x != x, sign = (vi)x & INT32_MIN, n;
+  vi sign = (vi)x & INT32_MIN, n;
   vf size = (vf)((vi)x ^ sign), r = exp_remainder(clamp(size + size, splat(0.0f), splat(87.0f)), &n);
   vf scale = (vf)((n << 23) + 0x3f800000), t = fma(scale, fma(exp_tail(r) * r, r, r), scale - splat(1.0f));
-  return (vf)((vi)(t / (t + splat(2.0f))) | sign | is_nan);
+  return or_nan((vf)((vi)(t / (t + splat(2.0f))) | sign), x);
 }
 
 // Not inlined: the code of a loop for each end of a row would be a large part of the library.

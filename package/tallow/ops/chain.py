@@ -66,7 +66,10 @@ class Chain:
         outputs: indices of the operands that are returned.
         operands: the number of inputs, outputs and temporary results.
         shape: of the outputs. An input has this shape, or the last dims of it, or one element.
+        plan: what the kernel has derived from the shapes of the last inputs.
     """
+
+    plan: Any = None
 
     def __init__(
         self,

@@ -41,7 +41,8 @@ class _Mode(threading.local):
         """Set whether ops are recorded, and whether tensors are made that can never be."""
         is_usual = self.autocast is None and self.tracer is None
         usual = (RECORDING if recording else INFERENCE if inference else PLAIN) if is_usual else None
-        self.__dict__.update(recording=recording, inference=inference, usual=usual)
+        own = self.__dict__
+        own["recording"], own["inference"], own["usual"] = recording, inference, usual
 
 
 mode = _mode = _Mode()  # `_mode` where an argument is called `mode`, as in PyTorch
@@ -71,15 +72,15 @@ class _ModeSwitch:
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            return self._run(lambda: function(*args, **kwargs))
+            return self._run(function, *args, **kwargs)
 
         return wrapped  # type: ignore[return-value]
 
-    def _run(self, function: Callable[[], Any]) -> Any:
+    def _run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         before = mode.recording, mode.inference
         self._switch()
         try:
-            return function()
+            return function(*args, **kwargs)
         finally:
             mode.switch(*before)
 

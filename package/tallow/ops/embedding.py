@@ -12,10 +12,12 @@ from tallow.ops.gather import check_index_dtype
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Array, Index, Result, op
 
+INT64 = np.dtype(np.int64)
+
 
 def check_indices(name: str, indices: Array, rows: int) -> None:
     """Raise DtypeError, and on the CPU DimensionError for an index outside of 0 .. rows - 1."""
-    if indices.dtype != np.int64:
+    if indices.dtype is not INT64:
         check_index_dtype(indices, name)
     check_places(indices, rows, 0, name, lowest=0)
 

@@ -23,7 +23,8 @@ _concatenate = unwrap(np.concatenate)  # without the search for other array type
 def concatenate(arrays: Sequence[Array], axis: int) -> Array:
     """Concatenate as numpy.concatenate does, but in standard order, and so that a CUDA graph can capture it."""
     if type(arrays[0]) is np.ndarray:
-        return standard_order(_concatenate(arrays, axis))
+        value: Array = _concatenate(arrays, axis)
+        return value if value.flags.c_contiguous else standard_order(value)
     xp = array_module(*arrays)
     if len(arrays) > AT_ONCE and is_capturing(arrays[0]):
         groups = range(0, len(arrays), AT_ONCE)

@@ -23,9 +23,11 @@ def _is_small(input: Array, weight: Array, bias: Array | None) -> bool:
 
 
 def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
-    if not _is_small(input, weight, bias):
+    n = len(weight)
+    is_small = input.ndim == weight.ndim == 2 and input.size * n < SMALL and input.dtype in FLOATS
+    if not is_small or (bias is not None and bias.shape != (n,)):
         return linear.function(input, weight, bias)[0]
-    value: Array = array_dot(input, weight.T)
+    value: Array = array_dot(input, weight.T)  # raises for widths that differ
     if bias is not None:
         value += bias
     return value

@@ -117,7 +117,7 @@ def _unsqueezed(input: Array, dim: int) -> Array:
     shape = input.shape
     if not 0 <= dim <= len(shape):
         dim = normalize_dim(dim, len(shape) + 1, "unsqueeze")
-    return input.reshape(shape[:dim] + (1,) + shape[dim:])
+    return input.reshape((*shape[:dim], 1, *shape[dim:]))
 
 
 @op(dtypes="keep", view=True, small=_unsqueezed)

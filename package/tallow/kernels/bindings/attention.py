@@ -135,10 +135,14 @@ class _Plan:
         if bias is not None:
             bias = contiguous(bias)
             by_bias = _strides_to_broadcast(bias)
-        work, numbers = times * self.work, (scale,)
+        work = times * self.work
+        if work < WORTH_A_THREAD:  # what `by_range` does then, without the call
+            scratch = np.empty(self.scratch_length, FLOAT32)
+            function.on_arrays(*arrays, bias, by_bias, 0, self.count, *self.pointers, is_causal, scratch, scale)
+            return
         by_range(
             function, (*arrays, bias, by_bias), self.count, work, *self.pointers, is_causal,
-            scratch=self.scratch_length, numbers=numbers,
+            scratch=self.scratch_length, numbers=(scale,),
         )  # fmt: skip
 
 

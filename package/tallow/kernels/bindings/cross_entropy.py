@@ -18,6 +18,7 @@ _class_losses = function("tl_class_losses_f32", None, *[POINTER] * 5, SIZE, SIZE
 _class_gradients = function("tl_class_gradients_f32", None, *[POINTER] * 6, SIZE, SIZE)
 _scaled_exp = function("tl_scaled_exp_f32", None, *[POINTER] * 4, SIZE, SIZE)
 
+INT64 = np.dtype(np.int64)  # an array's dtype is mostly this very object, and compares slowly with np.int64
 FEW = 32  # rows whose classes Python compares quicker than NumPy
 
 
@@ -40,7 +41,7 @@ def float32_rows_of_classes(x: Array, target: Array, weight: Array | None, ignor
     """Float32 rows (N, C), int64 classes that are in range and not ignored, no weight and no smoothing."""
     if weight is not None or smoothing or x.dtype != FLOAT32 or x.ndim != 2 or not len(x):
         return False
-    if target.dtype != np.int64 or target.shape != x.shape[:1]:
+    if (target.dtype is not INT64 and target.dtype != INT64) or target.shape != x.shape[:1]:
         return False
     classes = x.shape[1]
     if len(x) <= FEW:
@@ -56,7 +57,7 @@ def cross_entropy(
     x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
 ) -> tuple[Array, None, Array, Array]:
     """Compute tallow.ops.cross_entropy.cross_entropy_array."""
-    if x.ndim != 2 or target.shape != x.shape[:1] or target.dtype != np.int64:
+    if x.ndim != 2 or target.shape != x.shape[:1] or (target.dtype is not INT64 and target.dtype != INT64):
         raise ShapeError(f"cross_entropy: {target.dtype} classes {target.shape} for rows {x.shape}")
     rows, n = x.shape
     losses, highest, total = np.empty(rows, FLOAT32), np.empty(rows, FLOAT32), np.empty(rows, FLOAT32)

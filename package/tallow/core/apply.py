@@ -209,14 +209,21 @@ def _record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | Non
 
     `edge_to` decides for each operand, because it first renews the history of a view whose base was written.
     """
-    edges = [None if t is None else edge_to(t) for t in tensors]
-    if not any(edge is not None for edge in edges):
+    edges: list[Any] = []
+    is_constant = True
+    for t in tensors:
+        edge = None if t is None else edge_to(t)
+        edges.append(edge)
+        if edge is not None:
+            is_constant = False
+    if is_constant:
         return
-    if any(t is not None and t._inference and is_saved(t.array, backward) for t in tensors):
-        raise GraphError(
-            f"{op.name}: a tensor made in inference_mode cannot be saved for backward",
-            hint="clone it outside of inference_mode, or make it under no_grad instead",
-        )
+    for t in tensors:
+        if t is not None and t._inference and is_saved(t.array, backward):
+            raise GraphError(
+                f"{op.name}: a tensor made in inference_mode cannot be saved for backward",
+                hint="clone it outside of inference_mode, or make it under no_grad instead",
+            )
     if not outputs:
         return
     if len(outputs) == 1:

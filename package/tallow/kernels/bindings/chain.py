@@ -57,7 +57,7 @@ def _plan_of(chain: Any, inputs: Sequence[Array]) -> _Plan | None:
         periods = [_period(shape, chain.shape) for shape in shapes]
         plan = None if None in periods else _Plan(chain, shapes, periods)  # type: ignore[arg-type]
         chain.plan = plan
-    return plan  # type: ignore[no-any-return]
+    return plan
 
 
 def _period(own: tuple[int, ...], shape: tuple[int, ...]) -> int | None:

@@ -371,13 +371,17 @@ class _Writer:
         yield f"    return views_of(op, {lead}, ({rest}), NO_KEYWORDS, _result, _backward)"
         yield "_output = new(Tensor)"
         yield "_output.array = _result"
-        yield f"_output._base = _source = {lead} if _source is None else _source"
+        yield "if _source is None:"
+        yield f"    _source, _parent = {lead}, None"
+        yield "else:"
+        yield f"    _parent = {lead}._view"
+        yield "_output._base = _source"
         yield "if _source._node is not None:"
         yield "    _output._base_node = _source._node"
         yield f"if {lead}._inference:"
         yield "    _output._inference = True"
         yield "if _mode is RECORDING:"
-        yield f"    _output._view = of_arrays, ({rest}), NO_KEYWORDS, None, {lead}._view"
+        yield f"    _output._view = of_arrays, ({rest}), NO_KEYWORDS, None, _parent"
         yield "    if _recorded:"
         yield from (f"        {line}" for line in self.recording())
         yield "return _output"
@@ -409,7 +413,7 @@ class _Writer:
 
 
 # Names of the source's own variables, without their underscore: an operand cannot have them.
-_LOCALS = "backward dtype edges from mode output recorded result source token"
+_LOCALS = "backward dtype edges from mode output parent recorded result source token"
 LOCALS = frozenset(_LOCALS.split())
 # Names that an op's parameter cannot have: those in `short_way.RUNTIME`, and of builtins.
 _NAMES = (

@@ -25,9 +25,9 @@ def _standardized(x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
 
 @rule("layer_norm")
 def _layer_norm(saved: Saved, g: Tensor) -> Gradients:
-    x, eps, dims = saved.operand("input"), saved.constant("eps"), tuple(range(-saved.constant("dims"), 0))
+    x, eps, shape = saved.operand("input"), saved.constant("eps"), saved.constant("normalized_shape")
+    dims = tuple(range(-1 if isinstance(shape, int) else -len(shape), 0))
     bias_shape, weight = saved.constant("bias_shape"), _weight_of(saved)
-    saved.ignore("weight_row", "x")
     gradients = defined(lambda x, w: _standardized(x, dims, eps) * w, (x, weight), g)
     return [*gradients, None if bias_shape is None else g.sum_to_size(bias_shape)]
 

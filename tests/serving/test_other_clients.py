@@ -1,4 +1,4 @@
-"""LangChain, Instructor and the client of text-generation-inference, in an environment of their own."""
+"""LangChain, LiteLLM, Instructor and the client of text-generation-inference, in an environment of their own."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from support.small_server import KEY, Running
 
 from tallow.models.sentence import SentenceEncoder
 
-# LiteLLM, which docs/serving.md names too, takes 260 MB.
-CLIENTS = ["langchain-openai==1.7.4", "instructor==1.17.0", "text-generation==0.7.0"]
+CLIENTS = ["langchain-openai==1.7.4", "litellm==1.110.2", "instructor==1.17.0", "text-generation==0.7.0"]
 Ask = Callable[[str], dict[str, Any]]
 
 
@@ -55,6 +54,14 @@ def test_langchain(ask: Ask, text: str, encoder: SentenceEncoder) -> None:
     other_clients.Pet.model_validate(answers["pet"])
     vectors = encoder.encode(["A kitten naps.", "a young cat"])
     np.testing.assert_allclose(answers["vectors"], vectors, atol=1e-6)
+
+
+def test_litellm(ask: Ask, text: str, encoder: SentenceEncoder) -> None:
+    answers = ask("litellm")
+    assert answers["text"] == answers["stream"] == text
+    assert answers["tokens"] == other_clients.TOKENS
+    other_clients.Pet.model_validate(answers["pet"])
+    np.testing.assert_allclose(answers["vectors"], encoder.encode(["A kitten naps.", "a young cat"]), atol=1e-6)
 
 
 def test_instructor(ask: Ask) -> None:

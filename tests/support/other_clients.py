@@ -8,6 +8,7 @@ asks the server at URL as an example of the client does, and prints the answers 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any, Literal
 
@@ -58,6 +59,26 @@ def instructor(url: str, key: str) -> dict[str, Any]:
     return pets
 
 
+def litellm(url: str, key: str) -> dict[str, Any]:
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # otherwise the import downloads one
+    import litellm
+
+    server = {"api_base": f"{url}/v1", "api_key": key}
+    chat = {**server, **CHAT, "model": "openai/stories", "messages": [{"role": "user", "content": PROMPT}]}
+    answer = litellm.completion(**chat)
+    parts = [chunk.choices[0].delta for chunk in litellm.completion(**chat, stream=True)]
+    tools = [{"type": "function", "function": {"name": "pet", "parameters": Pet.model_json_schema()}}]
+    called = litellm.completion(**chat | {"max_tokens": 100}, tools=tools, tool_choice="required")
+    encoded = litellm.embedding("openai/encoder", ["A kitten naps.", "a young cat"], **server)
+    return {
+        "text": answer.choices[0].message.content,
+        "tokens": answer.usage.completion_tokens,
+        "stream": "".join(part.content or "" for part in parts),
+        "pet": json.loads(called.choices[0].message.tool_calls[0].function.arguments),
+        "vectors": [item["embedding"] for item in encoded.data],
+    }
+
+
 def text_generation(url: str, key: str) -> dict[str, Any]:
     from text_generation import Client
 
@@ -76,5 +97,5 @@ def text_generation(url: str, key: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     name, *address = sys.argv[1:]
-    clients = {client.__name__: client for client in (langchain_openai, instructor, text_generation)}
+    clients = {client.__name__: client for client in (langchain_openai, litellm, instructor, text_generation)}
     print(json.dumps(clients[name](*address)))

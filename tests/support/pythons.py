@@ -74,7 +74,7 @@ def packages(python: Path, requirements: list[str]) -> Path:
     base.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=base.parent, prefix=".python-") as scratch:
         target = Path(scratch) / "packages"
-        _pip(python, "--target", str(target), *requirements)
+        _pip(python, "--no-compile", "--target", str(target), *requirements)
         try:
             target.rename(base)  # atomic: a base is complete or absent
         except OSError:

@@ -17,6 +17,8 @@ from tallow.serving.catalog import Catalog
 from tallow.serving.encoding import embedder, labeller, weigher
 from tallow.serving.http.app import make_app
 from tallow.serving.http.application import Access
+from tallow.serving.http.errors import TEI_PATHS
+from tallow.serving.http.openapi import EXAMPLES
 
 TEXTS = ["A cat sleeps.", "A kitten naps on the sofa.", "The bank is closed on Sundays."]
 LONG = "word " * 600
@@ -115,6 +117,11 @@ def test_tokens_and_texts(server: Running, models: dict[str, Any]) -> None:
     ids = [token["id"] for token in tokens]
     assert ask(server, "/decode", ids=ids) == ask(server, "/decode", ids=[ids]) == ["a cat sleeps."]
     assert ask(server, "/decode", ids=ids, skip_special_tokens=False) == ["[CLS] a cat sleeps. [SEP]"]
+
+
+@pytest.mark.parametrize("path", sorted(TEI_PATHS))
+def test_examples_of_the_document(server: Running, path: str) -> None:
+    ask(server, path, **EXAMPLES[path])
 
 
 def test_info(server: Running) -> None:

@@ -86,6 +86,7 @@ AROUND = {
     "tallow.serving.http.grammars": "",
     "tallow.serving.http.metrics": "prometheus_client",
     "tallow.serving.http.middleware": "starlette",
+    "tallow.serving.http.openapi": "starlette",
     "tallow.serving.http.responses": "starlette",
     "tallow.serving.http.running": "starlette",
     "tallow.serving.http.sampling": "",

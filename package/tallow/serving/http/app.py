@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from tallow.serving.catalog import Catalog
 from tallow.serving.engine import TextEngine
-from tallow.serving.http import embeddings_inference
+from tallow.serving.http import embeddings_inference, openapi
 from tallow.serving.http.application import Access, application, health, readiness
 from tallow.serving.http.chat import ChatCompletion
 from tallow.serving.http.completions import Completion, TextApi
@@ -196,6 +196,10 @@ class Api:
             return JSONResponse(describe(engine, self._version))
         return JSONResponse(embeddings_inference.describe(engine) | {"version": self._version})
 
+    async def openapi(self, request: Request) -> Response:
+        """Describe the endpoints."""
+        return JSONResponse(openapi.document(self._version))
+
     async def models(self, request: Request) -> Response:
         """List the models."""
         return JSONResponse({"object": "list", "data": [self._card(name) for name in self.catalog.names]})
@@ -240,6 +244,8 @@ POSTS: dict[str, Callable[[Api], Endpoint]] = {
     "/": lambda api: api.root,
 }
 GETS: dict[str, Callable[[Api], Endpoint]] = {
+    "/": lambda api: openapi.page,
+    "/openapi.json": lambda api: api.openapi,
     "/v1/models": lambda api: api.models,
     "/v1/models/{name:path}": lambda api: api.model,
     "/info": lambda api: api.info,

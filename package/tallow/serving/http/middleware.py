@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tallow.serving.http.errors import TOO_LARGE, UNAUTHORIZED, ApiError
 from tallow.serving.http.metrics import HttpMetrics
 
-OPEN_PATHS = frozenset({"/health", "/ready"})  # for probes, which have no key
+OPEN_PATHS = frozenset({"/health", "/ready", "/", "/openapi.json"})  # for probes, and for the page that asks for a key
 DRAINED = 4
 log = logging.getLogger("tallow.serving.access")
 
@@ -70,7 +70,8 @@ class Guard:
     def _refusal(self, scope: Scope) -> ApiError | None:
         """Return why a request is refused before its body is read, or None."""
         headers = Headers(scope=scope)
-        if self._key is not None and scope["path"] not in OPEN_PATHS:
+        is_open = scope["method"] != "POST" and scope["path"] in OPEN_PATHS
+        if self._key is not None and not is_open:
             scheme, _, given = headers.get("authorization", "").partition(" ")
             if not hmac.compare_digest(given.strip().encode(), self._key) or scheme.lower() != "bearer":
                 return ApiError(

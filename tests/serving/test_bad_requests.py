@@ -287,7 +287,23 @@ def test_a_half_closed_connection_gets_its_answer(server: Running) -> None:
     assert post(server, "/v1/completions", TEXT | {"max_tokens": 1})[0] == 200
 
 
-@pytest.mark.parametrize("data", [b"\x16\x03\x01\x02", b"GET\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n"])
+LENGTH, CHUNKED = b"Content-Length: 4\r\n", b"Transfer-Encoding: chunked\r\n"
+POST = b"POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+NOT_HTTP = {
+    "TLS": b"\x16\x03\x01\x02",
+    "a word": b"GET\r\n\r\n",
+    "a length that is none": POST + b"Content-Length: x\r\n",
+    "a negative length": POST + b"Content-Length: -4\r\n",
+    "two lengths": POST + LENGTH + b"Content-Length: 40\r\n",
+    "a list of lengths": POST + b"Content-Length: 4, 40\r\n",
+    "an unknown encoding": POST + b"Transfer-Encoding: xchunked\r\n",
+    "two encodings": POST + CHUNKED + b"Transfer-Encoding: identity\r\n",
+    "a space after a name": POST + b"Transfer-Encoding : chunked\r\n",
+    "two hosts": POST + LENGTH + b"Host: b\r\n",
+}
+
+
+@pytest.mark.parametrize("data", NOT_HTTP.values(), ids=NOT_HTTP.keys())
 def test_what_is_not_http_is_refused(server: Running, data: bytes) -> None:
     with socket.create_connection(address_of(server), timeout=30) as connection:
         connection.sendall(data + b"\r\n\r\n")

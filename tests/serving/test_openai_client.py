@@ -48,8 +48,9 @@ def test_a_completion_is_the_text_of_the_library(server: Running, client: OpenAI
     assert answer.usage.total_tokens == 60 + answer.usage.prompt_tokens
 
 
-def test_a_stream_is_the_same_text_in_pieces(server: Running, client: OpenAI) -> None:
-    stream = client.completions.create(
+def test_a_stream_is_the_same_text_in_pieces(server: Running) -> None:
+    # The package's type wants a reason in each piece; OpenAI sends null before the last, and so does this server.
+    stream = server.client(strict=False).completions.create(
         model="stories",
         prompt=PROMPT,
         max_tokens=40,
@@ -163,16 +164,17 @@ def test_asynchronous_clients_share_the_engine(server: Running) -> None:
     assert texts == [library_text(server, 30, Sampler(0.9, seed=seed)) for seed in range(12)]
 
 
-def test_embeddings(client: OpenAI, encoder: SentenceEncoder) -> None:
+def test_embeddings(server: Running, client: OpenAI, encoder: SentenceEncoder) -> None:
     texts = ["a cat", "the dog and the cat", "a"]
     wanted = encoder.encode(texts)
     as_floats = client.embeddings.create(model="encoder", input=texts, encoding_format="float")
-    as_bytes = client.embeddings.create(model="encoder", input=texts)  # the package asks for base64
+    lenient = server.client(strict=False)
+    as_bytes = lenient.embeddings.create(model="encoder", input=texts)  # in base64, which the package's type forbids
     for answer in (as_floats, as_bytes):
         vectors = np.array([item.embedding for item in answer.data], np.float32)
         assert np.abs(vectors - wanted).max() < 1e-5
     assert as_floats.usage.prompt_tokens > len(texts)
-    (short,) = client.embeddings.create(model="encoder", input="a cat", dimensions=4).data
+    (short,) = lenient.embeddings.create(model="encoder", input="a cat", dimensions=4).data
     assert len(short.embedding) == 4
     assert np.linalg.norm(short.embedding) == pytest.approx(1, abs=1e-5)
 

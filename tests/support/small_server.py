@@ -30,7 +30,9 @@ class Running:
     url: str
     catalog: Catalog
 
-    def client(self, **options: object) -> OpenAI:
+    def client(self, *, strict: bool = True) -> OpenAI:
+        """Return a client; a strict one raises errors for answers that do not have the package's types."""
+        options: Any = {"_strict_response_validation": strict}
         return OpenAI(base_url=f"{self.url}/v1", api_key=KEY, max_retries=0, timeout=60, **options)
 
     @property

@@ -98,7 +98,7 @@ class ModelResponse:
         prompt = len(self.request.tokens)
         usage = {
             "input_tokens": prompt,
-            "input_tokens_details": {"cached_tokens": text.cached},
+            "input_tokens_details": {"cached_tokens": text.cached, "cache_write_tokens": 0},
             "output_tokens": text.tokens,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": prompt + text.tokens,

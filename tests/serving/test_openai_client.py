@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import openai
 import pytest
-from openai import AsyncOpenAI, OpenAI
+from openai import APIError, AsyncOpenAI, BadRequestError, OpenAI
 from pydantic import BaseModel
 from support.small_server import KEY, Running
 
@@ -192,3 +192,14 @@ def test_transcriptions(client: OpenAI, sound: Path) -> None:
     assert [segment.text for segment in verbose.segments] == [segment.text for segment in wanted.segments]
     subtitles = client.audio.transcriptions.create(model="spoken", file=data, response_format="vtt")
     assert subtitles.startswith("WEBVTT")
+
+
+def test_a_transcript_as_a_stream(client: OpenAI, sound: Path) -> None:
+    wanted = client.audio.transcriptions.create(model="spoken", file=sound).text
+    *deltas, done = client.audio.transcriptions.create(model="spoken", file=sound, stream=True)
+    assert "".join(event.delta for event in deltas) == done.text == wanted
+    assert len(deltas) > 1
+    with pytest.raises(APIError, match="audio"):
+        list(client.audio.transcriptions.create(model="spoken", file=b"not a sound", stream=True))
+    with pytest.raises(BadRequestError, match="response_format"):
+        client.audio.transcriptions.create(model="spoken", file=sound, stream=True, response_format="srt")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tallow.audio.sound import Sound
 from tallow.errors import ArgumentError
 from tallow.models.whisper import Transcript, Transcription, Whisper
+from tallow.models.whisper.segments import Segment
 from tallow.models.whisper.transcribe import temperatures_from
 from tallow.serving.worker import Worker
 
@@ -22,6 +23,7 @@ class SpeechRequest:
         data: the bytes of an audio file.
         prompt: text that could precede the sound, such as names to expect.
         words: also compute the time of each word.
+        on_segment: called with each segment as it is heard, in the worker's thread. Returns whether to go on.
     """
 
     data: bytes
@@ -31,6 +33,7 @@ class SpeechRequest:
     temperature: float = 0.0
     words: bool = False
     task: str = "transcribe"
+    on_segment: Callable[[Segment], bool] = lambda segment: True
 
 
 class SpeechWorker(Worker[SpeechRequest, Transcript]):
@@ -65,6 +68,7 @@ class SpeechWorker(Worker[SpeechRequest, Transcript]):
                 f"{request.name} takes {transcription.duration_s:.0f} s; the limit is {MAX_SECONDS}",
                 hint="send it in parts",
             )
-        for _ in transcription:
-            pass
+        for segment in transcription:
+            if not request.on_segment(segment):
+                break
         return transcription.transcript()

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector, generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -111,7 +111,7 @@ class Api:
     def __init__(self, catalog: Catalog, version: str) -> None:
         self.catalog = catalog
         self._version = version
-        self.metrics = HttpMetrics(Engines(catalog))
+        self.metrics = HttpMetrics(Engines(catalog), ProcessCollector(registry=None))  # memory, files, processor time
         self.is_ready = False
         self._created = int(time.time())
 

@@ -216,6 +216,18 @@ def test_other_host_names_are_refused() -> None:
         connection.close()
 
 
+@pytest.mark.parametrize("log_bodies", [False, True])
+def test_texts_are_logged_if_asked_for(log_bodies: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="tallow.serving.access")
+    catalog = Catalog(texts={"stories": story_teller(slots=1)})
+    with running(make_app(catalog, Access(log_bodies=log_bodies)), catalog) as server:
+        assert post(server, "/v1/completions", TEXT)[0] == 200
+        wait_until(lambda: any("/v1/completions" in record.message for record in caplog.records))
+    (line,) = [json.loads(r.message) for r in caplog.records if "/v1/completions" in r.message]
+    assert line["status"] == 200
+    assert json.loads(line.get("request", "null")) == (TEXT if log_bodies else None)
+
+
 def test_a_server_that_warms_up_is_alive_but_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = story_teller(slots=1)
     catalog = Catalog(texts={"stories": engine})

@@ -13,7 +13,7 @@ Several processes that mpiexec has started divide a Llama among them, which need
     mpiexec -n 2 tallow serve --model FOLDER
 
 Ctrl-C and SIGTERM end it: it takes no more requests and finishes those in progress. The log, on stderr, has no text of
-requests.
+requests without --log-requests.
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     server.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: %(default)s)"
     )
+    server.add_argument("--log-requests", action="store_true", help="log the text of requests, prompts included")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -175,6 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.max_body << 20,
         tuple(arguments.cors),
         LOOPBACK if arguments.host in LOOPBACK else None,
+        arguments.log_requests,
     )
     if arguments.replicas > 1:
         replicas = Replicas(arguments.replicas, [sys.executable, "-m", "tallow", *sys.argv[1:]])

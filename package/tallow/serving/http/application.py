@@ -38,12 +38,14 @@ class Access:
         cors: origins of pages that may call the server; none by default.
         hosts: names under which clients may reach the server, None for any. On this computer alone, other names are
             those of web pages that lead a browser here (DNS rebinding).
+        log_bodies: log the text of requests, but for uploads.
     """
 
     api_key: str | None = None
     most_bytes: int = MOST_BYTES
     cors: tuple[str, ...] = ()
     hosts: tuple[str, ...] | None = None
+    log_bodies: bool = False
 
 
 def application(
@@ -53,7 +55,14 @@ def application(
 
     Args:  paths: that the metrics and the log name
     """
-    guard: Any = Middleware(Guard, key=access.api_key, most_bytes=access.most_bytes, metrics=metrics, paths=paths)
+    guard: Any = Middleware(
+        Guard,
+        key=access.api_key,
+        most_bytes=access.most_bytes,
+        log_bodies=access.log_bodies,
+        metrics=metrics,
+        paths=paths,
+    )
     middleware = [guard]
     if access.hosts is not None:
         named: Any = Middleware(TrustedHostMiddleware, allowed_hosts=[*access.hosts, "[::1]"], www_redirect=False)

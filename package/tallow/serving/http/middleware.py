@@ -22,20 +22,29 @@ log = logging.getLogger("tallow.serving.access")
 class Guard:
     """Refuses requests without the key and requests that are too large; logs and counts all of them.
 
-    The log has no text of prompts or answers.
+    The log has no text of prompts or answers, unless `log_bodies` asks for the former.
 
     Args:
         key: which clients must send as a bearer token; None for no authentication.
         most_bytes: of a request's body.
+        log_bodies: log the text of requests, but for uploads.
         paths: those of the server, for the metrics.
     """
 
     def __init__(
-        self, app: ASGIApp, *, key: str | None, most_bytes: int, metrics: HttpMetrics, paths: frozenset[str]
+        self,
+        app: ASGIApp,
+        *,
+        key: str | None,
+        most_bytes: int,
+        log_bodies: bool,
+        metrics: HttpMetrics,
+        paths: frozenset[str],
     ) -> None:
         self._app = app
         self._key = None if key is None else key.encode()
         self._most_bytes = most_bytes
+        self._log_bodies = log_bodies
         self._metrics = metrics
         self._paths = paths
 
@@ -46,6 +55,8 @@ class Guard:
         started = time.perf_counter()
         number = secrets.token_hex(8)
         status = 499  # the client went away, unless an answer begins
+        is_upload = Headers(scope=scope).get("content-type", "").startswith("multipart/")
+        bodies: list[bytes] | None = [] if self._log_bodies and not is_upload else None
 
         async def record(message: Message) -> None:
             nonlocal status
@@ -58,14 +69,17 @@ class Guard:
             if (error := self._refusal(scope)) is not None:
                 await error.response(scope["path"])(scope, receive, record)
             else:
-                await self._app(scope, self._limited(receive), record)
+                await self._app(scope, self._limited(receive, bodies), record)
         finally:
             seconds = time.perf_counter() - started
             path = scope["path"] if scope["path"] in self._paths else "other"
             self._metrics.answers.labels(path, str(status)).inc()
             self._metrics.seconds.labels(path).observe(seconds)
             entry = {"id": number, "method": scope["method"], "path": path, "status": status}
-            log.info(json.dumps(entry | {"seconds": round(seconds, 4)}))
+            entry["seconds"] = round(seconds, 4)
+            if bodies:
+                entry["request"] = b"".join(bodies).decode(errors="replace")
+            log.info(json.dumps(entry))
 
     def _refusal(self, scope: Scope) -> ApiError | None:
         """Return why a request is refused before its body is read, or None."""
@@ -82,8 +96,8 @@ class Guard:
                 )
         return None
 
-    def _limited(self, receive: Receive) -> Receive:
-        """Return a `receive` that refuses bodies which are too large.
+    def _limited(self, receive: Receive, bodies: list[bytes] | None) -> Receive:
+        """Return a `receive` that refuses bodies which are too large, and appends others to `bodies`.
 
         It reads them to their end, up to DRAINED times the limit: a client that is still sending when the connection
         is closed does not see the answer.
@@ -95,6 +109,8 @@ class Guard:
             message = await receive()
             total += len(message.get("body", b""))
             if total <= self._most_bytes:
+                if bodies is not None:
+                    bodies.append(message.get("body", b""))
                 return message
             while message.get("more_body") and total < DRAINED * self._most_bytes:
                 message = await receive()

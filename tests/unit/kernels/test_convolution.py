@@ -37,6 +37,11 @@ CASES: list[tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = [  # x, w, stride, 
     ((30, 4, 5, 3), (6, 2, 3, 2), (2, 1), (1, 0), (1, 1), 2),  # several samples in each tile, the last not full
     ((1, 2, 40, 300), (3, 2, 13, 21), (2, 3), (4, 9), (1, 2), 1),  # more positions of a window than rows of a block
     ((1, 2, 9, 2500), (3, 2, 5, 5), (1, 2), (30, 3), (2, 1), 1),  # whole tiles of padding
+    # the gradient of w by columns of outputs
+    ((1, 50, 3, 90), (20, 50, 1, 3), (1, 1), (0, 1), (1, 1), 1),
+    ((1, 6, 70, 70), (18, 6, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((30, 4, 5, 3), (38, 2, 3, 2), (2, 1), (1, 0), (1, 1), 2),
+    ((1, 2, 9, 2500), (17, 2, 5, 5), (1, 2), (30, 3), (2, 1), 1),
     # each channel separately
     ((2, 3, 10, 37), (3, 1, 3, 3), (1, 1), (1, 1), (1, 1), 3),
     ((2, 3, 13, 21), (6, 1, 5, 4), (2, 3), (3, 2), (2, 1), 3),

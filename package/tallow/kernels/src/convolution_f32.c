@@ -48,7 +48,7 @@ static size_t columns_of(const sizes *n) { // at most
   return one.samples * one.rows * one.columns;
 }
 
-static size_t tiles_of(const sizes *n) { // in a sample
+static __attribute__((noinline)) size_t tiles_of(const sizes *n) { // in a sample
   tile one = first_tile(n);
   return parts_of(n->out_h, one.rows) * parts_of(n->out_w, one.columns);
 }
@@ -84,7 +84,7 @@ typedef struct {
   size_t row, weight_row;                // of columns and a tile of y; of the others
 } memory;
 
-static memory divided(float *scratch, const sizes *n) {
+static __attribute__((noinline)) memory divided(float *scratch, const sizes *n) {
   memory m = {.columns = scratch, .row = row_of(columns_of(n)), .weight_row = row_of(n->outputs)};
   m.tile = m.columns + rows_of(n) * m.row;
   m.weight = m.tile + m.weight_row * m.row;
@@ -131,7 +131,7 @@ static __attribute__((noinline)) void gather(float *columns, size_t row, const f
 }
 
 // x += the copy
-static void add_out(float *x, size_t x_row, const float *copy, const sizes *n, const plane *p) {
+static __attribute__((noinline)) void add_out(float *x, size_t x_row, const float *copy, const sizes *n, const plane *p) {
   for (size_t s = 0; s < n->stride_w; s++) {
     size_t column;
     range met = met_by(s, n, p, &column);
@@ -141,6 +141,7 @@ static void add_out(float *x, size_t x_row, const float *copy, const sizes *n, c
       size_t j = met.from;
       if (n->stride_w == 1)
         for (; j + LANES <= met.to; j += LANES, out += LANES) store(out, load(out) + load(in + j));
+#pragma clang loop vectorize(disable)
       for (; j < met.to; j++, out += n->stride_w) *out += in[j];
     }
   }
@@ -209,6 +210,17 @@ EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const f
   }
 }
 
+// Copy a tile of g, and clear what follows it in its last vectors.
+static __attribute__((noinline)) void copy_tile(float *tile, size_t row, const float *g, const sizes *n, const box *b,
+                                                size_t samples) {
+  for (size_t o = 0; o < n->outputs; o++, tile += row) {
+    float *to = tile;
+    for (size_t s = 0; s < samples; s++, to += b->area)
+      copy_row(to, g + (s * n->groups * n->outputs + o) * n->out_h * n->out_w, b->area);
+    clear(to, to_lanes(samples * b->area) - samples * b->area);
+  }
+}
+
 EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, size_t first, size_t last, const size_t *shape,
                                   float *scratch) {
   const sizes *n = (const sizes *)shape;
@@ -223,14 +235,7 @@ EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, siz
       for (size_t t = 0; t < tiles_of(n); t++) {
         const box b = box_at(n, t);
         size_t area = samples * b.area;
-        for (size_t o = 0; o < n->outputs; o++) {
-          float *to = m.tile + o * m.row;
-          for (size_t s = 0; s < samples; s++, to += b.area) {
-            const float *from = g + ((one + s * n->groups) * n->outputs + o) * image + b.in_y;
-            for (size_t i = 0; i < b.area; i++) to[i] = from[i];
-          }
-          clear(to, to_lanes(area) - area);
-        }
+        copy_tile(m.tile, m.row, g + one * n->outputs * image + b.in_y, n, &b, samples);
         for (size_t p = 0; p < depth; p += deep) {
           size_t end = smaller(p + deep, depth);
           product(m.columns, m.row, m.weight + p * m.weight_row, (ptrdiff_t)m.weight_row, 1, m.tile, m.row, end - p, n->outputs,
@@ -242,13 +247,80 @@ EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, siz
   }
 }
 
-EXPORT void tl_convolution_dw_f32(float *dw, const float *x, const float *g, size_t first, size_t last, const size_t *shape,
-                                  float *scratch) {
+// The most outputs that are few; and the columns of a tile of sums, which has four rows.
+#if defined __AVX512F__ || defined __aarch64__
+enum { FEW = 16, WIDE = 4 };
+#elif defined __AVX2__
+enum { FEW = 12, WIDE = 3 };
+#elif defined __wasm__
+enum { FEW = 16, WIDE = 2 };
+#else
+enum { FEW = 0, WIDE = 2 }; // small first, see build_kernels.py
+#endif
+
+// sums (n, m), sums_row apart, += b (n, k) @ a (m, k)ᵀ, whose rows are `row` apart; k is a multiple of LANES
+static __attribute__((noinline)) void add_dots(float *sums, size_t sums_row, const float *a, const float *b, size_t row,
+                                               size_t m, size_t n, size_t k) {
+  for (size_t i = 0; i < m; i += 4)
+    for (size_t j = 0; j < n; j += WIDE) {
+      vf acc[4][WIDE] = {0}, made[WIDE][4];
+      const float *of_a[4], *of_b[WIDE]; // beyond the last row that one again
+#pragma clang loop unroll(full)
+      for (size_t r = 0; r < 4; r++) of_a[r] = a + smaller(i + r, m - 1) * row;
+#pragma clang loop unroll(full)
+      for (size_t c = 0; c < WIDE; c++) of_b[c] = b + smaller(j + c, n - 1) * row;
+      for (size_t p = 0; p < k; p += LANES)
+#pragma clang loop unroll(full)
+        for (size_t r = 0; r < 4; r++)
+#pragma clang loop unroll(full)
+          for (size_t c = 0; c < WIDE; c++) acc[r][c] = fma(load(of_a[r] + p), load(of_b[c] + p), acc[r][c]);
+#pragma clang loop unroll(full)
+      for (size_t r = 0; r < 4; r++)
+#pragma clang loop unroll(full)
+        for (size_t c = 0; c < WIDE; c++) made[c][r] = acc[r][c];
+      for (size_t c = 0; c < smaller(WIDE, n - j); c++) {
+        quad of_rows = four_sums(made[c][0], made[c][1], made[c][2], made[c][3]);
+        for (size_t r = 0; r < smaller(4, m - i); r++) sums[(j + c) * sums_row + i + r] += ((const float *)&of_rows)[r];
+      }
+    }
+}
+
+// The gradient for few outputs, where vectors are along the pixels: few of them would be whole along the outputs.
+static __attribute__((noinline, minsize)) void dw_of_few(float *dw, const float *x, const float *g, size_t first, size_t last,
+                                                         const sizes *n, const memory *m) {
+  const size_t depth = depth_of(n), deep = rows_of(n), at_once = first_tile(n).samples;
+  for (size_t group = 0; group < n->groups; group++) {
+    clear(m->weight, n->outputs * (last - first));
+    for (size_t sample = 0; sample < n->samples; sample += at_once) {
+      size_t one = sample * n->groups + group, samples = smaller(at_once, n->samples - sample);
+      for (size_t t = 0; t < tiles_of(n); t++) {
+        const box b = box_at(n, t);
+        size_t area = samples * b.area, rest = to_lanes(area) - area;
+        copy_tile(m->tile, m->row, g + one * n->outputs * n->out_h * n->out_w + b.in_y, n, &b, samples);
+        for (size_t p = first; p < last; p += deep) {
+          size_t end = smaller(p + deep, last);
+          gather(m->columns, m->row, x + one * pixels_of(n), n, &b, samples, p, end, m->copy);
+          for (size_t r = 0; r < end - p; r++) clear(m->columns + r * m->row + area, rest);
+          add_dots(m->weight + p - first, last - first, m->columns, m->tile, m->row, end - p, n->outputs, area + rest);
+        }
+      }
+    }
+    for (size_t o = 0; o < n->outputs; o++)
+      copy_row(dw + (group * n->outputs + o) * depth + first, m->weight + o * (last - first), last - first);
+  }
+}
+
+EXPORT __attribute__((minsize)) void tl_convolution_dw_f32(float *dw, const float *x, const float *g, size_t first, size_t last,
+                                                           const size_t *shape, float *scratch) {
   const sizes *n = (const sizes *)shape;
   const memory m = divided(scratch, n);
   const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
   // Gradients of so many rows of columns are computed together that they stay in L2, and g is transposed once for them.
   const size_t outputs = to_lanes(n->outputs), fit = 2 * MATRIX / (deep * m.weight_row), together = fit ? fit * deep : deep;
+  if (FEW > 0 && n->outputs <= FEW) {
+    dw_of_few(dw, x, g, first, last, n, &m);
+    return;
+  }
   clear(m.tile, m.weight_row * m.row);
   for (size_t group = 0; group < n->groups; group++)
     for (size_t start = first; start < last; start += together) {

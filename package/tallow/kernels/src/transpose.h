@@ -47,6 +47,26 @@ static inline void transpose_squares(float *dst, size_t dst_row, const float *sr
   store(dst + 3 * dst_row, IN_QUADS(high[0], high[1], 1, 3, 1, 3));
 }
 
+// The sums of four vectors.
+static inline quad four_sums(vf a, vf b, vf c, vf d) {
+  vf low[2] = {IN_QUADS(a, b, 0, 1, 0, 1), IN_QUADS(c, d, 0, 1, 0, 1)};
+  vf high[2] = {IN_QUADS(a, b, 2, 3, 2, 3), IN_QUADS(c, d, 2, 3, 2, 3)};
+  vf all = (IN_QUADS(low[0], low[1], 0, 2, 0, 2) + IN_QUADS(low[0], low[1], 1, 3, 1, 3)) +
+           (IN_QUADS(high[0], high[1], 0, 2, 0, 2) + IN_QUADS(high[0], high[1], 1, 3, 1, 3));
+#if LANES == 4
+  return all;
+#else
+#if LANES == 16
+  typedef float eight __attribute__((vector_size(32)));
+  eight v = __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) +
+            __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+  vf v = all;
+#endif
+  return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+#endif
+}
+
 // dst (columns, rows) = srcᵀ
 static __attribute__((noinline)) void transpose(float *dst, size_t dst_row, const float *src, size_t src_row, size_t rows, size_t columns) {
   size_t whole_rows = rows / LANES * LANES, whole_columns = columns / 4 * 4;

@@ -61,10 +61,12 @@ class KernelInfo(NamedTuple):
 class CFunction(Protocol):
     """A function of the library: called with addresses and numbers by ctypes, which releases the GIL.
 
-    `on_arrays` is the same function for small calls, with arrays and with the GIL held.
+    `on_arrays` is the same function for small calls, with arrays and with the GIL held; `plan` is that of
+    `tallow.kernels.on_arrays`.
     """
 
     __name__: str
+    plan: on_arrays.Plan | None
     on_arrays: Callable[..., None]
 
     def __call__(self, *arguments: Any) -> Any: ...
@@ -130,8 +132,9 @@ def function(name: str, result: Any, *arguments: Any) -> CFunction:
             hint="run `python build_kernels.py`",
         ) from None
     c_function.restype, c_function.argtypes = result, arguments
+    c_function.plan = on_arrays.plan(c_function, result, arguments)
     if _builtins is not None:
-        c_function.on_arrays = _builtins.make(c_function, result, arguments)
+        c_function.on_arrays = _builtins.make(c_function, c_function.plan)
     _names.setdefault(name)
     return c_function
 

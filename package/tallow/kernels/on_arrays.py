@@ -30,6 +30,8 @@ class _Method(ctypes.Structure):
     )
 
 
+Plan = tuple[int, int, int]
+
 _methods: list[_Method] = []  # the builtin functions have their addresses
 
 
@@ -44,15 +46,18 @@ def address(array: np.ndarray[Any, Any]) -> int:
     return array.__array_interface__["data"][0]
 
 
-def _fits(result: Any, arguments: tuple[Any, ...]) -> bool:
-    """Return whether a function can be called on arrays: no result; pointers and integers, then at most one float.
+def plan(function: Any, result: Any, arguments: tuple[Any, ...]) -> Plan | None:
+    """Return a C function's address, and the numbers of its words and floats; see src/calls.h.
 
-    Of integers shorter than a pointer there may be one: two could share a word of the stack.
+    None if its arguments do not fit: no result; pointers and integers, then at most one float. Of integers shorter than
+    a pointer there may be one: two could share a word of the stack.
     """
     words = _words(arguments)
     is_known = all(each in _WORDS for each in words)
     short = sum(ctypes.sizeof(each) < ctypes.sizeof(ctypes.c_void_p) for each in words)
-    return result is None and 0 < len(words) <= MOST_WORDS and is_known and short <= 1
+    if result is not None or not 0 < len(words) <= MOST_WORDS or not is_known or short > 1:
+        return None
+    return _address(function), len(words), len(arguments) - len(words)
 
 
 def _words(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -76,15 +81,13 @@ class Builtins:
         self._new = api["PyCFunction_NewEx"]  # not the attribute, whose types anyone in the process may set
         self._new.restype, self._new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 
-    def make(self, function: Any, result: Any, arguments: tuple[Any, ...]) -> Callable[..., None]:
-        """Return the builtin function of a C function, or one by ctypes if its arguments do not fit."""
-        if not _fits(result, arguments):
+    def make(self, function: Any, plan: Plan | None) -> Callable[..., None]:
+        """Return the builtin function of a C function, or one by ctypes if it has no plan."""
+        if plan is None:
             return partial(_by_addresses, function)
-        words = len(_words(arguments))
-        plan = np.array([_address(function), words, len(arguments) - words], np.intp)
         method = _Method(function.__name__.encode(), self._call, _METH_FASTCALL, None)
         _methods.append(method)
-        return self._new(ctypes.addressof(method), plan, None)
+        return self._new(ctypes.addressof(method), np.array(plan, np.intp), None)
 
 
 def _by_addresses(function: Callable[..., None], *arguments: Any) -> None:

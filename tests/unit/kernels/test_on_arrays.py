@@ -10,7 +10,7 @@ import pytest
 
 from tallow import kernels
 from tallow.kernels.library import FLOAT, INT, OFFSET, POINTER, SIZE, CFunction, function
-from tallow.kernels.on_arrays import MOST_WORDS, Builtins, address
+from tallow.kernels.on_arrays import MOST_WORDS, Builtins, address, plan
 
 kernels.info()  # loads the library
 pytestmark = pytest.mark.skipif(not kernels.info().kernels, reason="the kernels are not built")
@@ -88,7 +88,7 @@ def test_all_numbers_of_arguments_arrive_in_their_order(words: int, floats: int)
     made = ctypes.CFUNCTYPE(None, *types)(lambda *given: calls.append(given))
     made.__name__ = "made"  # type: ignore[attr-defined]
     given = (*[3 - i for i in range(words)], *[2.5] * floats)
-    builtins().make(made, None, tuple(types))(*given)
+    builtins().make(made, plan(made, None, tuple(types)))(*given)
     assert calls == [given]
 
 
@@ -98,7 +98,7 @@ def test_other_functions_are_called_by_ctypes(types: tuple[Any, ...]) -> None:
     x = normal(3)
     calls: list[tuple[Any, ...]] = []
     made = ctypes.CFUNCTYPE(None, *types)(lambda *given: calls.append(given))
-    call = builtins().make(made, None, types)
+    call = builtins().make(made, plan(made, None, types))
     call(x, 2, 3, *[4] * (len(types) - 3))
     assert calls == [(address(x), 2, 3, *[4] * (len(types) - 3))]
 

@@ -217,7 +217,7 @@ def test_threads_that_sleep_wake_up(use: Callable[[int], None]) -> None:
         time.sleep(0.02)
 
     threads.in_parts(3, 1e9, call, lambda *part: part)
-    assert until(lambda: time.sleep(0.001) or len(native_threads._team().asleep) >= 2)
+    assert until(lambda: time.sleep(0.001) or native_threads._team().asleep() >= 2)
     seen.clear()
     threads.in_parts(3, 1e9, call, lambda *part: part)
     assert len(seen) == 3
@@ -276,11 +276,32 @@ if child:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-@in_the_tab
-def test_other_threads_take_part() -> None:
-    from tallow.kernels.bindings import tab_threads
+def test_other_threads_take_part(use: Callable[[int], None]) -> None:
+    from tallow.kernels.bindings import native_threads, tab_threads
 
-    assert until(lambda: matmul(normal(400, 400), normal(400, 400)) is not None and tab_threads.parts_of_others() > 0)
+    use(2)
+    threads = tab_threads if library.IN_BROWSER else native_threads
+    assert until(lambda: matmul(normal(400, 400), normal(400, 400)) is not None and threads.parts_of_others() > 0)
+
+
+@pytest.mark.native
+def test_a_thread_computes_calls_of_c_functions_without_the_gil() -> None:
+    from tallow.kernels.bindings import activation, native_threads
+    from tallow.kernels.bindings.arrays import address
+
+    team = native_threads._Team()
+    x, y = normal(1000), np.zeros(1000, np.float32)
+    team._write(activation._silu, [(address(y), address(x), 0), (address(y), address(x), 1000)])
+    team._start()
+    assert until(lambda: time.sleep(0.001) or team.asleep() == 1)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)  # this thread gives up the GIL only if it wants to
+    try:
+        team.begin(team.control, 2)
+        assert until(lambda: bool(y.any())), "the thread waits for the GIL"
+    finally:
+        sys.setswitchinterval(before)
+        team.end()
 
 
 @in_the_tab

@@ -1,7 +1,8 @@
 """The threads of a native process: Python's, which claim parts of a call in C; see src/parts.c.
 
-Between two kernels a thread spins for a fraction of a millisecond without the GIL: waking one that sleeps takes longer
-than many a kernel. A part is a Python callable that releases the GIL, such as a C function or `numpy.matmul`.
+Between two kernels a thread spins for a millisecond: waking one that sleeps takes longer than many a kernel. It
+computes calls of C functions without the GIL, whose transfer between threads takes longer too. Other parts are those of
+a Python callable that releases the GIL, such as `numpy.matmul`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,18 +20,22 @@ from typing import Any
 
 import numpy as np
 
-from tallow.kernels import library
+from tallow.kernels import library, on_arrays
 from tallow.kernels.bindings.arrays import address
 from tallow.kernels.library import INT, POINTER, SIZE
 
 MOST_PARTS = 255
-IDLE_S = 400e-6  # until a thread without parts sleeps: longer than the time between two kernels of a training step
-# What the caller needs to give up the GIL after it has published parts. A thread that wants the GIL before is put to
-# sleep, and the system takes 40 µs to wake it: half a kernel.
+IDLE_S = 1e-3  # until a thread without parts sleeps: longer than the time between two kernels of a training step
+# What the caller needs to give up the GIL after it has published parts of a Python callable. A thread that wants the
+# GIL before is put to sleep, and the system takes 40 µs to wake it: half a kernel.
 HEAD_START_S = 8e-6
-_WORDS = 8  # of the control block, with room behind those of C
 _NONE_LEFT, _FAILED, _AGAIN = -1, -2, -3  # of parts.c; natively LOST says to call again
+_DONE = 1  # the word of 4 bytes with the number of parts that other threads have computed
 _NOTHING, _COMPUTED, _THREW = range(3)  # how a thread's part before has ended
+# The control block in words of 8 bytes: some of its fields, the functions of the system, and their number.
+_CALLS, _SLEEPERS, _THREADS, _ACQUIRE, _WORDS = 3, 4, 5, 6, 9
+_ALARM, _ASLEEP, _SLEEPER = range(3)  # a sleeper in such words, and their number
+_CALL = 8 * (3 + on_arrays.MOST_WORDS + 1)  # bytes of a call: its plan, words, and a float
 
 
 def _with_gil(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
@@ -38,26 +45,52 @@ def _with_gil(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
     return ctypes.PYFUNCTYPE(result, *arguments)(place)
 
 
-_yield: Callable[[], Any] = getattr(os, "sched_yield", lambda: time.sleep(0))
+def _of_python(name: str) -> int:
+    """Return the address of a function of the interpreter."""
+    return ctypes.cast(ctypes.pythonapi[name], POINTER).value or 0
+
+
+def _yield() -> int:
+    """Return the address of the system's function that lets another thread run on this processor."""
+    name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+    system = ctypes.CDLL("kernel32" if sys.platform == "win32" else None)
+    return ctypes.cast(system[name], POINTER).value or 0
+
+
+def _new_alarm() -> int:
+    """Return a lock of Python that is held, for C."""
+    lock: int = ctypes.PYFUNCTYPE(POINTER)(_of_python("PyThread_allocate_lock"))()
+    ctypes.PYFUNCTYPE(INT, POINTER, INT)(_of_python("PyThread_acquire_lock"))(lock, 1)
+    return lock
+
+
+@cache
+def _format_of_call(words: int, floats: int) -> struct.Struct:
+    return struct.Struct(f"{3 + words}q{8 * (on_arrays.MOST_WORDS - words)}x{floats}f")
 
 
 class _Team:
     """The threads, and the call whose parts they compute: one at a time."""
 
     def __init__(self) -> None:
-        self.words = np.zeros(_WORDS, np.int32)
-        self.control = address(self.words)
+        self.words = np.zeros(_WORDS, np.int64)
+        self.sleepers = np.zeros((MOST_PARTS, _SLEEPER), np.int64)
+        self.calls = (ctypes.c_int64 * (MOST_PARTS * _CALL // 8))()
+        self.words[_SLEEPERS] = address(self.sleepers)
+        lock = (_of_python(f"PyThread_{verb}_lock") for verb in ("acquire", "release"))
+        self.words[_ACQUIRE:] = [*lock, _yield()]
+        self.control, self.place_of_calls = address(self.words), ctypes.addressof(self.calls)
         self.begin = _with_gil("tl_parts_begin", INT, POINTER, SIZE)
         self.claim = _with_gil("tl_parts_claim", INT, POINTER)
         self.next = _with_gil("tl_parts_next", INT, POINTER, SIZE)
         self.wait = library.function("tl_parts_next", INT, POINTER, SIZE)
         self.finish = library.function("tl_parts_finish", INT, POINTER, SIZE)
-        self.work = library.function("tl_parts_work", INT, POINTER, INT, SIZE, SIZE)
+        self.compute = library.function("tl_parts_compute", INT, POINTER, SIZE, SIZE)
+        self.work = library.function("tl_parts_work", INT, POINTER, SIZE, INT, SIZE, SIZE)
+        self.tell_to_end = library.function("tl_parts_end", INT, POINTER)
         self.idle, self.head_start = (round(each / self._seconds_of_spin()) for each in (IDLE_S, HEAD_START_S))
         self.busy = threading.Lock()
         self.threads: list[threading.Thread] = []
-        self.asleep: list[threading.Lock] = []
-        self.is_over = False
         self.function: Callable[..., Any] = print
         self.of_parts: Sequence[tuple[Any, ...]] = ()
         self.error: BaseException | None = None
@@ -65,10 +98,12 @@ class _Team:
     def _seconds_of_spin(self) -> float:
         """Return how long a pause of this processor takes: 16 to 45 ns."""
         spins, durations = 1000, list[float]()
+        self.words[0] = 1 << 32  # one part more is done than there are, so that `wait` waits
         for _ in range(5):
             start = time.perf_counter()
-            self.work(self.control, _NOTHING, spins, 0)
+            self.wait(self.control, spins)
             durations.append(time.perf_counter() - start)
+        self.words[0] = 0
         return min(durations) / spins
 
     def run(self, function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> None:
@@ -77,19 +112,20 @@ class _Team:
             self._start()
         control, part = self.control, 0
         try:
-            self.begin(control, len(of_parts))
-            for _ in range(min(len(self.asleep), len(of_parts) - 1)):
-                self.asleep.pop().release()
+            if self._write(function, of_parts):
+                part = self.compute(control, len(of_parts), self.idle)
+            else:
+                self.begin(control, len(of_parts))
             while part != _NONE_LEFT and part != _FAILED:
                 if part >= 0:
                     function(*of_parts[part])
                     part = self.next(control, 0)
-                elif (part := self.wait(control, self.idle)) == _AGAIN:
-                    _yield()
+                else:
+                    part = self.wait(control, self.idle)
         except BaseException:
             # An interrupt, or an error of the caller's part: what the others write must not be freed before they end.
             while self.finish(control, self.idle) == _AGAIN:
-                _yield()
+                pass
             raise
         finally:
             self.of_parts = ()
@@ -100,33 +136,32 @@ class _Team:
             finally:
                 del error  # its traceback has this frame, which would keep the operands
 
+    def _write(self, function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> bool:
+        """Publish the calls of a C function, for threads without the GIL; return whether it is one."""
+        plan: on_arrays.Plan | None = getattr(function, "plan", None)
+        self.words[_CALLS] = 0 if plan is None else self.place_of_calls
+        if plan is None:
+            return False
+        write = _format_of_call(*plan[1:]).pack_into
+        for i, arguments in enumerate(of_parts):
+            write(self.calls, i * _CALL, *plan, *[number or 0 for number in arguments])
+        return True
+
     def _start(self) -> None:
-        thread = threading.Thread(target=self._compute, name="tallow", daemon=True)
+        number = len(self.threads)
+        self.sleepers[number, _ALARM] = _new_alarm()
+        self.words[_THREADS] = number + 1
+        thread = threading.Thread(target=self._compute, args=(number,), name="tallow", daemon=True)
         self.threads.append(thread)
         thread.start()
 
-    def _compute(self) -> None:
+    def _compute(self, number: int) -> None:
         """Compute parts until the process ends: the body of a thread."""
-        ended, alarm = _NOTHING, threading.Lock()
-        alarm.acquire()
-        while not self.is_over:
-            if self.work(self.control, ended, self.idle, self.head_start):
-                # Claimed with the GIL: nobody waits for a part whose thread does not get it.
-                part = self.claim(self.control)
-            else:
-                self.asleep.append(alarm)
-                part = self.claim(self.control)  # one that was published before the alarm was set
-                if part == _NONE_LEFT or not self._has_taken(alarm):
-                    alarm.acquire()
+        ended = _NOTHING
+        while self.work(self.control, number, ended, self.idle, self.head_start):
+            # Claimed with the GIL: nobody waits for a part whose thread does not get it.
+            part = self.claim(self.control)
             ended = _NOTHING if part == _NONE_LEFT else self._compute_part(part)
-
-    def _has_taken(self, alarm: threading.Lock) -> bool:
-        """Take the alarm back, and return whether nobody has rung it meanwhile."""
-        try:
-            self.asleep.remove(alarm)
-        except ValueError:
-            return False
-        return True
 
     def _compute_part(self, part: int) -> int:
         try:
@@ -136,13 +171,20 @@ class _Team:
             return _THREW
         return _COMPUTED
 
+    def asleep(self) -> int:
+        """Return how many threads sleep."""
+        return int(np.count_nonzero(self.sleepers[:, _ASLEEP]))
+
     def end(self) -> None:
         """Let the threads end before the interpreter does."""
-        self.is_over = True
-        while self.asleep:
-            self.asleep.pop().release()
+        self.tell_to_end(self.control)
         for thread in self.threads:
             thread.join(1)
+
+
+def parts_of_others() -> int:
+    """Return how many parts of the last call other threads have computed."""
+    return int(_team().words.view(np.int32)[_DONE])
 
 
 @cache

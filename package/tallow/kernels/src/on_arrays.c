@@ -9,9 +9,7 @@
 //   errors            TypeError for another number of arguments, and for objects of other types
 // An array's first field behind the head of every object is the address of its elements (PyArrayObject_fields of NumPy's
 // stable ABI), and the last of the head is the object's type.
-#include "vec.h"
-
-enum { MOST_WORDS = 16 };
+#include "calls.h"
 
 typedef struct {
   size_t head; // bytes
@@ -23,11 +21,6 @@ typedef struct {
   int (*is_subtype)(void *, void *);       // PyType_IsSubtype
   void (*keep)(void *);                    // Py_IncRef
 } interpreter;
-
-typedef struct {
-  void *function;
-  intptr_t words, floats;
-} plan;
 
 static interpreter python;
 
@@ -98,6 +91,13 @@ static int convert(void *object, intptr_t *word) {
       ((void (*)(TYPES_##n))p->function)(WORDS_##n); \
     break;
 
+void call_words(const plan *p, const intptr_t *w, float x) {
+  switch (p->words) {
+    WITH(1) WITH(2) WITH(3) WITH(4) WITH(5) WITH(6) WITH(7) WITH(8)
+    WITH(9) WITH(10) WITH(11) WITH(12) WITH(13) WITH(14) WITH(15) WITH(16)
+  }
+}
+
 EXPORT void *tl_call_on_arrays(void *self, void *const *arguments, ptrdiff_t count) {
   const plan *p = field(self, python.head);
   if (count != p->words + p->floats) {
@@ -113,10 +113,7 @@ EXPORT void *tl_call_on_arrays(void *self, void *const *arguments, ptrdiff_t cou
     if (number == -1.0 && python.error()) return 0;
     x = (float)number;
   }
-  switch (p->words) {
-    WITH(1) WITH(2) WITH(3) WITH(4) WITH(5) WITH(6) WITH(7) WITH(8)
-    WITH(9) WITH(10) WITH(11) WITH(12) WITH(13) WITH(14) WITH(15) WITH(16)
-  }
+  call_words(p, w, x);
   python.keep(python.none);
   return python.none;
 }

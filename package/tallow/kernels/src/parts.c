@@ -1,11 +1,15 @@
 // Parts of one call, which threads on the same memory claim one after the other.
-//   tl_parts_begin   publish parts 0 to count - 1, in WASM wake the other threads, and claim part 0 for the caller
+//   tl_parts_begin   publish parts 0 to count - 1, wake other threads, and claim part 0 for the caller
 //   tl_parts_next    return the next part for the caller; NONE_LEFT after all others have computed theirs, or an error
 //   tl_parts_finish  take back the parts that nobody has claimed, and wait for the others: returns as tl_parts_next
-//   tl_parts_work    for the other threads of a native process, which Python starts: report how the part before has ended,
-//                    and return whether there are parts, after at most `spins` spins; if there are, `head_start` spins later
-//   tl_parts_claim   for them too: return the next part, or NONE_LEFT
-// In WASM the other threads claim in JavaScript (web/kernel-thread.js). What a part is, they say, or Python.
+// Natively, where a part is one of `calls`, or what only Python can compute:
+//   tl_parts_compute do all of that for `calls`: publish them, compute those that are left, and wait for the others
+//   tl_parts_work    compute `calls` in one of the other threads, which Python starts; sleep after `spins` spins without any.
+//                    Report first how the thread's part before has ended. Return 1 `head_start` spins after parts that only
+//                    Python can compute have been published, or 0 if the thread is to end
+//   tl_parts_claim   return the next part for such a thread, or NONE_LEFT
+//   tl_parts_end     let the threads end
+// In WASM the other threads claim in JavaScript (web/kernel-thread.js), which says what a part is.
 //   layout  `claim` is generation · 2^16 + count · 2^8 + the next part: one word, so that a claim is of the parts that its
 //           thread has seen. A thread adds 1 to it by compare-and-exchange, computes the part, and adds 1 to `done`;
 //           to `failed` too if the part has ended in a trap, or natively in an exception. If the browser ends a thread, its
@@ -15,25 +19,63 @@
 //   threads the caller is one; a part that nobody claims is the caller's, so that it waits for no thread that has not begun
 #include "vec.h"
 
+#if !defined __wasm__
+#include "calls.h"
+
+typedef struct {
+  plan plan;
+  intptr_t words[MOST_WORDS];
+  float x;
+} part;
+
+typedef struct {
+  void *alarm; // a lock of Python, which is held until the thread is woken
+  int32_t asleep;
+} sleeper;
+#endif
+
 typedef struct {
   int32_t claim, done, failed;
   int32_t own;      // parts that the caller has claimed
   int32_t may_wait; // in WASM: 0 where the engine forbids to wait, on the main thread of a page
+#if !defined __wasm__
+  int32_t is_over;             // the threads are to end
+  const part *calls;           // null if only Python can compute the parts
+  sleeper *sleepers;           // of the other threads
+  intptr_t threads;            // their number
+  int (*acquire)(void *, int); // PyThread_acquire_lock, which needs no GIL
+  void (*release)(void *);     // PyThread_release_lock
+  int (*yield)(void);          // sched_yield: another thread may wait for this processor
+#endif
 } parts;
 
 enum { NONE_LEFT = -1, FAILED = -2, LOST = -3 };
 #if defined __wasm__
 enum { SPINS = 4000 }; // about 10 µs: what it takes to sleep and to be woken
+#else
+enum { SPINS = 400 }; // 6 to 18 µs: long beside what it takes to yield
 #endif
 
-EXPORT int tl_parts_begin(parts *p, size_t count);
+EXPORT __attribute__((noinline)) int tl_parts_begin(parts *p, size_t count);
 EXPORT int tl_parts_next(parts *p, size_t limit);
 EXPORT int tl_parts_finish(parts *p, size_t limit);
 
 static int32_t read(int32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
+static int exchange(int32_t *word, int32_t *seen, int32_t next) {
+  return __atomic_compare_exchange_n(word, seen, next, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
 static int count_of(int32_t claim) { return claim >> 8 & 255; }
 static int next_of(int32_t claim) { return claim & 255; }
+
+#if !defined __wasm__
+// Wake a thread, if it sleeps.
+static void ring(const parts *p, sleeper *thread) {
+  int32_t asleep = 1;
+  if (exchange(&thread->asleep, &asleep, 0)) p->release(thread->alarm);
+}
+#endif
 
 int tl_parts_begin(parts *p, size_t count) {
   __atomic_store_n(&p->done, 0, __ATOMIC_SEQ_CST);
@@ -43,17 +85,18 @@ int tl_parts_begin(parts *p, size_t count) {
   __atomic_store_n(&p->claim, (int32_t)(generation << 16 | (uint32_t)count << 8 | 1), __ATOMIC_SEQ_CST);
 #if defined __wasm__
   __builtin_wasm_memory_atomic_notify(&p->claim, (uint32_t)count - 1);
+#else
+  for (intptr_t i = 0; i < p->threads && i < (intptr_t)count - 1; i++) ring(p, p->sleepers + i);
 #endif
   return 0;
 }
 
 // Claim one part, or all that are left, and return the first; NONE_LEFT if none is. Put the number of parts into `taken`.
-static int claim(parts *p, int all, int *taken) {
+static __attribute__((noinline)) int claim(parts *p, int all, int *taken) {
   int32_t seen = read(&p->claim);
   while (next_of(seen) < count_of(seen)) {
     *taken = all ? count_of(seen) - next_of(seen) : 1;
-    if (__atomic_compare_exchange_n(&p->claim, &seen, seen + *taken, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-      return next_of(seen);
+    if (exchange(&p->claim, &seen, seen + *taken)) return next_of(seen);
   }
   *taken = 0;
   return NONE_LEFT;
@@ -66,39 +109,69 @@ static int claim_own(parts *p, int all) {
 }
 
 #if defined __wasm__
-// Wait for at most a second, and return the milliseconds.
-static size_t wait_a_little(parts *p, int32_t done) {
-  if (p->may_wait) return __builtin_wasm_memory_atomic_wait32(&p->done, done, 1000000000) == 2 ? 1000 : 0;
+// Wait for at most a second while a word is as seen, and return the milliseconds.
+static size_t wait_a_little(parts *p, int32_t *word, int32_t seen) {
+  if (p->may_wait) return __builtin_wasm_memory_atomic_wait32(word, seen, 1000000000) == 2 ? 1000 : 0;
   for (int i = 0; i < 100 * SPINS; i++)
-    if (read(&p->done) != done) return 0;
+    if (read(word) != seen) return 0;
   return 1;
 }
 #else
-// Spin once, and return 1.
-static size_t wait_a_little(parts *p, int32_t done) {
-  (void)p, (void)done;
+static void pause(void) {
 #if defined __x86_64__
   __builtin_ia32_pause();
 #endif
-  return 1;
 }
 
-EXPORT int tl_parts_work(parts *p, int ended, size_t spins, size_t head_start);
+// Spin while a word is as seen, then let a thread run that waits for this processor. Return the number of spins.
+static __attribute__((noinline)) size_t wait_a_little(parts *p, int32_t *word, int32_t seen) {
+  for (size_t i = 0; i < SPINS; i++, pause())
+    if (read(word) != seen) return i;
+  p->yield();
+  return SPINS;
+}
+
+EXPORT int tl_parts_work(parts *p, size_t thread, int ended, size_t spins, size_t head_start);
 EXPORT int tl_parts_claim(parts *p);
+EXPORT int tl_parts_compute(parts *p, size_t count, size_t limit);
+EXPORT int tl_parts_end(parts *p);
 
 enum { NOTHING, COMPUTED, THREW }; // how the part before has ended
 
-static int has_parts(parts *p) {
+static void compute(const part *one) { call_words(&one->plan, one->words, one->x); }
+
+static void sleep(parts *p, sleeper *own) {
+  int32_t asleep = 1;
+  __atomic_store_n(&own->asleep, asleep, __ATOMIC_SEQ_CST);
   int32_t seen = read(&p->claim);
-  return next_of(seen) < count_of(seen);
+  int has_news = next_of(seen) < count_of(seen) || read(&p->is_over);
+  if (!has_news || !exchange(&own->asleep, &asleep, 0)) p->acquire(own->alarm, 1);
 }
 
-int tl_parts_work(parts *p, int ended, size_t spins, size_t head_start) {
+int tl_parts_work(parts *p, size_t thread, int ended, size_t spins, size_t head_start) {
   if (ended == THREW) __atomic_fetch_add(&p->failed, 1, __ATOMIC_SEQ_CST);
   if (ended != NOTHING) __atomic_fetch_add(&p->done, 1, __ATOMIC_SEQ_CST);
-  for (size_t i = 0; i < spins && !has_parts(p); i += wait_a_little(p, 0)) continue;
-  if (!has_parts(p)) return 0;
-  for (size_t i = 0; i < head_start; i += wait_a_little(p, 0)) continue;
+  for (size_t spun = 0;;) {
+    int32_t seen = read(&p->claim);
+    if (read(&p->is_over)) return 0;
+    if (next_of(seen) == count_of(seen)) {
+      if (spun < spins) {
+        spun += wait_a_little(p, &p->claim, seen);
+      } else {
+        sleep(p, p->sleepers + thread);
+        spun = 0;
+      }
+      continue;
+    }
+    const part *calls = __atomic_load_n(&p->calls, __ATOMIC_SEQ_CST);
+    if (!calls) break;
+    // These are the calls of that part if it can still be claimed: they change only after all have been claimed.
+    if (!exchange(&p->claim, &seen, seen + 1)) continue;
+    compute(calls + next_of(seen));
+    __atomic_fetch_add(&p->done, 1, __ATOMIC_SEQ_CST);
+    spun = 0;
+  }
+  for (size_t i = 0; i < head_start; i++) pause();
   return 1;
 }
 
@@ -106,9 +179,23 @@ int tl_parts_claim(parts *p) {
   int taken;
   return claim(p, 0, &taken);
 }
+
+int tl_parts_compute(parts *p, size_t count, size_t limit) {
+  tl_parts_begin(p, count);
+  int next = 0;
+  do compute(p->calls + next);
+  while ((next = tl_parts_next(p, limit)) >= 0);
+  return next;
+}
+
+int tl_parts_end(parts *p) {
+  __atomic_store_n(&p->is_over, 1, __ATOMIC_SEQ_CST);
+  for (intptr_t i = 0; i < p->threads; i++) ring(p, p->sleepers + i);
+  return 0;
+}
 #endif
 
-static int join(parts *p, size_t limit) {
+static __attribute__((noinline)) int join(parts *p, size_t limit) {
   int others = count_of(read(&p->claim)) - p->own;
 #if defined __wasm__
   for (int i = 0; i < SPINS && read(&p->done) != others; i++) continue;
@@ -117,7 +204,7 @@ static int join(parts *p, size_t limit) {
     int32_t done = read(&p->done);
     if (done == others) return read(&p->failed) ? FAILED : NONE_LEFT;
     if (waited >= limit) return LOST;
-    waited += wait_a_little(p, done);
+    waited += wait_a_little(p, &p->done, done);
   }
 }
 

@@ -30,7 +30,7 @@ WORTH_A_CALL = 32_768
 # has no code for AVX-512. With fewer rows or a larger b its copy of b takes too long; with more work OpenBLAS is ahead.
 HAS_LONG_VECTORS = name().endswith("-v4")
 LEAST_ROWS, LEAST_SIDE, MOST_OF_B = 64, 32, 1 << 19
-LEAST_WORK, LEAST_OF_MATRIX, MOST_OF_MATRIX = 1 << 22, 1 << 20, 1 << 28
+LEAST_WORK, LEAST_OF_MATRIX, MOST_OF_MATRIX = 1 << 21, 1 << 20, 1 << 28
 
 
 def is_own_product(matrices: int, m: int, k: int, n: int) -> bool:
@@ -87,13 +87,15 @@ def matmul(a: Array, b: Array) -> Array:
         own = (to + start * n * ITEM, of_a + start * strides[0] * ITEM, of_b)
         return *own, by_a, by_b, 1, rows, k, n, n, *strides, scratch()
 
+    groups = (n + COLUMNS // 2) // COLUMNS  # the last one has half as many columns, or more
+
     def of_columns(first: int, last: int) -> Arguments:
-        start, columns = first * COLUMNS, (n if last == n // COLUMNS else last * COLUMNS) - first * COLUMNS
+        start, columns = first * COLUMNS, (n if last == groups else last * COLUMNS) - first * COLUMNS
         own = (to + start * ITEM, of_a, of_b + start * strides[3] * ITEM)
         return *own, by_a, by_b, 1, m, k, columns, n, *strides, scratch()
 
     if matrices == 1 and n >= 2 * COLUMNS and 2 * ROWS <= m < FEW_ROWS:
-        in_parts(n // COLUMNS, m * k * n, _matmul, of_columns)
+        in_parts(groups, m * k * n, _matmul, of_columns)
     elif matrices == 1 and n > 1 and m >= 2 * ROWS:
         in_parts(m // ROWS, m * k * n, _matmul, of_rows)
     else:

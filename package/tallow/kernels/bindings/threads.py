@@ -19,7 +19,7 @@ from tallow.kernels.bindings.arrays import FLOAT32, address, addresses, contiguo
 from tallow.kernels.library import IN_BROWSER, CFunction
 from tallow.kernels.threads import thread_count
 
-WORTH_A_THREAD = 2_000_000  # multiplications: with fewer, about 0.1 ms, starting a thread costs more than it saves
+WORTH_A_THREAD = 1_000_000  # multiplications: with fewer, 10 to 50 µs, a thread costs more than it saves
 
 Function = Callable[..., Any]
 Arguments = tuple[float | None, ...]

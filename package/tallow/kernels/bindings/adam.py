@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
-from tallow.kernels.bindings.arrays import writable_alike
+from tallow.kernels.bindings.arrays import FLOAT32, writable_alike
 from tallow.kernels.bindings.threads import by_rows
-from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
-_adam_step = function("tl_adam_step_f32", None, *[POINTER] * 5, SIZE, *[FLOAT] * 9)
+_adam_step = function("tl_adam_step_f32", None, *[POINTER] * 6, SIZE)
 
 
 def float32_writable(
@@ -28,6 +30,6 @@ def adam_step(
     if not float32_writable(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq):
         raise KernelUnavailable("adam_step: the arrays do not meet the kernel's requirements; see kernels.explain")
     sign = -1.0 if maximize else 1.0
-    options = (sign, decay, shrink, 1 - beta1, beta2, 1 - beta2, step_size, scale, eps)
-    arrays = (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq)
-    by_rows(_adam_step, arrays, param.size, 20.0 * param.size, *options)
+    options = np.array((sign, decay, shrink, 1 - beta1, beta2, 1 - beta2, step_size, scale, eps), FLOAT32)
+    arrays = (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, options)
+    by_rows(_adam_step, arrays, param.size, 20.0 * param.size, shared=1)

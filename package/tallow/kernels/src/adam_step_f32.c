@@ -2,6 +2,7 @@
 //   p = shrink · p;  g = sign · grad + decay · p
 //   m = m + w1 · (g - m);  v = beta2 · v + w2 · g²;  top = max(top, v)
 //   p = p - step · m / (√t / scale + eps), where t is top, or v if top is null
+//   options sign, decay, shrink, w1, beta2, w2, step, scale, eps
 //   layout  p, grad, m, v, top (n,) contiguous; top may be null      align  none needed       length  any n ≥ 0
 //   alias   grad may be any of the others; any other overlap is undefined
 //   error   ≤ 1e-6 of the sum of magnitudes in m, v, top and p; NaN stays NaN
@@ -25,11 +26,9 @@ static inline state advance(state s, vf grad, const coefficients *c, int has_top
   return s;
 }
 
-EXPORT void tl_adam_step_f32(float *p, const float *grad, float *m, float *v, float *top, size_t n, float sign,
-                             float decay, float shrink, float w1, float beta2, float w2, float step, float scale,
-                             float eps) {
-  const coefficients c = {splat(sign),  splat(decay), splat(shrink), splat(w1), splat(beta2),
-                          splat(w2),    splat(step),  splat(scale),  splat(eps)};
+EXPORT void tl_adam_step_f32(float *p, const float *grad, float *m, float *v, float *top, const float *options, size_t n) {
+  const coefficients c = {splat(options[0]), splat(options[1]), splat(options[2]), splat(options[3]), splat(options[4]),
+                          splat(options[5]), splat(options[6]), splat(options[7]), splat(options[8])};
   const int has_top = top != 0;
   if (!has_top) top = v; // a dummy that is read and written; v's own value is stored last
   size_t i = 0, rest = n % LANES;

@@ -2,6 +2,7 @@
 //   g = sign · grad + decay · p
 //   b = momentum · b + keep · g;  g = nesterov ? g + momentum · b : b        skipped if b is null
 //   p = p - step · g
+//   options sign, decay, momentum, keep, step, nesterov: 0 or 1
 //   layout  p, grad, b (n,) contiguous; b may be null      align  none needed       length  any n ≥ 0
 //   alias   grad may be p or b; any other overlap is undefined
 //   error   ≤ 1e-6 of the sum of magnitudes in b and p; NaN stays NaN
@@ -25,9 +26,9 @@ static inline state advance(state s, vf grad, const coefficients *c, int has_b, 
   return s;
 }
 
-EXPORT void tl_sgd_step_f32(float *p, const float *grad, float *b, size_t n, float sign, float decay, float momentum,
-                            float keep, float step, int nesterov) {
-  const coefficients c = {splat(sign), splat(decay), splat(momentum), splat(keep), splat(step)};
+EXPORT void tl_sgd_step_f32(float *p, const float *grad, float *b, const float *options, size_t n) {
+  const coefficients c = {splat(options[0]), splat(options[1]), splat(options[2]), splat(options[3]), splat(options[4])};
+  const int nesterov = options[5] != 0.0f;
   const int has_b = b != 0;
   if (!has_b) b = p; // a dummy that is read and written; the parameter's own value is stored last
   size_t i = 0, rest = n % LANES;

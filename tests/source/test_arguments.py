@@ -21,6 +21,7 @@ from tests.source.test_import_graph import MODULES, tree_of
 UNUSED: dict[str, dict[str, str]] = {
     "speed or memory alone; there is one implementation, and nothing to choose": {
         "amp.autocast_mode.autocast.__init__": "cache_enabled",
+        "autograd.functional.hessian": "vectorize outer_jacobian_strategy",
         "autograd.functional.jacobian": "vectorize strategy",
         "compat.attention.sdpa_kernel": "backends set_priority",
         "compiler.compile": "dynamic",

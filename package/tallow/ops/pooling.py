@@ -377,6 +377,7 @@ def _counts(axis: Axis, include_padding: bool) -> np.ndarray[Any, Any]:
 
 
 def axis_sum(x: Array, axis: Axis) -> Array:
+    """Return the sums of the windows along an axis of a padded array."""
     first, *others = axis.elements
     y = x[first].copy()
     for element in others:

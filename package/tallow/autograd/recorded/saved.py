@@ -1,4 +1,4 @@
-"""What a node's closure has saved, for the rule of its op."""
+"""The variables that a closure has saved, for the rule of its op."""
 
 from __future__ import annotations
 

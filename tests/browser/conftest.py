@@ -6,19 +6,31 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Playwright, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    Playwright,
+    expect,
+    sync_playwright,
+)
 from support import builds
+from tests.browser.hanging import ended_after
 
 from tallow.cli.static_server import SiteServer
 
 HERE = Path(__file__).parent
 # Python starts in a few seconds; a busy machine may take ten times as long without failing a test.
 START_MS = 180_000  # a busy machine takes a minute and more
+expect.set_options(timeout=START_MS)
+HANG_S = 15 * 60  # no test takes as long
 # Browsers log violations of the Content-Security-Policy by a page on the console, but not those by a worker.
 POLICY = "Content Security Policy"
 REPORT = f"""
@@ -27,14 +39,29 @@ addEventListener("securitypolicyviolation", ({{ violatedDirective, blockedURI }}
 """
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End a test that hangs, also while its fixtures are set up."""
+    with ended_after(HANG_S) if HERE in item.path.parents else nullcontext():
+        return (yield)
+
+
 def wait_until(page: Page, expression: str, arg: object = None) -> None:
     """Wait for a condition. page.wait_for_function polls by eval(), which the pages' policy forbids."""
-    end = time.monotonic() + START_MS / 1000
-    while True:
+
+    def holds() -> bool:
         with suppress(Error):  # a reloading page does not answer
-            if page.evaluate(expression, arg):
-                return
-        assert time.monotonic() < end, expression
+            return bool(page.evaluate(expression, arg))
+        return False
+
+    wait_for(page, holds, expression)
+
+
+def wait_for(page: Page, holds: Callable[[], object], what: str = "") -> None:
+    """Wait for a condition of the test, such as a request that the page makes."""
+    end = time.monotonic() + START_MS / 1000
+    while not holds():
+        assert time.monotonic() < end, what
         page.wait_for_timeout(50)
 
 
@@ -118,6 +145,7 @@ def launch(driver: Playwright, chromium: str, violations: list[str]) -> Callable
 
         def watched(**options: Any) -> BrowserContext:
             context = new_context(**options)
+            context.set_default_timeout(START_MS)
             context.on("console", note)
             return context
 
@@ -144,9 +172,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Page:
-    page = context.new_page()
-    page.set_default_timeout(START_MS)
-    return page
+    return context.new_page()
 
 
 @pytest.fixture(scope="session")

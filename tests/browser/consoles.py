@@ -6,7 +6,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import START_MS
 
 PAGE = "wasm_examples/console/"
-expect.set_options(timeout=START_MS)  # generous timeout, for a busy machine
 ENDLESS = "print('begun')\nwhile True:\n    pass"
 
 

@@ -81,7 +81,6 @@ class Listener:
 def open_page(context: BrowserContext, site: str) -> Iterator[Listener]:
     no_hub(context)
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     bugs: list[str] = []
     page.on("pageerror", lambda error: bugs.append(str(error)))
     yield Listener(page).open(site)

@@ -126,7 +126,6 @@ def open_page(browser: Browser, site: str) -> Iterator[Reader]:
     context = browser.new_context()
     no_hub(context)
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     bugs: list[str] = []
     page.on("pageerror", lambda error: bugs.append(str(error)))
     yield Reader(page).open(site)
@@ -420,7 +419,6 @@ def test_demo_offers_the_models_of_a_folder(page: Page, pyodide_dir: Path, tiny:
 def test_phone(browser: Browser, site: str, tiny: Path) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme="dark")
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     reader = Reader(page).open(site).choose(tiny).is_ready()
     reader.compare(*["a rather long line of many words that goes on"] * 30, query="words")
     width: Any = page.evaluate("document.documentElement.scrollWidth")

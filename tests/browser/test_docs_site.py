@@ -51,7 +51,6 @@ def guide(browser: Browser, docs: str) -> Iterator[Page]:
     """The page to start with. Its Python runs from one test to the next."""
     context = browser.new_context()
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     page.goto(f"{docs}docs/getting-started/")
     yield page
     context.close()

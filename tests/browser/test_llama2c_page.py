@@ -100,7 +100,6 @@ def loaded_page(browser: Browser, site: str, model: Path, tokenizer: Path) -> It
     context = browser.new_context()
     no_hub(context)
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     Reader(page).open(site).choose(model, tokenizer).is_ready()
     yield page
     context.close()

@@ -58,7 +58,6 @@ def module(browser: Browser, address: str) -> Iterator[Page]:
     """A page with the module as `tallow`. Python starts once for all tests."""
     context = browser.new_context()
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     page.goto(f"{address}empty.html")
     page.evaluate("async () => { window.tallow = await import('./node_modules/tallow/web/index.js'); }")
     yield page

@@ -126,7 +126,7 @@ def named_host(launch: Callable[..., Browser], pages: Path) -> Iterator[tuple[Pa
         browser = launch(
             "--host-resolver-rules=MAP tallow.test 127.0.0.1", f"--unsafely-treat-insecure-origin-as-secure={origin}"
         )
-        page = browser.new_page()
+        page = browser.new_context().new_page()
         yield page, f"{origin}/{pages.name}/", host.stop
         browser.close()
 

@@ -111,7 +111,6 @@ def visits(browser: Browser, listing_site: str, tmp_path_factory: pytest.TempPat
     for name, answer in ANSWERS.items():
         context = browser.new_context()
         page = context.new_page()
-        page.set_default_timeout(START_MS)
         requested: list[str] = []
         context.on("request", lambda request, requested=requested: requested.append(request.url))
         page.goto(listing_site if name == FRONT else f"{listing_site}wasm_examples/{name}/")

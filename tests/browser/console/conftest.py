@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
-from tests.browser.conftest import START_MS
 from tests.browser.consoles import Console
 
 
@@ -22,7 +21,6 @@ def opened(browser: Browser, site: str) -> Iterator[Page]:
     context = browser.new_context()
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     page.on("dialog", lambda dialog: dialog.accept())
     Console(page).open(site)
     yield page

@@ -38,7 +38,7 @@ for (const wheel of config.wheels) pyodide.unpackArchive(new Uint8Array(readFile
 pyodide.FS.writeFile("/home/pyodide/snapshot_state.py", readFileSync(config.state, "utf8"));
 pyodide.runPython(config.imports, { globals: pyodide.toPy({}) });
 const inline = pyodide.runPython("import snapshot_state; snapshot_state.prepare()").toJs({ dict_converter: Object.fromEntries });
-pyodide.runPython("import gc; gc.collect()");
+pyodide.runPython("import gc; gc.collect(); gc.freeze()");
 
 const libraries = describeLibraries();
 const linking = {

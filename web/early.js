@@ -1,8 +1,9 @@
 /**
- * Keep what a user submits before the page's own script has loaded; `onSubmit` of page.js takes it over. Pages load this file
- * first, as a classic script: a module would run after the others have been fetched.
+ * Start Python's worker, and keep what a user submits before the page's own script has loaded; `onSubmit` of page.js takes it
+ * over. Pages load this file first, as a classic script: a module would run after the others have been fetched.
  */
 (() => {
+  import("./tallow.js").then(({ Runtime }) => Runtime.prepare(), () => {}); // the page's script says why it cannot be loaded
   /** @type {Set<EventTarget>} */
   const forms = new Set();
   Object.assign(globalThis, { submittedEarly: forms });

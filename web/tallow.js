@@ -44,6 +44,9 @@ const WORKER_MODULES = [
   "worker.js",
 ];
 
+/** @type {Worker | null}  started by `prepare` */
+let prepared = null;
+
 export class Runtime {
   /** @type {Map<number, Replies>} */
   #pending = new Map();
@@ -61,18 +64,21 @@ export class Runtime {
     port.onmessage = (/** @type {MessageEvent<Reply>} */ { data }) => this.#pending.get(data.id)?.push(data);
   }
 
+  /** Start a worker for the runtime that `create` makes next, while the page still loads. */
+  static prepare() {
+    prepared = startWorker(SITE);
+    prepared.onerror = () => (prepared = null); // `create` starts another, and reports what is wrong
+  }
+
   /** Create a runtime with a new worker. @param {URL} [site]  the folder with site.json */
   static create(site = SITE) {
-    // A worker from a blob inherits the page's Content-Security-Policy; a worker from a file has that of its response.
-    const { href } = new URL("web/worker.js", site);
-    const imports = WORKER_MODULES.map((name) => `import ${JSON.stringify(new URL(name, href).href)};`);
-    const url = URL.createObjectURL(new Blob(imports, { type: "text/javascript" }));
-    const worker = new Worker(url, { type: "module" });
+    const worker = (site === SITE && prepared) || startWorker(site);
+    prepared = null;
     const runtime = new Runtime(worker, site);
     worker.onerror = (event) => {
       const problem = new Problem(
         "WorkerError",
-        event.message ?? `The worker script ${href} could not be loaded.`,
+        event.message ?? `The worker script ${new URL("web/worker.js", site)} could not be loaded.`,
         "Check the connection and reload the page.",
       );
       runtime.#fail(problem);
@@ -207,6 +213,13 @@ export class Runtime {
       this.#pending.delete(id);
     }
   }
+}
+
+/** @param {URL} site  the folder with site.json */
+function startWorker(site) {
+  // A worker from a blob inherits the page's Content-Security-Policy; a worker from a file has that of its response.
+  const imports = WORKER_MODULES.map((name) => `import ${JSON.stringify(new URL(`web/${name}`, site).href)};`);
+  return new Worker(URL.createObjectURL(new Blob(imports, { type: "text/javascript" })), { type: "module" });
 }
 
 function closed() {

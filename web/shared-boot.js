@@ -13,7 +13,7 @@ const BYTES = Uint8Array.from({ length: 256 }, (_, i) => i);
 
 /**
  * Boot Pyodide, twice if the shared memory fails.
- * @param {() => Promise<PyodideAPI>} load  imports and starts Pyodide with NumPy
+ * @param {(sharing: Sharing | null) => Promise<PyodideAPI>} load  imports and starts Pyodide with NumPy
  * @param {string} checkSource  the text of memory_check.py
  * @param {Record<string, string>} copies  as for `shareMemory`
  * @returns {Promise<Booted>}
@@ -24,14 +24,14 @@ export async function bootShared(load, checkSource, copies) {
   let sharing;
   try {
     sharing = shareMemory(copies);
-    const pyodide = await Promise.race([load(), sharing.failure]);
+    const pyodide = await Promise.race([load(sharing), sharing.failure]);
     check(pyodide, sharing, checkSource);
     return { pyodide, sharing, unshared: null };
   } catch (error) {
     // Whatever failed may be due to the shared memory. If it is not, it fails again.
     sharing?.undo();
     if (error instanceof SnapshotError) throw error;
-    const pyodide = await load();
+    const pyodide = await load(null);
     const unshared = error instanceof SharingError ? error.message : `Python failed on a shared memory: ${error}`;
     return { pyodide, sharing: null, unshared };
   }

@@ -77,6 +77,12 @@ export class Sharing {
     return this.#shareSource(bytes).source;
   }
 
+  /** Add to the copies. @param {Record<string, string>} copies  as for `shareMemory` */
+  addCopies(copies) {
+    if (this.#maximum !== MAX_PAGES) return;
+    for (const [url, copy] of Object.entries(copies)) this.#copies.set(url, copy);
+  }
+
   /** Load modules unchanged again. Memory that is shared stays so; modules that import it can then not be loaded. */
   undo() {
     while (this.#restore.length) this.#restore.pop()?.();
@@ -100,7 +106,7 @@ export class Sharing {
       instantiateStreaming: this.#loading(instantiateStreaming, shareResponse),
     };
     const restore = Object.entries(replacements).map(([name, value]) => replace(WebAssembly, name, value));
-    return this.#copies.size ? [...restore, this.#fetchCopies()] : restore;
+    return [...restore, this.#fetchCopies()];
   }
 
   /** Replace `fetch`, which Pyodide calls with a URL. @returns {() => void}  undoes it */

@@ -9,6 +9,7 @@
 import { addFiles } from "./archive-files.js";
 import { gunzip, unpacked } from "./read-files.js";
 import { sha256 } from "./sha256.js";
+import { replace } from "./shared-views.js";
 import { storeMemory, storedMemory } from "./snapshot-store.js";
 
 /** @import { PyodideAPI } from "pyodide" */
@@ -87,13 +88,18 @@ export class Snapshot {
     return Object.fromEntries(this.#description.libraries.map(({ file, shared }) => [absolute(file), absolute(shared)]));
   }
 
-  /** Wrap the function that makes Pyodide's module: the module comes with the snapshot's memory. @param {Factory} create @returns {Factory} */
-  restoring(create) {
+  /**
+   * Wrap the function that makes Pyodide's module: the module comes with the snapshot's memory.
+   * @param {Factory} create @param {Promise<WebAssembly.Module> | null} program  Pyodide's main module, if it compiles already
+   * @returns {Factory}
+   */
+  restoring(create, program) {
     const { build, libraries, objects, memory } = this.#description;
     const compiling = Promise.all(libraries.map(({ file }) => compiled(new URL(file, this.#url).href)));
     compiling.catch(() => {});
     return async (settings) => {
       if (settings.API.config.BUILD_ID !== build) throw new SnapshotError("the snapshot is of another build of Pyodide");
+      if (program) settings.instantiateWasm = instantiating(program, settings.instantiateWasm);
       const parts = /** @type {const} */ ([create(settings), compiling, this.#read()]);
       await Promise.allSettled(parts); // or what goes on disturbs the next start
       const [module, compiled, read] = await Promise.all(parts);
@@ -135,6 +141,21 @@ export class Snapshot {
     addFiles(module, layout, this.#url);
     for (const [path, text] of Object.entries(inline)) module.FS.writeFile(path, text);
   }
+}
+
+/**
+ * Wrap Pyodide's function that instantiates its main module, which adds imports and fetches the module by itself.
+ * @param {Promise<WebAssembly.Module>} program @param {(imports: any, done: any) => unknown} original
+ */
+function instantiating(program, original) {
+  return (/** @type {any} */ imports, /** @type {any} */ done) => {
+    const restore = replace(WebAssembly, "instantiateStreaming", async (/** @type {unknown} */ _, /** @type {any} */ all) => {
+      restore();
+      const module = await program;
+      return { module, instance: await WebAssembly.instantiate(module, all) };
+    });
+    return original(imports, done);
+  };
 }
 
 /** @param {Uint8Array<ArrayBuffer>} packed @returns {Promise<Description>} */

@@ -12,6 +12,7 @@ import { Snapshot, SnapshotError } from "./snapshot.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Booted } from "./shared-boot.js" */
+/** @import { Sharing } from "./shared-memory.js" */
 /** @import { Factory } from "./snapshot.js" */
 /**
  * Pyodide's own options may be among these: `lockFileURL`, `packageBaseUrl`, `env` and others. `plain` gives those that are only
@@ -28,19 +29,27 @@ import { Snapshot, SnapshotError } from "./snapshot.js";
  * @returns {Promise<Started>}
  */
 export async function start({ indexURL, snapshot = "the site has no snapshot", checkSource, plain, copies = {}, onStart = () => {}, ...options }) {
+  const importing = import(/* webpackIgnore: true */ `${indexURL}pyodide.mjs`);
+  importing.catch(() => {}); // reported where it is awaited
   const load = async (/** @type {object} */ more) => {
-    const { loadPyodide } = await import(/* webpackIgnore: true */ `${indexURL}pyodide.mjs`);
+    const { loadPyodide } = await importing;
     onStart();
     return loadPyodide({ indexURL, ...options, ...more });
   };
   let reason = snapshot;
   if (typeof snapshot !== "string") {
     try {
-      const [opened, { default: create }] = await Promise.all([
+      const opening = Promise.all([
         Snapshot.open(snapshot.url, snapshot.sha256),
         import(/* webpackIgnore: true */ `${indexURL}pyodide.asm.mjs`),
       ]);
-      const booted = await bootShared(() => restored(opened, create, indexURL, load), checkSource, { ...copies, ...opened.copies });
+      const continued = async (/** @type {Sharing | null} */ sharing) => {
+        const program = compileEarly(`${indexURL}pyodide.asm.wasm`);
+        const [opened, { default: create }] = await opening;
+        sharing?.addCopies(opened.copies);
+        return restored(opened, opened.restoring(create, program), indexURL, load);
+      };
+      const booted = await bootShared(continued, checkSource, copies);
       return { ...booted, snapshot: true };
     } catch (error) {
       // Emscripten's file system throws objects that are no errors, with a name.
@@ -53,14 +62,25 @@ export async function start({ indexURL, snapshot = "the site has no snapshot", c
 }
 
 /**
+ * Compile Pyodide's main module while the snapshot arrives. Node has it in a file, which Pyodide reads.
+ * @param {string} url @returns {Promise<WebAssembly.Module> | null}
+ */
+function compileEarly(url) {
+  if (!url.startsWith("http")) return null;
+  const program = WebAssembly.compileStreaming(fetch(url));
+  program.catch(() => {}); // reported where it is awaited
+  return program;
+}
+
+/**
  * @param {Snapshot} snapshot
- * @param {Factory} create
+ * @param {Factory} createPyodideModule
  * @param {string} indexURL
  * @param {(options: object) => Promise<PyodideAPI>} load
  */
-async function restored(snapshot, create, indexURL, load) {
+async function restored(snapshot, createPyodideModule, indexURL, load) {
   const pyodide = await load({
-    createPyodideModule: snapshot.restoring(create),
+    createPyodideModule,
     _loadSnapshot: new Uint8Array(), // what makes Pyodide restore a memory
     stdLibURL: `${indexURL}pyodide.mjs`, // a file that is there already, in the place of one that loads later
   });

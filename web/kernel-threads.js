@@ -95,7 +95,7 @@ class Pool {
    */
   start(library, control, functions, threads) {
     try {
-      this.#module ??= new WebAssembly.Module(this.#pyodide.FS.readFile(library)); // changed by shared-memory.js as all modules
+      this.#module ??= this.#compiled(library);
       const words = new Int32Array(this.#memory.buffer, control, SLOTS + MOST);
       words[MAY_WAIT] = Number(mayWait());
       for (let slot = 0; slot < Math.min(threads, MOST - 1); slot++) {
@@ -109,6 +109,13 @@ class Pool {
     } catch (error) {
       this.#refuse(`threads did not start: ${error}`);
     }
+  }
+
+  /** @param {string} library  its path @returns {WebAssembly.Module} */
+  #compiled(library) {
+    const { LDSO } = /** @type {any} */ (this.#pyodide)._module;
+    // From a snapshot it is compiled already. A new module is changed by shared-memory.js as all modules.
+    return LDSO?.loadedLibsByName[library]?.module ?? new WebAssembly.Module(this.#pyodide.FS.readFile(library));
   }
 
   /** Return the address of a thread's memory. @param {number} slot @param {number} dataSize */

@@ -181,7 +181,7 @@ function link(module, { table, symbols, slots, libraries }, compiled) {
     const library = { exports: {} };
     const instance = new WebAssembly.Instance(compiled[i], importsOf(module, memoryBase, tableBase, library));
     const relocated = (library.exports = module.relocateExports(instance.exports, memoryBase));
-    module.newDSO(path, handle, relocated).global = global;
+    Object.assign(module.newDSO(path, handle, relocated), { global, module: compiled[i] });
     if (global) module.mergeLibSymbols(relocated, path);
     return relocated;
   });

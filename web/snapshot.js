@@ -14,6 +14,7 @@ import { storeMemory, storedMemory } from "./snapshot-store.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Layout } from "./archive-files.js" */
+/** @import { Pieces } from "./snapshot-store.js" */
 /**
  * The file of the memory has its `pieces`, each [start, length], one after the other, compressed; the rest is zero.
  * @typedef {{ url: string, size: number, sha256: string, pieces: [number, number][] }} Memory
@@ -39,20 +40,20 @@ export class SnapshotError extends Error {
 export class Snapshot {
   #url;
   #description;
-  /** @type {Promise<Uint8Array<ArrayBuffer>> | null} */
+  /** @type {Promise<Pieces> | null} */
   #memory = null;
 
   /** @param {string} url @param {Description} description */
   constructor(url, description) {
     this.#url = url;
     this.#description = description;
-    this.#read();
+    this.#open();
   }
 
-  /** Begin to read the memory, unless that has begun. */
-  #read() {
+  /** Begin to open the memory, unless that has begun. */
+  #open() {
     const { memory } = this.#description;
-    this.#memory ??= readMemory(new URL(memory.url, this.#url).href, memory);
+    this.#memory ??= openMemory(new URL(memory.url, this.#url).href, memory);
     this.#memory.catch(() => {}); // reported where it is awaited
     return this.#memory;
   }
@@ -79,7 +80,7 @@ export class Snapshot {
     for (const { file, shared } of libraries) await fetchForCache(new URL(isShared ? shared : file, url).href);
     const place = new URL(memory.url, url).href;
     const packed = await fetchPacked(place, memory.sha256);
-    await storeMemory(place, memory.sha256, unpacked(packed)).catch(() => {}); // no room: the next start unpacks it again
+    await storeMemory(memory.sha256, unpacked(packed)).catch(() => {}); // no room: the next start unpacks it again
   }
 
   /** The libraries' URLs, with those of their copies for a shared memory: as for `shareMemory`. */
@@ -100,10 +101,9 @@ export class Snapshot {
     return async (settings) => {
       if (settings.API.config.BUILD_ID !== build) throw new SnapshotError("the snapshot is of another build of Pyodide");
       if (program) settings.instantiateWasm = instantiating(program, settings.instantiateWasm);
-      const parts = /** @type {const} */ ([create(settings), compiling, this.#read()]);
+      const parts = /** @type {const} */ ([create(settings), compiling, this.#open()]);
       await Promise.allSettled(parts); // or what goes on disturbs the next start
-      const [module, compiled, read] = await Promise.all(parts);
-      let bytes = read;
+      const [module, compiled, pieces] = await Promise.all(parts);
       const own = module.HEAPU8.length;
       const missing = NEEDED.filter((name) => !(name in module));
       if (missing.length) throw new SnapshotError(`this Pyodide does not export ${missing.join(", ")}`);
@@ -113,9 +113,12 @@ export class Snapshot {
       settings.API.restoreSnapshot = () => {
         const trampoline = trampolineOf(module);
         const ownTrampoline = module.HEAP32[trampoline];
-        putMemory(module.HEAPU8, bytes, this.#description, own);
-        bytes = new Uint8Array(); // gives 34 MB back; another start reads them again
-        this.#memory = null;
+        this.#memory = null; // another start opens it again
+        try {
+          putMemory(module.HEAPU8, pieces, this.#description, own);
+        } finally {
+          pieces.close();
+        }
         module.HEAP32[trampoline] = ownTrampoline;
         return objects;
       };
@@ -192,16 +195,17 @@ function link(module, { table, symbols, slots, libraries }, compiled) {
 
 /**
  * Replace the memory by the snapshot's.
- * @param {Uint8Array} heap @param {Uint8Array} bytes  the pieces @param {Description} description
+ * @param {Uint8Array} heap @param {Pieces} pieces @param {Description} description
  * @param {number} own  the size before the memory grew. What is beyond it is zero already, but for the data of the libraries
  */
-function putMemory(heap, bytes, { memory, libraries }, own) {
+function putMemory(heap, pieces, { memory, libraries }, own) {
   for (const { memoryBase, memorySize } of libraries) heap.fill(0, memoryBase, memoryBase + memorySize);
-  let [read, end] = [0, 0];
+  let [at, end] = [0, 0];
   for (const [start, length] of memory.pieces) {
     heap.fill(0, Math.min(end, own), Math.min(start, own));
-    heap.set(bytes.subarray(read, (read += length)), start);
     end = start + length;
+    if (pieces.read(heap.subarray(start, end), { at }) !== length) throw new SnapshotError("the stored memory cannot be read");
+    at += length;
   }
   heap.fill(0, Math.min(end, own), Math.min(memory.size, own));
 }
@@ -249,17 +253,25 @@ function splitOnce(setting) {
   return [setting.slice(0, at), setting.slice(at + 1)];
 }
 
-/** Read the pieces of a memory that the browser has stored, or fetch them. @param {string} url @param {Memory} memory */
-async function readMemory(url, memory) {
-  return (await storedMemory(url, memory.sha256, sizeOf(memory))) ?? fetchMemory(url, memory);
+/** Open the memory that the browser has stored, or fetch it. @param {string} url @param {Memory} memory */
+async function openMemory(url, memory) {
+  return (await storedMemory(memory.sha256, sizeOf(memory))) ?? fetchMemory(url, memory);
 }
 
-/** @param {string} url @param {Memory} memory @returns {Promise<Uint8Array<ArrayBuffer>>}  its pieces */
+/** @param {string} url @param {Memory} memory @returns {Promise<Pieces>} */
 async function fetchMemory(url, memory) {
-  const pieces = await gunzip(await fetchPacked(url, memory.sha256));
+  let pieces = await gunzip(await fetchPacked(url, memory.sha256));
   const expected = sizeOf(memory);
   if (pieces.length !== expected) throw new SnapshotError(`the snapshot's memory has ${pieces.length} bytes, not ${expected}`);
-  return pieces;
+  return {
+    read(into, { at }) {
+      into.set(pieces.subarray(at, at + into.length));
+      return into.length;
+    },
+    close() {
+      pieces = new Uint8Array(); // gives 34 MB back
+    },
+  };
 }
 
 /** @param {string} url  of a packed memory @param {string} digest  its SHA-256 */

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from support.gguf_files import write_llama2c
 from support.qwen3 import save_qwen3
 from support.tool_caller import ANSWER, CALL, save_tool_caller
-from tests.browser.conftest import START_MS
+from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
 from tests.browser.hub import Hub, no_hub
 
@@ -114,7 +114,6 @@ def shared_page(browser: Browser, revisited_site: str, files: dict[str, Path]) -
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     no_hub(context)
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     page.goto(revisited_site + PAGE)
     yield page
     context.close()
@@ -292,10 +291,17 @@ def test_json_mode_writes_what_the_schema_allows(talk: Talk) -> None:
         talk.page.get_by_test_id("json").uncheck()
 
 
+KEPT = """async () => {
+  const { Store } = await import("/wasm_examples/chat/store.js");
+  const [last] = await new Store(() => {}).all();
+  return Object.values(last.messages).some(({ role, content }) => role === "assistant" && content);
+}"""
+
+
 def test_conversations_survive_a_reload_and_can_be_deleted(talk: Talk) -> None:
     talk.set(max_tokens=400).ask("a cat")
     expect(talk.answers.last).not_to_be_empty()
-    talk.page.wait_for_timeout(1100)  # parts of an answer are kept every second
+    wait_until(talk.page, KEPT)  # parts of an answer are kept every second
     talk.page.reload()
     expect(talk.questions).to_have_text(["a cat"])
     expect(talk.answers).to_have_count(1)

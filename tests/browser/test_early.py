@@ -1,4 +1,4 @@
-"""web/early.js: what a user submits before the page's own script has loaded."""
+"""web/early.js: Python's worker starts, and what a user submits is kept, before the page's own script has loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
-from tests.browser.conftest import START_MS
+from tests.browser.conftest import START_MS, wait_for
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def loading(page: Page, site: str) -> Callable[[str], Callable[[], None]]:
         page.route("**/app.js", lambda route: held.append(route))
         page.goto(f"{site}wasm_examples/{name}/", wait_until="commit")
         expect(page.get_by_test_id("status")).to_have_text(re.compile("starting|starts"))
+        wait_for(page, lambda: held)
         return lambda: held[0].continue_()
 
     return opened
@@ -67,3 +68,24 @@ def test_nothing_runs_that_was_not_submitted(page: Page, loading: Callable[[str]
     arrive()
     expect(page.get_by_test_id("status")).to_contain_text("Ready: tallow", timeout=START_MS)
     expect(page.get_by_test_id("output").locator(".written")).to_have_count(0)
+
+
+def test_the_worker_that_has_started_is_that_of_the_page(
+    page: Page, loading: Callable[[str], Callable[[], None]]
+) -> None:
+    arrive = loading("llama2c")
+    wait_for(page, lambda: page.workers)
+    started = page.workers[0]
+    arrive()
+    expect(page.get_by_test_id("status")).to_have_text("Ready.")
+    assert page.workers[0] == started
+    assert len(page.workers) <= 3, "Python's, and those of a thread and of its supervisor"
+
+
+def test_a_worker_that_cannot_be_loaded_is_reported_and_started_again(page: Page, site: str) -> None:
+    page.route("**/web/worker.js", lambda route: route.abort())
+    page.goto(f"{site}wasm_examples/llama2c/")
+    expect(page.get_by_test_id("error")).to_contain_text("web/worker.js could not be loaded")
+    page.unroute("**/web/worker.js")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_test_id("status")).to_have_text("Ready.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import START_MS
+from tests.browser.conftest import START_MS, wait_for
 from tests.browser.sentence_folder import write_sentence_folder
 
 IDLE = "10:01"
@@ -61,8 +61,4 @@ def test_results_keep_python(page: Page, site: str, tmp_path: Path) -> None:
 
 
 def expect_no_worker(page: Page) -> None:
-    for _ in range(100):
-        if not page.workers:
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("the worker still runs")
+    wait_for(page, lambda: not page.workers, "the worker still runs")

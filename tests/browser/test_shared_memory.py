@@ -243,10 +243,10 @@ def test_replacements_do_what_the_originals_do(realm: Page | Worker) -> None:
 
 def test_sockets_send_views_of_the_heap(realm: Page | Worker) -> None:
     server: Any = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Receiver)
-    server.messages = []
+    server.messages, server.daemon_threads = [], True
     with running(server) as port, called_with_shared_memory(realm, "WebSocket.send"):
         realm.evaluate("(code) => { python(code); }", SOCKET.replace("PORT", str(port)))
-        end = time.monotonic() + 60
+        end = time.monotonic() + START_MS / 1000
         while not server.messages and time.monotonic() < end:
             realm.evaluate("0")
             time.sleep(0.02)

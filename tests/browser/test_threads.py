@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 from support import builds
-from tests.browser.conftest import START_MS, serving, wait_until
+from tests.browser.conftest import START_MS, serving, wait_for, wait_until
 
 START = "async () => { window.runtime = Runtime.create(); window.started = await runtime.start(app); }"
 MULTIPLY = "async (keywords) => await runtime.call('multiply', keywords)"
@@ -161,11 +161,7 @@ def test_twenty_restarts_leave_no_worker_behind(page: Page, revisited_site: str)
         assert multiply(page)["others"] == 1
         assert len(page.workers) == 3  # Python, the supervisor and a thread
         page.evaluate("runtime.close()")
-        for _ in range(200):
-            if not page.workers:
-                break
-            page.wait_for_timeout(50)
-        assert not page.workers
+        wait_for(page, lambda: not page.workers)
 
 
 def test_the_console_and_training_pages_have_the_choice(page: Page, site: str) -> None:

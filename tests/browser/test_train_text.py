@@ -100,7 +100,6 @@ class TextBench:
 def opened(browser: Browser, revisited_site: str) -> Iterator[Page]:
     context = browser.new_context()
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     page.goto(revisited_site + PAGE)
     TextBench(page).open()
     yield page
@@ -225,6 +224,7 @@ def test_two_presses_and_settings_during_training(bench: TextBench) -> None:
     expect(value).not_to_have_text(parameters, timeout=START_MS)
     bench.reaches(1).pause()
     bench.page.evaluate(
+        "document.getElementById('text-status').textContent = '';"
         "for (const id of ['train', 'pause', 'train', 'pause']) document.getElementById(`text-${id}`).click()"
     )
     expect(bench.status).to_contain_text("Paused after")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from tests.browser.conftest import START_MS
+from tests.browser.conftest import START_MS, wait_for
 from tests.browser.host import Host, hosting
 from tests.browser.listening import MOST_WRONG, PAGE, PHRASES, Listener, words_wrong
 
@@ -38,18 +38,10 @@ def test_a_sound_of_another_site(mode: str, shared: Listener, host: Host) -> Non
     expect(shared.player).to_be_visible()
 
 
-def wait_for_requests(listener: Listener, host: Host, path: str, count: int) -> None:
-    for _ in range(START_MS // 50):
-        if host.requests[path] >= count:
-            break
-        listener.page.wait_for_timeout(50)
-    assert host.requests[path] == count
-
-
 def test_a_broken_download_continues(shared: Listener, host: Host) -> None:
     host.breaks_at = 5000
     fetch(shared, host.url("weak/talk.wav"))
-    wait_for_requests(shared, host, "/weak/talk.wav", 2)
+    wait_for(shared.page, lambda: host.requests["/weak/talk.wav"] == 2)
     expect(shared.status).to_have_text("Done.", timeout=START_MS)
     assert words_wrong(shared.text.text_content(), PHRASES[0]) <= MOST_WRONG
 

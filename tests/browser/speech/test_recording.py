@@ -11,7 +11,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 from spoken.espeak import Espeak
-from tests.browser.conftest import START_MS, wait_until
+from tests.browser.conftest import START_MS, wait_for, wait_until
 from tests.browser.dropping import drop
 from tests.browser.listening import MOST_WRONG, PAGE, PHRASES, RATE, Listener, open_page, say, words_wrong
 
@@ -58,16 +58,20 @@ def fresh(with_microphone: Browser, site: str) -> Iterator[Page]:
     """A page that has not been opened, for a test that changes what it loads or what the browser offers."""
     context = with_microphone.new_context(permissions=["microphone"])
     page = context.new_page()
-    page.set_default_timeout(START_MS)
     yield page
     context.close()
 
 
-def start(listener: Listener, until: str = "0:01") -> Listener:
+def start(listener: Listener, seconds: int = 1) -> Listener:
     listener.press("record")
-    expect(listener.page.get_by_test_id("elapsed")).to_have_text(until, timeout=START_MS)
+    lasts(listener.page, seconds)
     expect(listener.page.get_by_test_id("record")).to_have_text("End")
     return listener
+
+
+def lasts(page: Page, seconds: int) -> None:
+    """Wait until a recording has lasted that long. Each second is shown for a second only."""
+    wait_until(page, f"document.querySelector('[data-testid=elapsed]').textContent >= '0:0{seconds}'")
 
 
 def test_text_while_one_speaks_and_of_the_whole_recording(shared: Listener, tmp_path: Path) -> None:
@@ -101,7 +105,7 @@ def test_text_while_one_speaks_and_of_the_whole_recording(shared: Listener, tmp_
 
 def test_live_text_is_a_setting(shared: Listener) -> None:
     shared.page.get_by_test_id("live-on").select_option("off")
-    start(shared, "0:03")
+    start(shared, 3)
     expect(shared.page.get_by_test_id("live")).to_be_hidden()
     expect(shared.page.get_by_test_id("live-steady")).to_have_text("")
     shared.press("stop").is_done()  # which ends it as well
@@ -157,7 +161,7 @@ def test_a_recording_that_the_browser_suspends_continues_when_the_page_is_seen(s
     start(shared)
     shared.page.evaluate("recorder.suspend()")
     shared.page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))")
-    expect(shared.page.get_by_test_id("elapsed")).to_have_text("0:04", timeout=START_MS)
+    lasts(shared.page, 4)
     shared.press("record").is_done()
 
 
@@ -171,10 +175,7 @@ def test_the_browser_asks_before_a_recording_is_lost(shared: Listener) -> None:
 
     shared.page.once("dialog", stay)
     shared.page.evaluate("setTimeout(() => location.reload())")
-    for _ in range(100):
-        shared.page.wait_for_timeout(50)
-        if asked:
-            break
+    wait_for(shared.page, lambda: asked)
     assert asked == ["beforeunload"]
     shared.press("record").is_done()
 
@@ -217,7 +218,7 @@ def test_a_recording_outlives_its_live_text(fresh: Page, site: str) -> None:
     fresh.route("**/live.js", refuse)
     listener = Listener(fresh).open(site)
     listener.press("record").fails_with("There is no live text", "The recording goes on")
-    expect(fresh.get_by_test_id("elapsed")).to_have_text("0:05", timeout=START_MS)
+    lasts(fresh, 5)
     listener.press("record").is_done()
     assert (listener.text.text_content() or "").strip()
 

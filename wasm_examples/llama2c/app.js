@@ -66,6 +66,8 @@ class Storyteller {
     onModel: (model) => markPreset(model?.name ?? null),
   });
 
+  #stops = 0; // how often Stop was pressed
+
   constructor() {
     this.load(PACKAGED);
   }
@@ -77,12 +79,15 @@ class Storyteller {
 
   /** Write a story with the current options, in place of the one that is being written. */
   async generate() {
+    const stops = this.#stops;
     await choosing.result; // may load a model, which would stop the story
+    if (stops !== this.#stops) return; // Stop was pressed meanwhile
     this.#page.work((signal) => this.#generate(signal), { failed: "No new story." });
   }
 
   /** Stop loading and writing. */
   stop() {
+    this.#stops++;
     this.#page.stop();
   }
 

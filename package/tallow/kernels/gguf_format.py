@@ -32,8 +32,11 @@ class Scaled:
 
     def floats(self) -> Floats:
         """Return the weights, (N, weights)."""
-        weights = self.scales[..., None] * self.codes.reshape(*self.scales.shape, -1).astype(np.float32)
-        return flat(weights if self.shifts is None else weights + self.shifts[..., None])
+        weights = self.codes.reshape(*self.scales.shape, -1).astype(np.float32)
+        weights *= self.scales[..., None]
+        if self.shifts is not None:
+            weights += self.shifts[..., None]
+        return flat(weights)
 
 
 Reader = Callable[[Records], Floats | Scaled]

@@ -191,8 +191,9 @@ __device__ __forceinline__ void multiply(const Fetched& fetched, const Staged& s
 
 extern "C" __global__ void __launch_bounds__(WARP * WARPS, RESIDENT) quantized_rows(
     const X* x, const W* weights_0, const W* weights_1, const W* weights_2, const S* scales_0, const S* scales_1,
-    const S* scales_2, const S* shifts_0, const S* shifts_1, const S* shifts_2, index_t count_0, index_t count_1, index_t count_2, const BIAS* bias, const RESIDUAL* residual,
-    const float* norm, float eps, Y* y, index_t rows, index_t width, index_t groups, index_t group_log2) {
+    const S* scales_2, const S* shifts_0, const S* shifts_1, const S* shifts_2, index_t count_0, index_t count_1,
+    index_t count_2, const BIAS* bias, const RESIDUAL* residual, const float* norm, float eps, Y* y, index_t rows,
+    index_t width, index_t groups, index_t group_log2) {
     __shared__ float shown[2][WARPS][16][TILES * 8], squares[ROWS];  // of two tiles in turn
     DYNAMIC_SHARED(dynamic);
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, g = lane / 4, t = lane % 4;

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.functions import Cube
 
 import tallow as tl
 from tallow.autograd import grad
@@ -134,18 +135,6 @@ def test_the_graph_is_kept() -> None:
     y = (x**3).sum()
     grad(y, x, create_graph=True)
     assert grad(y, x)[0].item() == 12
-
-
-class Cube(tl.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 3 * x * x * g
 
 
 class SavesItsResult(Cube):

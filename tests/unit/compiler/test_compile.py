@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.functions import Cube
 
 import tallow as tl
 from tallow import nn
@@ -557,18 +558,6 @@ def test_an_error_is_raised_as_in_an_eager_call() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ breaks
-
-
-class Cube(tl.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 3 * x * x * grad
 
 
 log: list[Any] = []

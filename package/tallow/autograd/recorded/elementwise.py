@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tallow.autograd.recorded.rules import RULES, Map, constant, difference, linear, rule
+from tallow.autograd.recorded.rules import RULES, constant, difference, rule
 from tallow.autograd.recorded.saved import Gradients, Rule, Saved, connected, no_rule
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, from_array
@@ -232,10 +232,3 @@ def _where(saved: Saved, g: Tensor) -> Gradients:
 def _masked_fill(saved: Saved, g: Tensor) -> Gradients:
     mask = from_array(saved.constant("mask"))
     return [g.masked_fill(mask, 0), g.masked_fill(~mask, 0).sum()]
-
-
-@linear("scaled_mask")
-def _masked(saved: Saved) -> Map:
-    closure = saved.closure
-    saved.ignore("keep", "scale")
-    return lambda x: closure(x)[0]

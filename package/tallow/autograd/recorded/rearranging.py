@@ -40,9 +40,9 @@ def _getitem(saved: Saved) -> Map:
     return lambda x: x[index]
 
 
-@linear("gather")
-def _gather(saved: Saved) -> Map:
-    places = saved.constant("places")
+@linear("gather", "take")
+def _picked(saved: Saved) -> Map:
+    places = saved.constant("places" if saved.has("places") else "index")
     saved.ignore("shape")
     return lambda x: x.reshape(-1)[places]
 
@@ -54,13 +54,6 @@ def _index_select(saved: Saved) -> Map:
     index = on_axis(saved.constant("dim"), saved.constant("places"))
     saved.ignore("shape")
     return lambda x: x[index]
-
-
-@linear("take")
-def _take(saved: Saved) -> Map:
-    index = saved.constant("index")
-    saved.ignore("shape")
-    return lambda x: x.reshape(-1)[index]
 
 
 @linear("diagonal")
@@ -92,10 +85,10 @@ def _repeat(saved: Saved) -> Map:
     return lambda x: array_module(x).broadcast_to(x.reshape(shape), interleaved)
 
 
-@linear("tril", "triu")
-def _triangle(saved: Saved) -> Map:
-    closure = saved.closure
-    saved.ignore("diagonal")
+@linear("tril", "triu", "scaled_mask")
+def _masked(saved: Saved) -> Map:
+    closure = saved.closure  # the op is its own adjoint
+    saved.ignore("diagonal", "keep", "scale")
     return lambda x: closure(x)[0]
 
 

@@ -90,7 +90,7 @@ def connected(array: Array, edge: Edge | None) -> Tensor:
         if edge.array.shape != array.shape:
             raise UnsupportedError(f"a saved array of shape {array.shape} is not that of its leaf, {edge.array.shape}")
         return edge.to(BY_STORAGE[array.dtype])
-    if tuple(edge.shape or array.shape) != array.shape:
+    if tuple(edge.shape) != array.shape:
         raise UnsupportedError(f"a saved array of shape {array.shape} is not that of its op, {edge.shape}")
     tensor = from_array(array)
     tensor._node, tensor._requires_grad = edge, True

@@ -10,7 +10,7 @@ and reference counting frees it without a garbage collection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -266,7 +266,13 @@ def check_writes(node: Node, results: Sequence[Any]) -> None:
 
     Called after the closure has run, as only its `results` show which arrays were read. The engine discards them then.
     """
-    unread = unread_variables(results, [edge is not None for edge in node.edges]) if node.reads_per_operand else ()
+    check_saved(
+        node, unread_variables(results, [edge is not None for edge in node.edges]) if node.reads_per_operand else ()
+    )
+
+
+def check_saved(node: Node, unread: Iterable[int]) -> None:
+    """Raise GraphError if an array that a node's closure holds was overwritten since; `unread` as in saved_arrays."""
     for array in saved_arrays(node.backward, unread):
         if last_write(array) > node.sequence:
             raise GraphError(

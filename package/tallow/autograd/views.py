@@ -51,20 +51,32 @@ class View(NamedTuple):
             array, _ = step.make(array)
         return array
 
-    def backward_to(self, base: Array) -> Callable[[Array], Array]:
-        """Return a function that maps a gradient of the view to one of its base."""
-        steps = []
+    def backward_to(self, base: Array) -> ToBase:
+        """Return what maps a gradient of the view to one of its base."""
+        steps, layout = [], Layout(base)
         for step in self._from_the_base():
             shape = base.shape
             base, back = step.make(base)
             steps.append((back, shape))
+        return ToBase(self, layout, steps)
 
-        def backward(g: Array) -> Array:
-            for back, shape in reversed(steps):
-                g = fit(back(g), shape, g.dtype)
-            return g
 
-        return backward
+class ToBase(NamedTuple):
+    """The map of a view's gradient to one of its base, and its adjoint: the same view of another array."""
+
+    view: View
+    layout: Layout
+    steps: list[tuple[Callable[[Array], Array], tuple[int, ...]]]
+
+    def __call__(self, g: Array) -> Array:
+        """Map a gradient."""
+        for back, shape in reversed(self.steps):
+            g = fit(back(g), shape, g.dtype)
+        return g
+
+    def adjoint(self, array: Array) -> Array:
+        """Return a copy of the view of an array of the base's shape."""
+        return self.view.of(self.layout.copy(array)).copy()
 
 
 class Layout:

@@ -249,8 +249,8 @@ def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result
 @op("F", dtypes="float")
 def softsign(input: Array) -> Result:
     """Return x / (1 + |x|) of each element."""
-    width = 1 + array_module(input).abs(input)
-    return input / width, lambda g: (g / (width * width),)
+    xp = array_module(input)
+    return input / (1 + xp.abs(input)), lambda g: (g / xp.square(1 + xp.abs(input)),)
 
 
 @op("F", dtypes="float")

@@ -41,7 +41,7 @@ def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Resul
     spatial = input.shape[-dims:]
     y = input
     for axis in range(-1, -dims - 1, -1):
-        y = _axis_mean(y, axis, out[axis])
+        y = axis_mean(y, axis, out[axis])
     if out == list(spatial):
         y = y.copy()
 
@@ -53,7 +53,8 @@ def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Resul
     return y, backward
 
 
-def _axis_mean(x: Array, axis: int, out: int) -> Array:
+def axis_mean(x: Array, axis: int, out: int) -> Array:
+    """Return the means of `out` windows along a negative axis."""
     size = x.shape[axis]
     if size == out or not out:
         return x[part(axis, None, out)]

@@ -271,7 +271,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     """Return input + value · tensor1 · tensor2, broadcast."""
     _check_factor("addcmul", value, input, tensor1, tensor2)
     scaled = tensor1 if value == 1 else tensor1 * factor(value, tensor1, "addcmul")
-    return input + scaled * tensor2, lambda g: (g, lambda: g * tensor2 * value, lambda: g * scaled)
+    return input + scaled * tensor2, lambda g: (g, lambda: g * tensor2 * value, lambda: g * tensor1 * value)
 
 
 @op("tl Tensor Tensor_", dtypes="promote")
@@ -282,8 +282,11 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     """
     if no_floats(input, tensor1, tensor2):
         raise DtypeError("addcdiv: integer division is not supported", hint="convert to float, or use div and add")
-    ratio = tensor1 / tensor2
-    return input + value * ratio, lambda g: (g, lambda: g * value / tensor2, lambda: g * -value * ratio / tensor2)
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        return g, lambda: g * value / tensor2, lambda: g * -value * (tensor1 / tensor2) / tensor2
+
+    return input + value * (tensor1 / tensor2), backward
 
 
 @op("tl Tensor Tensor_")

@@ -36,7 +36,7 @@ def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float |
         raise ShapeError(f'pad: mode "{mode}" doesn\'t take a value, got {value}')
     y = input
     for axis, before, after in sides:
-        y = _lengthen(y, axis, before, after, mode)
+        y = lengthen(y, axis, before, after, mode)
     spatial = input.shape
 
     def backward(g: Array) -> tuple[Array]:
@@ -99,7 +99,7 @@ def _cut(axis: int, size: int, before: int, after: int) -> tuple[Any, ...]:
     return part(axis, max(0, -before), size - max(0, -after))
 
 
-def _lengthen(x: Array, axis: int, before: int, after: int, mode: str) -> Array:
+def lengthen(x: Array, axis: int, before: int, after: int, mode: str) -> Array:
     """Pad one dim. As in PyTorch, cropped elements may be reflected, but not wrapped around."""
     xp = array_module(x)
     if mode == "circular":

@@ -3,16 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from tallow.autograd.graph import edge_to, place_of
+import numpy as np
+
+from tallow.autograd.graph import Edge, Node, Output, edge_to, gradient_dtype, place_of
 from tallow.autograd.recorded.sweep import run_recorded
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, from_array
+from tallow.dtypes import Array
 
 
-def defined(op: Callable[..., Tensor], operands: Sequence[Tensor], g: Tensor) -> list[Tensor | None]:
-    """Return the gradients of op(*operands) for g, with a graph; the operands that are constants get None."""
+def defined(op: Callable[..., Any], operands: Sequence[Tensor], *gs: Tensor) -> list[Tensor | None]:
+    """Return the gradients of op(*operands), with a graph; the operands that are constants get None.
+
+    Args:  op: returns a tensor, or as many as there are gs
+    """
     own = [x.view_as(x) if x.requires_grad else x for x in operands]  # each with a place of its own
-    y = op(*own)
+    result = op(*own)
+    ys = result if isinstance(result, tuple) else (result,)
+    roots = [(edge_to(y), g) for y, g in zip(ys, gs, strict=True) if y.requires_grad]
     places = [place_of(edge_to(x)) if x.requires_grad else None for x in own]
-    arrived = run_recorded([(edge_to(y), g)], {place for place in places if place is not None})
+    arrived = run_recorded(roots, {place for place in places if place is not None})
     return [None if place is None or place not in arrived else arrived[place][1] for place in places]
+
+
+def node_on(array: Array, name: str, backward: Callable[[Array], tuple[Any, ...]], *edges: Edge | None) -> Tensor:
+    """Return an array as the result of the op `name`, whose rule knows the variables of `backward`."""
+    y = from_array(np.asarray(array) if isinstance(array, np.generic) else array)
+    if any(edge is not None for edge in edges):
+        y._node = Node(name, backward, list(edges), array.shape, gradient_dtype(array))
+        y._requires_grad = True
+    return y
+
+
+def unread(edge: Edge | None, dtype: np.dtype[Any], shape: Sequence[int] = ()) -> Tensor:
+    """Return the operand at an edge without its value, where nothing but its gradient is wanted.
+
+    Args:  shape: of a constant
+    """
+    if edge is None:
+        return from_array(np.zeros(shape, dtype))
+    shape = edge.shape if isinstance(edge, Node | Output) else edge.array.shape
+    return node_on(np.broadcast_to(np.zeros((), dtype), shape), "clone", lambda g: (g,), edge)
+
+
+def formed(value: Array, edge: Edge | None, form: Callable[[Tensor], Tensor] = lambda x: x) -> Tensor:
+    """Return form(operand), given its value, which a closure has saved, and the operand's edge."""
+    return from_array(value) if edge is None else with_value(value, form(unread(edge, value.dtype)))
+
+
+def with_value(value: Array, x: Tensor) -> Tensor:
+    """Return x with its value, which a closure has saved."""
+    return node_on(value, "clone", lambda g: (g,), edge_to(x))
+
+
+def activated(name: str, value: Array, x: Tensor) -> Tensor:
+    """Return sigmoid(x), tanh(x) or relu(x), given its value, which a closure has saved; that of x is not read."""
+    closures: dict[str, Callable[[Array], tuple[Array]]] = {
+        "sigmoid": lambda g: (g * (value * (1 - value)),),
+        "tanh": lambda g: (g * (1 - value * value),),
+        "relu": lambda g: (g * (value > 0),),
+    }
+    return node_on(value, name, closures[name], edge_to(x))

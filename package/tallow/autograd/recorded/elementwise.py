@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tallow.autograd.recorded.rules import RULES, constant, difference, rule
-from tallow.autograd.recorded.saved import Gradients, Rule, Saved, connected, no_rule
+from tallow.autograd.recorded.definitions import activated, defined, formed
+from tallow.autograd.recorded.rules import RULES, difference, rule
+from tallow.autograd.recorded.saved import Gradients, Rule, Saved, connected
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, from_array
-from tallow.dtypes import widen
-from tallow.ops.activation import logsigmoid
+from tallow.ops.activation import gelu, logsigmoid
+from tallow.ops.joining import cat
+from tallow.ops.special import SINC_SLOPE, polygamma
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
@@ -18,7 +20,6 @@ TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
 OF_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
-    "abs": lambda x: x.sign().detach(),
     "acosh": lambda x: (x * x - 1) ** -0.5,
     "acos": lambda x: -((1 - x * x) ** -0.5),
     "asin": lambda x: (1 - x * x) ** -0.5,
@@ -27,23 +28,26 @@ OF_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
     "atanh": lambda x: 1 / (1 - x * x),
     "cos": lambda x: -x.sin(),
     "cosh": lambda x: x.sinh(),
+    "digamma": lambda x: apply(polygamma, x, 1),
     "erf": lambda x: TWO_OVER_ROOT_PI * (-x * x).exp(),
     "erfc": lambda x: -TWO_OVER_ROOT_PI * (-x * x).exp(),
     "log": lambda x: 1 / x,
     "log10": lambda x: 1 / (x * math.log(10)),
     "log1p": lambda x: 1 / (x + 1),
     "hardswish": lambda x: (x / 3 + 0.5).masked_fill(x.detach() <= -3, 0).masked_fill(x.detach() >= 3, 1),
+    "lgamma": lambda x: x.digamma(),
     "log2": lambda x: 1 / (x * math.log(2)),
-    "logit": lambda x: 1 / (x * (1 - x)),
     "logsigmoid": lambda x: (-x).sigmoid(),
     "silu": lambda x: x.sigmoid() * (1 + x * (1 - x.sigmoid())),
     "sin": lambda x: x.cos(),
     "sinh": lambda x: x.cosh(),
+    "softsign": lambda x: (1 + x.abs()) ** -2,
     "square": lambda x: 2 * x,
 }
 
 
 OF_RESULT: dict[str, Callable[[Tensor], Tensor]] = {
+    "erfinv": lambda y: (y * y).exp() / TWO_OVER_ROOT_PI,
     "exp": lambda y: y,
     "exp2": lambda y: y * math.log(2),
     "expm1": lambda y: y + 1,
@@ -78,6 +82,15 @@ def _gelu(saved: Saved, g: Tensor) -> Gradients:
     return [g * 0.5 * (1 + t + x * (1 - t * t) * scale * (1 + 3 * 0.044715 * x * x))]
 
 
+@rule("logit")
+def _logit(saved: Saved, g: Tensor) -> Gradients:
+    x = saved.operand("input")
+    slope = 1 / (x * (1 - x))
+    if saved.has("clamped"):
+        slope = slope.masked_fill(from_array(x.array != saved.constant("clamped")), 0)
+    return [g * slope]
+
+
 @rule("softplus")
 def _softplus(saved: Saved, g: Tensor) -> Gradients:
     slope = (saved.operand("input") * saved.constant("beta")).sigmoid()
@@ -100,12 +113,6 @@ def _elu(saved: Saved, g: Tensor) -> Gradients:
     return [g * (bent * 0 + scale).where(x.detach() > 0, bent)]
 
 
-@rule("leaky_relu")
-def _leaky_relu(saved: Saved, g: Tensor) -> Gradients:
-    positive = saved.operand("input").detach() > 0
-    return [g.where(positive, g * saved.constant("negative_slope"))]
-
-
 @rule("pow", "float_power")
 def _pow(saved: Saved, g: Tensor) -> Gradients:
     base = saved.operand("input")
@@ -119,50 +126,71 @@ def _pow(saved: Saved, g: Tensor) -> Gradients:
     return [by_base, by_power]
 
 
-@rule("clamp", "clamp_min", "clamp_max")
-def _clamp(saved: Saved, g: Tensor) -> Gradients:
-    if any(edge is not None for edge in saved.node.edges[1:]):
-        raise no_rule(saved.node, "a bound has a gradient")
-    x = widen(saved.constant("input"))
-    low, high = (saved.constant(name) if saved.has(name) else None for name in ("min", "max"))
-    inside = (True if low is None else x >= low) & (True if high is None else x <= high)
-    return [g * constant(inside), None, None]
+@rule("polygamma")
+def _polygamma(saved: Saved, g: Tensor) -> Gradients:
+    return [g * apply(polygamma, saved.operand("input"), saved.constant("n") + 1)]
 
 
-@rule("maximum", "minimum")
-def _extreme_of_two(saved: Saved, g: Tensor) -> Gradients:
-    a, b = saved.constant("input"), saved.constant("other")
-    if saved.node.op_name.startswith("minimum"):
-        a, b = -a, -b
-    half = (a == b) * 0.5
-    return [g * constant(((x >= y) - half).astype(g.array.dtype)) for x, y in ((a, b), (b, a))]
+@rule("sinc")
+def _sinc(saved: Saved, g: Tensor) -> Gradients:
+    saved.ignore("angle")
+    x, y = saved.operand("input"), saved.result()
+    angle = x * math.pi
+    square, series = angle * angle, SINC_SLOPE[0]
+    for coefficient in SINC_SLOPE[1:]:
+        series = series * square + coefficient
+    is_near = abs(angle.detach()) < 0.5
+    return [g * (angle * series).where(is_near, (angle.cos() - y) / x.masked_fill(x.detach() == 0, 1))]
 
 
-@rule("hardtanh", "relu6", "hardsigmoid")
-def _inside(saved: Saved, g: Tensor) -> Gradients:
-    slope = 1 / 6 if saved.node.op_name.startswith("hardsigmoid") else 1
-    return [g * constant(saved.constant("inside")) * slope]
+@rule("tanhshrink")
+def _tanhshrink(saved: Saved, g: Tensor) -> Gradients:
+    value = saved.constant("tanh")
+    tanh = activated("tanh", value, formed(value, saved.node.edges[0]))
+    return [g * tanh * tanh]
 
 
-@rule("threshold", "hardshrink")
-def _outside(saved: Saved, g: Tensor) -> Gradients:
-    name = "below" if saved.has("below") else "within"
-    return [g.masked_fill(from_array(saved.constant(name)), 0)]
+@rule("glu")
+def _glu(saved: Saved, g: Tensor) -> Gradients:
+    dim, half, gate = map(saved.constant, ("dim", "linear", "s"))
+    a = formed(half, saved.node.edges[0], lambda x: x.chunk(2, dim)[0])
+    s = activated("sigmoid", gate, formed(gate, saved.node.edges[0], lambda x: x.chunk(2, dim)[1]))
+    return [apply(cat, [g * s, g * a * s * (1 - s)], dim)]
 
 
-@rule("softshrink")
-def _softshrink(saved: Saved, g: Tensor) -> Gradients:
-    return [g * (abs(from_array(saved.constant("input"))) > saved.constant("lambd"))]
+@rule("silu_mul", "gelu_mul")
+def _gate(saved: Saved, g: Tensor) -> Gradients:
+    a, b, name = saved.operand("input"), saved.operand("other", 1), saved.constant("name")
+    if name == "silu_mul":
+        return defined(lambda a, b: a.sigmoid() * a * b, (a, b), g)
+    return defined(lambda a, b: apply(gelu, a, approximate="tanh") * b, (a, b), g)
 
 
-@rule("round", "floor", "ceil", "trunc", "sign")
-def _flat(saved: Saved, g: Tensor) -> Gradients:
-    return [g * 0]
+@rule("prelu")
+def _prelu(saved: Saved, g: Tensor) -> Gradients:
+    inner = saved.inside("by_weight")
+    inner.ignore("positive")
+    x, weight, positive = inner.operand("input"), inner.operand("weight", 1), from_array(saved.constant("positive"))
+    saved.ignore("by_channel")
+    by_channel = weight.reshape((1, -1) + (1,) * (x.ndim - 2) if weight.numel() > 1 else ())
+    return [
+        g.where(positive, g * by_channel),
+        (g * x).masked_fill(positive, 0).sum_to_size(by_channel.shape).reshape(weight.shape),
+    ]
 
 
-@rule("neg")
-def _neg(saved: Saved, g: Tensor) -> Gradients:
-    return [-g]
+@rule("hypot")
+def _hypot(saved: Saved, g: Tensor) -> Gradients:
+    by_value = g / saved.result()
+    return [by_value * saved.operand("input"), by_value * saved.operand("other", 1)]
+
+
+@rule("xlogy")
+def _xlogy(saved: Saved, g: Tensor) -> Gradients:
+    saved.ignore("logarithm")
+    a, b = saved.operand("input"), saved.operand("other", 1)
+    is_zero = (a.detach() == 0) & (b.detach() <= 0)
+    return [(g * b.log()).masked_fill(is_zero, 0), g * a / b]
 
 
 @rule("add", "sub")
@@ -170,11 +198,6 @@ def _add(saved: Saved, g: Tensor) -> Gradients:
     alpha = saved.constant("alpha") if saved.has("alpha") else 1
     other = g if alpha == 1 else g * alpha
     return [g, other if saved.node.op_name.startswith("add") else -other]
-
-
-@rule("rsub")
-def _rsub(saved: Saved, g: Tensor) -> Gradients:
-    return [g * -saved.constant("alpha"), g]
 
 
 @rule("mul")
@@ -185,14 +208,18 @@ def _mul(saved: Saved, g: Tensor) -> Gradients:
 
 @rule("div", "true_divide")
 def _div(saved: Saved, g: Tensor) -> Gradients:
+    if saved.has("zeros"):  # rounded
+        saved.ignore("zeros")
+        return [g * 0, g * 0]
     a, b = saved.operand("input"), saved.operand("other", 1)
     by_a = g / b
     return [by_a, -by_a * (a / b)]
 
 
-@rule("logaddexp")
+@rule("logaddexp", "logaddexp2")
 def _logaddexp(saved: Saved, g: Tensor) -> Gradients:
-    share = (saved.operand("input") - saved.operand("other", 1)).sigmoid()
+    excess = saved.operand("input") - saved.operand("other", 1)
+    share = (excess * math.log(2) if saved.node.op_name.startswith("logaddexp2") else excess).sigmoid()
     return [g * share, g * (1 - share)]
 
 
@@ -216,10 +243,16 @@ def _lerp(saved: Saved, g: Tensor) -> Gradients:
 
 @rule("addcmul")
 def _addcmul(saved: Saved, g: Tensor) -> Gradients:
-    if saved.constant("value") != 1:
-        raise no_rule(saved.node, "value is not 1")
-    a, b = saved.operand("scaled", 1), saved.operand("tensor2", 2)
-    return [g, g * b, g * a]
+    value = saved.constant("value")
+    a, b = saved.operand("tensor1", 1), saved.operand("tensor2", 2)
+    return [g, g * b * value, g * a * value]
+
+
+@rule("addcdiv")
+def _addcdiv(saved: Saved, g: Tensor) -> Gradients:
+    a, b = saved.operand("tensor1", 1), saved.operand("tensor2", 2)
+    by_a = g * saved.constant("value") / b
+    return [g, by_a, -by_a * (a / b)]
 
 
 @rule("where")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tallow.autograd.recorded.definitions import defined
-from tallow.autograd.recorded.rules import Map, constant, linear, linear_map, rule
-from tallow.autograd.recorded.saved import Gradients, Saved, connected, no_rule
-from tallow.core.apply import apply
+from tallow.autograd.recorded.rules import Map, constant, linear, linear_map, product_map, rule
+from tallow.autograd.recorded.saved import Gradients, Saved, connected
 from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
-from tallow.ops.padding import pad
+from tallow.kernels import run
+from tallow.ops.adaptive_pooling import axis_mean
 from tallow.ops.pooling import axes_of, axis_argmax, axis_sum, flat_places, maxima_and_places
-from tallow.ops.unfold import unfold
 
 
 def _standardized(x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
@@ -82,31 +81,30 @@ def _weight_of(saved: Saved) -> Tensor:
     return from_array(np.ones((), np.float32)) if weight is None else connected(weight, saved.node.edges[1])
 
 
-@rule("conv1d", "conv2d")
+@rule("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def _convolution(saved: Saved, g: Tensor) -> Gradients:
-    has_bias, by_input, by_weight = saved.constant("has_bias"), saved.inside("d_input"), saved.inside("d_weight")
-    if not saved.constant("is_batch"):
-        raise no_rule(saved.node, "the input has no batch dim")
-    by_input.ignore("weight", "settings", "x")
-    x, w = by_weight.operand("x"), by_weight.operand("weight", 1)
-    stride, before, dilation, groups = by_weight.constant("settings")
-    dims = x.ndim - 2
-    more = (1,) * (2 - dims)  # dims of length 1, so that there are two
+    is_transposed = "transpose" in saved.node.op_name
+    is_batch, has_bias = saved.constant("is_batch"), saved.constant("has_bias")
+    saved.inside("d_input").ignore("weight", "settings", "x", "spatial")
+    by_weight = saved.inside("d_weight")
+    array, settings, w = by_weight.constant("x"), by_weight.constant("settings"), by_weight.operand("weight", 1)
+    x = connected(array if is_batch else array[0], saved.node.edges[0])
+    if not is_batch:
+        x, g = x.unsqueeze(0), g.unsqueeze(0)
+    large, small = (g, x) if is_transposed else (x, g)
+    spatial, out = large.shape[2:], small.shape[2:]
 
-    def convolve(x: Tensor, w: Tensor) -> Tensor:
-        out, kernel = g.shape[2:], w.shape[2:]
-        pads: list[int] = []
-        for i in reversed(range(dims)):
-            reach = (out[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1
-            pads += [before[i], reach - before[i] - x.shape[2 + i]]
-        image = apply(pad, x, pads)
-        image = image.reshape(*x.shape[:2], *more, *image.shape[2:])
-        patches = apply(unfold, image, (*more, *kernel), (*more, *dilation), 0, (*more, *stride))
-        size = math.prod(w.shape[1:])
-        y = w.reshape(groups, w.shape[0] // groups, size) @ patches.reshape(len(x), groups, size, patches.shape[-1])
-        return y.reshape(g.shape)
-
-    return [*defined(convolve, (x, w), g), g.sum((0, *range(2, g.ndim))) if has_bias else None]
+    # A form in three arrays: x and w give the output, for which g is the gradient. A transposed convolution has x and g
+    # in each other's place.
+    maps: list[Callable[[Array, Array], Array]] = [
+        lambda w, g: run("convolution_dx", g, w, *settings, spatial),
+        lambda x, g: run("convolution_dw", x, g, *settings, w.shape),
+        lambda x, w: run("convolution", x, w, None, *settings, out),
+    ]
+    of_input = product_map(maps, 2, (g, w)) if is_transposed else product_map(maps, 0, (w, g))
+    of_weight = product_map(maps, 1, (large, small))
+    of_bias = g.sum((0, *range(2, g.ndim))) if has_bias else None
+    return [of_input if is_batch else of_input.squeeze(0), of_weight, of_bias]
 
 
 @rule("scaled_dot_product_attention")
@@ -145,6 +143,26 @@ def _avg_pool(saved: Saved) -> Map:
         return x
 
     return pool
+
+
+@linear("adaptive_avg_pool")
+def _adaptive_avg_pool(saved: Saved) -> Map:
+    dims, out = saved.constant("dims"), saved.node.shape
+    saved.ignore("spatial")
+
+    def pool(x: Array) -> Array:
+        for axis in range(-dims, 0):
+            x = axis_mean(x, axis, out[axis])
+        return x
+
+    return pool
+
+
+@linear("max_pool_with_indices", "adaptive_max_pool")
+def _pool_with_indices(saved: Saved) -> Map:
+    place, shape, dims = map(saved.constant, ("place", "shape", "dims"))
+    flat = flat_places(place, shape, dims)
+    return lambda x: x.reshape(-1)[flat].reshape(place.shape)
 
 
 @rule("max_pool")

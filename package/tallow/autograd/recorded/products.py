@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
-from tallow.autograd.recorded.rules import rule
+from tallow.autograd.graph import edge_to
+from tallow.autograd.recorded.definitions import defined, unread
+from tallow.autograd.recorded.reductions import of_norm
+from tallow.autograd.recorded.rules import difference, rule
 from tallow.autograd.recorded.saved import Gradients, Saved, no_rule
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
-from tallow.ops.linalg import linalg_det, linalg_inv
+from tallow.ops.cross import linalg_cross
 
 
 @rule("matmul", "mm", "bmm", "mv", "dot")
@@ -53,14 +56,50 @@ def _outer(saved: Saved, g: Tensor) -> Gradients:
     return [g @ b, a @ g]
 
 
-@rule("linalg_inv")
-def _inv(saved: Saved, g: Tensor) -> Gradients:
-    b = saved.result("b").transpose(-1, -2)
-    return [-(b @ g @ b)]
+@rule("addr")
+def _addr(saved: Saved, g: Tensor) -> Gradients:
+    alpha, beta, outer = saved.constant("alpha"), saved.constant("beta"), saved.inside("backward")
+    a, b = outer.operand("a", 1), outer.operand("b", 2)
+    return [g * beta, g @ b * alpha, a @ g * alpha]
 
 
-@rule("linalg_det")
-def _det(saved: Saved, g: Tensor) -> Gradients:
-    a = saved.operand("A")
-    slope = apply(linalg_det, a)[..., None, None] * apply(linalg_inv, a).transpose(-1, -2)
-    return [g[..., None, None] * slope]
+@rule("addbmm")
+def _addbmm(saved: Saved, g: Tensor) -> Gradients:
+    alpha, beta, product = saved.constant("alpha"), saved.constant("beta"), saved.inside("backward")
+    a, b = product.operand("batch1", 1), product.operand("batch2", 2)
+    return [g * beta, g @ b.transpose(1, 2) * alpha, a.transpose(1, 2) @ g * alpha]
+
+
+@rule("linalg_cross")
+def _cross(saved: Saved, g: Tensor) -> Gradients:
+    a, b, axis = saved.operand("input"), saved.operand("other", 1), saved.constant("axis")
+    return [apply(linalg_cross, b, g, dim=axis), apply(linalg_cross, g, a, dim=axis)]
+
+
+@rule("bilinear")
+def _bilinear(saved: Saved, g: Tensor) -> Gradients:
+    saved.ignore("left", "right", "half_way", "d_left", "d_weight")
+    has_bias, (o, i, j) = saved.constant("has_bias"), map(saved.constant, "oij")
+    inputs = saved.operand("input1"), saved.operand("input2", 1), saved.operand("weight", 2)
+
+    def product(x: Tensor, y: Tensor, w: Tensor) -> Tensor:
+        half_way = x.reshape(-1, i) @ w.permute(1, 0, 2).reshape(i, o * j)
+        return (half_way.reshape(-1, o, j) @ y.reshape(-1, j, 1)).reshape(g.shape)
+
+    return [*defined(product, inputs, g), g.reshape(-1, o).sum(0) if has_bias else None]
+
+
+@rule("cdist")
+def _cdist(saved: Saved, g: Tensor) -> Gradients:
+    if saved.has("value"):  # of a distance by products
+        a, b, y = saved.operand("x1"), saved.operand("x2", 1), saved.result()
+        weight = (g / y).masked_fill(y.detach() == 0, 0)
+        back = weight.transpose(-1, -2)
+        return [a * weight.sum(-1, keepdim=True) - weight @ b, b * back.sum(-1, keepdim=True) - back @ a]
+    norm = saved.inside("backward")
+    span, order, reduced = norm.constant("x"), norm.constant("ord"), norm.constant("reduced_shape")
+    norm.ignore("y")
+    places = zip(saved.node.edges, (-2, -3), strict=True)
+    edges = [None if edge is None else edge_to(unread(edge, span.dtype).unsqueeze(dim)) for edge, dim in places]
+    of_span = of_norm(difference(span, edges), order, reduced, g)
+    return [of_span.sum(-2), -of_span.sum(-3)]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from tallow.autograd.recorded.rules import Map, linear, rule
+from collections.abc import Sequence
+from typing import Any
+
+from tallow.autograd.recorded.rules import Map, linear, linear_map, rule
 from tallow.autograd.recorded.saved import Gradients, Saved, no_rule
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow.ops.axis_index import on_axis
+from tallow.kernels import run
+from tallow.ops.axis_index import on_axis, part
 from tallow.ops.joining import cat, stack
+from tallow.ops.padding import lengthen
+from tallow.ops.strided import as_strided, window_view
 
 
 @linear("reshape", "view", "ravel", "flatten", "unflatten", "squeeze", "unsqueeze")
@@ -87,13 +93,22 @@ def _repeat(saved: Saved) -> Map:
 
 @linear("tril", "triu", "scaled_mask")
 def _masked(saved: Saved) -> Map:
-    closure = saved.closure  # the op is its own adjoint
     saved.ignore("diagonal", "keep", "scale")
-    return lambda x: closure(x)[0]
+    return lambda x: saved.call(x)[0]  # the op is its own adjoint
 
 
 @linear("pad")
 def _pad(saved: Saved) -> Map:
+    if saved.has("mode"):
+        sides, mode = saved.constant("sides"), saved.constant("mode")
+        saved.ignore("spatial")
+
+        def lengthened(x: Array) -> Array:
+            for axis, before, after in sides:
+                x = lengthen(x, axis, before, after, mode)
+            return x
+
+        return lengthened
     inside, outside, shape = saved.constant("inside"), saved.constant("outside"), saved.node.shape
     saved.ignore("input_shape")
 
@@ -126,10 +141,52 @@ def _embedding(saved: Saved) -> Map:
     return lambda x: x[index] * (1 if padding is None else (index != padding)[..., None])
 
 
+@linear("masked_select")
+def _masked_select(saved: Saved) -> Map:
+    mask = saved.constant("mask")
+    saved.ignore("shape")
+    return lambda x: x[mask]
+
+
+@linear("as_strided")
+def _as_strided(saved: Saved) -> Map:
+    windows = [saved.constant(name) for name in ("shape", "steps", "storage_offset")]
+    saved.ignore("whole_shape")
+    return lambda x: as_strided.function(array_module(x).ascontiguousarray(x), *windows)[0].copy()
+
+
+@linear("window_view")
+def _window_view(saved: Saved) -> Map:
+    if not saved.has("dim"):  # the input has no dims
+        shape = saved.node.shape
+        return lambda x: x.reshape(shape)
+    windows = [saved.constant(name) for name in ("dim", "size", "step")]
+    saved.ignore("shape", "count")
+    return lambda x: window_view.function(x, *windows)[0].copy()
+
+
+@linear("rotary")
+def _rotary(saved: Saved) -> Map:
+    tables = [saved.constant(name) for name in ("cos", "sin", "interleaved")]
+    return lambda x: run("rotary", x, *tables)
+
+
+@linear("resample")
+def _resample(saved: Saved) -> Map:
+    stages = [*zip(saved.constant("axes"), saved.constant("taps"), strict=True)]
+
+    def resampled(x: Array) -> Array:
+        for axis, taps in stages:
+            x = taps.apply(x, axis)
+        return x
+
+    return resampled
+
+
 # Linear ops of several operands or outputs.
 
 
-@rule("clone", "expand", "to_dtype")
+@rule("clone", "expand", "to_dtype", "frac")
 def _same(saved: Saved, g: Tensor) -> Gradients:
     return [g]
 
@@ -148,9 +205,27 @@ def _stack(saved: Saved, g: Tensor) -> Gradients:
     return g.unbind(saved.constant("dim"))
 
 
-@rule("chunk", "split", "split_with_sizes")
+@rule("chunk", "split", "split_with_sizes", "tensor_split")
 def _cut(saved: Saved, *gs: Tensor) -> Gradients:
+    if saved.has("ranges"):
+        return [_at_ranges(saved, gs)]
     return [apply(cat, list(gs), saved.constant("dim"))]
+
+
+def _at_ranges(saved: Saved, gs: Sequence[Tensor]) -> Tensor:
+    """Return the sum of gs, each at its range in zeros."""
+    shape, dim, ranges = map(saved.constant, ("input_shape", "dim", "ranges"))
+
+    def placed(g: Tensor, place: tuple[Any, ...]) -> Tensor:
+        def put(h: Array) -> Array:
+            y = array_module(h).zeros(shape, h.dtype)
+            y[place] = h
+            return y
+
+        return linear_map(g, put, lambda x: x[place])
+
+    first, *others = (placed(g, part(dim, r.start, r.stop)) for g, r in zip(gs, ranges, strict=True))
+    return sum(others, first)
 
 
 @rule("unbind")

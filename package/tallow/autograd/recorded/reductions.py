@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tallow.autograd.recorded.rules import Map, constant, linear, rule
-from tallow.autograd.recorded.saved import Gradients, Saved, no_rule
+from tallow.autograd.recorded.definitions import defined
+from tallow.autograd.recorded.piecewise import slopes
+from tallow.autograd.recorded.rules import Map, linear, rule
+from tallow.autograd.recorded.saved import Gradients, Saved, connected, no_rule
+from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, from_array
 from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.ops.axis_index import take
+from tallow.ops.joining import cat
+from tallow.ops.special import logaddexp
 
 
 @linear("sum")
@@ -57,28 +64,88 @@ def _std(saved: Saved, g: Tensor) -> Gradients:
 
 @rule("linalg_vector_norm")
 def _norm(saved: Saved, g: Tensor) -> Gradients:
+    if saved.has("backward"):  # of an infinite order
+        inner = saved.inside("backward")
+        reduced = inner.constant("reduced_shape")
+        inner.ignore("input", "value", "axes")
+        saved.ignore("x")
+        return [g.reshape(reduced) * slope for slope in slopes(saved, g)]
     x, order, reduced = saved.operand("x"), saved.constant("ord"), saved.constant("reduced_shape")
-    g, sign = g.reshape(reduced), x.sign().detach()
     saved.ignore("y")
-    if order == 1:
-        return [sign * g]
-    if order <= 1:
+    if order < 1:
         raise no_rule(saved.node, f"ord={order}")
+    return [of_norm(x, order, reduced, g)]
+
+
+def of_norm(x: Tensor, order: float, reduced: Sequence[int], g: Tensor) -> Tensor:
+    """Return the gradient of the norm of x, whose shape is `reduced` with the dims kept."""
+    g, sign = g.reshape(reduced), x.sign().detach()
+    if order == 1:
+        return sign * g
     dims = _kept(x.shape, reduced)
     total = (x * sign) ** order
     y = (total.sum(dims, keepdim=True) if dims else total) ** (1 / order)
     scaled = (g * y ** (1 - order)).masked_fill(y.detach() == 0, 0)
-    return [sign * (x * sign) ** (order - 1) * scaled]
+    return sign * (x * sign) ** (order - 1) * scaled
 
 
-@rule("amax", "amin")
-def _amax(saved: Saved, g: Tensor) -> Gradients:
-    x, reduced = saved.constant("input"), saved.constant("reduced_shape")
-    chosen = array_module(x).asarray(x == saved.constant("value").reshape(reduced)).astype(g.array.dtype)
-    return [g.reshape(reduced) * constant(chosen / chosen.sum(axis=saved.constant("axes"), keepdims=True))]
+@rule("prod")
+def _prod(saved: Saved, g: Tensor) -> Gradients:
+    x, axes, reduced = saved.operand("input"), saved.constant("axes"), saved.constant("reduced_shape")
+    saved.ignore("dim")
+
+    def product(x: Tensor) -> Tensor:
+        """Multiply halves with each other, which is right where elements are zero."""
+        rows = x.movedim(axes, tuple(range(-len(axes), 0))).flatten(-len(axes)) if axes else x.unsqueeze(-1)
+        while (n := rows.shape[-1]) > 1:
+            half = n // 2
+            pairs = rows[..., :half] * rows[..., half : 2 * half]
+            rows = pairs if n % 2 == 0 else apply(cat, [pairs, rows[..., -1:]], -1)
+        return rows.reshape(reduced) if rows.shape[-1] else rows.sum(-1).reshape(reduced)
+
+    return defined(product, (x,), g.reshape(reduced))
 
 
-@linear("max_along", "min_along", "sort", "topk", "median_along", "kthvalue", "mode")
+@rule("cumprod", "logcumsumexp")
+def _running(saved: Saved, g: Tensor) -> Gradients:
+    is_product = saved.node.op_name.startswith("cumprod")
+    array, axis = saved.constant("x"), saved.constant("axis")
+    x = connected(array.reshape(saved.constant("input_shape")), saved.node.edges[0])
+    saved.ignore("y")
+
+    def scan(x: Tensor) -> Tensor:
+        """Combine neighbours at distances of 1, 2, 4, ..."""
+        rows, distance = x.reshape(array.shape).movedim(axis, -1), 1
+        while distance < rows.shape[-1]:
+            before, after = rows[..., :-distance], rows[..., distance:]
+            later = before * after if is_product else apply(logaddexp, before, after)
+            rows, distance = apply(cat, [rows[..., :distance], later], -1), 2 * distance
+        return rows.movedim(-1, axis).reshape(x.shape)
+
+    return defined(scan, (x,), g)
+
+
+@linear("quantile", "nanquantile")
+def _quantile(saved: Saved) -> Map:
+    if saved.node.edges[1] is not None:
+        raise no_rule(saved.node, "q has a gradient")
+    inner, shape = saved.inside("in_place"), saved.node.shape
+    below, above, weight, axis, rows = (
+        inner.constant(name) for name in ("below", "above", "weight", "axis", "x_shape")
+    )
+    saved.ignore("q", "axis", "x_shape", "slope", "step")
+    inner.ignore("input_shape")
+
+    def between(x: Array) -> Array:
+        low, high = (take(x.reshape(rows), places, axis) for places in (below, above))
+        return array_module(x).moveaxis(low * (1 - weight) + high * weight, axis, 0).reshape(shape)
+
+    return between
+
+
+@linear(
+    "max_along", "min_along", "sort", "topk", "median_along", "nanmedian_along", "kthvalue", "mode", "cummax", "cummin"
+)
 def _chosen(saved: Saved) -> Map:
     saved.ignore("input_shape")
     shape = saved.constant("shape")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tallow.autograd.graph import Node, edge_to, gradient_dtype
-from tallow.autograd.recorded.saved import Gradients, Rule, Saved
+from tallow.autograd.recorded.saved import Gradients, Rule, Saved, connected
 from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
 
@@ -57,6 +57,36 @@ def _map_again(saved: Saved, g: Tensor) -> Gradients:
     return [linear_map(g, lambda h: adjoint(h).reshape(shape), value)]
 
 
+def product_map(maps: Sequence[Callable[[Array, Array], Array]], place: int, operands: Sequence[Tensor]) -> Tensor:
+    """Return maps[place](*operands), a product in a form that is linear in each of three arrays.
+
+    maps[i] returns the gradient of the form by array i, from the two others in their order: so the gradients of a
+    product are products again.
+
+    Args:  operands: the two others, without that at `place`
+    """
+    arrays = [x.array for x in operands]
+    y = from_array(maps[place](*arrays))
+    edges = [edge_to(x) for x in operands]
+    if any(edge is not None for edge in edges):
+
+        def closure(h: Array) -> tuple[Callable[[], Array], ...]:
+            form: list[Array] = [*arrays[:place], h, *arrays[place:]]
+            return tuple(lambda i=i: maps[i](*form[:i], *form[i + 1 :]) for i in range(3) if i != place)
+
+        y._node = Node("product_map", closure, edges, y.array.shape, gradient_dtype(y.array))
+        y._requires_grad = True
+    return y
+
+
+@rule("product_map")
+def _product_again(saved: Saved, g: Tensor) -> Gradients:
+    maps, place, arrays = map(saved.constant, ("maps", "place", "arrays"))
+    form = [connected(array, edge) for array, edge in zip(arrays, saved.node.edges, strict=True)]
+    form.insert(place, g)
+    return [product_map(maps, i, form[:i] + form[i + 1 :]) for i in range(3) if i != place]
+
+
 def linear(*names: str) -> Callable[[Callable[[Saved], Map]], Callable[[Saved], Map]]:
     """File the rule of ops that are linear; the decorated function returns the op as a function of an array.
 
@@ -65,11 +95,7 @@ def linear(*names: str) -> Callable[[Callable[[Saved], Map]], Callable[[Saved], 
 
     def file(function: Callable[[Saved], Map]) -> Callable[[Saved], Map]:
         def of(saved: Saved, g: Tensor, *others: Tensor) -> Gradients:
-            def closure(h: Array) -> Array:
-                gradient = saved.closure(h, *[None] * len(others))[0]
-                return gradient() if callable(gradient) else gradient
-
-            return [linear_map(g, closure, function(saved))]
+            return [linear_map(g, lambda h: saved.call(h, *[None] * len(others))[0], function(saved))]
 
         rule(*names)(of)
         return function

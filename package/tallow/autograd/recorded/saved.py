@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
 
@@ -24,17 +24,31 @@ class Saved:
     def __init__(self, node: Node, closure: Any = None) -> None:
         self.node = node
         self.closure: Any = node.backward if closure is None else closure
-        self._rest = {} if type(self.closure) is not FunctionType else dict(_variables(self.closure))
+        self._rest = (
+            {}
+            if type(self.closure) is not FunctionType
+            else {name: cell.cell_contents for name, cell in _cells(self.closure).items()}
+        )
         self._inner: list[Saved] = []
+        self._ignored: list[str] = []
+        self._is_called = False
 
     def constant(self, name: str) -> Any:
         """Return a variable on which no gradient depends, as it is."""
         return self._rest.pop(name) if name in self._rest else self._missing(name)
 
     def ignore(self, *names: str) -> None:
-        """Note that these variables follow from others."""
+        """Note that these variables follow from others, or are for the closure alone."""
         for name in names:
-            self._rest.pop(name, None)
+            if name in self._rest:
+                del self._rest[name]
+                self._ignored.append(name)
+
+    def call(self, *gs: Array | None) -> Sequence[Array | None]:
+        """Return the gradients that the closure computes; None for operands that need none."""
+        self._is_called = True
+        entries = zip(self.node.edges, self.closure(*gs), strict=False)
+        return [None if edge is None else entry() if callable(entry) else entry for edge, entry in entries]
 
     def has(self, name: str) -> bool:
         """Return whether the closure has this variable."""
@@ -60,13 +74,19 @@ class Saved:
         own = [name for name in self._rest if name not in WITHOUT_VALUES]
         return own + [name for inner in self._inner for name in inner.unused()]
 
+    def unread(self) -> set[int]:
+        """Return the variables that nothing has read, as ids of their cells."""
+        if self._is_called:
+            return set()
+        cells = _cells(self.closure) if self._ignored else {}
+        return {id(cells[name]) for name in self._ignored}.union(*(inner.unread() for inner in self._inner))
+
     def _missing(self, name: str) -> Any:
         raise no_rule(self.node, f"its closure has no {name}")
 
 
-def _variables(closure: FunctionType) -> Iterator[tuple[str, Any]]:
-    cells: tuple[CellType, ...] = closure.__closure__ or ()
-    return ((name, cell.cell_contents) for name, cell in zip(closure.__code__.co_freevars, cells, strict=True))
+def _cells(closure: FunctionType) -> dict[str, CellType]:
+    return dict(zip(closure.__code__.co_freevars, closure.__closure__ or (), strict=True))
 
 
 def no_rule(node: Node, reason: str = "") -> UnsupportedError:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tallow.autograd.engine import Plan
-from tallow.autograd.graph import Edge, Node, Output, Place, check_writes, gradient_dtype, place_of
+from tallow.autograd.graph import Edge, Node, Output, Place, check_saved, gradient_dtype, place_of
 from tallow.autograd.modes import enable_grad, mode
 from tallow.autograd.recorded.functions import of_function
 from tallow.autograd.recorded.rules import RULES
 from tallow.autograd.recorded.saved import Gradients, Saved, no_rule
+from tallow.autograd.recorded.writing import of_view_write
 from tallow.core.tensor import Tensor, from_array
 from tallow.devices import array_module
 from tallow.dtypes import BY_STORAGE
@@ -91,14 +92,18 @@ class _Sweep:
                 self.add(edge, gradient)
 
     def _gradients(self, node: Node, slots: dict[int, Tensor]) -> Gradients:
-        check_writes(node, ())
         saved = Saved(node)
-        rule = of_function if saved.has("ctx") else RULES.get(node.op_name.removesuffix("_"))
+        rule = RULES.get(node.op_name.removesuffix("_"))
+        if saved.has("ctx"):
+            rule = of_function
+        elif saved.has("layout"):
+            rule = of_view_write
         if rule is None:
             raise no_rule(node)
         gradients = rule(saved, *_materialized(node, slots))
         if unused := saved.unused():
             raise no_rule(node, f"the rule does not know {', '.join(unused)}")
+        check_saved(node, saved.unread())
         return gradients
 
 

@@ -1,0 +1,75 @@
+"""Rules of ops that are linear piece by piece, such as `abs`: their slopes are constants, which the closure knows."""
+
+from __future__ import annotations
+
+from tallow.autograd.recorded.rules import RULES, constant, rule
+from tallow.autograd.recorded.saved import Gradients, Saved
+from tallow.core.tensor import Tensor
+from tallow.devices import array_module
+
+# Names of the variables that closures save, by op. None of them but the slopes depends on an operand's value.
+ELEMENTWISE = {
+    "abs": ("input",),
+    "ceil": (),
+    "clamp": ("input", "min", "max"),
+    "clamp_max": ("input", "max"),
+    "clamp_min": ("input", "min"),
+    "copysign": ("input", "value"),
+    "deg2rad": (),
+    "floor": (),
+    "fmax": ("first",),
+    "fmin": ("first",),
+    "fmod": ("input", "other"),
+    "frac": (),
+    "hardshrink": ("within",),
+    "hardsigmoid": ("inside",),
+    "hardtanh": ("inside",),
+    "leaky_relu": ("input", "negative_slope"),
+    "maximum": ("input", "other"),
+    "minimum": ("input", "other"),
+    "nan_to_num": ("finite",),
+    "neg": (),
+    "rad2deg": (),
+    "relu6": ("inside",),
+    "remainder": ("input", "other"),
+    "round": (),
+    "rsub": ("alpha",),
+    "sgn": (),
+    "sign": (),
+    "softshrink": ("input", "lambd"),
+    "threshold": ("below",),
+    "trunc": (),
+}
+
+
+def slopes(saved: Saved, g: Tensor) -> Gradients:
+    """Return what the closure returns for ones, as constants."""
+    ones = array_module(g.array).ones(g.shape, g.array.dtype)
+    return [None if slope is None else constant(slope) for slope in saved.call(ones)]
+
+
+def _elementwise(saved: Saved, g: Tensor) -> Gradients:
+    saved.ignore(*ELEMENTWISE[saved.node.op_name.removesuffix("_")])
+    return [None if slope is None else g * slope for slope in slopes(saved, g)]
+
+
+RULES.update(dict.fromkeys(ELEMENTWISE, _elementwise))
+
+
+@rule("amax", "amin", "nansum", "nanmean", "median_of_all", "nanmedian_of_all")
+def _reduced(saved: Saved, g: Tensor) -> Gradients:
+    (slope,) = slopes(saved, g)
+    assert slope is not None
+    reduced = saved.constant("reduced_shape") if saved.has("reduced_shape") else ()
+    saved.ignore("input", "value", "axes", "missing", "n")
+    return [g.reshape(reduced) * slope]
+
+
+@rule("aminmax")
+def _aminmax(saved: Saved, *gs: Tensor) -> Gradients:
+    least, greatest = (
+        _reduced(saved.inside(f"backward_of_{name}"), g)[0] for name, g in zip(("least", "greatest"), gs, strict=True)
+    )
+    assert least is not None
+    assert greatest is not None
+    return [least + greatest]

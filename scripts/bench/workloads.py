@@ -111,6 +111,43 @@ def lstm(torch: Any) -> Step:
     return _step(model, optimizer, lambda: nn.functional.cross_entropy(head(model(x)[0][:, -1]), y))
 
 
+def resnet(torch: Any) -> Step:
+    """ResNet-18 for CIFAR-10, 32x32, batch 32, SGD with momentum"""
+    nn = torch.nn
+
+    class Block(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, before: int, width: int, stride: int) -> None:
+            super().__init__()
+            self.conv1 = nn.Conv2d(before, width, 3, stride, padding=1, bias=False)
+            self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+            self.bn1, self.bn2 = nn.BatchNorm2d(width), nn.BatchNorm2d(width)
+            self.shortcut = nn.Sequential()
+            if stride != 1 or before != width:
+                self.shortcut = nn.Sequential(nn.Conv2d(before, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+        def forward(self, x: Any) -> Any:
+            y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))
+            return (y + self.shortcut(x)).relu()
+
+    shapes = [
+        (64, 64, 1),
+        (64, 64, 1),
+        (64, 128, 2),
+        (128, 128, 1),
+        (128, 256, 2),
+        (256, 256, 1),
+        (256, 512, 2),
+        (512, 512, 1),
+    ]
+    model = nn.Sequential(
+        nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+        *(Block(*shape) for shape in shapes), nn.AvgPool2d(4), nn.Flatten(), nn.Linear(512, 10),
+    )  # fmt: skip
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4, fused=True)
+    x, y = _data(torch, 32, 3, 32, 32), _data(torch, 32, classes=10)
+    return _step(model, optimizer, lambda: nn.functional.cross_entropy(model(x), y))
+
+
 WORKLOADS: dict[str, Callable[[Any], Step]] = {
-    "mlp": mlp, "tiny": tiny, "cnn": cnn, "transformer": transformer, "lstm": lstm,
+    "mlp": mlp, "tiny": tiny, "cnn": cnn, "transformer": transformer, "lstm": lstm, "resnet": resnet,
 }  # fmt: skip

@@ -124,7 +124,8 @@ def test_matmul_goes_through_the_kernel_table() -> None:
     finally:
         kernels.kernel("matmul", "array")(before)
     # Forward; then g bᵀ; then one product of aᵀ g for the whole batch.
-    assert seen == [((5, 2, 3), (3, 4)), ((5, 2, 4), (4, 3)), ((3, 10), (10, 4))]
+    # With --compiled each of them runs more than once.
+    assert list(dict.fromkeys(seen)) == [((5, 2, 3), (3, 4)), ((5, 2, 4), (4, 3)), ((3, 10), (10, 4))]
 
 
 @given(numbers, st.booleans())

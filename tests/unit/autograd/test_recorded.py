@@ -107,6 +107,11 @@ def test_hooks_are_called_and_may_not_replace() -> None:
     assert grad((x * x).sum(), x, create_graph=True)[0].item() == 40
 
 
+def test_infinite_gradients_stop_at_what_is_not_selected() -> None:
+    x = tl.tensor([-1.0, 4.0], requires_grad=True)
+    assert grad(x.clamp(min=0).sqrt().sum(), x, create_graph=True)[0].tolist() == [0, 0.25]
+
+
 def test_what_has_no_rule_is_named() -> None:
     x = leaf(1.5)
     with pytest.raises(UnsupportedError, match=r"LuFactorBackward0: its gradient cannot be differentiated"):

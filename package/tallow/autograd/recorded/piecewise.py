@@ -48,9 +48,14 @@ def slopes(saved: Saved, g: Tensor) -> Gradients:
     return [None if slope is None else constant(slope) for slope in saved.call(ones)]
 
 
+def scaled(g: Tensor, slope: Tensor) -> Tensor:
+    """Return g * slope, and 0 where the slope is 0, even for an infinite gradient."""
+    return (g * slope).masked_fill(slope == 0, 0)
+
+
 def _elementwise(saved: Saved, g: Tensor) -> Gradients:
     saved.ignore(*ELEMENTWISE[saved.node.op_name.removesuffix("_")])
-    return [None if slope is None else g * slope for slope in slopes(saved, g)]
+    return [None if slope is None else scaled(g, slope) for slope in slopes(saved, g)]
 
 
 RULES.update(dict.fromkeys(ELEMENTWISE, _elementwise))
@@ -62,7 +67,7 @@ def _reduced(saved: Saved, g: Tensor) -> Gradients:
     assert slope is not None
     reduced = saved.constant("reduced_shape") if saved.has("reduced_shape") else ()
     saved.ignore("input", "value", "axes", "missing", "n")
-    return [g.reshape(reduced) * slope]
+    return [scaled(g.reshape(reduced), slope)]
 
 
 @rule("aminmax")

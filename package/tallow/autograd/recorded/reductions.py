@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tallow.autograd.recorded.definitions import defined
-from tallow.autograd.recorded.piecewise import slopes
+from tallow.autograd.recorded.piecewise import scaled, slopes
 from tallow.autograd.recorded.rules import Map, linear, rule
 from tallow.autograd.recorded.saved import Gradients, Saved, connected, no_rule
 from tallow.core.apply import apply
@@ -69,7 +69,7 @@ def _norm(saved: Saved, g: Tensor) -> Gradients:
         reduced = inner.constant("reduced_shape")
         inner.ignore("input", "value", "axes")
         saved.ignore("x")
-        return [g.reshape(reduced) * slope for slope in slopes(saved, g)]
+        return [None if slope is None else scaled(g.reshape(reduced), slope) for slope in slopes(saved, g)]
     x, order, reduced = saved.operand("x"), saved.constant("ord"), saved.constant("reduced_shape")
     saved.ignore("y")
     if order < 1:

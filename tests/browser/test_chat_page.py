@@ -61,7 +61,10 @@ class Talk:
         return self.answers.last.inner_text()
 
     def say(self, text: str) -> str:
-        return self.ask(text).is_done()
+        before = self.answers.count()
+        self.ask(text)
+        expect(self.answers).to_have_count(before + 1, timeout=START_MS)  # until then "Done." is of the answer before
+        return self.is_done()
 
     def click(self, name: str) -> Talk:
         self.page.get_by_test_id(name).last.click()

@@ -167,6 +167,20 @@ def test_writes(write: Callable[[Any, Any], Any]) -> None:
     compare(program)
 
 
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "hardtanh", "softshrink", "l1"])
+def test_slopes_in_steps_have_derivatives_of_zero(name: str) -> None:
+    def program(m: Any) -> list[Any]:
+        x = m.tensor([[-2.0, 0.25, 3.0]], dtype=m.float64, requires_grad=True)
+        F = m.nn.functional
+        y = F.l1_loss(x, 0 * x.detach(), reduction="sum") if name == "l1" else getattr(F, name)(x * 2).sum()
+        (first,) = m.autograd.grad(y, x, create_graph=True)
+        assert first.requires_grad
+        (second,) = m.autograd.grad(first.sum(), x, create_graph=True)
+        return [first, second, *m.autograd.grad((first**2).sum(), x)]
+
+    compare(program)
+
+
 @pytest.mark.parametrize("name", ["conv1d", "conv_transpose1d"])
 def test_third_derivatives_of_convolutions(name: str) -> None:
     def program(m: Any) -> list[Any]:

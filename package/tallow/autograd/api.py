@@ -186,7 +186,7 @@ def _fill_inputs(
             fill(leaf)
     with no_grad():
         for place, tensor in by_place.items():
-            if place in caught:  # a hook has filled `.grad` already if the tensor retains it
+            if caught.get(place) is not None:  # a hook has filled `.grad` already if the tensor retains it
                 g, filled = caught[place], tensor.retains_grad
                 store.insert(tensor, tensor._like(g) if filled else tensor._accumulate(g, owned=False))
 
@@ -236,6 +236,8 @@ def grad(
         allow_unused: return None for an input that the outputs do not depend on.
         materialize_grads: return zeros for such an input.
 
+    The gradient is zero for an input on which the outputs depend in steps alone, such as the slopes of a ReLU.
+
     Raises: GraphError as `backward`, and for an input that the outputs do not depend on, unless allowed;
         UnsupportedError as `backward`.
     """
@@ -251,9 +253,10 @@ def grad(
         found = _gradients(outputs, seeds, bool(retain_graph), set(places))
     result: list[Tensor | None] = []
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):
-        if place in found:
-            g = found[place][1].to(tensor.dtype) if create_graph else tensor._like(found[place])
-        elif materialize_grads:
+        arrived = found.get(place)
+        if arrived is not None:
+            g = arrived[1].to(tensor.dtype) if create_graph else tensor._like(arrived)
+        elif materialize_grads or place in found:
             g = tensor._like(array_module(tensor.array).zeros(tensor.array.shape, np.float32))
         elif allow_unused:
             result.append(None)
@@ -269,8 +272,8 @@ def grad(
 
 def _gradients(
     outputs: tuple[Any, ...], seeds: tuple[Any, ...], retain_graph: bool, places: set[Place]
-) -> dict[Place, Array]:
-    """Return the gradients that arrive at these places."""
+) -> dict[Place, Array | None]:
+    """Return the gradients that arrive at these places; None for zeros."""
     roots = [_root(t, g) for t, g in zip(outputs, seeds, strict=True)]
     token = suppress_warnings()
     try:
@@ -298,7 +301,10 @@ def _recorded_backward(tensors: tuple[Any, ...], grad_tensors: Any, inputs: Any)
         inputs = _tensors("backward: inputs", inputs)
         chosen = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
     store = GradStore()
-    for place, (edge, g) in _recorded(tensors, seeds, None if chosen is None else set(chosen)).items():
+    for place, arrived in _recorded(tensors, seeds, None if chosen is None else set(chosen)).items():
+        if arrived is None:
+            continue
+        edge, g = arrived
         tensor = edge if chosen is None else chosen[place]
         g = g.to(tensor.dtype)
         g = tensor._run_hooks(g) if tensor._node is None else g

@@ -82,7 +82,7 @@ def run_backward(
     retain_graph: bool,
     targets: set[Place] | None = None,
     fill: Callable[[LeafGrad], None] | None = None,
-) -> tuple[dict[int, LeafGrad], dict[Place, Array]]:
+) -> tuple[dict[int, LeafGrad], dict[Place, Array | None]]:
     """Send gradients from `roots` to the leaves.
 
     Args:
@@ -90,7 +90,8 @@ def run_backward(
         fill: called with the gradient of a leaf that has post-accumulate hooks as soon as it is complete, while earlier
             ops still wait; that gradient is not returned. So a hook can reduce it, or update the leaf and free it.
 
-    Returns: leaf gradients by the leaf's id, and the target gradients of node outputs.
+    Returns: leaf gradients by the leaf's id, and the target gradients of node outputs; None for a target that was
+        reached by steps alone, whose gradient is zero.
     """
     sweep = (Sweep if mode.tracer is None else mode.tracer.sweep)(Plan(roots, targets), retain_graph)
     for edge, g in roots:
@@ -106,15 +107,16 @@ class Plan:
         order: the nodes that a gradient can reach, latest op first.
         targets: places of the gradients to return; None to compute all leaf gradients.
         useful: ids of the nodes from which a target can be reached.
+        met: the targets that can be reached.
         hooked: node -> the leaves with post-accumulate hooks whose gradient is complete once the node has run.
     """
 
-    __slots__ = ("hooked", "order", "targets", "useful")
+    __slots__ = ("hooked", "met", "order", "targets", "useful")
 
     def __init__(self, roots: Sequence[Root], targets: set[Place] | None) -> None:
         self.order, has_hooks = _reachable(edge for edge, _ in roots)
         self.targets = targets
-        self.useful = set() if targets is None else _leading_to(self.order, targets)
+        self.useful, self.met = (set(), set()) if targets is None else _leading_to(self.order, targets)
         self.hooked = _hooked_leaves(self.order) if has_hooks else {}
 
     def needs(self, edge: Edge) -> bool:
@@ -144,15 +146,24 @@ def _reachable(roots: Iterable[Edge]) -> tuple[list[Node], bool]:
     return sorted(nodes, key=_by_sequence, reverse=True), has_hooks
 
 
-def _leading_to(order: list[Node], targets: set[Place]) -> set[int]:
-    """Return the ids of the nodes in `order` from which a target can be reached."""
+def _leading_to(order: list[Node], targets: set[Place]) -> tuple[set[int], set[Place]]:
+    """Return the ids of the nodes in `order` from which a target can be reached, and the targets that can be."""
     useful: set[int] = set()
+    met: set[Place] = set()
     for node in reversed(order):  # earliest op first, so the nodes that this one points at are already decided
-        places = (place_of(edge) for edge in node.edges if edge is not None)
-        freed = node.backward is None  # it has lost its edges; run it, so that it raises
-        if freed or any(place in targets or place[0] in useful for place in places):
+        leads = node.backward is None  # it has lost its edges; run it, so that it raises
+        for edge in node.edges:
+            if edge is None:
+                continue
+            place = place_of(edge)
+            if place in targets:
+                met.add(place)
+                leads = True
+            elif place[0] in useful:
+                leads = True
+        if leads:
             useful.add(id(node))
-    return useful
+    return useful, met
 
 
 def _hooked_leaves(order: list[Node]) -> dict[Node, list[Any]]:
@@ -174,7 +185,7 @@ class Sweep:
     Attributes:
         grads: the gradient so far of each node that waits to run; a list for a node with several outputs.
         leaves: the gradients of leaves, by id.
-        caught: the target gradients of node outputs.
+        caught: the target gradients of node outputs, and None for each target that can be reached.
         latest: the results of the last closure. They are kept until the next closure has allocated its own: the C
             allocator would return freed memory to the system, only to take it again page by page.
         rounded: nodes and leaves whose gradient is written in a half at once, see `_reading_rounded`.
@@ -188,7 +199,7 @@ class Sweep:
         self.several_devices = bool(devices.MULTI_DEVICE)
         self.grads: dict[Node, Any] = {}
         self.leaves: dict[int, LeafGrad] = {}
-        self.caught: dict[Place, Array] = {}
+        self.caught: dict[Place, Array | None] = dict.fromkeys(plan.met)
         self.latest: Sequence[Any] = ()
         self.rounded: dict[Edge, np.dtype[Any]] = {}
 

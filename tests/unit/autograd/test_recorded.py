@@ -21,7 +21,7 @@ def leaf(*values: float) -> Any:
 
 
 def test_rules_are_of_ops() -> None:
-    assert set(RULES) - {"linear_map", "product_map", "as_view"} <= set(OPS)
+    assert set(RULES) - {"as_view", "in_steps", "linear_map", "product_map"} <= set(OPS)
 
 
 def test_derivatives_of_every_order() -> None:
@@ -110,6 +110,15 @@ def test_hooks_are_called_and_may_not_replace() -> None:
 def test_infinite_gradients_stop_at_what_is_not_selected() -> None:
     x = tl.tensor([-1.0, 4.0], requires_grad=True)
     assert grad(x.clamp(min=0).sqrt().sum(), x, create_graph=True)[0].tolist() == [0, 0.25]
+
+
+def test_slopes_in_steps_leave_no_gradient_behind() -> None:
+    x = leaf(2.0)
+    (slope,) = grad(x.relu().sum(), x, create_graph=True)
+    slope.sum().backward(create_graph=True, inputs=[x])
+    assert x.grad is None
+    with pytest.raises(GraphError, match="was not used"):
+        grad(slope.sum(), leaf(1.0))
 
 
 def test_what_has_no_rule_is_named() -> None:

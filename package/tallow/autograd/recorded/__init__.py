@@ -15,6 +15,7 @@ from tallow.autograd.recorded import products as products
 from tallow.autograd.recorded import rearranging as rearranging
 from tallow.autograd.recorded import recurrent as recurrent
 from tallow.autograd.recorded import reductions as reductions
+from tallow.autograd.recorded import steps as steps
 from tallow.autograd.recorded import writing as writing
 from tallow.autograd.recorded.rules import RULES as RULES
 from tallow.autograd.recorded.sweep import run_recorded as run_recorded

@@ -24,7 +24,8 @@ def defined(op: Callable[..., Any], operands: Sequence[Tensor], *gs: Tensor) -> 
     roots = [(edge_to(y), g) for y, g in zip(ys, gs, strict=True) if y.requires_grad]
     places = [place_of(edge_to(x)) if x.requires_grad else None for x in own]
     arrived = run_recorded(roots, {place for place in places if place is not None})
-    return [None if place is None or place not in arrived else arrived[place][1] for place in places]
+    found = [None if place is None else arrived.get(place) for place in places]
+    return [None if each is None else each[1] for each in found]
 
 
 def node_on(array: Array, name: str, backward: Callable[[Array], tuple[Any, ...]], *edges: Edge | None) -> Tensor:

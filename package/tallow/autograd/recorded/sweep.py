@@ -20,10 +20,12 @@ from tallow.dtypes import BY_STORAGE
 from tallow.errors import GraphError
 
 
-def run_recorded(roots: Sequence[tuple[Edge, Tensor]], targets: set[Place] | None) -> dict[Place, tuple[Edge, Tensor]]:
+def run_recorded(
+    roots: Sequence[tuple[Edge, Tensor]], targets: set[Place] | None
+) -> dict[Place, tuple[Edge, Tensor] | None]:
     """Send gradients from `roots` to the leaves, or to `targets`, by ops that are recorded. The graph is kept.
 
-    Returns:  edge and gradient by place, of the leaves or the targets
+    Returns:  edge and gradient by place, of the leaves or the targets; None as from run_backward
     Raises:  UnsupportedError for a node without a rule
     """
     if mode.tracer is not None:
@@ -39,7 +41,7 @@ def run_recorded(roots: Sequence[tuple[Edge, Tensor]], targets: set[Place] | Non
                 sweep.run(node)
     finally:
         mode.autocast = autocast
-    return sweep.arrived
+    return dict.fromkeys(plan.met) | sweep.arrived
 
 
 class _Sweep:

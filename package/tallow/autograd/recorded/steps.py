@@ -1,0 +1,44 @@
+"""Slopes that are step functions of the operands: by them a network of ReLUs has second derivatives, which are zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tallow.autograd.graph import Edge, Node, edge_to, gradient_dtype
+from tallow.autograd.recorded.rules import RULES, rule
+from tallow.autograd.recorded.saved import Gradients, Rule, Saved
+from tallow.core.tensor import Tensor, from_array
+
+OPS_WITH_STEPS = (
+    "abs", "absolute_error", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linalg_vector_norm", "max_pool",
+    "max_pool_with_indices", "relu", "relu6", "softshrink", "threshold",
+)  # fmt: skip
+
+
+def _in_steps(of_op: Rule) -> Rule:
+    """Return a rule whose gradients are functions of the operands too, with derivatives of zero."""
+
+    def depending(saved: Saved, *gs: Tensor) -> Gradients:
+        edges = saved.node.edges
+        return [None if gradient is None else _with_edges(gradient, edges) for gradient in of_op(saved, *gs)]
+
+    return depending
+
+
+def _with_edges(gradient: Tensor, edges: Sequence[Edge | None]) -> Tensor:
+    count = len(edges)
+    y = from_array(gradient.array)
+    all_edges = [edge_to(gradient), *edges]
+    y._node = Node("in_steps", lambda g: (g, *[None] * count), all_edges, y.array.shape, gradient_dtype(y.array))
+    y._requires_grad = True
+    return y
+
+
+@rule("in_steps")
+def _gradient_alone(saved: Saved, g: Tensor) -> Gradients:
+    saved.ignore("count")
+    return [g]
+
+
+for _name in OPS_WITH_STEPS:
+    RULES[_name] = _in_steps(RULES[_name])

@@ -149,3 +149,14 @@ def test_subclasses_print_their_name() -> None:
 
     theirs = torch.arange(30.0).as_subclass(Hers)
     assert repr(Ours(np.arange(30, dtype=np.float32))) == repr(theirs).replace("Hers(", "Ours(")
+
+
+@pytest.mark.parametrize("value", [3, True, 0.1, 1e-10, float("nan")])
+def test_0d_tensors_format_as_numbers(value: float) -> None:
+    theirs, ours = torch.tensor(value), tl.tensor(value)
+    assert f"{ours} {ours:>8}" == f"{theirs} {theirs:>8}"
+    if isinstance(value, float):
+        assert f"{ours.requires_grad_()} {ours:.2f}" == f"{theirs.requires_grad_()} {theirs:.2f}"
+        assert f"{tl.nn.Parameter(ours)}" == f"{torch.nn.Parameter(theirs)}"
+    meta = ours.detach().to("meta")
+    assert f"{meta}" == str(meta)

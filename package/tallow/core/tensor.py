@@ -298,7 +298,8 @@ class Tensor(Methods):
     def __format__(self, spec: str) -> str:
         if spec and self.array.ndim:
             raise ArgumentTypeError(f"format {spec!r} is for 0-d tensors", hint="format each element, or use str(x)")
-        return format(self.item(), spec) if spec else str(self)
+        is_number = not self.array.ndim and type(self) is Tensor and not self.is_meta
+        return format(self.item(), spec) if spec or is_number else str(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self._node is not None:

@@ -103,6 +103,16 @@ def test_training_checkpoint_is_read(protocol: int, options: dict[str, Any]) -> 
     assert loaded["model"]._metadata == model.state_dict()._metadata
 
 
+@pytest.mark.parametrize("suffix", ["", ".safetensors", ".npz"])
+def test_tensors_from_a_file_object_can_be_written(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x{suffix}"
+    tl.save({"x": tl.zeros(2)}, path)
+    for f in (path, io.BytesIO(path.read_bytes())):
+        x = tl.load(f)["x"]
+        x += 1
+        assert x.tolist() == [1, 1]
+
+
 def test_training_checkpoint_is_written(tmp_path: Path) -> None:
     model = tl.nn.Sequential(tl.nn.Linear(3, 4), tl.nn.LayerNorm(4))
     value = {

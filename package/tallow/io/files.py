@@ -111,7 +111,9 @@ def _open(f: Source | BinaryIO, mmap: bool | None) -> Opened:
     if isinstance(f, str | os.PathLike):
         return Opened(np.fromfile(f, dtype=np.uint8), os.fspath(f)) if mmap is False else open_source(f)
     read = getattr(f, "read", None)
-    return open_source(f if read is None else read())  # type: ignore[arg-type]  # a file has `read`
+    if read is None:
+        return open_source(f)  # type: ignore[arg-type]  # a file has `read`
+    return open_source(bytearray(read()))  # arrays over `bytes` would be read-only
 
 
 def _load_archive(archive: ZipArchive, map_location: MapLocation) -> Any:

@@ -39,7 +39,12 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], np.ndarray[Any, Any]
     ),
     "Gamma": ("Gamma", {"concentration": SHAPE, "rate": SCALE}, {"concentration": SCALE, "rate": SHAPE}, SCALE),
     "Chi2": ("Chi2", {"df": SHAPE}, {"df": SCALE}, SCALE),
-    "InverseGamma": ("InverseGamma", {"concentration": SHAPE, "rate": SCALE}, {}, SCALE),
+    "InverseGamma": (
+        "InverseGamma",
+        {"concentration": SHAPE, "rate": SCALE},
+        {"concentration": SCALE, "rate": SHAPE},
+        SCALE,
+    ),
     "Beta": (
         "Beta",
         {"concentration1": SHAPE, "concentration0": SCALE + 1},
@@ -51,7 +56,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], np.ndarray[Any, Any]
     "Cauchy": ("Cauchy", {"loc": LOC, "scale": SCALE}, {"loc": LOC + 1, "scale": SCALE * 2}, np.full((2, 3), 0.7)),
     "Gumbel": ("Gumbel", {"loc": LOC, "scale": SCALE}, {"loc": LOC + 1, "scale": SCALE * 2}, np.full((2, 3), 0.7)),
     "HalfNormal": ("HalfNormal", {"scale": SCALE}, {"scale": SCALE * 2}, np.array([0.0, 0.3, 4.0])),
-    "HalfCauchy": ("HalfCauchy", {"scale": SCALE}, {}, np.array([0.0, 0.3, 4.0])),
+    "HalfCauchy": ("HalfCauchy", {"scale": SCALE}, {"scale": SCALE * 2}, np.array([0.0, 0.3, 4.0])),
     "Poisson": ("Poisson", {"rate": SHAPE}, {"rate": SCALE}, np.array([0.0, 1.0, 5.0])),
     "Binomial": (
         "Binomial",
@@ -65,9 +70,24 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], np.ndarray[Any, Any]
         {},
         np.array([0.0, 2.0, 5.0]),
     ),
-    "Weibull": ("Weibull", {"scale": SCALE, "concentration": SHAPE}, {}, SCALE),
-    "Pareto": ("Pareto", {"scale": SCALE, "alpha": SHAPE}, {}, SCALE + 0.5),
-    "Kumaraswamy": ("Kumaraswamy", {"concentration1": SHAPE, "concentration0": SCALE + 1}, {}, PROBS),
+    "Weibull": (
+        "Weibull",
+        {"scale": SCALE, "concentration": SHAPE},
+        {"scale": SCALE, "concentration": SHAPE * 2},
+        SCALE,
+    ),
+    "Pareto": (
+        "Pareto",
+        {"scale": SCALE, "alpha": SHAPE},
+        {"scale": SCALE * np.array([0.5, 1, 2]), "alpha": SHAPE * 2},
+        SCALE + 0.5,
+    ),
+    "Kumaraswamy": (
+        "Kumaraswamy",
+        {"concentration1": SHAPE, "concentration0": SCALE + 1},
+        {"concentration1": SHAPE, "concentration0": SCALE + 2},
+        PROBS,
+    ),
     "MultivariateNormal": (
         "MultivariateNormal",
         {"loc": ROWS, "covariance_matrix": COVARIANCE},

@@ -12,6 +12,7 @@ from tallow.distributions.continuous import (
     Cauchy,
     Exponential,
     Gumbel,
+    HalfCauchy,
     HalfNormal,
     Laplace,
     LogNormal,
@@ -24,7 +25,7 @@ from tallow.distributions.distribution import Distribution, sum_rightmost
 from tallow.distributions.gamma import Beta, Dirichlet, Gamma
 from tallow.distributions.independent import Independent
 from tallow.distributions.multivariate_normal import MultivariateNormal
-from tallow.distributions.transformed import TransformedDistribution
+from tallow.distributions.transformed import Pareto, TransformedDistribution
 from tallow.ops.linalg import linalg_solve_triangular
 
 Rule = Callable[[Any, Any], Tensor]
@@ -115,10 +116,17 @@ def _independent(p: Independent, q: Independent) -> Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
-    if [type(t) for t in p.transforms] != [type(t) for t in q.transforms] or p.event_shape != q.event_shape:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError("KL of TransformedDistributions with different transforms")
     value = kl_divergence(p.base_dist, q.base_dist)
     return sum_rightmost(value, len(p.event_shape) - len(p.base_dist.event_shape))
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Pareto, q: Pareto) -> Tensor:
+    ratio = q.alpha / p.alpha
+    value = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return value.masked_fill(p.scale < q.scale, float("inf"))
 
 
 @register_kl(Gamma, Gamma)
@@ -169,8 +177,9 @@ def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
-    return _normal(p._base, q._base)
+@register_kl(HalfCauchy, HalfCauchy)
+def _half(p: Any, q: Any) -> Tensor:
+    return kl_divergence(p._base, q._base)
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)

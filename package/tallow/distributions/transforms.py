@@ -98,8 +98,22 @@ class Transform:
         """Return the shape of the input for an output's shape."""
         return tuple(shape)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are the same function: their classes are the same, and their parameters equal."""
+        if type(self) is not type(other):
+            return False
+        theirs = vars(other)
+        return all(_are_equal(value, theirs[name]) for name, value in vars(self).items() if "_cache" not in name)
+
+    __hash__ = None  # type: ignore[assignment]  # as in PyTorch: parameters may change
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    equal = a == b
+    return bool(equal.all() if isinstance(equal, Tensor) else equal)
 
 
 class _Inverse(Transform):

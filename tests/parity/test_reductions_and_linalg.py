@@ -60,6 +60,19 @@ def test_sixteen_bit_floats_round_once(name: str, dtype: str) -> None:
         np.testing.assert_allclose(y.double().numpy(), expected.double().numpy(), rtol=unit, atol=unit / 64)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("rows", [1, 2, 6])
+@pytest.mark.parametrize("product", ["x @ y", "x @ y[:, 0]", "x[0] @ y", "z @ y", "m.mm(x, x.mT)", "m.bmm(z, z.mT)"])
+def test_sixteen_bit_gradients_of_products(product: str, rows: int, dtype: str) -> None:
+    gradients = []
+    for m in (tl, torch):
+        leaves = [m.tensor(a).to(getattr(m, dtype)).requires_grad_() for a in (X[:rows], Y, Z[:, :rows])]
+        (eval(product, {"m": m}, dict(zip("xyz", leaves, strict=True))).float() ** 2).sum().backward()
+        gradients.append([leaf.grad.float().numpy() for leaf in leaves if leaf.grad is not None])
+    for ours, theirs in zip(*gradients, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0.02, atol=0.01 * abs(theirs).max())
+
+
 def test_sixteen_bit_gradients_keep_the_dtype() -> None:
     for m in (tl, torch):
         x = m.tensor(X).to(m.bfloat16).requires_grad_()

@@ -71,7 +71,7 @@ def product(a: Array, b: Array, name: str) -> Array:
 
 def is_small_product(a: Array, b: Array) -> bool:
     """Return whether `array_dot` of two matrices is quicker than the choice of a kernel."""
-    is_plain = a.ndim == 2 and b.ndim == 2 and type(a) is np.ndarray and a.dtype in FLOATS
+    is_plain = a.ndim == 2 and b.ndim == 2 and type(a) is np.ndarray and a.dtype is b.dtype and a.dtype in FLOATS
     return is_plain and a.size * b.shape[1] < SMALL
 
 

@@ -36,7 +36,36 @@ def grads(m: Any, function: Callable[..., Any], *arrays: Any) -> Any:
     return value, m.autograd.grad(value.square().sum(), inputs)
 
 
+def infinite(m: Any, function: Callable[..., Any]) -> Any:
+    """Return the gradients of a function of two tensors, where that of its value is infinite."""
+    inputs = [m.tensor(a).requires_grad_() for a in (4 * n(9), np.zeros(9))]
+    value = function(*inputs)
+    return m.autograd.grad(value, inputs, m.full(value.shape, np.inf, dtype=value.dtype), allow_unused=True)
+
+
 EXPRESSIONS = """
+    infinite(m, lambda x, y: m.where(x > 0, x, y))
+    infinite(m, lambda x, y: x.masked_fill(x > 0, 1.0))
+    infinite(m, lambda x, y: x.masked_scatter(x > 0, y))
+    infinite(m, lambda x, y: x.clamp(-1, 1))
+    infinite(m, lambda x, y: x.clamp(y, y + 1))
+    infinite(m, lambda x, y: x.clamp(y, y - 1))
+    infinite(m, lambda x, y: m.clamp_min(x, y) + m.clamp_max(y, x))
+    infinite(m, lambda x, y: m.maximum(x, y))
+    infinite(m, lambda x, y: m.minimum(x, y))
+    infinite(m, lambda x, y: m.fmax(x, y))
+    infinite(m, lambda x, y: m.fmin(x, y))
+    infinite(m, lambda x, y: x.max() + y.median())
+    infinite(m, lambda x, y: m.nn.functional.relu(x))
+    infinite(m, lambda x, y: m.nn.functional.relu6(x))
+    infinite(m, lambda x, y: m.nn.functional.hardtanh(x))
+    infinite(m, lambda x, y: m.nn.functional.hardsigmoid(x))
+    infinite(m, lambda x, y: m.nn.functional.hardswish(x))
+    infinite(m, lambda x, y: m.nn.functional.hardshrink(x))
+    infinite(m, lambda x, y: m.nn.functional.softshrink(x))
+    infinite(m, lambda x, y: m.nn.functional.threshold(x, 0.5, 2.0))
+    infinite(m, lambda x, y: m.nn.functional.max_pool1d(x[None], 3, 1))
+    grads(m, lambda x: x.clamp(min=0).sqrt(), n(9))
     m.nn.functional.cosine_similarity(m.tensor(n(2, 3)), m.tensor(n(2, 1)), dim=1)
     m.nn.functional.cosine_similarity(m.tensor(n(3)), m.tensor(n(2, 3)), dim=0)
     m.nn.functional.cosine_similarity(m.tensor(z(2, 3)), m.tensor(z(2, 3)))
@@ -110,7 +139,7 @@ def after(module: Any, x: Any) -> Any:
     return module(x), module.running_mean, module.running_var, module.num_batches_tracked
 
 
-NAMES = {"n": n, "z": z, "grads": grads, "after": after}
+NAMES = {"n": n, "z": z, "grads": grads, "infinite": infinite, "after": after}
 
 
 @pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta")  # raised by PyTorch

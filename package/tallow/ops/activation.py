@@ -18,6 +18,7 @@ from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float, kind, refuse_bool
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
+from tallow.ops.selection import masked
 from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
@@ -77,8 +78,7 @@ def relu_array(x: Array) -> Array:
 @kernel("relu_backward", "array")
 def relu_backward_array(g: Array, y: Array) -> Array:
     """Return the gradient of the input from that of y = relu(x)."""
-    dx: Array = g * (y > 0)
-    return dx
+    return masked(g, y > 0)
 
 
 @op("F_")
@@ -134,7 +134,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Resul
     if kind(input) != "f":
         min_val, max_val = int(min_val), int(max_val)
     inside = (input > min_val) & (input < max_val)
-    return array_module(input).clip(input, min_val, max_val), lambda g: (g * inside,)
+    return array_module(input).clip(input, min_val, max_val), lambda g: (masked(g, inside),)
 
 
 @op("F_")
@@ -145,7 +145,7 @@ def hardsigmoid(input: Array) -> Result:
     """
     expect_float("hardsigmoid", input)
     inside = (input > -3) & (input < 3)
-    return array_module(input).clip(input + 3, 0, 6) / 6, lambda g: (g * inside / 6,)
+    return array_module(input).clip(input + 3, 0, 6) / 6, lambda g: (masked(g, inside) / 6,)
 
 
 @op("F_")
@@ -158,7 +158,7 @@ def hardswish(input: Array) -> Result:
     xp = array_module(input)
 
     def backward(g: Array) -> tuple[Array]:
-        return (g * xp.where(input <= -3, 0, xp.where(input < 3, input / 3 + 0.5, 1)),)
+        return (masked(g, input > -3) * xp.where(input < 3, input / 3 + 0.5, 1),)
 
     return input * xp.clip(input + 3, 0, 6) / 6, backward
 
@@ -170,7 +170,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Result:
         raise ArgumentError(f"softshrink: lambda must not be negative, got {lambd}")
     expect_float("softshrink", input)
     xp = array_module(input)
-    return input - xp.clip(input, -lambd, lambd), lambda g: (g * (xp.abs(input) > lambd),)
+    return input - xp.clip(input, -lambd, lambd), lambda g: (masked(g, xp.abs(input) > lambd),)
 
 
 @op("tl Tensor F")
@@ -179,7 +179,7 @@ def hardshrink(input: Array, lambd: float = 0.5) -> Result:
     expect_float("hardshrink", input)
     xp = array_module(input)
     within = xp.abs(input) <= lambd
-    return xp.where(within, 0, input), lambda g: (g * ~within,)
+    return xp.where(within, 0, input), lambda g: (masked(g, ~within),)
 
 
 @op("tl tl_ F_")
@@ -189,7 +189,7 @@ def threshold(input: Array, threshold: float, value: float) -> Result:
     xp = array_module(input)
     below = input <= threshold
     filler = placed(constant(value, dtypes.dtype_of(input), "threshold"), xp)
-    return xp.where(below, filler, input), lambda g: (g * ~below,)
+    return xp.where(below, filler, input), lambda g: (masked(g, ~below),)
 
 
 # -------------------------------------------------------------------------------------------------------- exponential

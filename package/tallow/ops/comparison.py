@@ -11,6 +11,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError
 from tallow.ops.checks import no_floats
+from tallow.ops.selection import masked
 from tallow.ops.table import Result, op
 
 
@@ -101,8 +102,8 @@ def maximum(input: Array, other: Array) -> Result:
 
     def backward(g: Array) -> tuple[Callable[[], Array], Callable[[], Array]]:
         return (
-            lambda: xp.where(input == other, g / 2, g * ~(input < other)),
-            lambda: xp.where(input == other, g / 2, g * ~(other < input)),
+            lambda: xp.where(input == other, g / 2, masked(g, ~(input < other))),
+            lambda: xp.where(input == other, g / 2, masked(g, ~(other < input))),
         )
 
     return xp.maximum(input, other), backward
@@ -115,8 +116,8 @@ def minimum(input: Array, other: Array) -> Result:
 
     def backward(g: Array) -> tuple[Callable[[], Array], Callable[[], Array]]:
         return (
-            lambda: xp.where(input == other, g / 2, g * ~(input > other)),
-            lambda: xp.where(input == other, g / 2, g * ~(other > input)),
+            lambda: xp.where(input == other, g / 2, masked(g, ~(input > other))),
+            lambda: xp.where(input == other, g / 2, masked(g, ~(other > input))),
         )
 
     return xp.minimum(input, other), backward
@@ -126,11 +127,11 @@ def minimum(input: Array, other: Array) -> Result:
 def fmax(input: Array, other: Array) -> Result:
     """Return the larger of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
     first = (input >= other) | (other != other)
-    return array_module(input).fmax(input, other), lambda g: (lambda: g * first, lambda: g * ~first)
+    return array_module(input).fmax(input, other), lambda g: (lambda: masked(g, first), lambda: masked(g, ~first))
 
 
 @op("tl Tensor", dtypes="promote")
 def fmin(input: Array, other: Array) -> Result:
     """Return the smaller of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
     first = (input <= other) | (other != other)
-    return array_module(input).fmin(input, other), lambda g: (lambda: g * first, lambda: g * ~first)
+    return array_module(input).fmin(input, other), lambda g: (lambda: masked(g, first), lambda: masked(g, ~first))

@@ -14,6 +14,7 @@ from tallow.ops.axis_index import axis_of, part, places, position, take
 from tallow.ops.checks import expect_float, refuse_bool
 from tallow.ops.reduction import kept_shape, left_shape
 from tallow.ops.scan import running
+from tallow.ops.selection import masked
 from tallow.ops.sorting import expect_elements, order, partial_order, pick_one
 from tallow.ops.table import Array, Result, Scalar, op
 
@@ -63,7 +64,7 @@ def _median_of_all(input: Array, skip_nan: bool) -> Result:
 
     def backward(g: Array) -> tuple[Array]:
         equal = input == value
-        return (equal * (g / equal.sum(dtype=g.dtype)),)
+        return (masked(g / equal.sum(dtype=g.dtype), equal),)
 
     return value, backward
 

@@ -23,6 +23,7 @@ from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import on_axis
 from tallow.ops.checks import expect_float, refuse_bool
 from tallow.ops.rows import as_rows
+from tallow.ops.selection import masked
 from tallow.ops.table import Array, Index, Result, op
 from tallow.ops.windows import IntOrInts, Sizes, expect_filled, expect_spatial, sizes
 
@@ -173,7 +174,7 @@ def _axis_max_backward(x: Array, y: Array, axis: Axis, g: Array) -> Array:
     open_ = array_module(x).ones(y.shape, bool)
     for element in axis.elements:
         is_maximum = (x[element] == y) & open_
-        d[element] += g * is_maximum
+        d[element] += masked(g, is_maximum)
         open_ &= ~is_maximum
     return d[axis.middle()]
 

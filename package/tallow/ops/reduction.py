@@ -15,6 +15,7 @@ from tallow.kernels import kernel, run
 from tallow.ops.axis_index import part, reversal
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dims
+from tallow.ops.selection import masked
 from tallow.ops.table import Array, Result, op
 
 Dims = int | Sequence[int] | None
@@ -206,7 +207,8 @@ def extreme_of(
 
     def backward(g: Array) -> tuple[Array]:
         is_extreme = input == value.reshape(reduced_shape)
-        return (is_extreme * (g.reshape(reduced_shape) / is_extreme.sum(axis=axes, keepdims=True, dtype=g.dtype)),)
+        shares = g.reshape(reduced_shape) / is_extreme.sum(axis=axes, keepdims=True, dtype=g.dtype)
+        return (masked(shares, is_extreme),)
 
     return value, backward
 

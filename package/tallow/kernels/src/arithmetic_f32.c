@@ -1,9 +1,9 @@
 // tl_add_f32, tl_sub_f32, tl_mul_f32, tl_div_f32   y[i] = a[i] + b[i], and so on; with b null a number instead of b[i]
 // tl_relu_f32            y[i] = the larger of x[i] and 0
-// tl_relu_backward_f32   dx[i] = g[i] * (y[i] > 0)
+// tl_relu_backward_f32   dx[i] = g[i] where y[i] > 0, and 0 elsewhere
 //   layout  all (n,) contiguous      align  none needed       length  any n ≥ 0
 //   alias   the result may be an operand; any other overlap is undefined
-//   special IEEE 754: NaN stays NaN, and NaN or infinity times 0 is NaN
+//   special IEEE 754: NaN stays NaN; relu_backward returns 0 even for an infinite gradient
 //   error   each result is rounded once: the same bits as NumPy's, but the sign of a zero from relu
 #include "vec.h"
 
@@ -30,4 +30,4 @@ RESULT(tl_sub_f32, p - q)
 RESULT(tl_mul_f32, p *q)
 RESULT(tl_div_f32, p / q)
 RESULT(tl_relu_f32, select(p < splat(0.0f), splat(0.0f), p))
-RESULT(tl_relu_backward_f32, p *select(q > splat(0.0f), splat(1.0f), splat(0.0f)))
+RESULT(tl_relu_backward_f32, select(q > splat(0.0f), p, splat(0.0f)))

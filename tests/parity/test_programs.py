@@ -119,6 +119,11 @@ a = R(2, 3, 4).mT; tl.nn.BatchNorm1d(4).eval()(a).view(-1)
 a = R(2, 3, 4).mT; (a.index_select(1, tl.tensor([0, 2])).view(-1), a[:, [0, 2]].view(-1), a.roll(1, 1).view(-1))
 a = R(2, 3, 4).mT; (F.pad(a, (1, 1), "reflect").view(-1), F.pad(a, (-1, 1), "reflect").view(-1))
 a = R(2, 3, 4).mT; a.masked_fill(a > 0, 0).view(-1)
+a = R(2, 3, 4, 5).permute(3, 2, 1, 0); (a.sum(1).view(-1), a.sum((0, 1)).view(-1), a.mean(2, keepdim=True).view(-1))
+a = R(2, 3, 4, 5).permute(3, 2, 1, 0); [y.view(-1) for y in (a.sum(3), a.long().sum(0), a.amax(1), a.amin(3))]
+a = R(20, 30, 40, 5).permute(3, 2, 1, 0); (a.sum(1).view(-1), a.sum(3).view(-1), a.mean((0, 1)).view(-1))
+a = R(2, 3, 4).mT; [y.view(-1) for y in (a.cumsum(1), a.cumprod(0), a.cummax(2)[0], a.logcumsumexp(1))]
+a = R(2, 3, 4).mT; i = (a > 0).long(); [y.view(-1) for y in (a.gather(1, i), a.take(i), a.tril(), a.triu())]
 a = R(2, 3, 4, 5).to(memory_format=tl.channels_last); (tl.cat([a, a], 1).stride(), F.group_norm(a, 3).stride())
 a = R(2, 3, 4, 5).to(memory_format=tl.channels_last); (F.instance_norm(a).stride(), tl.nn.BatchNorm2d(3)(a).stride())
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.dims import normalize_dim
+from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Result, op
 
 
@@ -65,7 +66,7 @@ def tril(input: Array, diagonal: int = 0) -> Result:
     """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "tril")
     xp = array_module(input)
-    return xp.tril(input, diagonal), lambda g: (xp.tril(g, diagonal),)
+    return standard_order(xp.tril(input, diagonal)), lambda g: (xp.tril(g, diagonal),)
 
 
 @op("tl Tensor Tensor_", dtypes="keep")
@@ -73,4 +74,4 @@ def triu(input: Array, diagonal: int = 0) -> Result:
     """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "triu")
     xp = array_module(input)
-    return xp.triu(input, diagonal), lambda g: (xp.triu(g, diagonal),)
+    return standard_order(xp.triu(input, diagonal)), lambda g: (xp.triu(g, diagonal),)

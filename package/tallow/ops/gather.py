@@ -102,7 +102,7 @@ def gather(input: Array, dim: int, index: Index, *, sparse_grad: bool = False) -
         add_at(dx, (places,), g.reshape(places.shape))
         return (dx.reshape(shape),)
 
-    return input.reshape(-1)[places].reshape(index.shape), backward
+    return standard_order(input.reshape(-1)[places].reshape(index.shape)), backward
 
 
 @op(dtypes="keep")
@@ -120,7 +120,7 @@ def take(input: Array, index: Index) -> Result:
         add_at(dx, (index,), g)
         return (dx.reshape(shape),)
 
-    return input.reshape(-1)[index], backward
+    return standard_order(input.reshape(-1)[index]), backward
 
 
 def check_long(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:

@@ -15,6 +15,7 @@ from tallow.kernels import kernel, run
 from tallow.ops.axis_index import part, reversal
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dims
+from tallow.ops.memory_format import standard_order
 from tallow.ops.selection import masked
 from tallow.ops.table import Array, Result, op
 
@@ -59,13 +60,13 @@ def sum_floats(x: Array, axes: tuple[int, ...], keepdim: bool = False) -> Array:
     if axes == (0,) and last == 1 and not keepdim:
         sums = run("column_sums", x)
         return sums
-    return x.sum(axis=axes, keepdims=keepdim)
+    return standard_order(x.sum(axis=axes, keepdims=keepdim))
 
 
 @kernel("row_sums", "array")
 def row_sums_array(x: Array) -> Array:
     """Return the sum of each row.  Shapes: x (..., N) -> (...)"""
-    return x.sum(axis=-1)
+    return standard_order(x.sum(axis=-1))
 
 
 @kernel("column_sums", "array")
@@ -92,7 +93,9 @@ def _spread(g: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
 def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
     if dim is None and keepdim is False:  # into an array: NumPy would return a scalar, which takes longer to convert
         return _add_up(input, None, None, np.empty((), input.dtype))
-    if dim is None or (type(dim) is int and input.size < WORTH_A_KERNEL):
+    if dim is None or (
+        type(dim) is int and input.size < WORTH_A_KERNEL and (input.ndim < 3 or input.flags.c_contiguous)
+    ):
         return _add_up(input, dim, None, None, keepdim)
     value: Array = sum.function(input, dim, keepdim)[0]
     return value
@@ -108,7 +111,7 @@ def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object 
     if input.dtype.kind == "f":  # NumPy takes longer with a dtype
         value = sum_floats(input, axes, keepdim)
     else:
-        value = input.sum(axis=axes, dtype=sum_dtype(input, dtype), keepdims=keepdim)
+        value = standard_order(input.sum(axis=axes, dtype=sum_dtype(input, dtype), keepdims=keepdim))
     shape = input.shape
     return value, lambda g: (_spread(g, shape, axes),)
 
@@ -202,7 +205,7 @@ def extreme_of(
     if not reduced_size(input, axes):
         error = ShapeError if dim is None else DimensionError
         raise error(f"{name}: no elements to reduce in shape {input.shape}, dim={dim}", hint="check x.numel() first")
-    value = getattr(input, function)(axis=axes, keepdims=keepdim)
+    value = standard_order(getattr(input, function)(axis=axes, keepdims=keepdim))
     reduced_shape = kept_shape(input.shape, axes)
 
     def backward(g: Array) -> tuple[Array]:

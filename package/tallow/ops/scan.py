@@ -10,6 +10,7 @@ from tallow import return_types
 from tallow.devices import array_module
 from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import axis_of, part, places, position, reversal
+from tallow.ops.memory_format import standard_order
 from tallow.ops.reduction import sum_dtype
 from tallow.ops.table import Array, Result, op
 
@@ -37,7 +38,11 @@ def running(name: str, x: Array, axis: int) -> Array:
     return y
 
 
-@op("tl Tensor Tensor_", small=np.add.accumulate)
+def _small_cumsum(input: Array, dim: int) -> Array:
+    return standard_order(np.add.accumulate(input, dim))
+
+
+@op("tl Tensor Tensor_", small=_small_cumsum)
 def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`.
 
@@ -46,7 +51,7 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     x, axis = axis_of(input, dim, "cumsum")
     input_shape, shape = input.shape, x.shape
     y = x.cumsum(axis=axis) if x.dtype.kind == "f" else x.cumsum(axis=axis, dtype=sum_dtype(input, dtype))
-    y = y if input_shape else y.reshape(())
+    y = standard_order(y) if input_shape else y.reshape(())
     return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(input_shape),)
 
 
@@ -73,7 +78,7 @@ def cumprod(input: Array, dim: int, *, dtype: object = None) -> Result:
         at_first = reversed_sum(g * xp.where(first, one, x).cumprod(axis=axis), axis) if first.any() else before
         return (xp.where(zeros_so_far == 0, before, xp.where(first, at_first, x.dtype.type(0))).reshape(input_shape),)
 
-    return y.reshape(input_shape), backward
+    return standard_order(y.reshape(input_shape)), backward
 
 
 def _running_extreme(input: Array, dim: int, name: str, ufunc: str) -> Result:
@@ -91,7 +96,7 @@ def _running_extreme(input: Array, dim: int, name: str, ufunc: str) -> Result:
         add_at(dx, places(indices, axis), g.reshape(shape))
         return (dx.reshape(input_shape),)
 
-    return (values.reshape(input_shape), indices.reshape(input_shape)), backward
+    return (standard_order(values.reshape(input_shape)), standard_order(indices.reshape(input_shape))), backward
 
 
 @op(result=return_types.cummax)
@@ -127,4 +132,4 @@ def logcumsumexp(input: Array, dim: int) -> Result:
         zero = g.dtype.type(0)
         return ((of_sign(xp.maximum(g, zero)) - of_sign(xp.maximum(-g, zero))).reshape(input_shape),)
 
-    return y.reshape(input_shape), backward
+    return standard_order(y.reshape(input_shape)), backward

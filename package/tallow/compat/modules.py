@@ -72,7 +72,8 @@ for _file in ("dataloader", "dataset", "distributed", "sampler"):
 for _file in ("adam", "adamw", "optimizer", "rmsprop", "sgd"):
     MODULES[f"torch.optim.{_file}"] = f"tallow.optim.{'adam' if _file == 'adamw' else _file}"
 
-# Names that only the stand-in has: the version, and base classes that programs ask `isinstance` of.
+# Names that only the stand-in has: the version, base classes that programs ask `isinstance` of, and functions with the
+# name of their module, which they hide as in PyTorch.
 OWN = {
     "torch.__version__": "tallow.compat.version:__version__",
     "torch.nn.modules.batchnorm._BatchNorm": "tallow.nn.channel_normalization:_BatchNorm",
@@ -84,5 +85,7 @@ OWN = {
     "torch.nn.modules.loss._Loss": "tallow.nn.loss:_Loss",
     "torch.nn.modules.loss._WeightedLoss": "tallow.nn.loss:_WeightedLoss",
     "torch.nn.modules.module._IncompatibleKeys": "tallow.nn.state:IncompatibleKeys",
+    "torch.nn.utils.spectral_norm": "tallow.nn.utils.spectral_norm:spectral_norm",
+    "torch.nn.utils.weight_norm": "tallow.nn.utils.weight_norm:weight_norm",
     "torch.optim.lr_scheduler._LRScheduler": "tallow.optim.lr_scheduler:LRScheduler",
 }

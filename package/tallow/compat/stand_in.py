@@ -30,10 +30,10 @@ class StandIn(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         path = f"{self.__name__}.{name}"
-        if path in MODULES:
-            return importlib.import_module(path)
         if path in OWN:
             return _resolve(OWN[path])
+        if path in MODULES:
+            return importlib.import_module(path)
         if name == "__all__":
             return [public for public in dir(self) if not public.startswith("_")]
         if name.startswith("__"):
@@ -46,6 +46,8 @@ class StandIn(ModuleType):
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, StandIn) and f"{self.__name__}.{name}" in OWN:
+            return  # a function hides the module of its name
         if name.startswith("__") or isinstance(value, StandIn):  # as the import system does
             super().__setattr__(name, value)
         else:

@@ -37,6 +37,12 @@ def test_names_that_only_the_compat_module_has(torch: Any, path: str) -> None:
     assert getattr(importlib.import_module(module), name) is not None
 
 
+@pytest.mark.parametrize("name", ["weight_norm", "spectral_norm"])
+def test_a_function_hides_the_module_of_its_name(torch: Any, name: str) -> None:
+    importlib.import_module(f"torch.nn.utils.{name}")
+    assert getattr(torch.nn.utils, name) is getattr(tl.nn.utils, name)
+
+
 def test_the_usual_imports(torch: Any) -> None:
     scope: dict[str, Any] = {}
     exec(

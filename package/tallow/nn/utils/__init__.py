@@ -19,6 +19,8 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "fuse_conv_bn_eval",
+    "fuse_linear_bn_eval",
     "fusion",
     "get_total_norm",
     "parameters_to_vector",
@@ -36,5 +38,6 @@ __all__ = [
 
 __getattr__, __dir__ = names_of(
     __name__,
-    lazy={name: f"tallow.nn.utils.{name}" for name in ("fusion", "parametrizations", "parametrize", "prune")},
+    lazy={name: f"tallow.nn.utils.{name}" for name in ("fusion", "parametrizations", "parametrize", "prune")}
+    | {name: f"tallow.nn.utils.fusion:{name}" for name in ("fuse_conv_bn_eval", "fuse_linear_bn_eval")},
 )

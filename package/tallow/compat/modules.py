@@ -12,6 +12,7 @@ MODULES = {
     "torch.autograd": "tallow.autograd",
     "torch.autograd.function": "tallow.autograd.function",
     "torch.autograd.functional": "tallow.autograd.functional",
+    "torch.autograd.gradcheck": "tallow.autograd.gradcheck",
     "torch.autograd.variable": "tallow.autograd",
     "torch.backends": "tallow.backends",
     "torch.compiler": "tallow.compiler",
@@ -69,13 +70,15 @@ for _file in _FILES_OF_DISTRIBUTIONS.split():
     MODULES[f"torch.distributions.{_file}"] = "tallow.distributions"
 for _file in ("dataloader", "dataset", "distributed", "sampler"):
     MODULES[f"torch.utils.data.{_file}"] = f"tallow.data.{_file}"
-for _file in ("adam", "adamw", "optimizer", "rmsprop", "sgd"):
+_OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam optimizer radam rmsprop rprop sgd"
+for _file in _OPTIMIZERS.split():
     MODULES[f"torch.optim.{_file}"] = f"tallow.optim.{'adam' if _file == 'adamw' else _file}"
 
 # Names that only the stand-in has: the version, base classes that programs ask `isinstance` of, and functions with the
 # name of their module, which they hide as in PyTorch.
 OWN = {
     "torch.__version__": "tallow.compat.version:__version__",
+    "torch.autograd.gradcheck": "tallow.autograd.gradcheck:gradcheck",
     "torch.nn.modules.batchnorm._BatchNorm": "tallow.nn.channel_normalization:_BatchNorm",
     "torch.nn.modules.batchnorm._NormBase": "tallow.nn.channel_normalization:_NormBase",
     "torch.nn.modules.conv._ConvNd": "tallow.nn.convolution:_ConvNd",

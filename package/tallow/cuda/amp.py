@@ -1,13 +1,17 @@
-"""torch.cuda.amp: `autocast` and `GradScaler` for "cuda", under their older names."""
+"""torch.cuda.amp: the names of torch.amp for "cuda"."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tallow import amp, dtypes
 from tallow.core.lazy_names import names_of
 
-__all__ = ["GradScaler", "autocast"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+
+custom_fwd = partial(amp.custom_fwd, device_type="cuda")
+custom_bwd = partial(amp.custom_bwd, device_type="cuda")
 
 
 class autocast(amp.autocast):

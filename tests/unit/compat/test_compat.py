@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,10 @@ def test_names_that_only_the_compat_module_has(torch: Any, path: str) -> None:
     assert getattr(importlib.import_module(module), name) is not None
 
 
-@pytest.mark.parametrize("name", ["weight_norm", "spectral_norm"])
-def test_a_function_hides_the_module_of_its_name(torch: Any, name: str) -> None:
-    importlib.import_module(f"torch.nn.utils.{name}")
-    assert getattr(torch.nn.utils, name) is getattr(tl.nn.utils, name)
+@pytest.mark.parametrize("path", ["nn.utils.weight_norm", "nn.utils.spectral_norm", "autograd.gradcheck"])
+def test_a_function_hides_the_module_of_its_name(torch: Any, path: str) -> None:
+    importlib.import_module(f"torch.{path}")
+    assert attrgetter(path)(torch) is attrgetter(path)(tl)
 
 
 def test_the_usual_imports(torch: Any) -> None:
@@ -51,7 +52,11 @@ def test_the_usual_imports(torch: Any) -> None:
         "from torch.optim.lr_scheduler import StepLR\n"
         "import torch.backends.cudnn as cudnn\n"
         "from torch import nn as again, Tensor\n"
-        "from torch.nn import *\n",
+        "from torch.nn import *\n"
+        "from torch.nn.common_types import _size_1_t, _size_2_t, _size_3_t, _size_any_t\n"
+        "from torch.cuda.amp import GradScaler, autocast, custom_bwd, custom_fwd\n"
+        "from torch.optim.lbfgs import LBFGS\n"
+        "from torch.autograd.gradcheck import gradcheck\n",
         scope,
     )
     assert scope["nn"].Linear is scope["Linear"] is tl.nn.Linear

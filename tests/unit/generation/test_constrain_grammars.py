@@ -188,11 +188,21 @@ def test_one_of_needs_options_that_differ() -> None:
         json_schema({"oneOf": [{"minLength": 2}, {"maxLength": 3}]})
 
 
+LONG = "a" * 1_000_000
+
+
 def nested(depth: int) -> Any:
     schema: Any = {"type": "null"}
     for _ in range(depth):
         schema = {"properties": {"a": schema}, "required": ["a"]}
     return schema
+
+
+def doubled(key: str) -> Any:
+    """Return a schema of a few lines that refers to its last part a million times."""
+    two = [[{"$ref": f"#/$defs/a{i + 1}", "minLength": length} for length in (1, 2)] for i in range(20)]
+    parts = {f"a{i}": {key: both} for i, both in enumerate(two)}
+    return {"$ref": "#/$defs/a0", "$defs": parts | {"a20": {"type": "string"}}}
 
 
 # Each reference is combined with what is beside it, without end.
@@ -239,6 +249,10 @@ def test_schemas_and_groups_may_be_nested() -> None:
         (lambda: json_schema({"$ref": "#", "properties": {"a": {"$ref": "#"}}}), "lead to each other"),
         (lambda: json_schema({"allOf": [{"$ref": "#"}]}), "nested too deeply"),
         (lambda: json_schema(ENDLESS), "nested too deeply"),
+        (lambda: json_schema(doubled("allOf")), "more than 50,000 steps"),
+        (lambda: json_schema(doubled("anyOf")), "more than 50,000 steps"),
+        (lambda: json_schema({"oneOf": [{"const": i} for i in range(3000)]}), "more than 50,000 steps"),
+        (lambda: json_schema({"allOf": [{"$ref": "#/$defs/a"}] * 400, "$defs": {"a": {"enum": [LONG]}}}), "steps"),
         (lambda: json_schema({"type": "text"}), "#: type 'text'"),
         (lambda: json_schema({"$ref": "#"}), "begins with itself|no text matches"),
         (lambda: json_schema({"$ref": "#/$defs/a"}), "nothing is there"),

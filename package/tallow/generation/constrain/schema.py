@@ -54,6 +54,10 @@ _REFUSED = {
 }
 _MAX_REFERENCES = 64  # in a row
 MAX_CONTAINERS = 4 * MAX_DEPTH  # within one another; a level of a schema has up to four
+# Bounds of the time: twenty schemas, each with two references to the next one, are read a million times.
+MAX_STEPS = 50_000
+_VALUES_PER_STEP = 100  # of the whole schema, when two parts of it are compared or combined
+_CHARACTERS_PER_VALUE = 64
 
 _DATE = (  # of the years from 1000; without 29 February
     r"[1-9]\d{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
@@ -75,19 +79,27 @@ def rules_of(schema: Any) -> dict[str, Expression]:
 
     Raises:  GrammarError for an invalid schema, one that no value matches, and one with keywords that are refused
     """
-    pending = [(schema, 0)]
+    pending, size = [(schema, 0)], 0
     while pending:
         value, depth = pending.pop()
         if depth > MAX_CONTAINERS:
             raise _too_deep()
         parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        size += 1 + (len(value) // _CHARACTERS_PER_VALUE if isinstance(value, str) else 0)
         pending += ((part, depth + 1) for part in parts)
-    return _Converter(schema).convert()
+    return _Converter(schema, size).convert()
 
 
 class _Converter:
-    def __init__(self, root: Any) -> None:
+    """Converts a schema in MAX_STEPS or fewer.
+
+    Args:  size: the number of values in `root`
+    """
+
+    def __init__(self, root: Any, size: int) -> None:
         self._root = root
+        self._size = size
+        self._steps = 0
         self._rules: dict[str, Expression] = {}
         self._pending: list[str] = []
 
@@ -98,6 +110,13 @@ class _Converter:
             reference = self._pending.pop()
             self._rules[reference] = self._value(self._resolve(reference), reference)
         return self._rules
+
+    def _count(self, steps: float) -> None:
+        self._steps += 1 + int(steps)
+        if self._steps > MAX_STEPS:
+            raise GrammarError(
+                f"the schema takes more than {MAX_STEPS:,} steps to read", hint="use fewer options and references"
+            )
 
     # ------------------------------------------------------------------------------------------------ references
 
@@ -133,6 +152,7 @@ class _Converter:
         raise GrammarError("the schema's $ref lead to each other", hint="let one of them be a schema")
 
     def _both(self, first: Any, second: Any) -> Any:
+        self._count(self._size / _VALUES_PER_STEP)
         if first is False or second is False:
             return False
         if first is True or second is True:
@@ -143,6 +163,7 @@ class _Converter:
 
     def _value(self, schema: Any, place: str) -> Expression:
         """Return the values that are valid by a schema; `place` is its JSON Pointer."""
+        self._count(1)
         if (
             place.count("/") > 2 * MAX_DEPTH
         ):  # two for each level of an object; references with keywords beside them add some
@@ -192,6 +213,7 @@ class _Converter:
         beside = {name: value for name, value in schema.items() if name != key and name not in ANNOTATIONS}
         options = _list(schema, key, place)
         if key == "oneOf":
+            self._count(len(options) * self._size / _VALUES_PER_STEP)
             resolved = [self._dereferenced(option) for option in options]
             if not all(are_disjoint(a, b) for i, a in enumerate(resolved) for b in resolved[:i]):
                 hint = "use anyOf, or give each option a constant of its own"

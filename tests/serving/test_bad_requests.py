@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import threading
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+import soundfile
 from support.small_server import KEY, Running, get, post, running, story_teller
 
 from tallow.serving.catalog import Catalog
@@ -157,7 +159,17 @@ def test_large_bodies_are_refused(server: Running) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("data", [b"", b"not a sound", b"RIFF\0\0\0\0WAVE"], ids=["empty", "text", "header only"])
+NOT_A_NUMBER = io.BytesIO()
+soundfile.write(NOT_A_NUMBER, np.full(16000, np.nan, np.float32), 16000, format="WAV", subtype="FLOAT")
+NO_SOUNDS = {
+    "empty": b"",
+    "text": b"not a sound",
+    "header only": b"RIFF\0\0\0\0WAVE",
+    "not a number": NOT_A_NUMBER.getvalue(),
+}
+
+
+@pytest.mark.parametrize("data", NO_SOUNDS.values(), ids=NO_SOUNDS.keys())
 def test_sounds_that_are_none(server: Running, data: bytes) -> None:
     form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n' + data + b"\r\n--x--\r\n"
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -293,12 +305,15 @@ def test_a_client_that_reads_slowly_holds_up_nobody() -> None:
     assert (engine.counters.requests, engine.counters.cancelled) == (17, 0)
 
 
-def test_a_half_closed_connection_gets_its_answer(server: Running) -> None:
+def test_a_body_that_ends_too_early_is_no_error_of_the_server(
+    server: Running, caplog: pytest.LogCaptureFixture
+) -> None:
     with socket.create_connection(address_of(server), timeout=30) as connection:
         connection.sendall(request_text(json.dumps(TEXT | {"max_tokens": 3}).encode())[:-5])
         connection.shutdown(socket.SHUT_WR)  # the body ends before its length
         assert not read_all(connection).startswith(b"HTTP/1.1 200")
     assert post(server, "/v1/completions", TEXT | {"max_tokens": 1})[0] == 200
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 LENGTH, CHUNKED = b"Content-Length: 4\r\n", b"Transfer-Encoding: chunked\r\n"

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.audio.sound import SAMPLE_RATE_HZ
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, AudioError
 
 N_FFT = 400
 HOP = 160
@@ -92,6 +92,8 @@ class MelWindows:
 
     Attributes:
         frames: number of frames of the sound.
+
+    Raises:  AudioError for samples that are NaN or infinite
     """
 
     def __init__(self, sound: Iterable[Floats], n_mels: int = 80) -> None:
@@ -100,7 +102,14 @@ class MelWindows:
         self._peak = SILENCE
         start = 0
         while self._samples.length is None or start * HOP < self._samples.length + N_FFT:
-            self._peak = max(self._peak, float(self._raw(start, WINDOW_FRAMES).max()))
+            with np.errstate(invalid="ignore"):
+                peak = float(self._raw(start, WINDOW_FRAMES).max())
+            if not np.isfinite(peak):
+                seconds = start // FRAMES_PER_SECOND
+                raise AudioError(
+                    f"NaN or infinity among the samples after {seconds} s", hint="check how it was written"
+                )
+            self._peak = max(self._peak, peak)
             start += WINDOW_FRAMES
         self.frames = self._samples.length // HOP
 

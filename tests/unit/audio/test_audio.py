@@ -197,6 +197,14 @@ def test_windows_of_sounds_of_any_length(length: int) -> None:
     np.testing.assert_allclose(windows.window(0, 300), full[:, :300], atol=1e-6)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_samples_that_are_no_numbers(bad: float) -> None:
+    samples = np.zeros(800_000, np.float32)
+    samples[700_000] = bad
+    with pytest.raises(AudioError, match="after 30 s"):
+        MelWindows([samples])
+
+
 def test_memory_is_one_window_and_one_block() -> None:
     samples = _Samples([np.full(100, i, np.float32) for i in range(1000)])
     assert samples.read(50_000, 50_010).tolist() == [500.0] * 10

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
@@ -74,7 +74,7 @@ def application(
         )
         middleware.insert(0, pages)  # before the key is asked for: a browser's preflight request has none
     handlers: Any = dict.fromkeys((ApiError, TallowError, MemoryError, Exception), _on_error)
-    handlers |= {HTTPException: _on_http_error, ClientGone: _on_gone}
+    handlers |= {HTTPException: _on_http_error, ClientGone: _on_gone, ClientDisconnect: _on_gone}
     return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
 
 

@@ -19,9 +19,6 @@ from tallow.generation import Sampler, decode_stream, generate
 from tallow.models import spoken
 from tallow.models.sentence import SentenceEncoder
 from tallow.models.whisper import transcribe
-from tallow.models.whisper.segments import Segment
-from tallow.serving.catalog import built_in_speech
-from tallow.serving.speech import SpeechRequest
 
 PROMPT = "Once upon a time"
 
@@ -206,17 +203,3 @@ def test_a_transcript_as_a_stream(client: OpenAI, sound: Path) -> None:
         list(client.audio.transcriptions.create(model="spoken", file=b"not a sound", stream=True))
     with pytest.raises(BadRequestError, match="response_format"):
         client.audio.transcriptions.create(model="spoken", file=sound, stream=True, response_format="srt")
-
-
-def test_a_transcription_ends_with_its_client(sound: Path) -> None:
-    worker = built_in_speech()
-    heard: list[str] = []
-
-    def on_segment(segment: Segment) -> bool:
-        heard.append(segment.text)
-        return False
-
-    worker.start()
-    worker.submit(SpeechRequest(sound.read_bytes(), on_segment=on_segment)).result(60)
-    worker.stop()
-    assert len(heard) == 1

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from threading import Event
 
+import numpy as np
+
+from tallow.audio.mel import MelWindows
+from tallow.audio.sound import SAMPLE_RATE_HZ
 from tallow.models import glosses, spoken, stories
 from tallow.serving.encoding import Embedder, Labeller, Rows, Weigher, embedder
 from tallow.serving.engine import TextEngine
 from tallow.serving.requests import TextRequest, Update
-from tallow.serving.speech import SpeechWorker
+from tallow.serving.speech import SpeechRequest, SpeechWorker
 from tallow.serving.text_model import TextModel
 from tallow.text.tokenizer import Tokenizer
 
@@ -54,8 +58,8 @@ class Catalog:
             engine.start()
 
     def warm_up(self) -> None:
-        """Answer one short request with each model of texts, so that the first client does not wait for what is done
-        once: threads, buffers, and pages of the files.
+        """Answer one short request with each model, so that the first client does not wait for what is done once:
+        threads, buffers, and pages of the files.
 
         Raises:  as the engines
         """
@@ -63,6 +67,9 @@ class Catalog:
             _first_text(engine)
         for worker in self.row_workers.values():
             worker.submit(Rows(worker.encoder.tokenize(["a"]))).result()
+        for listener in self.listeners.values():
+            silence = MelWindows([np.zeros(SAMPLE_RATE_HZ, np.float32)], listener.model.config.num_mel_bins)
+            listener.submit(SpeechRequest(silence)).result()
 
     def stop(self) -> None:
         """Stop the threads; requests in progress fail."""

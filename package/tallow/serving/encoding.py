@@ -10,7 +10,7 @@ from tallow.models.sentence import SentenceEncoder
 from tallow.models.sparse_encoder import SparseEncoder
 from tallow.models.text_batches import TextBatches, Vectors
 from tallow.models.text_classifier import TextClassifier
-from tallow.serving.worker import Worker
+from tallow.serving.worker import GroupWorker
 from tallow.text.tokenizer import Batch
 from tallow.text.tokenizer_engines import Encoded
 
@@ -36,7 +36,7 @@ class Rows:
         return sum(len(row.ids) for row in self.rows)
 
 
-class EncoderWorker(Worker[Rows, Arrays], Generic[E]):
+class EncoderWorker(GroupWorker[Rows, Arrays], Generic[E]):
     """Computes an array for each text with one model. Texts of all waiting requests form batches of similar length.
 
     Args:

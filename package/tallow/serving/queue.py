@@ -54,14 +54,18 @@ class WaitingLine(Generic[T]):
     def put(self, *items: T) -> None:
         """Append requests, all or none.  Raises: Busy if there is no room for them, Closed after `close`"""
         with self._changed:
-            if self._closed:
-                raise Closed
-            if len(self._items) + len(items) > self.limit:
-                raise Busy(len(self._items), self.retry_after_s)
+            self.require_room(len(items))
             for item in items:
                 self._count += 1
                 insort(self._items, (self._priority(item), self._count, item))
             self._changed.notify()
+
+    def require_room(self, count: int = 1) -> None:
+        """Raise Busy if there is no room for so many requests, Closed after `close`."""
+        if self._closed:
+            raise Closed
+        if len(self._items) + count > self.limit:
+            raise Busy(len(self._items), self.retry_after_s)
 
     def take(self, most: int, *, wait: bool) -> list[T] | None:
         """Remove and return up to `most` requests.

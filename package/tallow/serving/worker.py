@@ -1,4 +1,4 @@
-"""A thread that answers requests in groups."""
+"""Threads that answer requests."""
 
 from __future__ import annotations
 
@@ -25,18 +25,16 @@ class Job(Generic[T, R]):
 
 
 class Worker(ABC, Generic[T, R]):
-    """Answers requests in one thread, several at a time if they wait.
+    """Answers requests in one thread.
 
     Args:
         name: by which clients ask for the model.
         queue: how many requests may wait.
-        group: how many requests to answer at once.
     """
 
-    def __init__(self, name: str, *, queue: int = 128, group: int = 1) -> None:
+    def __init__(self, name: str, *, queue: int = 128) -> None:
         self.name = name
         self.line: WaitingLine[Job[T, R]] = WaitingLine(queue)
-        self._group = group
         self._thread = threading.Thread(target=self._run, name=f"tallow {name}", daemon=True)
 
     def start(self) -> None:
@@ -56,6 +54,23 @@ class Worker(ABC, Generic[T, R]):
         job: Job[T, R] = Job(request)
         self.line.put(job)
         return job.result
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Answer requests until the line is closed."""
+
+
+class GroupWorker(Worker[T, R]):
+    """Answers the requests that wait in groups, each at once.
+
+    Args:
+        queue: as Worker.
+        group: how many requests to answer at once.
+    """
+
+    def __init__(self, name: str, *, queue: int = 128, group: int) -> None:
+        super().__init__(name, queue=queue)
+        self._group = group
 
     @abstractmethod
     def answer(self, requests: Sequence[T]) -> Sequence[R]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -31,7 +32,7 @@ from tallow.models.whisper import (
     transcribe,
 )
 from tallow.models.whisper.rules import SuppressTokens, TimestampRules
-from tallow.models.whisper.search import BeamSearch, largest
+from tallow.models.whisper.search import BeamSearch, Sampling, largest
 from tallow.models.whisper.segments import Place, split
 from tallow.models.whisper.timing import Aligned, median_filter, merge_marks, time_warp
 from tallow.models.whisper.writers import WRITERS, timestamp
@@ -135,6 +136,46 @@ def test_one_seed_one_text(model: Whisper) -> None:
     texts = [[r.tokens for r in decode(model, mel, temperature=2.0, seed=s)] for s in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
     assert texts[0][0] != texts[0][1]  # each row has its own random numbers
+
+
+def test_sounds_of_a_batch_have_their_own_language_task_and_context(model: Whisper) -> None:
+    mel = np.random.default_rng(1).standard_normal((4, 8, 100)).astype(np.float32)
+    kinds = [("en", "transcribe", [104, 105]), ("de", "translate", [1, 2]), ("fr", "transcribe", [7, 7])]
+    each = [DecodingOptions(language=language, task=task, prompt=ids) for language, task, ids in [*kinds, kinds[0]]]
+    assert len({decoding.batch_key(model, options) for options in each}) == 1
+    together = decoding.decode_batch(model, decoding.encode(model, mel), each)
+    for sound, options, result in zip(mel, each, together, strict=True):
+        alone = decode(model, sound, options)
+        assert (result.tokens, result.language) == (alone.tokens, alone.language)  # type: ignore[union-attr]
+    other = DecodingOptions(language="en", prompt=[104])
+    assert decoding.batch_key(model, other) != decoding.batch_key(model, each[0])
+    long, longer = (DecodingOptions(prompt=[1] * count) for count in (30, 31))  # it reads the last 19
+    assert decoding.batch_key(model, long) == decoding.batch_key(model, longer)
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_sounds_whose_texts_have_ended_leave_the_batch(
+    model: Whisper, group: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sound 0 ends after one token, 1 after four, 2 and 3 never. The fifth step is without half of them."""
+    counts = []
+    lengths = [1, 4, 99, 99]
+
+    def update(self: Sampling, rows: list[list[int]], logits: Any, sums: Any) -> Any:
+        counts.append(len(rows))
+        texts = [row[1:] for row in rows]
+        sounds = [text[0] - 97 if text else i // group for i, text in enumerate(texts)]
+        rows = [
+            [*row, 97 + sound if len(text) < lengths[sound] else self.eot]
+            for row, text, sound in zip(rows, texts, sounds, strict=True)
+        ]
+        return rows, all(row[-1] == self.eot for row in rows)
+
+    monkeypatch.setattr(Sampling, "update", update)
+    options: dict[str, Any] = {"temperature": 1.0, "best_of": 2} if group == 2 else {}
+    results: Any = decode(model, np.zeros((4, 8, 100), np.float32), language="en", sample_len=9, **options)
+    assert [result.tokens for result in results] == [[97], [98] * 4, [99] * 9, [100] * 9]
+    assert counts == [4 * group] * 5 + [2 * group] * 4
 
 
 def test_windows_follow_each_other(model: Whisper) -> None:
@@ -310,8 +351,8 @@ def test_what_follows_the_last_pair_of_times_is_said_in_a_whole_window() -> None
 def test_windows_at_once_know_the_first_prompt_only(model: Whisper, monkeypatch: pytest.MonkeyPatch) -> None:
     prompts = []
 
-    def decode_batch(model: Whisper, audio: tl.Tensor, options: DecodingOptions) -> Any:
-        prompts.append((audio.shape[0], options.prompt))
+    def decode_batch(model: Whisper, audio: tl.Tensor, options: Sequence[DecodingOptions]) -> Any:
+        prompts.append((audio.shape[0], options[0].prompt))
         return decoding.decode_batch(model, audio, options)
 
     monkeypatch.setattr(sys.modules[Transcription.__module__], "decode_batch", decode_batch)
@@ -327,8 +368,8 @@ def test_a_text_of_high_temperature_is_no_context(
 ) -> None:
     prompts = []
 
-    def decode_batch(model: Whisper, audio: tl.Tensor, options: DecodingOptions) -> Any:
-        prompts.append(list(options.prompt or ()))
+    def decode_batch(model: Whisper, audio: tl.Tensor, options: Sequence[DecodingOptions]) -> Any:
+        prompts.append(list(options[0].prompt or ()))
         return decoding.decode_batch(model, audio, options)
 
     monkeypatch.setattr(sys.modules[Transcription.__module__], "decode_batch", decode_batch)
@@ -342,7 +383,7 @@ def test_a_text_of_high_temperature_is_no_context(
 def test_only_bad_windows_are_decoded_again(model: Whisper, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
 
-    def decode_batch(model: Whisper, audio: tl.Tensor, options: DecodingOptions) -> Any:
+    def decode_batch(model: Whisper, audio: tl.Tensor, options: Sequence[DecodingOptions]) -> Any:
         sizes.append(audio.shape[0])
         results = decoding.decode_batch(model, audio, options)
         return [
@@ -368,8 +409,8 @@ def test_silence_is_where_the_text_is_unlikely_too(
     """A window like this has no text and is not decoded again.  Source: Radford et al. 2022, section 4.5"""
     calls = []
 
-    def decode_batch(model: Whisper, audio: tl.Tensor, options: DecodingOptions) -> Any:
-        calls.append(options.temperature)
+    def decode_batch(model: Whisper, audio: tl.Tensor, options: Sequence[DecodingOptions]) -> Any:
+        calls.append(options[0].temperature)
         results = decoding.decode_batch(model, audio, options)
         certainty = {"no_speech_prob": silence, "avg_logprob": logprob, "compression_ratio": 1.0}
         return [replace(result, **certainty) for result in results]

@@ -4,7 +4,13 @@ from tallow.models.whisper.decoding import DecodingOptions, DecodingResult, deco
 from tallow.models.whisper.model import Whisper, WhisperConfig
 from tallow.models.whisper.segments import Segment
 from tallow.models.whisper.timing import Word
-from tallow.models.whisper.transcribe import TranscribeOptions, Transcript, Transcription, transcribe
+from tallow.models.whisper.transcribe import (
+    TranscribeOptions,
+    Transcript,
+    Transcription,
+    transcribe,
+    transcribe_next,
+)
 
 __all__ = [
     "DecodingOptions",
@@ -19,4 +25,5 @@ __all__ = [
     "decode",
     "detect_language",
     "transcribe",
+    "transcribe_next",
 ]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tallow.autograd.modes import no_grad
+from tallow.core.apply import apply
 from tallow.core.creation import as_tensor
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
@@ -24,6 +25,7 @@ from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.rules import NON_SPEECH, Rule, SuppressBlank, SuppressTokens, TimestampRules
 from tallow.models.whisper.search import BeamSearch, Choice, Floats, Rows, Sampling, log_softmax
 from tallow.models.whisper.steps import Steps
+from tallow.ops.joining import cat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,14 +139,28 @@ def decode(
     single = mel.ndim == 2
     with no_grad():
         audio_ASD = encode(model, mel[None] if single else mel)
-    results = decode_batch(model, audio_ASD, options)
+    results = decode_batch(model, audio_ASD, [options] * audio_ASD.shape[0])
     return results[0] if single else results
 
 
-def decode_batch(model: Whisper, audio_ASD: Tensor, options: DecodingOptions) -> list[DecodingResult]:
-    """Decode the texts of encoded sounds, all at once."""
+def decode_batch(model: Whisper, audio_ASD: Tensor, options: Sequence[DecodingOptions]) -> list[DecodingResult]:
+    """Decode the texts of encoded sounds, all at once.
+
+    Args:    options: of each sound; they differ in the task, the language and the prompt only, see `batch_key`
+    """
     with no_grad():
         return _Decoding(model, options, audio_ASD).run()
+
+
+def batch_key(model: Whisper, options: DecodingOptions) -> tuple[int, DecodingOptions]:
+    """Return a value that is equal for options which `decode_batch` can take together; the prompt must be ids."""
+    prompt = min(len(options.prompt or ()), _most_context(model))
+    return prompt, replace(options, task="transcribe", language=None, prompt=None)
+
+
+def _most_context(model: Whisper) -> int:
+    """Return how many ids of the preceding text the decoder reads."""
+    return model.config.max_target_positions // 2 - 1
 
 
 def encode(model: Whisper, mel: Tensor | Floats) -> Tensor:
@@ -152,6 +168,8 @@ def encode(model: Whisper, mel: Tensor | Floats) -> Tensor:
     sounds = as_tensor(mel, device=model.decoder.embed_positions.weight.device)
     if tuple(sounds.shape[-2:]) == (model.config.max_source_positions, model.config.d_model):
         return sounds
+    if sounds.device.type == "cpu":  # 12 % faster one by one: what a layer returns for one sound fits into the cache
+        return apply(cat, [model.encoder(sound[None]) for sound in sounds], 0)
     return model.encoder(sounds)
 
 
@@ -181,12 +199,14 @@ def compression_ratio(text: str) -> float:
 class _Decoding:
     """One call of `decode`."""
 
-    def __init__(self, model: Whisper, options: DecodingOptions, audio_ASD: Tensor) -> None:
+    def __init__(self, model: Whisper, each: Sequence[DecodingOptions], audio_ASD: Tensor) -> None:
         self.tokenizer = model.tokenizer
-        self.options = options
+        self.each = each
+        self.options = options = each[0]
         self.audio_ASD = audio_ASD
         self.languages = self._languages(model)
         self.limit = model.config.max_target_positions
+        self.most_context = _most_context(model)
         self.sample_len = options.sample_len or self.limit // 2
         self.begin, self.prompts = self._initial_tokens()
         self.steps = Steps(model, audio_ASD)
@@ -198,25 +218,29 @@ class _Decoding:
         )
 
     def _languages(self, model: Whisper) -> list[str]:
-        if self.options.language is not None:
-            return [self.options.language] * self.audio_ASD.shape[0]
+        named = [options.language for options in self.each]
+        if None not in named:
+            return [name for name in named if name is not None]
         if not self.tokenizer.is_multilingual:
-            return ["en"] * self.audio_ASD.shape[0]
+            return ["en"] * len(named)
         return [max(each, key=lambda code: each[code]) for each in detect_language(model, self.audio_ASD)]
 
     def _initial_tokens(self) -> tuple[int, Rows]:
         """Return how many tokens come before the text, and those tokens for each sound."""
         tokenizer, options = self.tokenizer, self.options
-        before, after = self._ids(options.prompt), self._ids(options.prefix)
-        if before:
-            before = [tokenizer.sot_prev, *before[-(self.limit // 2 - 1) :]]
+        contexts = [self._ids(each.prompt) for each in self.each]
+        befores = [[tokenizer.sot_prev, *ids[-self.most_context :]] if ids else [] for ids in contexts]
+        after = self._ids(options.prefix)
         if self.limit // 2 > self.sample_len:
             after = after[-(self.limit // 2 - self.sample_len) :]
         if options.without_timestamps:
             after = [tokenizer.no_timestamps, *after]
-        starts = [tokenizer.sot_sequence(language, options.task) for language in self.languages]
-        self.sot_at = len(before)
-        rows = [[*before, *start, *after] for start in starts]
+        starts = [
+            tokenizer.sot_sequence(*each)
+            for each in zip(self.languages, (each.task for each in self.each), strict=True)
+        ]
+        self.sot_at = len(befores[0])
+        rows = [[*before, *start, *after] for before, start in zip(befores, starts, strict=True)]
         if len(rows[0]) >= self.limit:
             raise ArgumentError(
                 f"prompt and prefix are {len(rows[0])} tokens; the model reads {self.limit}", hint="shorten them"
@@ -246,16 +270,32 @@ class _Decoding:
         rows = [list(row) for row in self.prompts for _ in range(group)]
         logits_BV = np.repeat(logits_AV, group, axis=0)
         sums = np.zeros(len(rows), np.float32)
+        going = list(range(len(rows)))  # the rows that the decoder continues
         for step in range(self.sample_len):
+            current, own_sums = [rows[i] for i in going], sums[going]
             if step:
-                logits_BV = self.steps.next_logits(rows)
+                logits_BV = self.steps.next_logits(current)
             for rule in self.rules:
-                rule(logits_BV, rows)
-            rows, completed = self.choice.update(rows, logits_BV, sums)
-            if completed or len(rows[0]) > self.limit:
+                rule(logits_BV, current)
+            current, completed = self.choice.update(current, logits_BV, own_sums)
+            sums[going] = own_sums
+            for i, row in zip(going, current, strict=True):
+                rows[i] = row
+            if completed or len(current[0]) > self.limit:
                 break
+            going = self._without_ended(rows, going)
         finals = self.choice.finish(rows, sums, group)
         return [self._result(i, candidates, float(silence[i])) for i, candidates in enumerate(finals)]
+
+    def _without_ended(self, rows: Rows, going: list[int]) -> list[int]:
+        """Return the rows to continue: once the texts of half of the sounds have ended, those of the other half."""
+        group = self.options.group
+        sounds = [going[i : i + group] for i in range(0, len(going), group)]
+        left = [i for i, own in enumerate(sounds) if not all(self.choice.has_ended(rows[row]) for row in own)]
+        if 2 * len(left) > len(sounds):
+            return going
+        self.steps.keep(left, group)
+        return [row for i in left for row in sounds[i]]
 
     def _result(self, sound: int, candidates: list[tuple[list[int], float]], silence: float) -> DecodingResult:
         """Return the best candidate.  Args: candidates: rows, with the tokens before the text, and log-probabilities"""

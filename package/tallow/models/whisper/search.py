@@ -29,6 +29,9 @@ class Choice(Protocol):
         The log-probabilities of the tokens are added to `sums` in place.
         """
 
+    def has_ended(self, row: list[int]) -> bool:
+        """Return whether further updates do not change a row."""
+
     def finish(self, rows: Rows, sums: Floats, group: int) -> list[list[tuple[list[int], float]]]:
         """Return the texts of each sound, which has `group` rows, with their log-probabilities."""
 
@@ -58,6 +61,9 @@ class Sampling:
                 sums[i] += logits_BV[i, token] - log_totals[i]
             extended.append([*row, token])
         return extended, all(row[-1] == self.eot for row in extended)
+
+    def has_ended(self, row: list[int]) -> bool:
+        return row[-1] == self.eot
 
     def finish(self, rows: Rows, sums: Floats, group: int) -> list[list[tuple[list[int], float]]]:
         """Return the texts in the order of the rows."""
@@ -120,6 +126,10 @@ class BeamSearch:
             for token in largest(logits_BV[row], self.beam_size + 1).tolist():
                 found[(*rows[row], token)] = (float(sums[row] + (logits_BV[row, token] - log_totals[row])), row)
         return sorted(found.items(), key=lambda item: -item[1][0])
+
+    def has_ended(self, row: list[int]) -> bool:
+        """Return False: the other rows of its sound replace a row that ends."""
+        return False
 
     def finish(self, rows: Rows, sums: Floats, group: int) -> list[list[tuple[list[int], float]]]:
         """Return the texts that have ended, completed by the likeliest rows if they are too few."""

@@ -12,7 +12,7 @@ import numpy as np
 from tallow import devices
 from tallow.core.tensor import Tensor, wrap
 from tallow.models.causal_lm import host_logits
-from tallow.models.whisper.model import Heard, Whisper
+from tallow.models.whisper.model import CrossKeys, Heard, Whisper
 from tallow.models.whisper.search import Floats, Rows
 from tallow.nn.cache import KVCache
 
@@ -48,6 +48,13 @@ class Steps:
     def select(self, sources: Sequence[int]) -> None:
         """Continue with these rows, in this order; a row may occur several times."""
         self._cache.select(sources)
+
+    def keep(self, sounds: Sequence[int], group: int) -> None:
+        """Continue with the rows of these sounds only, of which each has `group`."""
+        index = list(sounds)
+        self._heard = Heard([CrossKeys(layer.keys[index], layer.values[index]) for layer in self._heard.layers])
+        self._fused = self._model.fused_decoder(self._heard)
+        self._cache.select([sound * group + row for sound in sounds for row in range(group)])
 
     def _read(self, rows: Rows) -> Tensor:
         device = self._model.decoder.embed_positions.weight.device

@@ -19,7 +19,14 @@ from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.generation.processors import require_count
-from tallow.models.whisper.decoding import DecodingOptions, DecodingResult, decode_batch, detect_language, encode
+from tallow.models.whisper.decoding import (
+    DecodingOptions,
+    DecodingResult,
+    batch_key,
+    decode_batch,
+    detect_language,
+    encode,
+)
 from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.segments import Place, Segment, Split, split
 from tallow.models.whisper.timing import APPENDED, PREPENDED, align
@@ -29,7 +36,16 @@ from tallow.text.languages import language_code
 TEMPERATURES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 MAX_CONTEXT_TEMPERATURE = 0.5  # texts of higher temperatures are not context for the next window
 
-Audio = str | PathLike[str] | bytes | Sound | Tensor | npt.NDArray[np.float32] | Iterable[npt.NDArray[np.float32]]
+Audio = (
+    str
+    | PathLike[str]
+    | bytes
+    | Sound
+    | MelWindows
+    | Tensor
+    | npt.NDArray[np.float32]
+    | Iterable[npt.NDArray[np.float32]]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +121,7 @@ def transcribe(model: Whisper, audio: Audio, **options: Any) -> Transcript:
     """Transcribe a sound.
 
     Args:
-        audio: a file, its bytes, or samples at 16 kHz, (N,).
+        audio: a file, its bytes, samples at 16 kHz, (N,), or their spectrogram.
         options: of `TranscribeOptions`, and of `DecodingOptions` except the prompt.
 
     Raises:  ArgumentError for options that exclude each other, or that the model does not support; as `Sound`
@@ -145,10 +161,12 @@ class Transcription:
         self.model = model
         self.tokenizer = model.tokenizer
         self._window = 2 * model.config.max_source_positions
-        self.mel = MelWindows(_blocks(audio), model.config.num_mel_bins)
+        self.mel = _spectrogram(audio, model.config.num_mel_bins)
         self.duration_s = self.mel.frames / FRAMES_PER_SECOND
         self.position_s = 0.0
-        self._clips = _clips(self.options.clip_timestamps, self.mel.frames)
+        self._seek = 0
+        self._batches = self._places(_clips(self.options.clip_timestamps, self.mel.frames))
+        self._next: Sequence[Place] = next(self._batches, ())  # the windows to decode next
         self.language = self._find_language()
         self._decoding["language"] = self.language
         self.segments: list[Segment] = []
@@ -161,15 +179,14 @@ class Transcription:
         )
 
     def __iter__(self) -> Iterator[Segment]:
-        for seek, end in self._clips:
-            while seek < end:
-                starts = range(seek, end, self._window)[: self.options.batch_size]
-                for place, heard in self._hear([self._place(start, end) for start in starts]):
-                    seek, segments = heard
-                    if seek <= place.seek:  # possible by word times; would repeat the window forever
-                        seek = place.seek + place.size
-                    self.position_s = min(seek, self.mel.frames) / FRAMES_PER_SECOND
-                    yield from segments
+        while not self.is_done:
+            for _, segments in transcribe_next([self]):
+                yield from segments
+
+    @property
+    def is_done(self) -> bool:
+        """True at the end of the sound."""
+        return not self._next
 
     def transcript(self) -> Transcript:
         """Return the transcript so far."""
@@ -184,19 +201,43 @@ class Transcription:
         (found,) = detect_language(self.model, self.mel.window(0, self._window)[None])
         return max(found, key=lambda code: found[code])
 
+    def _places(self, clips: Iterable[tuple[int, int]]) -> Iterator[Sequence[Place]]:
+        """Yield the windows to decode at once; the first ones follow the last one that was decoded."""
+        for start, end in clips:
+            self._seek = start
+            while self._seek < end:
+                starts = range(self._seek, end, self._window)[: self.options.batch_size]
+                yield [self._place(start, end) for start in starts]
+
     def _place(self, seek: int, end: int) -> Place:
         size = min(self._window, self.mel.frames - seek, end - seek)
         return Place(seek, size, seek / FRAMES_PER_SECOND, (seek + self._window) / FRAMES_PER_SECOND, self.mel.frames)
 
-    def _hear(self, places: Sequence[Place]) -> Iterator[tuple[Place, tuple[int, list[Segment]]]]:
-        """Yield each window with the first frame of the next one and its segments."""
-        mel = np.zeros((len(places), self.model.config.num_mel_bins, self._window), np.float32)
-        for window, place in zip(mel, places, strict=True):
-            window[:, : place.size] = self.mel.window(place.seek, place.size)
-        with no_grad():
-            audio_ASD = encode(self.model, mel)
-        for place, result in zip(places, self._decode(audio_ASD), strict=True):
-            yield place, self._understand(place, result)
+    def windows(self) -> list[tuple[Place, npt.NDArray[np.float32]]]:
+        """Return the next windows with their spectrograms (M, 2 S), which are zero after the end of the sound."""
+        windows = []
+        for place in self._next:
+            mel = np.zeros((self.model.config.num_mel_bins, self._window), np.float32)
+            mel[:, : place.size] = self.mel.window(place.seek, place.size)
+            windows.append((place, mel))
+        return windows
+
+    def attempts(self) -> list[DecodingOptions]:
+        """Return the options to decode the next windows with, in turn until a text is good."""
+        temperatures, prompt = self.options.temperature, self._context.prompt()
+        return [
+            DecodingOptions(**_for_temperature(self._decoding, temperature), prompt=prompt)
+            for temperature in ([temperatures] if isinstance(temperatures, int | float) else temperatures)
+        ]
+
+    def add(self, place: Place, result: DecodingResult) -> list[Segment]:
+        """Append what was heard in the next window; return its segments."""
+        seek, segments = self._understand(place, result)
+        # By the times of words a window could start where the last one did, and repeat it forever.
+        self._seek = seek if seek > place.seek else place.seek + place.size
+        self.position_s = min(self._seek, self.mel.frames) / FRAMES_PER_SECOND
+        self._next = self._next[1:] or next(self._batches, ())
+        return segments
 
     def _understand(self, place: Place, result: DecodingResult) -> tuple[int, list[Segment]]:
         """Return the first frame of the next window, and the segments of this one."""
@@ -220,21 +261,8 @@ class Transcription:
             self._context.forget()
         return seek if self.options.in_order else place.seek + place.size, found.segments
 
-    def _decode(self, audio_ASD: Tensor) -> list[DecodingResult]:
-        """Decode each window at the first temperature that gives a good text, or else at the last."""
-        temperatures = self.options.temperature
-        prompt = self._context.prompt()
-        results: dict[int, DecodingResult] = {}
-        waiting = list(range(audio_ASD.shape[0]))
-        for temperature in [temperatures] if isinstance(temperatures, int | float) else temperatures:
-            options = DecodingOptions(**_for_temperature(self._decoding, temperature), prompt=prompt)
-            results.update(zip(waiting, decode_batch(self.model, audio_ASD[waiting], options), strict=True))
-            waiting = [window for window in waiting if self._is_bad(results[window])]
-            if not waiting:
-                break
-        return [results[window] for window in range(audio_ASD.shape[0])]
-
-    def _is_bad(self, result: DecodingResult) -> bool:
+    def is_bad(self, result: DecodingResult) -> bool:
+        """Return whether to decode a window again at the next temperature."""
         options = self.options
         ratio, silence = options.compression_ratio_threshold, options.no_speech_threshold
         if self._is_unlikely(result):
@@ -289,6 +317,53 @@ class Transcription:
         return seek, counts
 
 
+def transcribe_next(runs: Sequence[Transcription]) -> Iterator[tuple[Transcription, list[Segment]]]:
+    """Decode the next windows of transcriptions with one model, at once; yield for each window its new segments.
+
+    If it raises an error, the transcriptions that were not yielded are as before.
+    """
+    windows = [(run, place, mel) for run in runs for place, mel in run.windows()]
+    if not windows:
+        return
+    model = windows[0][0].model
+    with no_grad():
+        audio_ASD = encode(model, np.stack([mel for _, _, mel in windows]))
+    results = _decode(model, audio_ASD, [run for run, _, _ in windows])
+    for (run, place, _), result in zip(windows, results, strict=True):
+        yield run, run.add(place, result)
+
+
+def _decode(model: Whisper, audio_ASD: Tensor, runs: Sequence[Transcription]) -> list[DecodingResult]:
+    """Decode each window, of one of `runs`, at the first temperature that gives a good text, or else at the last."""
+    attempts = [iter(run.attempts()) for run in runs]
+    results: dict[int, DecodingResult] = {}
+    waiting = list(range(len(runs)))
+    while waiting:
+        tries = [(i, options) for i in waiting if (options := next(attempts[i], None)) is not None]
+        for group in _groups(model, runs, tries):
+            indices = [i for i, _ in group]
+            decoded = decode_batch(model, audio_ASD[indices], [options for _, options in group])
+            results.update(zip(indices, decoded, strict=True))
+        waiting = [i for i, _ in tries if runs[i].is_bad(results[i])]
+    return [results[i] for i in range(len(runs))]
+
+
+def _groups(
+    model: Whisper, runs: Sequence[Transcription], tries: Sequence[tuple[int, DecodingOptions]]
+) -> list[list[tuple[int, DecodingOptions]]]:
+    """Return the windows that can be decoded at once; those of different runs do not share random numbers of a seed."""
+    groups: list[tuple[Any, list[tuple[int, DecodingOptions]]]] = []
+    for i, options in tries:
+        key = batch_key(model, options), runs[i] if options.seed is not None else None
+        for other, group in groups:
+            if key == other:
+                group.append((i, options))
+                break
+        else:
+            groups.append((key, [(i, options)]))
+    return [group for _, group in groups]
+
+
 @dataclass
 class _Context:
     """The previous text that the decoder receives.
@@ -323,15 +398,17 @@ class _Context:
         self.since = len(self.tokens)
 
 
-def _blocks(audio: Audio) -> Iterable[npt.NDArray[np.float32]]:
+def _spectrogram(audio: Audio, bins: int) -> MelWindows:
+    if isinstance(audio, MelWindows):
+        return audio
     if isinstance(audio, str | bytes | PathLike):
-        return Sound(audio)
+        return MelWindows(Sound(audio), bins)
     samples = audio.cpu().numpy() if isinstance(audio, Tensor) else audio
     if not isinstance(samples, np.ndarray):
-        return samples
+        return MelWindows(samples, bins)
     if samples.ndim != 1:
         raise ArgumentError(f"audio of shape {samples.shape}", hint="pass (N,), one channel at 16 kHz")
-    return [np.asarray(samples, np.float32)]
+    return MelWindows([np.asarray(samples, np.float32)], bins)
 
 
 def _clips(timestamps: Sequence[float], frames: int) -> list[tuple[int, int]]:

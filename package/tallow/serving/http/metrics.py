@@ -61,6 +61,8 @@ class Engines(Collector):
         }
         for engine, name in zip(self._catalog.engines, self._catalog.names, strict=True):
             queue.add_metric([name], len(engine.line))
+        for name, listener in self._catalog.listeners.items():
+            active.add_metric([name], listener.active)
         for name, texts in self._catalog.texts.items():
             active.add_metric([name], texts.active)
             known.add_metric([name], texts.pages.nbytes)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -37,19 +38,19 @@ async def transcripts(request: Request, form: Mapping[str, Any], worker: SpeechW
     kind = fields.choice("response_format", FORMATS)
     # FormData lists the values of a repeated name; `words` is one of two.
     granularities = form.getlist("timestamp_granularities[]") if hasattr(form, "getlist") else []
-    wanted = SpeechRequest(
-        await file.read(),
-        name=file.filename or "the file",
-        language=fields.text("language") or None,
-        prompt=fields.text("prompt") or None,
-        temperature=_temperature(fields),
-        words="word" in granularities,
-        task=task,
-    )
-
+    temperature = _temperature(fields)
     is_stream = fields.choice("stream", ("false", "true")) == "true"
     if is_stream and kind not in ("json", "text"):
         raise ApiError("response_format: a stream has the format json or text", "response_format")
+
+    wanted = SpeechRequest(
+        await run_in_threadpool(worker.read, await file.read(), file.filename or "the file"),
+        language=fields.text("language") or None,
+        prompt=fields.text("prompt") or None,
+        temperature=temperature,
+        words="word" in granularities,
+        task=task,
+    )
     run = _Run(worker, wanted)
     if is_stream:
         return EventStream(run.events(), run.cancel, path=request.url.path, done=None)
@@ -77,15 +78,14 @@ class _Run:
             with suppress(RuntimeError):  # the server has stopped
                 loop.call_soon_threadsafe(self._heard.put_nowait, text)
 
-        def on_segment(segment: Segment) -> bool:
+        def on_segment(segment: Segment) -> None:
             put(segment.text)
-            return self._is_wanted
 
-        self._result = worker.submit(replace(wanted, on_segment=on_segment))
+        self._result = worker.submit(replace(wanted, on_segment=on_segment, is_wanted=lambda: self._is_wanted))
         self._result.add_done_callback(lambda _: put(None))
 
     def cancel(self) -> None:
-        """Leave the queue, or end after the segment that is being heard."""
+        """Leave the queue, or end after the window that is being heard."""
         self._is_wanted = False
         self._result.cancel()
 

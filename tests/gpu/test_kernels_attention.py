@@ -211,14 +211,18 @@ def test_one_query(
     check(card.get(y), one_query(q, k[:, :, :keys], v[:, :, :keys], 0.2), of_query)
 
 
-@pytest.mark.parametrize("position", [0, 130, 299])
-def test_one_query_up_to_a_position_on_the_device(card: Card, position: int) -> None:
-    rng = np.random.default_rng(position)
-    q, k, v = (round_to(rng.standard_normal((1, n, t, 48)), dtypes.float32) for n, t in ((4, 1), (2, 300), (2, 300)))
-    k[:, :, position + 1 :] = v[:, :, position + 1 :] = np.nan  # memory that was not written yet
-    y = card.run(bindings.attend_to_cache, *map(card.put, (q, k, v)), 0.2, card.put(np.array([position], np.int64)))
-    used = slice(position + 1)
-    check(card.get(y), one_query(q, k[:, :, used], v[:, :, used], 0.2), dtypes.float32)
+@pytest.mark.parametrize("places", [[(0, 0, 0)], [(0, 130, 0)], [(0, 299, 0)], [(2, 130, 0), (0, 2, 0), (1, 299, 140)]])
+def test_queries_of_texts_up_to_places_on_the_device(card: Card, places: list[tuple[int, int, int]]) -> None:
+    rng = np.random.default_rng(len(places))
+    q = round_to(rng.standard_normal((len(places), 4, 1, 48)), dtypes.float32)
+    k, v = (round_to(rng.standard_normal((3, 2, 300, 48)), dtypes.float32) for _ in range(2))
+    for text, position, first in places:
+        for memory in (k, v):  # that was not written yet, or is not seen
+            memory[text, :, position + 1 :] = memory[text, :, :first] = np.nan
+    y = card.run(bindings.attend_to_cache, *map(card.put, (q, k, v)), 0.2, card.put(np.array(places, np.int64)))
+    for row, (text, position, first) in enumerate(places):
+        used = np.s_[text : text + 1, :, first : position + 1]
+        check(card.get(y)[row : row + 1], one_query(q[row : row + 1], k[used], v[used], 0.2), dtypes.float32)
 
 
 def test_infinite_and_nan_scores(card: Card) -> None:

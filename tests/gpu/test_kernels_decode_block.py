@@ -66,7 +66,7 @@ def test_consecutive_tokens(
         x = rng.standard_normal((1, D)).astype(np.float32)
         with kernels.require("array"):
             expected = kernels.run("decode_block", x, reference, position)
-        where = position if position < 3 else card.put(np.array([position]))
+        where = position if position < 3 else card.put(np.array([[0, position, 0]]))
         y = card.run("decode_block", card.put(x), block, where)
         # A key halfway between two bfloat16s may be rounded to either.
         tolerance = 1e-5 if cache is dtypes.float32 else 2e-3
@@ -78,11 +78,31 @@ def test_consecutive_tokens(
         assert (device_cache[:, :, 5] == 7).all()
 
 
+@pytest.mark.parametrize("rows", [2, 3, 8])
+def test_a_token_of_each_text(card: Card, rows: int) -> None:
+    """Texts of different lengths, not in the order of the cache; the last row occurs twice."""
+    host_arrays = arrays(dtypes.float32, dtypes.float32, OPTIONAL)
+    rng = np.random.default_rng(rows)
+    host_arrays |= {name: rng.standard_normal((8, G, S, K)).astype(np.float32) for name in CACHES}
+    device_arrays = {name: card.put(array) for name, array in host_arrays.items()}
+    reference, block = block_of(host_arrays, False), block_of(device_arrays, False)
+    places = np.array([(7 - row, row % S, 0) for row in range(rows - 1)])
+    places = np.concatenate([places, places[-1:]])
+    x = rng.standard_normal((rows, D)).astype(np.float32)
+    x[-1] = x[-2]
+    with kernels.require("array"):
+        expected = kernels.run("decode_block", x, reference, places)
+    y = card.run("decode_block", card.put(x), block, card.put(places))
+    np.testing.assert_allclose(card.get(y), expected, rtol=1e-5, atol=1e-5)
+    for name in CACHES:
+        np.testing.assert_allclose(card.get(getattr(block, name)), host_arrays[name], rtol=1e-5, atol=1e-6)
+
+
 def test_a_position_outside_the_cache_writes_nothing(card: Card) -> None:
     device_arrays = {name: card.put(array) for name, array in arrays(dtypes.float32, dtypes.float32).items()}
     block = block_of(device_arrays, True)
     for position in (-1, S):
-        card.run("decode_block", card.put(np.ones((1, D))), block, card.put(np.array([position])))
+        card.run("decode_block", card.put(np.ones((1, D))), block, card.put(np.array([[0, position, 0]])))
     assert (card.get(block.key_cache) == 7).all()
     assert (card.get(block.value_cache) == 7).all()
 

@@ -11,7 +11,7 @@ from tallow.devices import array_module, get_backend
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ShapeError
 from tallow.kernels import kernel
-from tallow_cuda.launching import FLOAT32, FLOATS, WARP, contiguous, is_float, launch
+from tallow_cuda.launching import FLOAT32, FLOATS, WARP, contiguous, is_float, launch, optional_contiguous
 from tallow_cuda.sources import element, hopper_compiles, load
 
 WARPS = 4  # per block of attention_decode
@@ -258,15 +258,18 @@ MOST_SPLITS = 64
 MOST_HEADS = 8  # per block, limited by registers
 
 
-def attend_to_cache(q: Array, k: Array, v: Array, scale: float, position: Array | None = None) -> Array:
-    """Return softmax(q kᵀ · scale) v for one query position, over the keys 0 to `position`, inclusive.
+def attend_to_cache(q: Array, k: Array, v: Array, scale: float, places: Array | None = None) -> Array:
+    """Return softmax(q kᵀ · scale) v for one query position of each text.
 
-    Args:  position: one int64 on the device, read when the kernel runs, so that a captured graph uses its current
-           value. None means all keys.
+    Args:  places: for each query its text of the cache, and the last and the first key that it sees; int64 (B, 3) on
+           the device, read when the kernel runs, so that a captured graph uses its current values. None means all keys
+           of its own text.
 
-    Shapes:  q (B, H, 1, K), k and v (B, G, S, K), G divides H -> (B, H, 1, K), in the dtype of q; see float_one_query
+    Shapes:  q (B, H, 1, K), k and v (B, G, S, K), or (N, G, S, K) with `places`; G divides H -> (B, H, 1, K), in the
+             dtype of q; see float_one_query
     """
-    if not float_one_query(q, k, v, scale) or (position is not None and position.dtype != "int64"):
+    fits = float_one_query(*((q, k, v) if places is None else (q[:1], k[:1], v[:1])), scale)
+    if not fits or (places is not None and (places.dtype != "int64" or places.shape != (q.shape[0], 3))):
         raise ShapeError(f"attention_decode: q {q.shape}, k {k.shape} and v {v.shape} do not fit each other")
     xp, q, k, v = array_module(q), contiguous(q), _rows(k), _rows(v)
     batch, heads, _, width = q.shape
@@ -284,8 +287,8 @@ def attend_to_cache(q: Array, k: Array, v: Array, scale: float, position: Array 
     kernel = load("attention_decode.cu", "attention_decode", **defines)
     launch(
         kernel, (splits, blocks, batch), (WARPS * WARP,),
-        q, k, v, position, y, parts, tops, heads, groups, keys, width, *_strides(k), *_strides(v), float(scale),
-        waits=True,
+        q, k, v, optional_contiguous(places), y, parts, tops, heads, groups, keys, width,
+        *_strides(k), *_strides(v), float(scale), waits=True,
     )  # fmt: skip
     if splits > 1:
         combine = load("attention_decode.cu", "attention_combine", **defines)

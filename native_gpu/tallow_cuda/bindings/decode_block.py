@@ -1,4 +1,4 @@
-"""decode_block: one token through one block of a language model in about seven launches.
+"""decode_block: a token of each text through one block of a language model in about seven launches.
 
 It takes as long as reading the weights once, if nothing waits for launches; see tallow.fused.decode_block and
 tallow.cuda.graphs.
@@ -6,25 +6,31 @@ tallow.cuda.graphs.
 
 from __future__ import annotations
 
+from typing import cast
+
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.fused.decode_block import DecodeBlock, check_call
 from tallow.kernels import kernel
 from tallow.kernels.int8_rows import Int8Rows
 from tallow_cuda.bindings.attention import CHUNK, MOST, attend_to_cache
-from tallow_cuda.launching import FLOAT32, WARP, launch, threads_for
-from tallow_cuda.linear_rows import can_be_read, linear_rows
+from tallow_cuda.launching import FLOAT32, WARP, contiguous, launch, threads_for
+from tallow_cuda.linear_rows import MOST_ROWS, can_be_read, linear_rows
 from tallow_cuda.sources import element, load
 
 
-def block_on_card(x: Array, block: DecodeBlock, position: int | Array) -> bool:
-    """float32 x; contiguous arrays, heads of a multiple of 16 bytes, at most 512; gate and up alike."""
+def block_on_card(x: Array, block: DecodeBlock, places: int | Array) -> bool:
+    """float32 x of up to eight rows; contiguous arrays, heads of a multiple of 16 bytes, at most 512; gate, up alike.
+
+    `places` are a number, or int64 in the device's memory. Quantized matrices may take fewer rows.
+    """
     if block.packed is None:
-        block.packed = _can_be_read(block)
-    return x.dtype == FLOAT32 and block.packed is True
+        block.packed = next((rows for rows in range(MOST_ROWS, 0, -1) if _can_be_read(block, rows)), 0)
+    on_card = isinstance(places, int) or type(places) is type(x)
+    return x.dtype == FLOAT32 and on_card and x.size <= cast("int", block.packed) * block.width
 
 
-def _can_be_read(block: DecodeBlock) -> bool:
+def _can_be_read(block: DecodeBlock, rows: int) -> bool:
     if isinstance(block.key_cache, Int8Rows) or isinstance(block.value_cache, Int8Rows):
         return False
     row = block.head_width * block.key_cache.itemsize
@@ -37,46 +43,46 @@ def _can_be_read(block: DecodeBlock) -> bool:
         and row <= WARP * CHUNK
         and block.heads <= MOST
         and all(array.flags.c_contiguous for array in (*vectors, *additions))
-        and all(can_be_read(*matrices) for matrices in groups)
+        and all(can_be_read(*matrices, rows=rows) for matrices in groups)
     )
 
 
 @kernel("decode_block", "cuda", accepts=block_on_card)
-def decode_block(x: Array, block: DecodeBlock, position: int | Array) -> Array:
+def decode_block(x: Array, block: DecodeBlock, places: int | Array) -> Array:
     """Compute tallow.fused.decode_block.decode_block.
 
-    A position in device memory is read when the kernel runs; if it is outside the cache, nothing is written.
+    Places in device memory are read when the kernels run; if a position is outside the cache, nothing is written.
     """
-    check_call(x, block, position)
-    token = x.reshape(1, -1)
-    projected = _projected(token, block)
-    _rotate_and_store(projected, block, position)
-    query = projected[:, : block.heads * block.head_width].reshape(1, block.heads, 1, -1)
+    check_call(x, block, places)
+    tokens = x.reshape(-1, block.width)
+    projected = _projected(tokens, block)
+    _rotate_and_store(projected, block, places)
+    query = projected[:, : block.heads * block.head_width].reshape(len(tokens), block.heads, 1, -1)
     scale = float(block.head_width**-0.5)
-    if isinstance(position, int):
-        keys, values = (cache[:, :, : position + 1] for cache in (block.key_cache, block.value_cache))
+    if isinstance(places, int):
+        keys, values = (cache[:1, :, : places + 1] for cache in (block.key_cache, block.value_cache))
         mixed = attend_to_cache(query, keys, values, scale)
     else:
-        mixed = attend_to_cache(query, block.key_cache, block.value_cache, scale, position)
-    h = linear_rows(mixed.reshape(1, -1), block.output, residual=token)
+        mixed = attend_to_cache(query, block.key_cache, block.value_cache, scale, places)
+    h = linear_rows(mixed.reshape(len(tokens), -1), block.output, residual=tokens)
     gated = linear_rows(h, block.gate, block.up, norm=(block.mlp_norm, block.eps), gated=True)
     return linear_rows(gated, block.down, residual=h).reshape(x.shape)
 
 
-def _projected(token: Array, block: DecodeBlock) -> Array:
+def _projected(tokens: Array, block: DecodeBlock) -> Array:
     """Return query, key and value side by side, at once if their matrices are alike."""
     matrices, norm = (block.query, block.key, block.value), (block.attention_norm, block.eps)
-    if can_be_read(*matrices):
-        return linear_rows(token, *matrices, norm=norm)
-    parts = [linear_rows(token, matrix, norm=norm) for matrix in matrices]
-    return array_module(token).concatenate(parts, axis=-1)
+    if can_be_read(*matrices, rows=len(tokens)):
+        return linear_rows(tokens, *matrices, norm=norm)
+    parts = [linear_rows(tokens, matrix, norm=norm) for matrix in matrices]
+    return array_module(tokens).concatenate(parts, axis=-1)
 
 
-def _rotate_and_store(projected: Array, block: DecodeBlock, position: int | Array) -> None:
-    known = isinstance(position, int)
+def _rotate_and_store(projected: Array, block: DecodeBlock, places: int | Array) -> None:
+    known = isinstance(places, int)
     launch(
         load("decode_block.cu", "rotate_and_store", C=element(block.key_cache)),
-        (block.heads + 2 * block.kv_heads,),
+        (block.heads + 2 * block.kv_heads, len(projected)),
         (threads_for(block.head_width // 2, 1),),
         projected,
         *block.additions,
@@ -84,8 +90,8 @@ def _rotate_and_store(projected: Array, block: DecodeBlock, position: int | Arra
         block.sin,
         block.key_cache,
         block.value_cache,
-        None if known else position,
-        position if known else 0,
+        None if known else contiguous(places),
+        places if known else 0,
         block.heads,
         block.kv_heads,
         block.head_width,

@@ -2,8 +2,8 @@
 //
 //   q, y (batch, heads, width) contiguous, elements Q
 //   k, v (batch, heads / groups, keys, width) with given strides in elements, rows at multiples of 16 bytes: elements X
-//   position: null, or in device memory the position of the last key to attend to, so that a captured graph works with
-//             a growing cache; positions at or beyond `keys` count as the last one
+//   places: null, or in device memory, so that a captured graph works with a growing cache: for each row of the batch
+//           its row of k and v, and the last and the first key to attend to; at or beyond `keys` count as the last one
 //   WIDTH: the width, padded so that LANES is a power of 2 up to 32;  HEADS: heads per block, at most `groups`
 //
 // attention_decode: a block has HEADS query heads that share a key/value head, and one of `splits` parts of
@@ -23,7 +23,7 @@ constexpr int N = 16 / sizeof(X), LANES = WIDTH / N, WARPS = 4, THREADS = WARPS 
 constexpr int AT_ONCE = 4;  // keys per team whose loads are in flight at once
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    attention_decode(const Q* q, const X* k, const X* v, const index_t* position, Q* y, float* parts, float* tops,
+    attention_decode(const Q* q, const X* k, const X* v, const index_t* places, Q* y, float* parts, float* tops,
                      index_t heads, index_t groups, index_t keys, index_t width, index_t k_by_batch, index_t k_by_head,
                      index_t k_by_row, index_t v_by_batch, index_t v_by_head, index_t v_by_row, float scale) {
     constexpr float LOG2_E = 1.44269504f;
@@ -32,13 +32,18 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int present = min((int)groups - (int)(blockIdx.y % blocks) * HEADS, HEADS);
     int lane = threadIdx.x % LANES, warp = threadIdx.x / WARP, at = lane * N;
     index_t head = (index_t)blockIdx.z * heads + first;
-    k += blockIdx.z * k_by_batch + kv_head * k_by_head + at;
-    v += blockIdx.z * v_by_batch + kv_head * v_by_head + at;
+    index_t of_cache = blockIdx.z, from = 0;
 
     start_next_kernel();
     wait_for_previous_kernels();
-    if (position) keys = min(keys, *position + 1);
-    index_t span = (keys + gridDim.x - 1) / gridDim.x, start = blockIdx.x * span, stop = min(start + span, keys);
+    if (places) {
+        const index_t* place = places + 3 * blockIdx.z;
+        of_cache = place[0], keys = min(keys, place[1] + 1), from = place[2];
+    }
+    k += of_cache * k_by_batch + kv_head * k_by_head + at;
+    v += of_cache * v_by_batch + kv_head * v_by_head + at;
+    index_t span = (keys - from + gridDim.x - 1) / gridDim.x, start = from + blockIdx.x * span;
+    index_t stop = min(start + span, keys);
     float query[HEADS][N], sum[HEADS][N], top[HEADS], weights[HEADS];
 #pragma unroll
     for (int h = 0; h < HEADS; h++) {

@@ -151,15 +151,19 @@ class DecodeBlock:
         return self.key_cache, self.value_cache
 
 
-def check_call(x: Array, block: DecodeBlock, position: int | Array) -> None:
-    """Raise unless `x` is one token's hidden state and `position` lies in the cache.
+def check_call(x: Array, block: DecodeBlock, places: int | Array) -> None:
+    """Raise unless `x` has the hidden state of a token for each place; a place that is a number must be in the cache.
 
-    A position in a device's memory is not checked: reading it would wait for the device.
+    Places in a device's memory are not read: that would wait for the device.
     """
-    if x.size != block.width:
-        raise ShapeError(f"decode_block: x is {x.shape}; expected one token of width {block.width}")
-    if isinstance(position, int) and not 0 <= position < block.positions:
-        raise outside(position, block.positions)
+    rows = 1 if isinstance(places, int) else len(places)
+    if x.size != rows * block.width:
+        raise ShapeError(f"decode_block: x is {x.shape}; expected {rows} tokens of width {block.width}")
+    if isinstance(places, int):
+        if not 0 <= places < block.positions:
+            raise outside(places, block.positions)
+    elif places.shape != (rows, 3):
+        raise ShapeError(f"decode_block: places are {places.shape}; expected {(rows, 3)}")
 
 
 def outside(position: int, positions: int) -> ArgumentError:
@@ -171,18 +175,23 @@ def outside(position: int, positions: int) -> ArgumentError:
 
 
 @kernel("decode_block", ARRAY)
-def decode_block(x: Array, block: DecodeBlock, position: int | Array) -> Array:
-    """Return the block's output for one token, and write its key and value to the cache at `position`.
+def decode_block(x: Array, block: DecodeBlock, places: int | Array) -> Array:
+    """Return the block's outputs for some tokens, and write their keys and values to the cache.
 
-    Attends to the positions 0 to `position`, inclusive, of the cache's first text.
+    Args:
+        places: for each token its text of the cache, its position, and the first position that it sees; a CUDA kernel
+            reads them when it runs. Or the position of one token of the first text.
 
-    Args:    position: a number; or an int64 array of one element, which a CUDA kernel reads when it runs
-    Shapes:  x (..., D) of one token -> the same
+    Shapes:  x (..., D) of M tokens -> the same;  places (M, 3), int64
     Dtypes:  x float32; half-precision weights are widened, and everything is computed in float32
     """
-    position = position if isinstance(position, int) else int(position.item())
-    check_call(x, block, position)
-    return decode_row(x, block, (0, position, 0))
+    check_call(x, block, places)
+    rows = [(0, places, 0)] if isinstance(places, int) else [tuple(place) for place in places.tolist()]
+    for _, position, _ in rows:
+        if not 0 <= position < block.positions:
+            raise outside(position, block.positions)
+    outputs = [decode_row(row, block, place) for row, place in zip(x.reshape(len(rows), -1), rows, strict=True)]
+    return array_module(x).stack(outputs).reshape(x.shape)
 
 
 def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Array:

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.fused.decode_block import DecodeBlock, decode_row, outside
+from tallow.fused.decode_block import DecodeBlock, outside
 from tallow.kernels.table import ARRAY, kernel, run
 
 
@@ -59,12 +58,12 @@ def check_rows(x: Array, stack: DecodeStack, places: int | Array) -> None:
         if not 0 <= places < stack.positions:
             raise outside(places, stack.positions)
         return
-    if places.ndim == 1:
-        return  # in a device's memory: reading it would wait for the device
     if x.ndim != 2 or not len(x) or x.shape[1] != stack.width or places.shape != (len(x), 3):
         raise ShapeError(
             f"decode_blocks: x is {x.shape} and places {places.shape}; expected (M, {stack.width}) and (M, 3)"
         )
+    if not isinstance(places, np.ndarray):
+        return  # in a device's memory: reading them would wait for the device
     text, position, start = places.T
     if (position >= stack.positions).any():
         raise outside(int(position.max()), stack.positions)
@@ -81,20 +80,14 @@ def decode_blocks(x: Array, stack: DecodeStack, places: int | Array) -> Array:
 
     Args:
         places: for each row its text, its position and the first position that it sees; rows of one text are in the
-            order of their positions. Or the position of one row of the first text: a number, or an int64 array of one
-            element, which a CUDA kernel reads when it runs.
+            order of their positions. CUDA kernels read them when they run. Or the position of one row of the first
+            text.
 
     Shapes:  x (M, D) -> the same; places (M, 3)
     Dtypes:  x float32, places signed integers
     Raises:  ShapeError; ArgumentError for places outside the caches
     """
     check_rows(x, stack, places)
-    if isinstance(places, int) or places.ndim == 1:
-        for block in stack.blocks:
-            x = run("decode_block", x, block, places)
-    else:
-        rows = list(zip(x, places.tolist(), strict=True))
-        for block in stack.blocks:
-            rows = [(decode_row(row, block, place), place) for row, place in rows]
-        x = array_module(x).stack([row for row, _ in rows])
+    for block in stack.blocks:
+        x = run("decode_block", x, block, places)
     return x if stack.norm is None else run("rms_norm", x, stack.norm, stack.eps)

@@ -5,7 +5,7 @@ Letters: B rows, D width, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import attrgetter, is_
 from typing import Protocol
@@ -30,8 +30,19 @@ MOST_ROWS = 256  # that a step reads at once: the modules read more rows as fast
 # many positions. With up to FEW_ROWS, or this many pairs of a row and a position, a step is faster: stories15M, Xeon.
 FEW_ROWS, MOST_PAIRS = 16, 1 << 16
 
-# Computes the logits (V,) that follow a token id at a position.
-NextLogits = Callable[[int, int], Array]
+
+class Runner(Protocol):
+    """Another way to run a DecodeStep."""
+
+    @property
+    def most_rows(self) -> int:
+        """How many tokens `read` appends at once."""
+
+    def __call__(self, token: int, position: int) -> Array:
+        """Return the logits (V,) that follow a token at a position of the first text."""
+
+    def read(self, tokens_N: npt.NDArray[np.int64], places_N3: npt.NDArray[np.int64]) -> Array:
+        """Return the logits (N, V) that follow tokens at places as `decode_blocks` takes them."""
 
 
 class Step(Protocol):
@@ -47,8 +58,8 @@ class Step(Protocol):
 class DecodeStep:
     """A step through blocks of `tallow.fused.decode_block`.
 
-    A backend may run the step of a single token in another way, such as a CUDA graph: its `decode_runner`, if it has
-    one, returns a `NextLogits` for a step.
+    A backend may run the step in another way, such as a CUDA graph: its `decode_runner`, if it has one, returns a
+    `Runner` for a step.
 
     Args:
         embedding: (V, D).
@@ -76,8 +87,13 @@ class DecodeStep:
         self.device = devices.device_of(_array(head))
         runner = getattr(devices.get_backend(self.device.type), "decode_runner", None)
         # Not self._on_host: a step that refers to itself keeps the cache's memory until a garbage collection.
-        self._next_logits: NextLogits | None = None if runner is None else runner(self)
+        self._runner: Runner | None = None if runner is None else runner(self)
         self.most_rows = MOST_ROWS if runner is None else 1
+
+    @property
+    def most_places(self) -> int:
+        """How many tokens `read_at` appends at once."""
+        return MOST_ROWS if self._runner is None else self._runner.most_rows
 
     def reads(self, cache: KVCache) -> bool:
         """Return whether the cache still has the memory that the blocks use."""
@@ -87,7 +103,7 @@ class DecodeStep:
         (token,) = tokens
         if not 0 <= token < self.embedding.shape[0]:
             raise self._outside(token)
-        logits_V = (self._next_logits or self._on_host)(token, cache.length)
+        logits_V = (self._runner or self._on_host)(token, cache.length)
         cache.advance(1)
         return logits_V
 
@@ -100,7 +116,7 @@ class DecodeStep:
         places_BT3[:, :, 1] = np.arange(cache.length, cache.length + count)
         if cache.padding is not None:  # a token of padding sees itself only, and nothing sees it
             places_BT3[:, :, 2] = np.minimum(cache.padding[:, None], places_BT3[:, :, 1])
-        hidden = self._hidden(tokens_BT.reshape(-1), places_BT3.reshape(-1, 3))
+        hidden = self._hidden(self._checked(tokens_BT.reshape(-1)), places_BT3.reshape(-1, 3))
         cache.advance(count)
         return _projected(hidden.reshape(batch, count, -1)[:, -last:], self._head)
 
@@ -115,13 +131,19 @@ class DecodeStep:
         """
         places_N3 = np.zeros((len(tokens), 3), np.int64)
         places_N3[:, :2] = places
-        return _projected(self._hidden(np.array(tokens, np.int64), places_N3)[list(wanted)], self._head)
+        tokens_N = self._checked(np.array(tokens, np.int64))
+        if self._runner is not None:
+            return self._runner.read(tokens_N, places_N3)[list(wanted)]
+        return _projected(self._hidden(tokens_N, places_N3)[list(wanted)], self._head)
 
-    def _hidden(self, tokens_N: npt.NDArray[np.int64], places_N3: npt.NDArray[np.int64]) -> Array:
-        """Return the head's input (N, D) for tokens at places of the cache."""
+    def _checked(self, tokens_N: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         size = self.embedding.shape[0]
         if tokens_N.min() < 0 or tokens_N.max() >= size:
             raise self._outside(next(int(token) for token in tokens_N if not 0 <= token < size))
+        return tokens_N
+
+    def _hidden(self, tokens_N: npt.NDArray[np.int64], places_N3: npt.NDArray[np.int64]) -> Array:
+        """Return the head's input (N, D) for tokens at places of the cache."""
         return kernels.run("decode_blocks", dtypes.widen(self.embedded(tokens_N)), self._stack, places_N3)
 
     def can_read(self, batch: int, count: int, cache: KVCache) -> bool:
@@ -141,21 +163,21 @@ class DecodeStep:
         """Return the embeddings of tokens."""
         return _rows(self.embedding, tokens)
 
-    def logits(self, embedded: Array, position: int | Array) -> Array:
-        """Return the logits that follow a token, which is stored at `position` of the cache.
+    def logits(self, embedded: Array, places: int | Array) -> Array:
+        """Return the logits that follow tokens; keys and values are stored at `places`, as `decode_blocks` takes them.
 
-        Shapes:  embedded (D,) or (1, D) -> (V,) or (1, V)
+        Shapes:  embedded (D,) or (N, D) -> (V,) or (N, V)
         """
-        return _projected(kernels.run("decode_blocks", dtypes.widen(embedded), self._stack, position), self._head)
+        return _projected(kernels.run("decode_blocks", dtypes.widen(embedded), self._stack, places), self._head)
 
-    def backends(self, position: int | Array = 0) -> list[str]:
+    def backends(self, places: int | Array = 0) -> list[str]:
         """Return the backend that computes each block."""
-        x_1D = dtypes.widen(self.embedded(slice(1)))
+        x = dtypes.widen(self.embedded(slice(1) if isinstance(places, int) else places[:, 0] * 0))
         blocks = self._stack.blocks
-        backend = kernels.pick("decode_blocks", self.device.type, x_1D, self._stack, position).backend
+        backend = kernels.pick("decode_blocks", self.device.type, x, self._stack, places).backend
         if backend != ARRAY:
             return [backend] * len(blocks)
-        return [kernels.pick("decode_block", self.device.type, x_1D, block, position).backend for block in blocks]
+        return [kernels.pick("decode_block", self.device.type, x, block, places).backend for block in blocks]
 
 
 def _memory(cache: KVCache) -> Iterator[Array]:

@@ -148,9 +148,7 @@ class SharedSlots(Slots):
         starts = {slot: len(self.texts[slot]) for slot in new}
         cache.length = max(map(len, self.texts))  # what is copied when the memory grows
         end = max(starts[slot] + len(tokens) for slot, tokens in new.items())
-        step = cache.decoder.step(cache, max(0, end - cache.length))
-        if step is None:
-            raise KernelUnavailable(f"the model has changed since its slots were opened: {cache.decoder.reason}")
+        step = _step_of(cache, max(0, end - cache.length))
         tokens = [token for each in new.values() for token in each]
         places = [(slot, starts[slot] + i) for slot, each in new.items() for i in range(len(each))]
         last = [end - 1 for end in accumulate(map(len, new.values()))]
@@ -159,6 +157,50 @@ class SharedSlots(Slots):
         tokens += tokens[-1:] * (rows - len(tokens))
         places += places[-1:] * (rows - len(places))
         return list(step.read_at(tokens, places, last + last[-1:] * (wanted - len(last))))[: len(last)]
+
+
+def _step_of(cache: Any, positions: int = 0) -> Any:
+    """Return the step of a cache with memory for so many new positions.  Raises: KernelUnavailable"""
+    step = cache.decoder.step(cache, positions)
+    if step is None:
+        raise KernelUnavailable(f"the model has changed since its slots were opened: {cache.decoder.reason}")
+    return step
+
+
+class RowSlots(Slots):
+    """Slots that are the rows of one cache on a GPU. The model's modules read prompts, one after the other; the last
+    tokens of all texts are read at once, by a graph.
+
+    Args:  cache: with all of its memory
+    """
+
+    def __init__(self, model: SlotModel, cache: Any, length: int, pages: PrefixPages) -> None:
+        # The last bits of what modules compute depend on the number of rows anyway: all positions may be stored.
+        super().__init__(cache.batch, length, pages, LEAST_ROWS)
+        self._model = model
+        self._cache = cache
+        self._rows = [cache.row(slot) for slot in range(cache.batch)]
+        for row in self._rows:
+            row.decoder = None
+
+    def _views(self, slot: int, start: int, stop: int) -> list[Memory]:
+        return list(self._cache.views(slot, slice(start, stop)))
+
+    def _read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
+        logits: dict[int, Array] = {}
+        for slot, tokens in new.items():
+            if len(tokens) > 1:
+                self._rows[slot].length = len(self.texts[slot])
+                logits[slot] = self._model.next_logits(tokens, self._rows[slot])
+        going = [slot for slot in new if slot not in logits]
+        if going:
+            step = _step_of(self._cache)
+            for i in range(0, len(going), step.most_places):
+                part = going[i : i + step.most_places]
+                places = [(slot, len(self.texts[slot])) for slot in part]
+                rows = step.read_at([new[slot][0] for slot in part], places, range(len(part)))
+                logits.update(zip(part, rows, strict=True))
+        return [logits[slot] for slot in new]
 
 
 class SeparateSlots(Slots):
@@ -198,7 +240,8 @@ def open_slots(
     pages: PrefixPages | None = None,
     batch_invariant: bool = False,
 ) -> Slots:
-    """Return slots for `count` texts: of one cache if the model's fused blocks can read it, else of a cache each.
+    """Return slots for `count` texts: of one cache if the model's fused blocks can read it, else of a cache each. On a
+    GPU, one cache has its memory from the beginning.
 
     Args:
         length: the most tokens of a text; None means the model's context.
@@ -216,7 +259,8 @@ def open_slots(
     if pages is None or model.unscaled_length is not None:
         pages = PrefixPages(0)
     length = model.context_length if length is None else length
-    cache = model.new_cache(length=length, batch=count, growing=True, sliding=False, **dtype_option(cache_dtype))
+    options = {"length": length, "batch": count, "sliding": False, **dtype_option(cache_dtype)}
+    cache = model.new_cache(growing=True, **options)
     decoder = getattr(cache, "decoder", None)
     step = None if decoder is None or not length else decoder.step(cache)
     if step is not None and step.most_rows > 1:
@@ -224,4 +268,7 @@ def open_slots(
     if batch_invariant:
         reason = "the model has no fused blocks" if decoder is None else decoder.reason
         raise ArgumentError(f"batch_invariant: {reason or 'the fused blocks take one row'}", hint="leave it out")
+    if step is not None and step.most_places > 1:
+        # All memory at once: graphs would have to be captured again whenever it moves.
+        return RowSlots(model, model.new_cache(growing=False, **options), length, pages)
     return SeparateSlots(model, count, length, pages, cache_dtype)

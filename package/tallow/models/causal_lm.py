@@ -216,6 +216,8 @@ class CausalLM(DecoderHead):
         count = len(tokens[0])
         if cache.decoder is None:
             reason = self._without_blocks
+        elif cache.device.type != "cpu" and cache.batch > 1:  # `RowSlots` reads such a cache by places
+            reason = f"the cache holds {cache.batch} rows; the fused blocks take one text on {cache.device}"
         else:
             step = cache.decoder.step(cache, count)
             reason = cache.decoder.reason or ""
@@ -275,8 +277,11 @@ class CausalLM(DecoderHead):
         """Return why fused blocks cannot continue a cache, or None."""
         if self.has_hooks():
             return "the model has hooks"
-        if cache.device.type != "cpu" and (cache.batch > 1 or cache.padding is not None):
-            return f"the cache holds {cache.batch} rows or padding; the fused blocks take one text on {cache.device}"
+        if cache.device.type != "cpu":
+            if cache.padding is not None:
+                return f"the cache holds padding; the fused blocks take none on {cache.device}"
+            if cache.batch > 1 and not hasattr(devices.get_backend(cache.device.type), "decode_runner"):
+                return f"the cache holds {cache.batch} rows; the fused blocks take one text on {cache.device}"
         if cache.dtype not in ELEMENTS and not (cache.dtype is dtypes.int8 and cache.device.type == "cpu"):
             return f"the cache is {cache.dtype.name}"
         return None

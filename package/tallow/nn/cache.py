@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from copy import copy
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +124,15 @@ class KVCache:
         """
         return [memory[row, :, positions] for layer in self.layers for memory in (layer.keys, layer.values)]
 
+    def row(self, row: int) -> Self:
+        """Return an empty cache of one row that shares the memory of this one, which must have all of it already."""
+        part = copy(self)
+        part.batch, part.length = 1, 0
+        part.layers = [memory.row(row) for memory in self.layers]
+        part.padding = None
+        part._masks = 0, {}
+        return part
+
     def _check_fits(self, positions: int) -> None:
         last = self.length + positions - 1
         if last >= self.capacity:
@@ -186,6 +196,12 @@ class LayerMemory:
     def size(self) -> int:
         """The number of positions that fit into the memory."""
         return self.keys.shape[2]
+
+    def row(self, row: int) -> Self:
+        """Return the memory of one row."""
+        part = copy(self)
+        part.keys, part.values = self.keys[row : row + 1], self.values[row : row + 1]
+        return part
 
     def reserve(self, start: int, count: int) -> None:
         """Allocate memory for `count` positions from `start` on."""

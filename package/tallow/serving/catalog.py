@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Semaphore
 
 import numpy as np
 
@@ -64,7 +64,9 @@ class Catalog:
         Raises:  as the engines
         """
         for engine in self.texts.values():
-            _first_text(engine)
+            for count in (1, 2, 4, 8):  # a GPU has a graph for each
+                if count <= engine.slots:
+                    _first_texts(engine, count)
         for worker in self.row_workers.values():
             worker.submit(Rows(worker.encoder.tokenize(["a"]))).result()
         for listener in self.listeners.values():
@@ -77,15 +79,16 @@ class Catalog:
             engine.stop()
 
 
-def _first_text(engine: TextEngine) -> None:
-    ended = Event()
+def _first_texts(engine: TextEngine, count: int) -> None:
+    ended = Semaphore(0)
 
     def deliver(update: Update) -> None:
         if update.is_last:
-            ended.set()
+            ended.release()
 
-    engine.submit(TextRequest(engine.served.encode("a"), 2), deliver)
-    ended.wait()
+    engine.submit_all([(TextRequest(engine.served.encode("a"), 2), deliver)] * count)
+    for _ in range(count):
+        ended.acquire()
 
 
 def built_in_texts() -> TextModel:

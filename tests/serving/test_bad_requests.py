@@ -137,6 +137,24 @@ def test_an_unknown_path_and_a_wrong_method(server: Running) -> None:
     assert "error" in answer
 
 
+def test_prompts_that_are_much_too_long_are_not_tokenized(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    def encode(*args: Any, **options: Any) -> list[int]:
+        raise AssertionError
+
+    monkeypatch.setattr(server.engine.served, "encode", encode)
+    long = "a" * 256 * 300
+    for path, body in {
+        "/v1/completions": {"prompt": long},
+        "/v1/chat/completions": {"messages": [{"role": "user", "content": long}]},
+    }.items():
+        status, answer, _ = post(server, path, body)
+        assert (status, answer["error"]["code"]) == (400, "context_length_exceeded")
+    assert post(server, "/generate", {"inputs": long})[0] == 422
+    monkeypatch.undo()
+    short = {"max_new_tokens": 3, "truncate": 5, "details": True}
+    assert post(server, "/generate", {"inputs": long, "parameters": short})[0] == 200
+
+
 def test_the_key_is_asked_for(server: Running) -> None:
     for key in ("", "another", "\xe9", KEY + "x"):
         status, answer, headers = post(server, "/v1/completions", TEXT, key=key)

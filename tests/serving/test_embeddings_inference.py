@@ -191,3 +191,9 @@ def test_paths(tmp_path: Path) -> None:
             status, answer, _ = post(server, path, {"inputs": "a"})
             assert status == 404
             assert option in answer["error"]
+
+
+def test_vectors_of_too_many_tokens(server: Running) -> None:
+    long = "a b c d e f g h " * 2
+    status, answer, _ = post(server, "/embed_all", {"inputs": [long] * 2048, "truncate": True})
+    assert (status, answer["error_type"]) == (413, "Validation")

@@ -8,7 +8,7 @@ from typing import Any
 from tallow.errors import TallowError
 from tallow.generation.sequence import Choice
 from tallow.serving.engine import TextEngine
-from tallow.serving.http.completions import TextApi
+from tallow.serving.http.completions import TextApi, require_length
 from tallow.serving.http.errors import ApiError, api_error
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.grammars import response_format
@@ -98,6 +98,7 @@ def chat_prompt(engine: TextEngine, messages: Sequence[dict[str, Any]], tools: T
     Args:    param: the field of the messages
     Raises:  ApiError, also for tools of which a model does not learn but may choose
     """
+    require_length(engine, sum(len(str(message["content"])) for message in messages), param)
     try:
         if tools is None:
             return engine.served.encode_chat(messages, None)

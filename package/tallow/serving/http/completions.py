@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from tallow.errors import TallowError
 from tallow.generation.sequence import Choice
 from tallow.serving.engine import TextEngine
-from tallow.serving.http.errors import ApiError, api_error
+from tallow.serving.http.errors import TOO_LONG, ApiError, api_error
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.grammars import response_format
 from tallow.serving.http.running import Done, Run
@@ -24,6 +24,7 @@ from tallow.serving.requests import Update
 
 DEFAULT_TOKENS = 16  # of a completion, as in OpenAI's API
 MAX_PROMPTS = 64
+MOST_CHARACTERS = 256  # of a token, about; the longest are runs of spaces
 FINGERPRINT = "tallow"  # some clients, such as the package text-generation, refuse answers without one
 
 
@@ -173,8 +174,15 @@ class Completion(TextApi):
         return listed
 
 
+def require_length(engine: TextEngine, characters: int, param: str) -> None:
+    """Raise ApiError for a prompt that has too many tokens for certain: to tokenize it would take seconds."""
+    if characters > MOST_CHARACTERS * engine.length:
+        raise ApiError(f"{param}: {characters} characters; the limit is {engine.length} tokens", param, code=TOO_LONG)
+
+
 def encoded(engine: TextEngine, text: str, param: str) -> list[int]:
     """Return the tokens of a prompt.  Raises: ApiError"""
+    require_length(engine, len(text), param)
     try:
         return engine.served.encode(text)
     except TallowError as error:

@@ -5,7 +5,9 @@ A request may name a model in the field `model`, which that API lacks; without i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,14 +36,14 @@ async def embed(request: Request, fields: Fields, worker: Embedder) -> Response:
     vectors = np.asarray(rows)
     if dimensions is not None and dimensions > vectors.shape[1]:
         raise fields.wrong("dimensions", f"at most {vectors.shape[1]}")
-    return JSONResponse(shortened(vectors, dimensions, normalize=fields.flag("normalize", True)).tolist())
+    return await _each(shortened(vectors, dimensions, normalize=fields.flag("normalize", True)), np.ndarray.tolist)
 
 
 async def embed_all(request: Request, fields: Fields, worker: Embedder) -> Response:
     """`/embed_all`: a vector for each token of each text, before pooling."""
     texts = fields.texts("inputs", MAX_INPUTS)
     rows, _ = await encoded(request, worker, texts, each_position=True, **_options(fields))
-    return JSONResponse([vectors.tolist() for vectors in rows])
+    return await _each(rows, np.ndarray.tolist)
 
 
 async def embed_sparse(request: Request, fields: Fields, worker: Weigher) -> Response:
@@ -105,19 +107,16 @@ async def tokenize(request: Request, fields: Fields, words: Tokenizer) -> Respon
     special = fields.flag("add_special_tokens", True)
     fields.refuse("prompt_name")
 
-    def split() -> list[list[dict[str, Any]]]:
+    def split(text: str) -> list[dict[str, Any]]:
         return [
-            [
-                {"id": token.id, "text": token.token, "special": token.is_special}
-                | {"start": token.start if shown else None, "stop": token.end if shown else None}
-                for token in words.split(text, add_special_tokens=special)
-                for shown in (not token.is_special,)
-            ]
-            for text in texts
+            {"id": token.id, "text": token.token, "special": token.is_special}
+            | {"start": token.start if shown else None, "stop": token.end if shown else None}
+            for token in words.split(text, add_special_tokens=special)
+            for shown in (not token.is_special,)
         ]
 
     try:
-        return JSONResponse(await run_in_threadpool(split))
+        return await _each(texts, split)
     except TallowError as error:
         raise api_error(error, "inputs") from error
 
@@ -130,9 +129,21 @@ async def decode(request: Request, fields: Fields, words: Tokenizer) -> Response
         raise fields.wrong("ids", "ids of tokens, or lists of them")
     hide = fields.flag("skip_special_tokens", True)
     try:
-        return JSONResponse([words.decode(row, skip_special_tokens=hide) for row in rows])
+        return await _each(rows, lambda row: words.decode(row, skip_special_tokens=hide))
     except TallowError as error:
         raise api_error(error, "ids") from error
+
+
+async def _each(items: Iterable[Any], value: Callable[[Any], Any]) -> Response:
+    """Answer with the values of items. They are computed in a thread, and become JSON one by one: a hundred megabytes
+    in one call would hold up all streams for seconds.
+    """
+
+    def join() -> bytes:
+        as_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return f"[{','.join(as_json(value(item)) for item in items)}]".encode()
+
+    return Response(await run_in_threadpool(join), media_type="application/json")
 
 
 def describe(worker: EncoderWorker[Any]) -> dict[str, Any]:

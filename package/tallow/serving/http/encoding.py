@@ -16,6 +16,8 @@ from tallow.serving.encoding import Arrays, E, EncoderWorker, Rows
 from tallow.serving.http.errors import TOO_LONG, ApiError, api_error
 from tallow.serving.http.running import unless_gone
 
+MOST_POSITIONS = 1 << 15  # whose vectors are some 250 MB of JSON
+
 
 async def encoded(
     request: Request,
@@ -39,6 +41,12 @@ async def encoded(
     # In a thread: other requests go on meanwhile.
     rows = await run_in_threadpool(tokens, worker, texts, param, truncate, prompt_name)
     wanted = Rows(rows.rows, each_position)
+    if each_position and wanted.tokens > MOST_POSITIONS:
+        raise ApiError(
+            f"{param}: {wanted.tokens} tokens; the limit is {MOST_POSITIONS} where each gets a vector",
+            param,
+            code="too_many_items",
+        )
 
     async def answer() -> Arrays:
         return await wrap_future(worker.submit(wanted))

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tallow.generation.sequence import Choice
 from tallow.serving.engine import TextEngine
-from tallow.serving.http.completions import encoded
+from tallow.serving.http.completions import MOST_CHARACTERS, encoded
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.grammars import text_grammar
 from tallow.serving.http.running import Done, Run
@@ -43,9 +43,9 @@ class Generation:
         self.prompt = fields.required_text("inputs")
         parameters = fields.inner("parameters") or Fields({}, "parameters.")
         parameters.refuse(*UNSUPPORTED)
-        tokens = encoded(engine, self.prompt, "inputs")
-        if (most := parameters.integer("truncate", 1, 1 << 31)) is not None:
-            tokens = tokens[-most:]
+        most = parameters.integer("truncate", 1, 1 << 31)
+        end = self.prompt if most is None else self.prompt[-MOST_CHARACTERS * engine.length :]
+        tokens = encoded(engine, end, "inputs")[-most if most is not None else None :]
         requested = parameters.integer("max_new_tokens", 1, SEEDS) or DEFAULT_TOKENS
         seed = parameters.integer("seed", 0, SEEDS)
         self.seed = secrets.randbits(32) if seed is None else seed

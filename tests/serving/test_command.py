@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -59,12 +60,20 @@ def test_a_folder_with_a_chat_template(tmp_path: Path) -> None:
         assert answer.usage.prompt_tokens > len("Hello!")
 
 
-@pytest.mark.parametrize("options", ["--tls-key a", "--host 203.0.113.1", "--slots 0"])
-def test_bad_options(options: str, tmp_path: Path) -> None:
+BAD_OPTIONS = {
+    "--tls-key a": "pass both",
+    "--tls-key a --tls-certificate b": "a: No such file or directory",
+    "--host 203.0.113.1": "Cannot assign|not available",
+    "--slots 0": "1 or more",
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS.items(), ids=BAD_OPTIONS)
+def test_bad_options(options: str, message: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tallow", "serve", "--port", "0", *options.split()]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert "tallow serve: error: " in done.stderr
+    assert re.search(f"tallow serve: error: .*({message})", done.stderr), done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -152,6 +152,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise MissingPackageError(str(error.name), "tallow serve", "serve") from error
     if (arguments.tls_key is None) != (arguments.tls_certificate is None):
         raise ArgumentError("one of --tls-certificate and --tls-key", hint="pass both or none")
+    for path in filter(None, (arguments.tls_key, arguments.tls_certificate)):
+        Path(path).open("rb").close()  # an error of the module ssl does not name the file
     ends = {"drain_timeout_s": arguments.drain_timeout, "log_level": arguments.log_level}
     app_options = {"warmup": arguments.warmup, "version": tallow.__version__}
     if (path := os.environ.pop(SOCKET, None)) is not None:

@@ -44,7 +44,7 @@ class GraphedStep:
 
     @cached_property
     def most_rows(self) -> int:
-        """How many tokens `read` takes at once."""
+        """The number of tokens that `read` takes at once."""
         return max((count for count in BATCHES if self._of(count).can_be_captured), default=1)
 
     def _of(self, count: int) -> _Rows:

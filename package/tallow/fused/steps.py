@@ -36,7 +36,7 @@ class Runner(Protocol):
 
     @property
     def most_rows(self) -> int:
-        """How many tokens `read` appends at once."""
+        """The number of tokens that `read` appends at once."""
 
     def __call__(self, token: int, position: int) -> Array:
         """Return the logits (V,) that follow a token at a position of the first text."""
@@ -92,7 +92,7 @@ class DecodeStep:
 
     @property
     def most_places(self) -> int:
-        """How many tokens `read_at` appends at once."""
+        """The number of tokens that `read_at` appends at once."""
         return MOST_ROWS if self._runner is None else self._runner.most_rows
 
     def reads(self, cache: KVCache) -> bool:

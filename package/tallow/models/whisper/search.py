@@ -63,6 +63,7 @@ class Sampling:
         return extended, all(row[-1] == self.eot for row in extended)
 
     def has_ended(self, row: list[int]) -> bool:
+        """Return whether the last token is the end token."""
         return row[-1] == self.eot
 
     def finish(self, rows: Rows, sums: Floats, group: int) -> list[list[tuple[list[int], float]]]:

@@ -12,17 +12,18 @@ const NAME = [0, 100];
 const SIZE = [124, 136];
 const PREFIX = [345, 500];
 
-/** The parts that one page needs. They download from the beginning, while Python starts. */
+/** The parts that one page needs. They download while Python starts. */
 export class PageParts {
   #folder;
   #own;
   /** @type {Promise<Uint8Array<ArrayBuffer>[]> | undefined} */
   #common;
 
-  /** @param {string} folder  URL @param {string[]} names  of the parts that not every page needs */
+  /** @param {string} folder  URL @param {Promise<string[]>} names  of the parts that not every page needs */
   constructor(folder, names) {
     this.#folder = folder;
-    this.#own = fetchArchives(folder, names);
+    this.#own = names.then((own) => fetchArchives(folder, own));
+    this.#own.catch(() => {}); // reported where they are awaited
   }
 
   /** Begin to download what every page needs that starts without a snapshot. */

@@ -7,10 +7,10 @@
  *
  * Page to worker
  *
- * @typedef {{ type: "start",    id: number, site: string, app: string, modules: string[], parts: string[],
+ * @typedef {{ type: "start",    id: number, app: string, modules: string[], parts: string[],
  *   packages: string[], libraries: string[], interrupts: Uint8Array | null }} Start
- *   boot Python and import `app`, a URL, and the `modules` that it imports, which need these `parts` of Python and other
- *   `packages`; make the JavaScript `libraries` of site.json importable; writing 2 to the shared `interrupts` is Ctrl-C
+ *   import `app`, a URL, in the Python that starts with the worker, and the `modules` that it imports, which need these `parts`
+ *   of Python and other `packages`; make the JavaScript `libraries` of site.json importable; writing 2 to the shared `interrupts` is Ctrl-C
  * @typedef {{ type: "load",     id: number, files: Record<string, Source> }} Load
  * @typedef {{ type: "generate", id: number, options: Record<string, unknown> }} Generate
  * @typedef {{ type: "call",     id: number, method: string, keywords: Record<string, unknown>, emits: boolean }} Call

@@ -16,37 +16,40 @@ import { start } from "./start.js";
  * Pyodide has `parts`, a folder, and a `snapshot`, if its build could make one.
  * @typedef {{ pyodide: string, shared: string | null, lock: string, parts: string | null,
  *   snapshot: { url: string, sha256: string } | null, libraries: Record<string, string> }} SiteConfig
+ *
+ * @typedef {Pick<Start, "app" | "modules" | "parts" | "packages" | "libraries" | "interrupts"> & { onStep(name: string): void }} Requested
  */
 
 /**
  * Boot Python and import the demo.
- * @param {Pick<Start, "site" | "app" | "modules" | "parts" | "packages" | "libraries" | "interrupts">} request  `site` is the URL of the folder with site.json
- * @param {(step: string) => void} onStep
+ * @param {URL} site  the folder with site.json
+ * @param {Promise<Requested>} requested  what the page needs: Python starts meanwhile
  * @returns {Promise<Python>}
  * @throws {Problem} a file could not be fetched, or the demo could not be imported
  */
-export async function boot({ site, app, modules, parts, packages, libraries, interrupts }, onStep) {
+export async function boot(site, requested) {
   const clock = stopwatch();
+  const onStep = (/** @type {string} */ name) => requested.then((request) => request.onStep(name));
   onStep("Fetching Python");
-  const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
-  const scripts = new Map([...modules.map((url) => new URL(url)), here("bridge.py")].map((url) => [url.pathname.split("/").pop(), url]));
-  scripts.set("app.py", new URL(app));
-  const texts = Promise.all([here("memory_check.py"), here("later.py"), ...scripts.values()].map(fetchText));
+  const texts = Promise.all(["memory_check.py", "later.py", "bridge.py"].map((name) => fetchText(new URL(name, import.meta.url))));
   texts.catch(() => {}); // awaited below
+  const ownTexts = requested.then(({ app, modules }) => fetchScripts(new URL(app), modules.map((url) => new URL(url))));
+  ownTexts.catch(() => {});
   const config = /** @type {SiteConfig} */ (JSON.parse(await fetchText(new URL("site.json", site))));
   const indexURL = new URL(config.pyodide, site).href;
   const lockFileURL = new URL(config.lock, site).href;
   const packageBaseUrl = new URL(".", lockFileURL).href;
-  const imported = libraries.map((name) => importModule(new URL(config.libraries[name], site)));
-  imported.forEach((library) => library.catch(() => {}));
+  const imported = requested.then(({ libraries }) => importModules(libraries, (name) => new URL(config.libraries[name], site)));
+  imported.catch(() => {});
   const partsURL = config.parts && new URL(config.parts, site).href;
   const snapshot = config.snapshot && { ...config.snapshot, url: new URL(config.snapshot.url, site).href };
-  const pageParts = partsURL ? new PageParts(partsURL, parts) : null;
+  const pageParts = partsURL ? new PageParts(partsURL, requested.then(({ parts }) => parts)) : null;
   const visited = ofEarlierVisit(snapshot).then((found) => {
     if (typeof found === "string") pageParts?.fetchCommon();
     return found;
   });
-  const plain = () => pageParts?.plainOptions() ?? { packages: ["tallow", ...packages] }; // which download while Python starts
+  // They download while Python starts.
+  const plain = async () => pageParts?.plainOptions() ?? { packages: ["tallow", ...(await requested).packages] };
   /** @type {Record<string, string>} */
   const copies = config.shared ? { [`${indexURL}pyodide.asm.wasm`]: new URL(config.shared, site).href } : {};
   const onStart = () => {
@@ -54,10 +57,10 @@ export async function boot({ site, app, modules, parts, packages, libraries, int
     onStep("Starting Python");
   };
   const options = { indexURL, lockFileURL, packageBaseUrl, plain, copies, onStart };
-  const [found, [memoryCheck, later, ...sources]] = await Promise.all([visited, texts]);
+  const [found, [checkSource, later, bridgeSource]] = await Promise.all([visited, texts]);
   let booted;
   try {
-    booted = await start({ ...options, snapshot: found, checkSource: memoryCheck });
+    booted = await start({ ...options, snapshot: found, checkSource });
     if (booted.snapshot === true) await pageParts?.addTo(booted.pyodide.FS);
   } catch (error) {
     if (error instanceof Problem) throw error;
@@ -73,10 +76,12 @@ export async function boot({ site, app, modules, parts, packages, libraries, int
   if (sharing?.memory) offerThreads(pyodide, sharing.memory);
   else refuseThreads(pyodide, booted.unshared ?? "its memory is not shared");
   if (partsURL && booted.snapshot !== true) loadLater(pyodide, partsURL, later);
-  for (const [i, name] of libraries.entries()) pyodide.registerJsModule(name, await imported[i]);
+  for (const [name, library] of await imported) pyodide.registerJsModule(name, library);
   clock.lap("python");
   onStep("Importing tallow");
-  [...scripts.keys()].forEach((name, i) => pyodide.FS.writeFile(`/home/pyodide/${name}`, sources[i]));
+  const scripts = [["bridge.py", bridgeSource], ...(await ownTexts)];
+  for (const [name, source] of scripts) pyodide.FS.writeFile(`/home/pyodide/${name}`, source);
+  const { interrupts } = await requested;
   if (interrupts) pyodide.setInterruptBuffer(/** @type {any} */ (signals(interrupts)));
   try {
     const bridge = pyodide.pyimport("bridge");
@@ -265,6 +270,20 @@ function fatal(error) {
   const what = error instanceof Error ? error.message : String(error);
   const why = /call stack/.test(what) ? "the call stack overflowed, as in a recursion without end" : what;
   return new Problem(FATAL, `Python has stopped: ${why}`, "Start Python again, or reload the page.", error instanceof Error ? (error.stack ?? null) : null);
+}
+
+/**
+ * Fetch a page's Python: its own and what it imports.
+ * @param {URL} app @param {URL[]} modules @returns {Promise<[string, string][]>}  by file name
+ */
+function fetchScripts(app, modules) {
+  const named = modules.map((url) => /** @type {const} */ ([url.pathname.split("/").pop() ?? "", url]));
+  return Promise.all([...named, /** @type {const} */ (["app.py", app])].map(async ([name, url]) => [name, await fetchText(url)]));
+}
+
+/** Import JavaScript modules. @param {string[]} names @param {(name: string) => URL} place @returns {Promise<[string, any][]>} */
+function importModules(names, place) {
+  return Promise.all(names.map(async (name) => [name, await importModule(place(name))]));
 }
 
 /** Import a JavaScript module. @param {URL} url */

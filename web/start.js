@@ -17,8 +17,9 @@ import { Snapshot, SnapshotError } from "./snapshot.js";
 /**
  * Pyodide's own options may be among these: `lockFileURL`, `packageBaseUrl`, `env` and others. `plain` gives those that are only
  * for a start without a snapshot, such as `packages`, and `arrived`, which such a start waits for.
- * @typedef {{ indexURL: string, snapshot?: Place | string, checkSource: string, plain?: () => { arrived?: Promise<unknown>, [option: string]: any },
+ * @typedef {{ indexURL: string, snapshot?: Place | string, checkSource: string, plain?: () => PlainOptions | Promise<PlainOptions>,
  *   copies?: Record<string, string>, onStart?: () => void, [option: string]: any }} Options
+ * @typedef {{ arrived?: Promise<unknown>, [option: string]: any }} PlainOptions
  * @typedef {{ url: string, sha256: string | null }} Place  of a snapshot
  * @typedef {Booted & { snapshot: true | string }} Started  `snapshot` is true, or says why there is none
  */
@@ -56,7 +57,7 @@ export async function start({ indexURL, snapshot = "the site has no snapshot", c
       reason = error instanceof SnapshotError ? error.message : error instanceof Error ? String(error) : `${/** @type {any} */ (error)?.name ?? error}`;
     }
   }
-  const { arrived, ...more } = plain?.() ?? {};
+  const { arrived, ...more } = (await plain?.()) ?? {};
   const plainly = async () => (await Promise.all([load(more), arrived]))[0];
   return { ...(await bootShared(plainly, checkSource, copies)), snapshot: String(reason) };
 }

@@ -53,14 +53,12 @@ export class Runtime {
   #lastId = 0;
   #isClosed = false;
   #port;
-  #site;
   // Only isolated pages have shared memory.
   #interrupts = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
 
-  /** @param {Worker | MessagePort} port  of a worker, or of its stand-in in tests @param {URL} [site]  the folder with site.json */
-  constructor(port, site = SITE) {
+  /** @param {Worker | MessagePort} port  of a worker, or of its stand-in in tests */
+  constructor(port) {
     this.#port = port;
-    this.#site = site;
     port.onmessage = (/** @type {MessageEvent<Reply>} */ { data }) => this.#pending.get(data.id)?.push(data);
   }
 
@@ -74,7 +72,7 @@ export class Runtime {
   static create(site = SITE) {
     const worker = (site === SITE && prepared) || startWorker(site);
     prepared = null;
-    const runtime = new Runtime(worker, site);
+    const runtime = new Runtime(worker);
     worker.onerror = (event) => {
       const problem = new Problem(
         "WorkerError",
@@ -95,7 +93,7 @@ export class Runtime {
    * @returns {Promise<Started>}
    */
   start(app, { modules = [], parts = [], packages = [], libraries = [], ...options } = {}) {
-    const urls = { site: this.#site.href, app: app.href, modules: modules.map((module) => module.href) };
+    const urls = { app: app.href, modules: modules.map((module) => module.href) };
     return this.#result({ type: "start", id: ++this.#lastId, ...urls, parts, packages, libraries, interrupts: this.#interrupts }, options);
   }
 

@@ -2,7 +2,7 @@
  * The worker: runs Python, one request at a time.
  *
  * Python runs synchronously, in slices. Between two slices the worker waits for one task of the event loop, so that it can
- * receive an "abort" message.
+ * receive an "abort" message. Python starts as soon as the worker runs: all that a page's "start" adds is what to import.
  */
 
 import { boot } from "./python.js";
@@ -10,7 +10,7 @@ import { Problem } from "./protocol.js";
 import { readInto } from "./source.js";
 
 /** @import { Abort, Call, Generate, Interrupt, Load, Reply, Request, Start } from "./protocol.js" */
-/** @import { Python } from "./python.js" */
+/** @import { Python, Requested } from "./python.js" */
 /** @import { Report } from "./source.js" */
 /** @typedef {{ postMessage(message: Reply): void, onmessage: ((event: MessageEvent) => void) | null }} Port */
 /** @typedef {Reply extends infer R ? R extends { id: number } ? Omit<R, "id"> : never : never} Unaddressed */
@@ -21,11 +21,16 @@ const SLICE_S = 1 / 60;
 // The time without a request after which the worker does what has time.
 const REST_MS = 3000;
 
+const SITE = new URL("..", import.meta.url);
+
 class Server {
   #port;
   /** @type {Map<number, AbortController>} */
   #running = new Map();
-  /** @type {Promise<Python> | undefined} */
+  /** @type {(request: Requested) => void} */
+  #request = () => {};
+  #isStarted = false;
+  /** @type {Promise<Python>} */
   #python;
   #nextTask = taskHop();
   #restTimer = 0;
@@ -33,12 +38,14 @@ class Server {
   /** @param {Port} port */
   constructor(port) {
     this.#port = port;
+    this.#python = boot(SITE, new Promise((resolve) => (this.#request = resolve)));
+    this.#python.catch(() => {}); // reported to each request
     port.onmessage = ({ data }) => this.#receive(data);
   }
 
   /** @param {Request | Abort | Interrupt} message */
   async #receive(message) {
-    if (message.type === "interrupt") return (await this.#python)?.interrupt();
+    if (message.type === "interrupt") return (await this.#python).interrupt();
     const { id } = message;
     if (message.type === "abort") {
       this.#running.get(id)?.abort();
@@ -62,7 +69,7 @@ class Server {
   }
 
   async #rest() {
-    (await this.#python)?.rest();
+    (await this.#python).rest();
   }
 
   /**
@@ -73,7 +80,7 @@ class Server {
    */
   async #answer(request, reply, signal) {
     if (request.type === "start") return this.#start(request, reply);
-    if (!this.#python) throw new Problem("ProtocolError", `"${request.type}" came before "start"`);
+    if (!this.#isStarted) throw new Problem("ProtocolError", `"${request.type}" came before "start"`);
     const python = await this.#python;
     if (request.type === "load") return this.#load(python, request, reply, signal);
     if (request.type === "generate") return this.#generate(python, request, reply, signal);
@@ -83,9 +90,8 @@ class Server {
 
   /** @param {Start} request @param {(reply: Unaddressed) => void} reply */
   async #start({ id, type, ...request }, reply) {
-    const onStep = (/** @type {string} */ name) =>
-      reply({ type: "progress", stage: "python", name, loaded: 0, total: null });
-    this.#python = boot(request, onStep);
+    this.#isStarted = true;
+    this.#request({ ...request, onStep: (name) => reply({ type: "progress", stage: "python", name, loaded: 0, total: null }) });
     return (await this.#python).started;
   }
 

@@ -70,6 +70,15 @@ def test_nothing_runs_that_was_not_submitted(page: Page, loading: Callable[[str]
     expect(page.get_by_test_id("output").locator(".written")).to_have_count(0)
 
 
+def test_python_starts_before_the_script_has_arrived(page: Page, loading: Callable[[str], Callable[[], None]]) -> None:
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    arrive = loading("llama2c")
+    wait_for(page, lambda: any(url.endswith(".asm.wasm") for url in requested))
+    arrive()
+    expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
+
+
 def test_the_worker_that_has_started_is_that_of_the_page(
     page: Page, loading: Callable[[str], Callable[[], None]]
 ) -> None:

@@ -22,13 +22,13 @@ import { aborted, megabytes, showStartFailure } from "./page.js";
 import { Runtime } from "./tallow.js";
 
 /** @import { Figures, PageView, Remedy } from "./page.js" */
-/** @import { Loaded, Source, Started } from "./protocol.js" */
+/** @import { Loaded, Progress, Source, Started } from "./protocol.js" */
 /** @import { StoredDownloads } from "./stored-downloads.js" */
 
 const IDLE_MS = 10 * 60 * 1000;
 
 /**
- * A model to load. `files` finds its files, once Python has started.
+ * A model to load. `files` finds its files, while Python starts.
  * @typedef {{ name: string, files: (signal: AbortSignal) => Promise<Record<string, Source>> }} ModelChoice
  *
  * The Python of the page, see Runtime.start.
@@ -242,15 +242,16 @@ export class ModelPage {
 
   /** @param {Choice} choice @param {AbortSignal} signal @returns {Promise<boolean>}  whether the model can be used */
   async #tryToLoad(choice, signal) {
+    const { status, problems, progress } = this.#view;
+    const loading = this.#findAndLoad(choice, signal, (report) => signal.aborted || progress.show(report));
+    loading.catch(() => {}); // reported below
     try {
       await Promise.race([this.#started, aborted(signal)]);
     } catch {
       return false; // stopped, or Python did not start, which the page says already
     }
-    const { status, problems, progress } = this.#view;
     try {
-      const files = await choice.files(signal);
-      const loaded = await this.runtime.load(files, { onProgress: (report) => progress.show(report), signal });
+      const { files, loaded } = await loading;
       this.model = this.#handlers.onLoad(choice, loaded);
       this.#loaded = choice;
       keepLast(choice, files);
@@ -263,6 +264,12 @@ export class ModelPage {
       }
       return false;
     }
+  }
+
+  /** Find the files of a model and load them, when Python has started. @param {Choice} choice @param {AbortSignal} signal @param {(report: Progress) => void} onProgress */
+  async #findAndLoad(choice, signal, onProgress) {
+    const files = await choice.files(signal);
+    return { files, loaded: await this.runtime.load(files, { onProgress, signal }) };
   }
 
   /** Offer the model that was used last, unless it is the one in memory. @param {Set<string>} urls  the stored downloads */

@@ -176,7 +176,8 @@ function readOptions() {
 
 /** @param {number} n */
 function count(n) {
-  return n >= 1e6 ? `${(n / 1e6).toFixed(1)} million` : n.toLocaleString("en");
+  if (n >= 1e6) return `${(n / 1e6).toFixed(1)} million`;
+  return String(n).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString takes 25 ms for its first number
 }
 
 /** The packaged model, the models of this server, and models of other servers. @returns {Promise<Preset[]>} */

@@ -1,12 +1,17 @@
 /**
- * Start Python's worker, and keep what a user submits before the page's own script has loaded; `onSubmit` of page.js takes it
- * over. Pages load this file first, as a classic script: a module would run after the others have been fetched.
+ * Start Python's worker, which tallow.js takes over, and keep what a user submits before the page's own script has loaded, which
+ * `onSubmit` of page.js takes over. Pages load this file first, as a classic script: a module would run after the others have been
+ * fetched.
  */
 (() => {
-  import("./tallow.js").then(({ Runtime }) => Runtime.prepare(), () => {}); // the page's script says why it cannot be loaded
+  const { src } = /** @type {HTMLScriptElement} */ (document.currentScript);
+  const script = `import ${JSON.stringify(new URL("worker.js", src).href)};`; // as in tallow.js
+  const earlyWorker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
+  // tallow.js then starts another, and reports what is wrong.
+  earlyWorker.onerror = () => Object.assign(globalThis, { earlyWorker: null });
   /** @type {Set<EventTarget>} */
   const forms = new Set();
-  Object.assign(globalThis, { submittedEarly: forms });
+  Object.assign(globalThis, { earlyWorker, submittedEarly: forms });
   addEventListener("submit", (event) => {
     if (event.defaultPrevented || !event.target) return; // the page's script handles it
     event.preventDefault(); // the policy forbids to send forms

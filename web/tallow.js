@@ -20,32 +20,6 @@ const HERE = import.meta.url; // by itself: bundlers would take `new URL("..", i
 export const SITE = new URL("..", HERE);
 
 const SIGINT = 2;
-// Of the worker, which fetches them all at once: else each waits for the module that imports it. The last one is the worker's own.
-const WORKER_MODULES = [
-  "archive-files.js",
-  "cache.js",
-  "download.js",
-  "kernel-thread.js",
-  "kernel-threads.js",
-  "memory-type.js",
-  "parts.js",
-  "protocol.js",
-  "python.js",
-  "read-files.js",
-  "sha256.js",
-  "shared-boot.js",
-  "shared-memory.js",
-  "shared-views.js",
-  "snapshot-store.js",
-  "snapshot-visits.js",
-  "snapshot.js",
-  "source.js",
-  "start.js",
-  "worker.js",
-];
-
-/** @type {Worker | null}  started by `prepare` */
-let prepared = null;
 
 export class Runtime {
   /** @type {Map<number, Replies>} */
@@ -62,16 +36,11 @@ export class Runtime {
     port.onmessage = (/** @type {MessageEvent<Reply>} */ { data }) => this.#pending.get(data.id)?.push(data);
   }
 
-  /** Start a worker for the runtime that `create` makes next, while the page still loads. */
-  static prepare() {
-    prepared = startWorker(SITE);
-    prepared.onerror = () => (prepared = null); // `create` starts another, and reports what is wrong
-  }
-
-  /** Create a runtime with a new worker. @param {URL} [site]  the folder with site.json */
+  /** Create a runtime with a new worker, or with the one that early.js has started. @param {URL} [site]  the folder with site.json */
   static create(site = SITE) {
-    const worker = (site === SITE && prepared) || startWorker(site);
-    prepared = null;
+    const early = /** @type {{ earlyWorker?: Worker | null }} */ (globalThis);
+    const worker = (site === SITE && early.earlyWorker) || startWorker(site);
+    early.earlyWorker = null;
     const runtime = new Runtime(worker);
     worker.onerror = (event) => {
       const problem = new Problem(
@@ -216,8 +185,8 @@ export class Runtime {
 /** @param {URL} site  the folder with site.json */
 function startWorker(site) {
   // A worker from a blob inherits the page's Content-Security-Policy; a worker from a file has that of its response.
-  const imports = WORKER_MODULES.map((name) => `import ${JSON.stringify(new URL(`web/${name}`, site).href)};`);
-  return new Worker(URL.createObjectURL(new Blob(imports, { type: "text/javascript" })), { type: "module" });
+  const script = `import ${JSON.stringify(new URL("web/worker.js", site).href)};`;
+  return new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
 }
 
 function closed() {

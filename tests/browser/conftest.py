@@ -99,7 +99,7 @@ def site(site_dir: Path) -> Iterator[str]:
 def revisited_dir(site_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the site as after a first visit: its pages start Python from the snapshot, in half the time."""
     folder = builds.linked_copy(site_dir, tmp_path_factory.mktemp("revisited") / "site")
-    builds.change(folder / "web" / "snapshot-visits.js", lambda it: it.replace("await isFetched(snapshot.url)", "true"))
+    builds.change(folder / "web" / "worker.js", lambda it: it.replace("await isFetched(snapshot.url)", "true"))
     return folder
 
 

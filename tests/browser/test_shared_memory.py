@@ -412,7 +412,7 @@ def before_boot(page: Page, script: str) -> None:
         response = route.fetch()
         route.fulfill(response=response, body=script.encode() + response.body())
 
-    page.route("**/web/shared-boot.js", answer)
+    page.route("**/web/worker.js", answer)
 
 
 def test_browser_without_shared_memory(page: Page, site: str) -> None:

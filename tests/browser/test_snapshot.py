@@ -95,7 +95,7 @@ def test_page_starts_from_the_snapshot_on_shared_memory(page: Page, site: str) -
 
 
 def test_page_starts_from_the_snapshot_on_plain_memory(page: Page, site: str) -> None:
-    answer_with(page, "**/web/shared-boot.js", lambda body: b"delete globalThis.SharedArrayBuffer;" + body)
+    answer_with(page, "**/web/worker.js", lambda body: b"delete globalThis.SharedArrayBuffer;" + body)
     started = starts(page, site)
     assert (started["snapshot"], started["unshared"]) == (True, "this browser has no shared memory")
 

@@ -24,6 +24,7 @@ from typing import Any
 import tallow
 from tallow.cli.browser_wheel import PAGES, SiteError, pack_wheel, top_level_packages
 from tallow.cli.bytecode import add_bytecode
+from tallow.cli.joined_modules import join_modules
 from tallow.cli.parts import write_parts
 from tallow.cli.pyodide_packages import copy_packages
 from tallow.cli.shared_module import write_shared_module
@@ -153,6 +154,8 @@ def build_site(
     # Both belong at the root: index.html is the front page, and a service worker's folder is its scope.
     for name in ("index.html", "service-worker.js"):
         (out / "web" / name).rename(out / name)
+    worker = out / "web" / "worker.js"
+    worker.write_text(join_modules(worker), encoding="utf-8")
 
     runtime = out / "runtime"
     runtime.mkdir()

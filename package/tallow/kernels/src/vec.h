@@ -1,5 +1,6 @@
 // The vector type of every kernel: `vf` holds LANES floats, four in WASM SIMD128, SSE and NEON, eight in AVX2, sixteen in
-// AVX-512.
+// AVX-512. A file where a result takes many operations that wait for each other defines REGISTERS first: with AVX-512, the
+// floats of so many registers are a vector.
 // Uses GCC/Clang vector extensions, so that one source serves every target; freestanding, so nothing is linked.
 //
 // Rounding: a * b + c may be fused into one rounding if the target supports it (WASM relaxed-simd, FMA3, NEON). No
@@ -11,8 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if !defined REGISTERS || !defined __AVX512F__
+#undef REGISTERS
+#define REGISTERS 1
+#endif
 #if defined __AVX512F__
-#define LANES 16
+#define LANES (16 * REGISTERS)
 #elif defined __AVX2__
 #define LANES 8
 #else
@@ -32,15 +37,7 @@ typedef float quad __attribute__((vector_size(16), aligned(4)));
 
 static inline vf load(const float *p) { return *(const vf_unaligned *)p; }
 static inline void store(float *p, vf v) { *(vf_unaligned *)p = v; }
-static inline vf splat(float s) {
-#if LANES == 16
-  return (vf){s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s};
-#elif LANES == 8
-  return (vf){s, s, s, s, s, s, s, s};
-#else
-  return (vf){s, s, s, s};
-#endif
-}
+static inline vf splat(float s) { return s - (vf){0}; } // not + 0, which would change -0
 
 static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -91,6 +88,14 @@ static inline float largest(vf v) {
   return m;
 }
 
+// c[0] + c[1] x + ... + c[degree] x^degree
+static inline __attribute__((always_inline)) vf polynomial(const float *c, int degree, vf x) {
+  vf y = splat(c[degree]);
+#pragma clang loop unroll(full)
+  while (degree--) y = fma(y, x, splat(c[degree]));
+  return y;
+}
+
 #define ROUNDING 12582912.0f // 1.5 * 2^23: a float to which it is added is rounded to an integer, in its low bits
 
 // x = n ln 2 + r, |r| ≤ ln 2 / 2. n receives the integer as a float plus ROUNDING.
@@ -124,10 +129,21 @@ static inline vf or_nan(vf y, vf x) {
 #endif
 }
 
+#if defined __AVX512F__
+static inline vf scaled(vf y, vf n) { // y 2^n, rounded once
+  typedef float one __attribute__((vector_size(64)));
+  for (int i = 0; i < REGISTERS; i++) {
+    one *of_y = (one *)&y + i;
+    *of_y = __builtin_ia32_scalefps512_mask(*of_y, ((one *)&n)[i], *of_y, -1, 4); // all lanes, the current rounding mode
+  }
+  return y;
+}
+#endif
+
 // y 2^n, rounded once, for n of `exp_remainder`. AVX-512 has an instruction; else 2^n is two exact factors.
 static inline vf times_power(vf y, vi n) {
 #if defined __AVX512F__
-  return __builtin_ia32_scalefps512_mask(y, (vf)n - splat(ROUNDING), y, -1, 4); // all lanes, the current rounding mode
+  return scaled(y, (vf)n - splat(ROUNDING));
 #else
   vi exponent = n - (vi)splat(ROUNDING), half = exponent >> 1;
   return y * (vf)((half + 127) << 23) * (vf)((exponent - half + 127) << 23);
@@ -162,6 +178,23 @@ static inline vf exp_below_1(vf x) {
   vi is_nan = x != x;
   return (vf)(((vi)exp_normal(x) & ~vanishes) | is_nan);
 #endif
+}
+
+// 2^x to 2 ulp for x ≤ 1: subnormal results become 0, NaN may become a number. The polynomial is 2^r for |r| ≤ 1/2, by minimax.
+static inline vf power_of_2(vf x) {
+#if defined __AVX512F__
+  vf whole = __builtin_elementwise_roundeven(x);
+#else
+  vf shifted = x + splat(ROUNDING), whole = shifted - splat(ROUNDING);
+#endif
+  static const float c[] = {1.0f, 0.693147004f, 0.240222424f, 0.0555073358f, 0.00967151299f, 0.00132647296f};
+  vf y = polynomial(c, 5, x - whole);
+#if defined __AVX512F__
+  y = scaled(y, whole);
+#else
+  y = (vf)((vi)y + ((vi)shifted << 23));
+#endif
+  return select(x < splat(-126.0f), splat(0.0f), y);
 }
 
 static inline vf sigmoid(vf x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }

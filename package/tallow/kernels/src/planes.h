@@ -40,6 +40,21 @@ static inline vf load_every(size_t step, const float *p) {
 #endif
 }
 
+#if defined __AVX512F__
+#define COPY inline
+// dst[j] = src[j · step]
+static inline __attribute__((always_inline)) void copy_every(size_t step, float *dst, const float *src, size_t n) {
+  for (; n >= LANES; n -= LANES, dst += LANES, src += LANES * step) store(dst, load_every(step, src));
+  if (!n) return;
+  vf v = load_part(src, smaller(step * (n - 1) + 1, LANES), 0.0f);
+  if (step == 2) {
+    vf high = load_part(src + LANES - 1, n > LANES / 2 ? 2 * n - LANES : 0, 0.0f);
+    v = __builtin_shufflevector(v, high, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
+  }
+  store_part(dst, n, v);
+}
+#else
+#define COPY __attribute__((noinline))
 static inline quad quad_of_every(size_t step, const float *p) {
   quad low = *(const quad *)p;
   return step == 1 ? low : (quad)__builtin_shufflevector(low, *(const quad *)(p + 3), 0, 2, 5, 7);
@@ -58,8 +73,10 @@ static inline __attribute__((always_inline)) void copy_every(size_t step, float 
     for (; j < n; j++) dst[j] = src[j * step];
 }
 
-static __attribute__((noinline)) void copy_row(float *dst, const float *src, size_t n) { copy_every(1, dst, src, n); }
-static __attribute__((noinline)) void copy_second(float *dst, const float *src, size_t n) { copy_every(2, dst, src, n); }
+#endif
+
+static COPY void copy_row(float *dst, const float *src, size_t n) { copy_every(1, dst, src, n); }
+static COPY void copy_second(float *dst, const float *src, size_t n) { copy_every(2, dst, src, n); }
 
 // Return the columns of remainder `s` that are inside the image, and the column of the image of the first of them.
 static inline range met_by(size_t s, const sizes *n, const plane *p, size_t *column) {

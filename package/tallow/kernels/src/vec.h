@@ -34,6 +34,7 @@ typedef float vf __attribute__((vector_size(4 * LANES)));
 typedef int32_t vi __attribute__((vector_size(4 * LANES)));
 typedef float vf_unaligned __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef float quad __attribute__((vector_size(16), aligned(4)));
+typedef float one_register __attribute__((vector_size(64))); // of AVX-512
 
 static inline vf load(const float *p) { return *(const vf_unaligned *)p; }
 static inline void store(float *p, vf v) { *(vf_unaligned *)p = v; }
@@ -131,10 +132,9 @@ static inline vf or_nan(vf y, vf x) {
 
 #if defined __AVX512F__
 static inline vf scaled(vf y, vf n) { // y 2^n, rounded once
-  typedef float one __attribute__((vector_size(64)));
   for (int i = 0; i < REGISTERS; i++) {
-    one *of_y = (one *)&y + i;
-    *of_y = __builtin_ia32_scalefps512_mask(*of_y, ((one *)&n)[i], *of_y, -1, 4); // all lanes, the current rounding mode
+    one_register *own = (one_register *)&y + i;
+    *own = __builtin_ia32_scalefps512_mask(*own, ((one_register *)&n)[i], *own, -1, 4); // all lanes, the current rounding mode
   }
   return y;
 }
@@ -180,7 +180,8 @@ static inline vf exp_below_1(vf x) {
 #endif
 }
 
-// 2^x to 2 ulp for x ≤ 1: subnormal results become 0, NaN may become a number. The polynomial is 2^r for |r| ≤ 1/2, by minimax.
+// 2^x to 2 ulp for x ≤ 1: subnormal results become 0, NaN may become a number. The polynomial is 2^r for |r| ≤ 1/2, by
+// minimax.
 static inline vf power_of_2(vf x) {
 #if defined __AVX512F__
   vf whole = __builtin_elementwise_roundeven(x);
@@ -208,18 +209,41 @@ static inline vf tanh(vf x) {
   return or_nan((vf)((vi)(t / (t + splat(2.0f))) | sign), x);
 }
 
+#if defined __AVX512F__
+// Of n elements, those of register i.
+static inline uint16_t part_of(size_t n, size_t i) {
+  return (uint16_t)((1u << smaller(n - smaller(n, 16 * i), 16)) - 1);
+}
+
+// Load the last n ≤ LANES elements of a row as a vector padded with `fill`; and store them.
+static inline vf load_part(const float *p, size_t n, float fill) {
+  vf lanes = splat(fill);
+  for (size_t i = 0; i < REGISTERS; i++) {
+    one_register *own = (one_register *)&lanes + i;
+    *own = __builtin_ia32_loadups512_mask(p + 16 * i, *own, part_of(n, i));
+  }
+  return lanes;
+}
+
+static inline void store_part(float *p, size_t n, vf v) {
+  for (size_t i = 0; i < REGISTERS; i++)
+    __builtin_ia32_storeups512_mask(p + 16 * i, ((one_register *)&v)[i], part_of(n, i));
+}
+#else
 // Not inlined: the code of a loop for each end of a row would be a large part of the library.
 static inline __attribute__((noinline)) void copy_few(float *to, const float *from, size_t n) {
 #pragma clang loop unroll(disable) vectorize(disable)
   for (size_t i = 0; i < n; i++) to[i] = from[i];
 }
 
-// Load the last n ≤ LANES elements of a row as a vector padded with `fill`; and store them.
 static inline vf load_part(const float *p, size_t n, float fill) {
   vf lanes = splat(fill);
   copy_few((float *)&lanes, p, n);
   return lanes;
 }
+
+static inline void store_part(float *p, size_t n, vf v) { copy_few(p, (const float *)&v, n); }
+#endif
 
 // Return the largest element of a row, -inf if it is empty; any element if there is a NaN.
 static inline float largest_of(const float *x, size_t n) {
@@ -232,7 +256,5 @@ static inline float largest_of(const float *x, size_t n) {
   m[1] = max(load_part(x + i, n - i, -__builtin_inff()), m[1]);
   return largest(max(max(m[0], m[1]), max(m[2], m[3])));
 }
-
-static inline void store_part(float *p, size_t n, vf v) { copy_few(p, (const float *)&v, n); }
 
 #endif

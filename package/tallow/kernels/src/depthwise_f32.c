@@ -10,7 +10,8 @@
 //   special NaN and infinities spread over the whole channel of a sample
 //   error   ≤ (K / 4 + 8) ulp of the sum of the magnitudes of the K products
 //
-// A channel of x is first copied with zero padding (planes.h).
+// A channel of x is first copied with zero padding (planes.h); with AVX-512, which loads parts of a vector, the usual
+// convolutions read x in place.
 #include "planes.h"
 
 static size_t taps_of(const sizes *n) { return n->kernel_h * n->kernel_w; }
@@ -37,7 +38,7 @@ EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
   const mirror m = mirror_of(n);
-  const size_t all = taps_of(n) * n->outputs, forward = p.rows * p.row + n->out_h * p.width + floats_of(taps_of(n));
+  const size_t all = taps_of(n) * n->outputs, forward = p.rows * p.row + n->out_h * p.width + floats_of(taps_of(n)) + n->width;
   const size_t offsets = 2 * all + n->stride_h * n->stride_w + 1;
   const size_t backward = n->outputs * m.rows * m.row + n->height * n->stride_w * m.column_row + all + floats_of(offsets);
   return forward > backward ? forward : backward;
@@ -90,9 +91,111 @@ static __attribute__((noinline)) size_t meet_some(size_t rows, float *y, size_t 
   return 1;
 }
 
+#if defined __AVX512F__
+// Of sixteen elements from `first` on, those that are inside of a row.
+static uint16_t inside_row(ptrdiff_t first, size_t width) {
+  const ptrdiff_t end = (ptrdiff_t)width - first;
+  return part_of(end > 0 ? (size_t)end : 0, 0) & (uint16_t)~part_of(first < 0 ? (size_t)-first : 0, 0);
+}
+
+// Where a vector of some rows of y is, in x: the rows, and the column of the first element that its first window reads.
+typedef struct {
+  const float *const *rows;
+  ptrdiff_t column;
+  size_t width, kernel_w, dilation_w;
+} view;
+
+// `count` elements of each of `rows` rows of y, for kernels of `taps_h` rows and a stride of `step`. x is read in place, 0
+// outside of it: a row once for each column of the kernel, for all rows of y that it meets.
+static inline __attribute__((always_inline)) void slide(float *y, size_t y_row, size_t count, const view *x, const float *w,
+                                                        float bias, int taps_h, int step, int rows) {
+  vf acc[8], weight[7];
+  ptrdiff_t column = x->column;
+#pragma clang loop unroll(full)
+  for (int i = 0; i < rows; i++) acc[i] = splat(bias);
+  for (size_t c = 0; c < x->kernel_w; c++, column += x->dilation_w) {
+    const uint16_t low = inside_row(column, x->width), high = inside_row(column + LANES, x->width);
+#pragma clang loop unroll(full)
+    for (int h = 0; h < taps_h; h++) weight[h] = splat(w[(size_t)h * x->kernel_w + c]);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < step * (rows - 1) + taps_h; r++) {
+      const float *from = x->rows[r] + column;
+      vf v = __builtin_ia32_loadups512_mask(from, splat(0.0f), low);
+      if (step == 2) {
+        vf next = __builtin_ia32_loadups512_mask(from + LANES, splat(0.0f), high);
+        v = __builtin_shufflevector(v, next, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+      }
+#pragma clang loop unroll(full)
+      for (int i = 0; i < rows; i++)
+        if (r >= i * step && r < i * step + taps_h) acc[i] = fma(weight[r - i * step], v, acc[i]);
+    }
+  }
+#pragma clang loop unroll(full)
+  for (int i = 0; i < rows; i++) store_part(y + (size_t)i * y_row, count, acc[i]);
+}
+
+typedef void slider(float *y, size_t y_row, size_t count, const view *x, const float *w, float bias);
+#define SLIDE(taps_h, step, rows)                                                                                        \
+  static __attribute__((noinline)) void slide_##taps_h##_##step##_##rows(float *y, size_t y_row, size_t count,           \
+                                                                         const view *x, const float *w, float bias) {    \
+    slide(y, y_row, count, x, w, bias, taps_h, step, rows);                                                              \
+  }
+#define SLIDES(taps_h, step) SLIDE(taps_h, step, 4) SLIDE(taps_h, step, 8)
+SLIDES(3, 1) SLIDES(3, 2) SLIDES(5, 1) SLIDES(5, 2) SLIDES(7, 1)
+
+// Return the functions for four and for eight rows, or null.
+static slider *const *sliders_of(const sizes *n) {
+#define CASE(taps_h, step)                                                                                               \
+  static slider *const of_##taps_h##_##step[] = {slide_##taps_h##_##step##_4, slide_##taps_h##_##step##_8};              \
+  if (n->kernel_h == taps_h && n->stride_h == step) return of_##taps_h##_##step;
+  if (n->dilation_h > 1 || n->stride_w != n->stride_h || n->out_h < 4) return 0;
+  CASE(3, 1) CASE(3, 2) CASE(5, 1) CASE(5, 2) CASE(7, 1)
+  return 0;
+}
+
+// Prefetch a part of the next image of `size` elements, while rows from `i` on of `rows` are computed: windows that are read in
+// place defeat the processor's prefetching.
+static inline void fetch_part(const float *image, size_t size, size_t i, size_t rows) {
+  for (size_t at = i * size / rows; at < (i + 8) * size / rows; at += LANES) __builtin_prefetch(image + at);
+}
+
+// tl_depthwise_f32 with such functions. The last rows of an image may be computed twice.
+static void slide_over(slider *const *of, float *y, const float *x, const float *w, const float *bias, size_t first,
+                       size_t last, const sizes *n, float *scratch) {
+  const size_t all = (n->out_h - 1) * n->stride_h + n->kernel_h;
+  const float **rows = (const float **)aligned(scratch), *zeros = (const float *)(rows + all);
+  clear((float *)(rows + all), n->width);
+  view v = {.width = n->width, .kernel_w = n->kernel_w, .dilation_w = n->dilation_w};
+  for (size_t one = first * n->outputs; one < last * n->outputs; one++) {
+    const size_t kernel = one % (n->groups * n->outputs);
+    const float *from = x + one / n->outputs * n->height * n->width, *own = w + kernel * taps_of(n);
+    float *to = y + one * n->out_h * n->out_w;
+    for (size_t r = 0; r < all; r++) rows[r] = r - n->before_h < n->height ? from + (r - n->before_h) * n->width : zeros;
+    for (size_t i = 0; i < n->out_h;) {
+      size_t eight = n->out_h >= 8 && n->out_h - i > 4, made = eight ? 8 : 4, top = smaller(i, n->out_h - made);
+      v.rows = rows + top * n->stride_h;
+      fetch_part(from + n->height * n->width, n->height * n->width, i, n->out_h);
+      fetch_part(to + n->out_h * n->out_w, n->out_h * n->out_w, i, n->out_h);
+      for (size_t j = 0; j < n->out_w; j += LANES) {
+        v.column = (ptrdiff_t)(j * n->stride_w) - (ptrdiff_t)n->before_w;
+        of[eight](to + top * n->out_w + j, n->out_w, smaller(LANES, n->out_w - j), &v, own, bias ? bias[kernel] : 0.0f);
+      }
+      i = top + made;
+    }
+  }
+}
+#endif
+
 EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
                              const size_t *shape, float *scratch) {
   const sizes *n = (const sizes *)shape;
+#if defined __AVX512F__
+  slider *const *sliders = sliders_of(n);
+  if (sliders) {
+    slide_over(sliders, y, x, w, bias, first, last, n, scratch);
+    return;
+  }
+#endif
   const plane p = plane_of(n);
   const size_t taps = taps_of(n), x_row = n->stride_h * p.row;
   const int is_short = n->out_w < LANES; // then a row of y has no room for a vector

@@ -119,6 +119,7 @@ static __attribute__((noinline)) void gather(float *columns, size_t row, const f
         continue;
       }
       copy_in(copy, in, n->width, &b->n, &b->p);
+      fetch(in + n->height * n->width, b->n.height * n->width); // of the next channel, which is far away
       for (size_t t = 0; t < taps; t++) {
         size_t r = channel * taps + t;
         if (r < first || r >= last) continue;

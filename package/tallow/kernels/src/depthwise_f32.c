@@ -156,7 +156,7 @@ static slider *const *sliders_of(const sizes *n) {
 // Prefetch a part of the next image of `size` elements, while rows from `i` on of `rows` are computed: windows that are read in
 // place defeat the processor's prefetching.
 static inline void fetch_part(const float *image, size_t size, size_t i, size_t rows) {
-  for (size_t at = i * size / rows; at < (i + 8) * size / rows; at += LANES) __builtin_prefetch(image + at);
+  fetch(image + i * size / rows, 8 * size / rows);
 }
 
 // tl_depthwise_f32 with such functions. The last rows of an image may be computed twice.

@@ -48,6 +48,15 @@ static inline void clear(float *x, size_t n) {
   for (size_t i = 0; i < n; i++) x[i] = 0.0f;
 }
 
+// Prefetch n floats; WASM has no such instruction.
+static inline void fetch(const float *x, size_t n) {
+#if defined __wasm__
+  (void)x, (void)n;
+#else
+  for (size_t i = 0; i < n; i += 16) __builtin_prefetch(x + i);
+#endif
+}
+
 typedef uint16_t vu16 __attribute__((vector_size(2 * LANES), aligned(2)));
 typedef int16_t vs16 __attribute__((vector_size(2 * LANES), aligned(2)));
 static inline vi load_u16(const uint16_t *p) { return __builtin_convertvector(*(const vu16 *)p, vi); } // zero-extended

@@ -281,6 +281,15 @@ def test_gelu_backward(name: str, n: int) -> None:
         np.testing.assert_array_equal(g, dx.array)
 
 
+@pytest.mark.parametrize("name", GELU_GRADIENTS)
+def test_the_error_of_the_slope_of_gelu(name: str) -> None:
+    formula, error = GELU_GRADIENTS[name]
+    x = np.linspace(-8, 8, 100_001, dtype=np.float32)
+    dx, g = np.empty_like(x), np.ones_like(x)
+    c_function(name, P, P, P, N)(pointer(dx), pointer(g), pointer(x), x.size)
+    assert_close(dx, formula(g, x), 0, error)
+
+
 def test_gelu_backward_at_the_ends_of_float32() -> None:
     x = np.array([-3e38, -110, -20, -0.0, 0.0, 1e-40, 20, 110, 3e38, np.nan], np.float32)
     for approximate in ("none", "tanh"):

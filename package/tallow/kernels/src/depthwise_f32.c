@@ -7,7 +7,7 @@
 //           different memory, and may run concurrently
 //   layout  all contiguous      align  none needed      alias  outputs overlap nothing
 //   scratch tl_depthwise_scratch(shape) floats, contents irrelevant
-//   special NaN and infinities spread over the whole channel of a sample
+//   special NaN and infinities may spread over the whole channel of a sample
 //   error   ≤ (K / 4 + 8) ulp of the sum of the magnitudes of the K products
 //
 // A channel of x is first copied with zero padding (planes.h); with AVX-512, which loads parts of a vector, the usual
@@ -38,7 +38,8 @@ EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
   const mirror m = mirror_of(n);
-  const size_t all = taps_of(n) * n->outputs, forward = p.rows * p.row + n->out_h * p.width + floats_of(taps_of(n)) + n->width;
+  const size_t all = taps_of(n) * n->outputs;
+  const size_t forward = p.rows * p.row + n->out_h * p.width + floats_of(taps_of(n)) + n->width;
   const size_t offsets = 2 * all + n->stride_h * n->stride_w + 1;
   const size_t backward = n->outputs * m.rows * m.row + n->height * n->stride_w * m.column_row + all + floats_of(offsets);
   return forward > backward ? forward : backward;
@@ -153,9 +154,9 @@ static slider *const *sliders_of(const sizes *n) {
   return 0;
 }
 
-// Prefetch a part of the next image of `size` elements, while rows from `i` on of `rows` are computed: windows that are read in
-// place defeat the processor's prefetching.
-static inline void fetch_part(const float *image, size_t size, size_t i, size_t rows) {
+// Prefetch a part of the next image of `size` elements, while rows from `i` on of `rows` are computed: the processor does not
+// foresee what windows read in place.
+static void fetch_part(const float *image, size_t size, size_t i, size_t rows) {
   fetch(image + i * size / rows, 8 * size / rows);
 }
 

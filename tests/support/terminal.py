@@ -6,6 +6,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from typing import Any
 
 
@@ -31,8 +32,9 @@ class Terminal:
 
     def until(self, expected: str) -> str:
         """Read until `expected` appears, and return the output so far."""
-        seen = b""
+        seen, end = b"", time.monotonic() + 120
         while expected.encode() not in seen:
+            assert time.monotonic() < end, f"still waiting for {expected!r} after {seen[-1000:]!r}"
             seen += self.read(f"{expected!r} after {seen!r}")
         return seen.decode(errors="replace")
 

@@ -61,13 +61,14 @@ class KernelInfo(NamedTuple):
 class CFunction(Protocol):
     """A function of the library: called with addresses and numbers by ctypes, which releases the GIL.
 
-    `on_arrays` is the same function for small calls, with arrays and with the GIL held; `plan` is that of
-    `tallow.kernels.on_arrays`.
+    `on_arrays` is the same function for small calls, with arrays and with the GIL held; `in_parts` calls it for parts,
+    and exists if there is a `plan`, which is that of `tallow.kernels.on_arrays`.
     """
 
     __name__: str
     plan: on_arrays.Plan | None
     on_arrays: Callable[..., None]
+    in_parts: Callable[..., int]
 
     def __call__(self, *arguments: Any) -> Any: ...
 
@@ -90,7 +91,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 _SETTINGS_OF_MALLOC = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
 _AT_HWCAP, _HWCAP_ASIMDDP = 16, 1 << 20  # of Linux' elf.h, and of asm/hwcap.h for aarch64: the dot product of int8
 _loaded = NOTHING
-_names: dict[str, None] = {}
+_numbers: dict[str, int] = {}  # of the functions, by which threads of the tab know them
 _builtins: on_arrays.Builtins | None = None
 
 
@@ -132,16 +133,18 @@ def function(name: str, result: Any, *arguments: Any) -> CFunction:
             hint="run `python build_kernels.py`",
         ) from None
     c_function.restype, c_function.argtypes = result, arguments
-    c_function.plan = on_arrays.plan(c_function, result, arguments)
+    plan = on_arrays.plan(c_function, _numbers.setdefault(name, len(_numbers)), result, arguments)
+    c_function.plan = plan
     if _builtins is not None:
-        c_function.on_arrays = _builtins.make(c_function, c_function.plan)
-    _names.setdefault(name)
+        c_function.on_arrays = _builtins.make(c_function, plan)
+        if plan is not None:
+            c_function.in_parts = _builtins.make_in_parts(c_function, plan)
     return c_function
 
 
 def function_names() -> list[str]:
     """Return the names of the functions that `function` has returned, in the order of the first calls."""
-    return list(_names)
+    return list(_numbers)
 
 
 def name() -> str:

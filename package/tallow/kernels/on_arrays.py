@@ -30,7 +30,7 @@ class _Method(ctypes.Structure):
     )
 
 
-Plan = tuple[int, int, int]
+Plan = tuple[int, int, int, int]
 
 _methods: list[_Method] = []  # the builtin functions have their addresses
 
@@ -46,8 +46,8 @@ def address(array: np.ndarray[Any, Any]) -> int:
     return array.__array_interface__["data"][0]
 
 
-def plan(function: Any, result: Any, arguments: tuple[Any, ...]) -> Plan | None:
-    """Return a C function's address, and the numbers of its words and floats; see src/calls.h.
+def plan(function: Any, number: int, result: Any, arguments: tuple[Any, ...]) -> Plan | None:
+    """Return a C function's address, the numbers of its words and floats, and its own number; see src/calls.h.
 
     None if its arguments do not fit: no result; pointers and integers, then at most one float. Of integers shorter than
     a pointer there may be one: two could share a word of the stack.
@@ -57,7 +57,7 @@ def plan(function: Any, result: Any, arguments: tuple[Any, ...]) -> Plan | None:
     short = sum(ctypes.sizeof(each) < ctypes.sizeof(ctypes.c_void_p) for each in words)
     if result is not None or not 0 < len(words) <= MOST_WORDS or not is_known or short > 1:
         return None
-    return _address(function), len(words), len(arguments) - len(words)
+    return _address(function), len(words), len(arguments) - len(words), number
 
 
 def _words(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -74,18 +74,24 @@ class Builtins:
     def __init__(self, library: ctypes.CDLL) -> None:
         api = ctypes.pythonapi
         names = ("PyLong_AsVoidPtr", "PyFloat_AsDouble", "PyErr_Occurred", "PyErr_SetString", "PyType_IsSubtype")
+        more = ("Py_IncRef", "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread")
         objects = (id(None), id(np.ndarray), id(int), id(TypeError))
-        functions = [_address(api[name]) for name in (*names, "Py_IncRef")]
-        library.tl_python(ctypes.byref((ctypes.c_void_p * 11)(_HEAD, *objects, *functions)))
-        self._call = _address(library.tl_call_on_arrays)
+        functions = [_address(api[name]) for name in (*names, *more)]
+        library.tl_python(ctypes.byref((ctypes.c_void_p * 14)(_HEAD, *objects, *functions)))
+        self._call, self._call_in_parts = _address(library.tl_call_on_arrays), _address(library.tl_call_in_parts)
         self._new = api["PyCFunction_NewEx"]  # not the attribute, whose types anyone in the process may set
         self._new.restype, self._new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 
     def make(self, function: Any, plan: Plan | None) -> Callable[..., None]:
         """Return the builtin function of a C function, or one by ctypes if it has no plan."""
-        if plan is None:
-            return partial(_by_addresses, function)
-        method = _Method(function.__name__.encode(), self._call, _METH_FASTCALL, None)
+        return partial(_by_addresses, function) if plan is None else self._builtin(self._call, function, plan)
+
+    def make_in_parts(self, function: Any, plan: Plan) -> Callable[..., int]:
+        """Return the builtin function that calls a C function in parts; it gives up the GIL."""
+        return self._builtin(self._call_in_parts, function, plan)
+
+    def _builtin(self, call: int, function: Any, plan: Plan) -> Callable[..., Any]:
+        method = _Method(function.__name__.encode(), call, _METH_FASTCALL, None)
         _methods.append(method)
         return self._new(ctypes.addressof(method), np.array(plan, np.intp), None)
 

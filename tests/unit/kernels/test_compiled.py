@@ -572,16 +572,13 @@ def test_linear_reads_rows_of_a_wider_matrix(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", WEIGHTS)
 @pytest.mark.parametrize("rows", [1, 4, 7])
 def test_linear_in_parts(rows: int, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tallow.kernels.bindings import linear as binding
+    from tallow.kernels.bindings import threads
 
     x, weight, bias = normal(rows, 20), WEIGHTS[dtype][0](normal(10, 20)), normal(10)
     expected = [call("linear", x, weight, bias), call("linear", x, weight[::2], None)]
 
-    def in_parts(count: int, work: float, function: Callable[..., None], arguments: Callable[..., Any]) -> None:
-        for first in range(count):
-            function(*arguments(first, first + 1))
-
-    monkeypatch.setattr(binding, "in_parts", in_parts)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "thread_count", lambda: 10)
     got = [call("linear", x, weight, bias), call("linear", x, weight[::2], None)]
     for one, other in zip(got, expected, strict=True):
         np.testing.assert_array_equal(one, other)

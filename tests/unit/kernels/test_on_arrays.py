@@ -70,12 +70,31 @@ def test_numbers_that_are_too_large_or_not_numbers_are_refused() -> None:
         rms_norm.on_arrays(None, None, None, 0, 5, "eps")
 
 
+STEPS = np.array([(20, 0, 0), (20, 0, 0), (-1, -1, 0), (0, 0, 0)], np.intp)  # of softmax: a row has 20 bytes
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_parts_are_whole_groups_and_the_last_one_has_what_is_left(parts: int) -> None:
+    x = normal(11, 5)
+    y, expected = np.zeros_like(x), np.empty_like(x)
+    softmax().on_arrays(expected, x, 11, 5)
+    assert softmax().in_parts(None, parts, 0, 3, 3, 11, STEPS, y, x, 11, 5) == -1
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("arguments", [(), (1, 1, 1, 1, STEPS), (1.0, 1, 1, 1, STEPS, None, None, 0, 5)], ids=range(3))
+def test_wrong_arguments_of_a_call_in_parts_are_refused(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match=r"^a C function (got another number of arguments|takes arrays, None and ints)"):
+        softmax().in_parts(None, 1, *arguments)
+
+
 def test_a_call_keeps_no_reference() -> None:
     x = normal(2, 3)
     y = np.empty_like(x)
     before = sys.getrefcount(x), sys.getrefcount(y)
     for _ in range(100):
         softmax().on_arrays(y, x, 2, 3)
+        softmax().in_parts(None, 1, 0, 2, 1, 2, STEPS, y, x, 2, 3)
     assert (sys.getrefcount(x), sys.getrefcount(y)) == before
 
 
@@ -88,7 +107,7 @@ def test_all_numbers_of_arguments_arrive_in_their_order(words: int, floats: int)
     made = ctypes.CFUNCTYPE(None, *types)(lambda *given: calls.append(given))
     made.__name__ = "made"  # type: ignore[attr-defined]
     given = (*[3 - i for i in range(words)], *[2.5] * floats)
-    builtins().make(made, plan(made, None, tuple(types)))(*given)
+    builtins().make(made, plan(made, 0, None, tuple(types)))(*given)
     assert calls == [given]
 
 
@@ -98,7 +117,7 @@ def test_other_functions_are_called_by_ctypes(types: tuple[Any, ...]) -> None:
     x = normal(3)
     calls: list[tuple[Any, ...]] = []
     made = ctypes.CFUNCTYPE(None, *types)(lambda *given: calls.append(given))
-    call = builtins().make(made, plan(made, None, types))
+    call = builtins().make(made, plan(made, 0, None, types))
     call(x, 2, 3, *[4] * (len(types) - 3))
     assert calls == [(address(x), 2, 3, *[4] * (len(types) - 3))]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,6 @@ from tallow.kernels.on_arrays import address as address
 FLOAT32 = np.dtype(np.float32)
 ITEM = FLOAT32.itemsize
 CACHE_LINE = 64
-
-
-def addresses(arrays: Sequence[Array | None]) -> list[int | None]:
-    """Return the addresses of the first elements, with None for no array."""
-    return [None if array is None else address(array) for array in arrays]
 
 
 def optional_address(array: Array | None) -> int | None:

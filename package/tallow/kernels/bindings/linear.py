@@ -12,7 +12,7 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings import blas, matmul
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.matrices import DTYPES
-from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
+from tallow.kernels.bindings.threads import by_steps
 from tallow.kernels.library import BACKEND, INT, OFFSET, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -109,20 +109,15 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         if bias is not None:
             y += bias
         return y
-    w_row = weight.strides[0]
-    starts = (address(y), address(x), address(weight), None if bias is None else address(bias))
-
-    def arguments(first: int, last: int) -> Arguments:
-        to, rows_of_x, matrix, offset = starts
-        own = (to + first * ITEM, rows_of_x, matrix + first * w_row, None if offset is None else offset + first * ITEM)
-        return *own, rows, k, last - first, w_row // item, n
-
+    row = weight.strides[0]
+    arguments = (y, x, weight, bias, rows, k, n, row // item, n)
+    steps = ((0, ITEM, 0), (2, row, 0), *([] if bias is None else [(3, ITEM, 0)]), (6, -1, -1))
     if rows <= UNPACKED_ROWS:
-        in_parts(n, rows * weight.size, _linear[weight.dtype], arguments)
-        return y
-    number = DTYPES[weight.dtype]
-    scratch = Scratch(_panels_scratch(rows, k, number))
-    in_parts(n, rows * weight.size, _linear_panels, lambda *part: (*arguments(*part), number, scratch()))
+        by_steps(_linear[weight.dtype], arguments, rows * weight.size, n, *steps)
+    else:
+        number = DTYPES[weight.dtype]
+        scratch = _panels_scratch(rows, k, number)
+        by_steps(_linear_panels, (*arguments, number), rows * weight.size, n, *steps, scratch=scratch)
     return y
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings import blas
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, optional_address
-from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
+from tallow.kernels.bindings.threads import Step, by_steps
 from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function, name
 from tallow.kernels.table import kernel
 
@@ -73,33 +73,22 @@ def matmul(a: Array, b: Array) -> Array:
         return c
     a, b = _as_matrices(a, small=m <= 4), _as_matrices(b, small=n == 1)
     a_offsets, b_offsets = (_offsets(a, batch), _offsets(b, batch)) if batch else (None, None)
-    scratch = Scratch(_scratch_floats)
     strides = [stride // ITEM for stride in (*a.strides[-2:], *b.strides[-2:])]
-    to, of_a, of_b = address(c), address(a), address(b)
-    by_a, by_b, matrices = optional_address(a_offsets), optional_address(b_offsets), math.prod(batch)
-
-    def of_batch(first: int, last: int) -> Arguments:
-        offsets = (None if by is None else by + first * POINTER_BYTES for by in (by_a, by_b))
-        return to + first * m * n * ITEM, of_a, of_b, *offsets, last - first, m, k, n, n, *strides, scratch()
-
-    def of_rows(first: int, last: int) -> Arguments:
-        start, rows = first * ROWS, (m if last == m // ROWS else last * ROWS) - first * ROWS
-        own = (to + start * n * ITEM, of_a + start * strides[0] * ITEM, of_b)
-        return *own, by_a, by_b, 1, rows, k, n, n, *strides, scratch()
-
-    groups = (n + COLUMNS // 2) // COLUMNS  # the last one has half as many columns, or more
-
-    def of_columns(first: int, last: int) -> Arguments:
-        start, columns = first * COLUMNS, (n if last == groups else last * COLUMNS) - first * COLUMNS
-        own = (to + start * ITEM, of_a, of_b + start * strides[3] * ITEM)
-        return *own, by_a, by_b, 1, m, k, columns, n, *strides, scratch()
-
+    matrices = math.prod(batch)
+    work = matrices * m * k * n
+    arguments = (c, a, b, a_offsets, b_offsets, matrices, m, k, n, n, *strides)
+    steps: tuple[Step, ...]
+    # The last group of columns has half as many as the others, or more.
     if matrices == 1 and n >= 2 * COLUMNS and 2 * ROWS <= m < FEW_ROWS:
-        in_parts(groups, m * k * n, _matmul, of_columns)
+        groups, steps = (n + COLUMNS // 2) // COLUMNS, ((0, ITEM, 0), (2, b.strides[-1], 0), (8, -1, -1))
+        by_steps(_matmul, arguments, work, groups, *steps, group=COLUMNS, length=n, scratch=_scratch_floats)
     elif matrices == 1 and n > 1 and m >= 2 * ROWS:
-        in_parts(m // ROWS, m * k * n, _matmul, of_rows)
+        steps = ((0, n * ITEM, 0), (1, a.strides[-2], 0), (6, -1, -1))
+        by_steps(_matmul, arguments, work, m // ROWS, *steps, group=ROWS, length=m, scratch=_scratch_floats)
     else:
-        in_parts(matrices, matrices * m * k * n, _matmul, of_batch)
+        offsets = [(i, POINTER_BYTES, 0) for i in (3, 4) if arguments[i] is not None]
+        steps = ((0, m * n * ITEM, 0), *offsets, (5, -1, -1))
+        by_steps(_matmul, arguments, work, matrices, *steps, scratch=_scratch_floats)
     return c
 
 

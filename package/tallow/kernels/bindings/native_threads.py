@@ -22,7 +22,7 @@ import numpy as np
 
 from tallow.kernels import library, on_arrays
 from tallow.kernels.bindings.arrays import address
-from tallow.kernels.library import INT, POINTER, SIZE
+from tallow.kernels.library import INT, POINTER, SIZE, CFunction
 
 MOST_PARTS = 255
 IDLE_S = 1e-3  # until a thread without parts sleeps: longer than the time between two kernels of a training step
@@ -33,9 +33,9 @@ _NONE_LEFT, _FAILED, _AGAIN = -1, -2, -3  # of parts.c; natively LOST says to ca
 _DONE = 1  # the word of 4 bytes with the number of parts that other threads have computed
 _NOTHING, _COMPUTED, _THREW = range(3)  # how a thread's part before has ended
 # The control block in words of 8 bytes: some of its fields, the functions of the system, and their number.
-_CALLS, _SLEEPERS, _THREADS, _ACQUIRE, _WORDS = 3, 4, 5, 6, 9
+_HAS_CALLS, _CALLS, _SLEEPERS, _THREADS, _ACQUIRE, _WORDS = 3, 4, 5, 6, 7, 10
 _ALARM, _ASLEEP, _SLEEPER = range(3)  # a sleeper in such words, and their number
-_CALL = 8 * (3 + on_arrays.MOST_WORDS + 1)  # bytes of a call: its plan, words, and a float
+_CALL = 8 * (4 + on_arrays.MOST_WORDS + 1)  # bytes of a call: its plan, words, and a float
 
 
 def _with_gil(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
@@ -66,7 +66,7 @@ def _new_alarm() -> int:
 
 @cache
 def _format_of_call(words: int, floats: int) -> struct.Struct:
-    return struct.Struct(f"{3 + words}q{8 * (on_arrays.MOST_WORDS - words)}x{floats}f")
+    return struct.Struct(f"{4 + words}q{8 * (on_arrays.MOST_WORDS - words)}x{floats}f")
 
 
 class _Team:
@@ -76,10 +76,10 @@ class _Team:
         self.words = np.zeros(_WORDS, np.int64)
         self.sleepers = np.zeros((MOST_PARTS, _SLEEPER), np.int64)
         self.calls = (ctypes.c_int64 * (MOST_PARTS * _CALL // 8))()
-        self.words[_SLEEPERS] = address(self.sleepers)
+        self.words[_CALLS], self.words[_SLEEPERS] = ctypes.addressof(self.calls), address(self.sleepers)
         lock = (_of_python(f"PyThread_{verb}_lock") for verb in ("acquire", "release"))
         self.words[_ACQUIRE:] = [*lock, _yield()]
-        self.control, self.place_of_calls = address(self.words), ctypes.addressof(self.calls)
+        self.control = address(self.words)
         self.begin = _with_gil("tl_parts_begin", INT, POINTER, SIZE)
         self.claim = _with_gil("tl_parts_claim", INT, POINTER)
         self.next = _with_gil("tl_parts_next", INT, POINTER, SIZE)
@@ -106,6 +106,22 @@ class _Team:
         self.words[0] = 0
         return min(durations) / spins
 
+    def divide(self, function: CFunction, parts: int, *arguments: Any) -> None:
+        while len(self.threads) < parts - 1:
+            self._start()
+        part = function.in_parts(self.control, parts, self.idle, *arguments)
+        try:
+            while part == _AGAIN:
+                part = self.wait(self.control, self.idle)
+        except BaseException:
+            self._finish()
+            raise
+
+    def _finish(self) -> None:
+        """After an interrupt, or an error of the caller's part, wait: what others write must not be freed before."""
+        while self.finish(self.control, self.idle) == _AGAIN:
+            pass
+
     def run(self, function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> None:
         self.function, self.of_parts, self.error = function, of_parts, None
         while len(self.threads) < len(of_parts) - 1:
@@ -123,9 +139,7 @@ class _Team:
                 else:
                     part = self.wait(control, self.idle)
         except BaseException:
-            # An interrupt, or an error of the caller's part: what the others write must not be freed before they end.
-            while self.finish(control, self.idle) == _AGAIN:
-                pass
+            self._finish()
             raise
         finally:
             self.of_parts = ()
@@ -139,10 +153,10 @@ class _Team:
     def _write(self, function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> bool:
         """Publish the calls of a C function, for threads without the GIL; return whether it is one."""
         plan: on_arrays.Plan | None = getattr(function, "plan", None)
-        self.words[_CALLS] = 0 if plan is None else self.place_of_calls
+        self.words[_HAS_CALLS] = plan is not None
         if plan is None:
             return False
-        write = _format_of_call(*plan[1:]).pack_into
+        write = _format_of_call(*plan[1:3]).pack_into
         for i, arguments in enumerate(of_parts):
             write(self.calls, i * _CALL, *plan, *[number or 0 for number in arguments])
         return True
@@ -210,5 +224,17 @@ def run(function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> No
         return
     try:
         team.run(function, of_parts)
+    finally:
+        team.busy.release()
+
+
+def divide(function: CFunction, parts: int, *arguments: Any) -> None:
+    """Call a C function in parts, with the arguments of `division` in on_arrays.c after `limit`, and then its own."""
+    team = _team()
+    if parts <= 1 or parts > MOST_PARTS or not team.busy.acquire(blocking=False):
+        function.in_parts(None, 1, 0, *arguments)
+        return
+    try:
+        team.divide(function, parts, *arguments)
     finally:
         team.busy.release()

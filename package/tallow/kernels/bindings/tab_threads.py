@@ -17,7 +17,7 @@ import numpy as np
 from tallow.errors import WorkerError
 from tallow.kernels import library
 from tallow.kernels.bindings.arrays import address
-from tallow.kernels.library import INT, POINTER, SIZE
+from tallow.kernels.library import INT, POINTER, SIZE, CFunction
 from tallow.kernels.threads import offer
 
 MOST_PARTS = 16
@@ -71,11 +71,22 @@ class _Team:
             # An interrupt: what the others write must not be freed before they end. No Python runs before this call.
             self.is_lost = self.finish(control, LIMIT_MS) == _LOST
             raise
+        self.end(function, part)
+
+    def end(self, function: Callable[..., Any], part: int) -> None:
+        """Raise WorkerError if another thread could not compute its part."""
         self.is_lost = part == _LOST  # that thread may still write to the control block
         if part != _NONE_LEFT:
             what = f"took more than {LIMIT_MS // 1000} s" if self.is_lost else "ended early"
             hint = "start Python again" if self.is_lost else "repeat the computation, from data that it has not changed"
             raise WorkerError(f"a part of {function.__name__} {what} in another thread", hint=hint)
+
+    def can_run(self, parts: int) -> bool:
+        """Return whether threads run for so many parts; start those that do not."""
+        others = parts - 1
+        if self.alive[0] < others and not self.is_lost:
+            self.start(others)
+        return bool(self.alive[0]) and not self.is_lost and others < MOST_PARTS
 
 
 @cache
@@ -103,11 +114,21 @@ def run(function: Callable[..., Any], of_parts: Sequence[tuple[float | None, ...
 
     Raises: WorkerError if another thread could not compute its part.
     """
-    team, others = _team(), len(of_parts) - 1
-    if team.alive[0] < others and not team.is_lost:
-        team.start(others)
-    if team.is_lost or not team.alive[0] or others >= MOST_PARTS:
+    team = _team()
+    if team.can_run(len(of_parts)):
+        team.run(function, of_parts)
+    else:
         for arguments in of_parts:
             function(*arguments)
+
+
+def divide(function: CFunction, parts: int, *arguments: Any) -> None:
+    """Call a C function in parts, with the arguments of `division` in on_arrays.c after `limit`, and then its own.
+
+    Raises: as `run`
+    """
+    team = _team()
+    if parts > 1 and team.can_run(parts):
+        team.end(function, function.in_parts(team.control, parts, LIMIT_MS, *arguments))
     else:
-        team.run(function, of_parts)
+        function.in_parts(None, 1, 0, *arguments)

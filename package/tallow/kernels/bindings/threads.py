@@ -8,6 +8,7 @@ the same for any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,19 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings import native_threads, tab_threads
-from tallow.kernels.bindings.arrays import FLOAT32, address, addresses, contiguous
+from tallow.kernels.bindings.arrays import CACHE_LINE, FLOAT32, ITEM, address, contiguous
 from tallow.kernels.library import IN_BROWSER, CFunction
+from tallow.kernels.table import PLANS
 from tallow.kernels.threads import thread_count
 
 WORTH_A_THREAD = 1_000_000  # multiplications: with fewer, 10 to 50 µs, a thread costs more than it saves
+FLOATS_OF_LINE = CACHE_LINE // ITEM
 
 Function = Callable[..., Any]
 Arguments = tuple[float | None, ...]
+# An argument, by its position, and what a part, [first, last) of a range, adds to it: these times `first`, and times
+# what is left after `last`.
+Step = tuple[int, int, int]
 
 
 def threads_for(work: float) -> int:
@@ -36,13 +42,17 @@ def in_parts(count: int, work: float, function: Function, arguments: Callable[[i
     Args:    work: multiplications; function: of `library.function`; arguments: returns plain numbers, addresses too;
              what they point to must live until this returns
     """
-    parts = 1 if work < WORTH_A_THREAD else int(min(count, thread_count(), 1 + work // WORTH_A_THREAD))
+    parts = _parts_of(count, work)
     if parts <= 1:
         function(*arguments(0, count))
         return
     bounds = [count * i // parts for i in range(parts + 1)]
     of_parts = [arguments(*bounds[i : i + 2]) for i in range(parts)]
     (tab_threads if IN_BROWSER else native_threads).run(function, of_parts)
+
+
+def _parts_of(count: int, work: float) -> int:
+    return 1 if work < WORTH_A_THREAD else int(min(count, thread_count(), 1 + work // WORTH_A_THREAD))
 
 
 def call(function: CFunction, work: float, *arguments: Any) -> None:
@@ -91,27 +101,52 @@ def address_of_failures() -> int | None:
     return tab_threads.address_of_failures() if IN_BROWSER else None
 
 
+def by_steps(
+    function: CFunction, arguments: Sequence[Any], work: float, groups: int, *steps: Step,
+    group: int = 1, length: int | None = None, scratch: int | None = None, numbers: tuple[float, ...] = (),
+) -> None:  # fmt: skip
+    """Call `function(*arguments, scratch, *numbers)` for parts of a range, on as many threads as `work` justifies.
+
+    Args:    arguments: those for all of the range: pointers and integers
+             work: multiplications for all, as for `in_parts`; groups: how many there are; a part has whole ones
+             steps: what a part adds to some arguments
+             group: length of a group; length: of all, of which the last part has what is left
+             scratch: floats of memory that each part needs; without it the function has no such argument
+    """
+    if work < WORTH_A_THREAD:
+        memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
+        function.on_arrays(*arguments, *memory, *numbers)
+        return
+    parts = _parts_of(groups, work)
+    memory, floats = (), 0
+    if scratch is not None:
+        floats = -(-scratch // FLOATS_OF_LINE) * FLOATS_OF_LINE
+        memory = (np.empty(floats * max(parts, 1), FLOAT32),)
+    of_words = _of_words(len(arguments), floats * ITEM, steps)
+    whole = groups if length is None else length
+    team = tab_threads if IN_BROWSER else native_threads
+    team.divide(function, parts, groups, group, whole, of_words, *arguments, *memory, *numbers)
+
+
+@lru_cache(PLANS)
+def _of_words(words: int, scratch: int, steps: tuple[Step, ...]) -> Array:
+    """Return a step for each word, as on_arrays.c takes them; the last word is the address of scratch memory."""
+    of_words = np.zeros((words + 1, 3), np.intp)
+    of_words[-1, 2] = scratch
+    for word, by_first, by_last in steps:
+        of_words[word, :2] = by_first, by_last
+    return of_words
+
+
 def by_range(
     function: CFunction, arrays: Sequence[Array | None], count: int, work: float, *others: int,
     scratch: int | None = None, numbers: tuple[float, ...] = (), group: int = 1,
 ) -> None:  # fmt: skip
-    """Call `function(*addresses, first, last, *others, scratch, *numbers)` for parts of range(count).
-
-    Args:    work: multiplications for all, as for `in_parts`
-             scratch: floats of memory that each part needs; without it the function has no such argument
-             group: a part begins at a multiple of it
-    """
-    if work < WORTH_A_THREAD:
-        memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
-        function.on_arrays(*arrays, 0, count, *others, *memory, *numbers)
-        return
-    starts, by_part = addresses(arrays), Scratch(scratch or 0)
-
-    def arguments(first: int, last: int) -> Arguments:
-        memory = () if scratch is None else (by_part(),)
-        return *starts, first * group, min(last * group, count), *others, *memory, *numbers
-
-    in_parts(-(-count // group), work, function, arguments)
+    """Call `function(*arrays, first, last, *others, scratch, *numbers)` for parts of range(count); see `by_steps`."""
+    n = len(arrays)
+    steps, arguments = ((n, 1, 0), (n + 1, 0, -1)), (*arrays, 0, count, *others)
+    groups = -(-count // group)
+    by_steps(function, arguments, work, groups, *steps, group=group, length=count, scratch=scratch, numbers=numbers)
 
 
 ELEMENT = 8.0  # multiplications that take as long as a sum or product of two arrays, mostly the memory's time
@@ -129,16 +164,9 @@ def by_rows(
     if work < WORTH_A_THREAD:
         function.on_arrays(*arrays, rows, *others)
         return
-    starts = addresses(arrays)
-    steps = [0 if a is None or not rows else a.nbytes // rows for a in arrays]
-    if shared:
-        steps[-shared:] = [0] * shared
-
-    def arguments(first: int, last: int) -> Arguments:
-        moved = [None if a is None else a + first * step for a, step in zip(starts, steps, strict=True)]
-        return *moved, last - first, *others
-
-    in_parts(rows, work, function, arguments)
+    n = len(arrays)
+    steps = [(i, a.nbytes // rows, 0) for i, a in enumerate(arrays[: n - shared]) if a is not None and rows]
+    by_steps(function, (*arrays, rows, *others), work, rows, *steps, (n, -1, -1))
 
 
 def elementwise(

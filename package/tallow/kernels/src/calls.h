@@ -10,9 +10,15 @@ enum { MOST_WORDS = 16 };
 typedef struct {
   void *function;
   intptr_t words, floats; // the number of each
+  intptr_t number;        // of the function, by which other threads of the tab know it
 } plan;
 
 // In on_arrays.c.
 void call_words(const plan *p, const intptr_t *words, float x);
+
+// In parts.c.
+typedef struct parts parts;
+void set_part(parts *p, intptr_t i, const plan *own, const intptr_t *words, float x);
+EXPORT int tl_parts_compute(parts *p, size_t count, size_t limit);
 
 #endif

@@ -2,10 +2,13 @@
 // two small arrays takes ten times as long, most of it for the conversion of addresses to objects and back.
 //   tl_python         keep what is needed of the interpreter; once, before the first call
 //   tl_call_on_arrays the builtin: a METH_FASTCALL function of CPython's stable ABI, whose `self` is a plan
-//   plan              a NumPy array of {the function, its pointers and integers, its floats: 0 or 1, the last argument}
+//   tl_call_in_parts  another one, which calls the function for parts of a range, on several threads: see parts.c. Its
+//                     first arguments are CONTROL, which is null for one thread, to STEPS. It returns what tl_parts_next does after all parts have been computed
+//   plan              a NumPy array of {the function, its pointers and integers, its floats: 0 or 1, the last argument, and
+//                     the function's number}
 //   arguments         for a pointer an array of NumPy, whose first element it points to, None for a null pointer, or an
 //                     address; for size_t and ptrdiff_t an int; for float a number
-//   threads           the GIL is held: for calls that take less than 0.1 ms
+//   threads           tl_call_on_arrays holds the GIL: for calls that take less than 0.1 ms
 //   errors            TypeError for another number of arguments, and for objects of other types
 // An array's first field behind the head of every object is the address of its elements (PyArrayObject_fields of NumPy's
 // stable ABI), and the last of the head is the object's type.
@@ -20,7 +23,19 @@ typedef struct {
   void (*set_error)(void *, const char *); // PyErr_SetString
   int (*is_subtype)(void *, void *);       // PyType_IsSubtype
   void (*keep)(void *);                    // Py_IncRef
+  void *(*as_int)(long);                   // PyLong_FromLong
+  void *(*leave)(void);                    // PyEval_SaveThread: give up the GIL
+  void (*enter)(void *);                   // PyEval_RestoreThread
 } interpreter;
+
+// A word of part `i`, which is [first, last) of range(LENGTH), is the argument plus these times `first`, LENGTH - `last`, `i`.
+typedef struct {
+  intptr_t by_first, by_last, by_part;
+} step;
+
+// The first arguments: addresses of the control block and of a step for each word, the number of parts, and the limit of
+// tl_parts_next. A part has whole groups, of GROUP each; the last one has what is left too.
+enum { CONTROL, PARTS, LIMIT, GROUPS, GROUP, LENGTH, STEPS, OWN };
 
 static interpreter python;
 
@@ -34,7 +49,7 @@ static int is_a(void *object, void *type) {
 }
 
 // Put an argument into a word, or set an error and return 0.
-static int convert(void *object, intptr_t *word) {
+static __attribute__((noinline)) int convert(void *object, intptr_t *word) {
   *word = 0;
   if (object == python.none) return 1;
   if (is_a(object, python.array_type)) {
@@ -98,22 +113,54 @@ void call_words(const plan *p, const intptr_t *w, float x) {
   }
 }
 
-EXPORT void *tl_call_on_arrays(void *self, void *const *arguments, ptrdiff_t count) {
-  const plan *p = field(self, python.head);
+// Put the arguments of a call into words and a float, or set an error and return 0.
+static __attribute__((noinline)) int convert_all(const plan *p, void *const *arguments, ptrdiff_t count, intptr_t *w, float *x) {
   if (count != p->words + p->floats) {
     python.set_error(python.type_error, "a C function got another number of arguments than it has");
     return 0;
   }
-  intptr_t w[MOST_WORDS];
   for (intptr_t i = 0; i < p->words; i++)
     if (!convert(arguments[i], w + i)) return 0;
-  float x = 0.0f;
-  if (p->floats) {
-    double number = python.as_double(arguments[p->words]);
-    if (number == -1.0 && python.error()) return 0;
-    x = (float)number;
-  }
+  double number = p->floats ? python.as_double(arguments[p->words]) : 0.0;
+  *x = (float)number;
+  return number != -1.0 || !python.error();
+}
+
+EXPORT void *tl_call_on_arrays(void *self, void *const *arguments, ptrdiff_t count) {
+  const plan *p = field(self, python.head);
+  intptr_t w[MOST_WORDS];
+  float x;
+  if (!convert_all(p, arguments, count, w, &x)) return 0;
   call_words(p, w, x);
   python.keep(python.none);
   return python.none;
+}
+
+static intptr_t bound(const intptr_t *how, intptr_t i) {
+  return i < how[PARTS] ? how[GROUPS] * i / how[PARTS] * how[GROUP] : how[LENGTH];
+}
+
+EXPORT __attribute__((minsize)) void *tl_call_in_parts(void *self, void *const *arguments, ptrdiff_t count) {
+  const plan *p = field(self, python.head);
+  intptr_t how[OWN], w[MOST_WORDS], of_part[MOST_WORDS];
+  float x;
+  if (!convert_all(p, arguments + OWN, count - OWN, w, &x)) return 0;
+  for (int i = 0; i < OWN; i++)
+    if (!convert(arguments[i], how + i)) return 0;
+  parts *control = (parts *)how[CONTROL];
+  const step *steps = (const step *)how[STEPS];
+  int end = -1;
+  void *thread = python.leave();
+  for (intptr_t i = 0; i < how[PARTS]; i++) {
+    intptr_t first = bound(how, i), after = how[LENGTH] - bound(how, i + 1);
+    for (intptr_t j = 0; j < p->words; j++)
+      of_part[j] = w[j] + steps[j].by_first * first + steps[j].by_last * after + steps[j].by_part * i;
+    if (control)
+      set_part(control, i, p, of_part, x);
+    else
+      call_words(p, of_part, x);
+  }
+  if (control) end = tl_parts_compute(control, (size_t)how[PARTS], (size_t)how[LIMIT]);
+  python.enter(thread);
+  return python.as_int(end);
 }

@@ -2,14 +2,14 @@
 //   tl_parts_begin   publish parts 0 to count - 1, wake other threads, and claim part 0 for the caller
 //   tl_parts_next    return the next part for the caller; NONE_LEFT after all others have computed theirs, or an error
 //   tl_parts_finish  take back the parts that nobody has claimed, and wait for the others: returns as tl_parts_next
+//   tl_parts_compute do all of that for calls of C functions: publish them, compute those that are left, and wait
 // Natively, where a part is one of `calls`, or what only Python can compute:
-//   tl_parts_compute do all of that for `calls`: publish them, compute those that are left, and wait for the others
 //   tl_parts_work    compute `calls` in one of the other threads, which Python starts; sleep after `spins` spins without any.
 //                    Report first how the thread's part before has ended. Return 1 `head_start` spins after parts that only
 //                    Python can compute have been published, or 0 if the thread is to end
 //   tl_parts_claim   return the next part for such a thread, or NONE_LEFT
 //   tl_parts_end     let the threads end
-// In WASM the other threads claim in JavaScript (web/kernel-thread.js), which says what a part is.
+// In WASM the other threads claim in JavaScript (web/kernel-thread.js), which says what a part is: float64 numbers.
 //   layout  `claim` is generation · 2^16 + count · 2^8 + the next part: one word, so that a claim is of the parts that its
 //           thread has seen. A thread adds 1 to it by compare-and-exchange, computes the part, and adds 1 to `done`;
 //           to `failed` too if the part has ended in a trap, or natively in an exception. If the browser ends a thread, its
@@ -17,11 +17,9 @@
 //   length  count ≤ 255. Limit: in WASM milliseconds, after which a part of another thread counts as lost; natively spins,
 //           after which the result is LOST too, and the caller may call again
 //   threads the caller is one; a part that nobody claims is the caller's, so that it waits for no thread that has not begun
-#include "vec.h"
-
-#if !defined __wasm__
 #include "calls.h"
 
+#if !defined __wasm__
 typedef struct {
   plan plan;
   intptr_t words[MOST_WORDS];
@@ -34,20 +32,21 @@ typedef struct {
 } sleeper;
 #endif
 
-typedef struct {
+struct parts {
   int32_t claim, done, failed;
   int32_t own;      // parts that the caller has claimed
   int32_t may_wait; // in WASM: 0 where the engine forbids to wait, on the main thread of a page
 #if !defined __wasm__
   int32_t is_over;             // the threads are to end
-  const part *calls;           // null if only Python can compute the parts
+  int32_t has_calls;           // 0 if only Python can compute the parts
+  part *calls;                 // memory for them
   sleeper *sleepers;           // of the other threads
   intptr_t threads;            // their number
   int (*acquire)(void *, int); // PyThread_acquire_lock, which needs no GIL
   void (*release)(void *);     // PyThread_release_lock
   int (*yield)(void);          // sched_yield: another thread may wait for this processor
 #endif
-} parts;
+};
 
 enum { NONE_LEFT = -1, FAILED = -2, LOST = -3 };
 #if defined __wasm__
@@ -133,12 +132,14 @@ static __attribute__((noinline)) size_t wait_a_little(parts *p, int32_t *word, i
 
 EXPORT int tl_parts_work(parts *p, size_t thread, int ended, size_t spins, size_t head_start);
 EXPORT int tl_parts_claim(parts *p);
-EXPORT int tl_parts_compute(parts *p, size_t count, size_t limit);
 EXPORT int tl_parts_end(parts *p);
 
 enum { NOTHING, COMPUTED, THREW }; // how the part before has ended
 
-static void compute(const part *one) { call_words(&one->plan, one->words, one->x); }
+static __attribute__((minsize)) void compute(parts *p, int i) {
+  const part *one = p->calls + i;
+  call_words(&one->plan, one->words, one->x);
+}
 
 static void sleep(parts *p, sleeper *own) {
   int32_t asleep = 1;
@@ -163,11 +164,10 @@ int tl_parts_work(parts *p, size_t thread, int ended, size_t spins, size_t head_
       }
       continue;
     }
-    const part *calls = __atomic_load_n(&p->calls, __ATOMIC_SEQ_CST);
-    if (!calls) break;
+    if (!read(&p->has_calls)) break;
     // These are the calls of that part if it can still be claimed: they change only after all have been claimed.
     if (!exchange(&p->claim, &seen, seen + 1)) continue;
-    compute(calls + next_of(seen));
+    compute(p, next_of(seen));
     __atomic_fetch_add(&p->done, 1, __ATOMIC_SEQ_CST);
     spun = 0;
   }
@@ -178,14 +178,6 @@ int tl_parts_work(parts *p, size_t thread, int ended, size_t spins, size_t head_
 int tl_parts_claim(parts *p) {
   int taken;
   return claim(p, 0, &taken);
-}
-
-int tl_parts_compute(parts *p, size_t count, size_t limit) {
-  tl_parts_begin(p, count);
-  int next = 0;
-  do compute(p->calls + next);
-  while ((next = tl_parts_next(p, limit)) >= 0);
-  return next;
 }
 
 int tl_parts_end(parts *p) {
@@ -216,4 +208,44 @@ int tl_parts_next(parts *p, size_t limit) {
 int tl_parts_finish(parts *p, size_t limit) {
   claim_own(p, 1);
   return join(p, limit);
+}
+
+#if defined __wasm__
+// A part: the function's number, the number of its arguments, and those; at the end the address of its plan.
+enum { PARTS = 32, PART = 32 };
+
+static double *numbers(parts *p, intptr_t i) { return (double *)p + PARTS + i * PART; }
+
+__attribute__((minsize)) void set_part(parts *p, intptr_t i, const plan *own, const intptr_t *words, float x) {
+  double *to = numbers(p, i);
+  to[0] = own->number;
+  to[1] = own->words + own->floats;
+  for (intptr_t j = 0; j < own->words; j++) to[2 + j] = words[j];
+  to[2 + own->words] = x;
+  to[PART - 1] = (intptr_t)own;
+}
+
+static __attribute__((minsize)) void compute(parts *p, int i) {
+  const double *from = numbers(p, i);
+  const plan *own = (const plan *)(intptr_t)from[PART - 1];
+  intptr_t words[MOST_WORDS];
+  for (intptr_t j = 0; j < own->words; j++) words[j] = (intptr_t)from[2 + j];
+  call_words(own, words, (float)from[2 + own->words]);
+}
+#else
+__attribute__((minsize)) void set_part(parts *p, intptr_t i, const plan *own, const intptr_t *words, float x) {
+  part *to = p->calls + i;
+  to->plan = *own;
+  for (intptr_t j = 0; j < own->words; j++) to->words[j] = words[j];
+  to->x = x;
+  p->has_calls = 1;
+}
+#endif
+
+int tl_parts_compute(parts *p, size_t count, size_t limit) {
+  tl_parts_begin(p, count);
+  int next = 0;
+  do compute(p, next);
+  while ((next = tl_parts_next(p, limit)) >= 0);
+  return next;
 }

@@ -158,7 +158,7 @@ def check_call(x: Array, block: DecodeBlock, places: int | Array) -> None:
     """
     rows = 1 if isinstance(places, int) else len(places)
     if x.size != rows * block.width:
-        raise ShapeError(f"decode_block: x is {x.shape}; expected {rows} tokens of width {block.width}")
+        raise ShapeError(f"decode_block: x is {x.shape}; expected {(rows, block.width)}")
     if isinstance(places, int):
         if not 0 <= places < block.positions:
             raise outside(places, block.positions)

@@ -569,6 +569,7 @@ def test_linear_reads_rows_of_a_wider_matrix(dtype: str) -> None:
         np.testing.assert_allclose(call("linear", x, view, None), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("dtype", WEIGHTS)
 @pytest.mark.parametrize("rows", [1, 4, 7])
 def test_linear_in_parts(rows: int, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def changed_site(site_dir: Path, folder: Path, script: str, old: str, new: str) 
         ("kernel-supervisor.js", "function supervise(port) {", "function supervise(port) { throw 'no';"),
         # The pages' policy forbids workers from data: URLs.
         ("kernel-supervisor.js", "new Worker(url", "new Worker('data:text/javascript,'"),
-        ("kernel-threads.js", "new Worker(blob", "new Worker('data:text/javascript,'"),
+        ("worker.js", "new Worker(blob", "new Worker('data:text/javascript,'"),
     ],
     ids=["failing thread", "failing supervisor", "forbidden thread", "forbidden supervisor"],
 )

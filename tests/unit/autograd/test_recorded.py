@@ -194,3 +194,12 @@ def test_a_compiled_step_runs_eagerly() -> None:
         penalty(leaf(1.0))
     penalty(leaf(1.0)).backward()
     assert w.grad.tolist() == [4]
+
+
+def test_a_recorded_gradient_outlives_the_graph_it_came_from() -> None:
+    x, w = leaf(2.0), leaf(3.0)
+    y = x.reshape(1).cumsum(0)
+    (slope,) = grad(y, x, w.reshape(1) ** 2, create_graph=True)
+    (by_w,) = grad((slope * w).sum(), w, create_graph=True)
+    y.sum().backward()  # frees the nodes of y
+    assert grad(by_w, w)[0].item() == 18  # of w³, twice

@@ -15,10 +15,6 @@ from tallow.ops.joining import cat
 from tallow.ops.linalg import linalg_det, linalg_inv, linalg_solve, transposed
 
 
-def _turned(a: Tensor) -> Tensor:
-    return a.transpose(-1, -2)
-
-
 def _output(saved: Saved, name: str, index: int) -> Tensor:
     """Return an output of an op with several, which the closure has under this name."""
     array = saved.constant(name)
@@ -27,20 +23,20 @@ def _output(saved: Saved, name: str, index: int) -> Tensor:
 
 @rule("linalg_inv")
 def _inv(saved: Saved, g: Tensor) -> Gradients:
-    b = _turned(saved.result("b"))
+    b = transposed(saved.result("b"))
     return [-(b @ g @ b)]
 
 
 @rule("linalg_det")
 def _det(saved: Saved, g: Tensor) -> Gradients:
     a = saved.operand("A")
-    return [g[..., None, None] * (apply(linalg_det, a)[..., None, None] * _turned(apply(linalg_inv, a)))]
+    return [g[..., None, None] * (apply(linalg_det, a)[..., None, None] * transposed(apply(linalg_inv, a)))]
 
 
 @rule("linalg_slogdet")
 def _slogdet(saved: Saved, _: Tensor, g: Tensor) -> Gradients:
     saved.ignore("name")
-    return [g[..., None, None] * _turned(apply(linalg_inv, saved.operand("A")))]
+    return [g[..., None, None] * transposed(apply(linalg_inv, saved.operand("A")))]
 
 
 @rule("linalg_solve", "linalg_solve_triangular")
@@ -55,22 +51,22 @@ def _solve(saved: Saved, g: Tensor) -> Gradients:
         """Return the matrix that is read, so that a X = B. Its own transposition gives the gradient."""
         return a if triangle is None else apply(triangle, a, offset)
 
-    a = formed(saved.constant("a"), saved.node.edges[0], lambda a: form(a) if is_left else _turned(form(a)))
+    a = formed(saved.constant("a"), saved.node.edges[0], lambda a: form(a) if is_left else transposed(form(a)))
     x = enter(connected(leave(value), saved.node))
-    of_b = apply(linalg_solve, _turned(a), enter(g))
-    of_a_ = -(of_b @ _turned(x))
-    return [form(of_a_ if is_left else _turned(of_a_)), leave(of_b)]
+    of_b = apply(linalg_solve, transposed(a), enter(g))
+    of_product = -(of_b @ transposed(x))
+    return [form(of_product if is_left else transposed(of_product)), leave(of_b)]
 
 
 @rule("linalg_cholesky")
 def _cholesky(saved: Saved, g: Tensor) -> Gradients:
     saved.ignore("name")
     factor, upper = saved.constant("factor"), saved.constant("upper")
-    lower = _turned(connected(transposed(factor), saved.node)) if upper else connected(factor, saved.node)
-    phi = (_turned(lower) @ (_turned(g) if upper else g)).tril()
+    lower = transposed(connected(transposed(factor), saved.node)) if upper else connected(factor, saved.node)
+    phi = (transposed(lower) @ (transposed(g) if upper else g)).tril()
     inverse = apply(linalg_inv, lower)
-    of_a = _turned(inverse) @ _half_diagonal(phi) @ inverse
-    return [(of_a + _turned(of_a)) / 2]
+    of_a = transposed(inverse) @ _half_diagonal(phi) @ inverse
+    return [(of_a + transposed(of_a)) / 2]
 
 
 def _eye(like: Tensor) -> Tensor:
@@ -90,8 +86,8 @@ def _differences(values: Tensor) -> Tensor:
 def _eigh(saved: Saved, g: Tensor, gv: Tensor) -> Gradients:
     saved.ignore("name")
     values, vectors = _output(saved, "values", 0), _output(saved, "vectors", 1)
-    turn = _turned(vectors) @ gv / _differences(values)
-    return [vectors @ (turn * (1 - _eye(turn)) + apply(diag_embed, g)) @ _turned(vectors)]
+    turn = transposed(vectors) @ gv / _differences(values)
+    return [vectors @ (turn * (1 - _eye(turn)) + apply(diag_embed, g)) @ transposed(vectors)]
 
 
 @rule("linalg_eigvalsh")
@@ -114,15 +110,15 @@ def _svd(saved: Saved, gu: Tensor, gs: Tensor, gvt: Tensor) -> Gradients:
     k = saved.constant("k")
     s = _output(saved, "s", 1)
     u, vt = _output(saved, "full_u", 0)[..., :k], _output(saved, "full_vt", 2)[..., :k, :]
-    gu, gv, v = gu[..., :k], _turned(gvt[..., :k, :]), _turned(vt)
+    gu, gv, v = gu[..., :k], transposed(gvt[..., :k, :]), transposed(vt)
     gaps, row, column = _differences(s * s), s[..., None, :], s[..., :, None]
-    u_gu, v_gv = _turned(u) @ gu, vt @ gv
-    turned = (u_gu - _turned(u_gu)) / gaps * row + column * (v_gv - _turned(v_gv)) / gaps
+    u_gu, v_gv = transposed(u) @ gu, vt @ gv
+    turned = (u_gu - transposed(u_gu)) / gaps * row + column * (v_gv - transposed(v_gv)) / gaps
     of_a = u @ (turned + apply(diag_embed, gs)) @ vt
     if m > k:
         of_a = of_a + (gu - u @ u_gu) / row @ vt
     if n > k:
-        of_a = of_a + u @ (_turned(gv - v @ v_gv) / column)
+        of_a = of_a + u @ (transposed(gv - v @ v_gv) / column)
     return [of_a]
 
 
@@ -134,20 +130,20 @@ def _qr(saved: Saved, gq: Tensor, gr: Tensor) -> Gradients:
     if m >= n:
         return [_of_tall(q, r, gq, gr)]
     right, gr_right = a[..., m:], gr[..., m:]
-    of_left = _of_tall(q, r[..., :m], gq + right @ _turned(gr_right), gr[..., :m])
+    of_left = _of_tall(q, r[..., :m], gq + right @ transposed(gr_right), gr[..., :m])
     return [apply(cat, [of_left, q @ gr_right], -1)]
 
 
 def _of_tall(q: Tensor, r: Tensor, gq: Tensor, gr: Tensor) -> Tensor:
-    half = _half_diagonal((gr @ _turned(r) - _turned(q) @ gq).triu())
-    total = gq + q @ (half + _turned(half))
-    return _turned(apply(linalg_solve, r, _turned(total)))
+    half = _half_diagonal((gr @ transposed(r) - transposed(q) @ gq).triu())
+    total = gq + q @ (half + transposed(half))
+    return transposed(apply(linalg_solve, r, transposed(total)))
 
 
 @rule("linalg_pinv")
 def _pinv(saved: Saved, g: Tensor) -> Gradients:
     saved.ignore("name")
     a, p = saved.operand("A"), saved.result("p")
-    gt, pt = _turned(g), _turned(p)
+    gt, pt = transposed(g), transposed(p)
     k = gt @ p
-    return [k @ pt - _turned(p @ k) - a @ p @ k @ pt + pt @ p @ (gt - k @ a)]
+    return [k @ pt - transposed(p @ k) - a @ p @ k @ pt + pt @ p @ (gt - k @ a)]

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import Edge, Node, Output, edge_to, gradient_dtype, place_of
+from tallow.autograd.graph import Edge, Node, Output, edge_to, place_of
+from tallow.autograd.recorded.rules import node_on
 from tallow.autograd.recorded.sweep import run_recorded
 from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
@@ -26,15 +27,6 @@ def defined(op: Callable[..., Any], operands: Sequence[Tensor], *gs: Tensor) -> 
     arrived = run_recorded(roots, {place for place in places if place is not None})
     found = [None if place is None else arrived.get(place) for place in places]
     return [None if each is None else each[1] for each in found]
-
-
-def node_on(array: Array, name: str, backward: Callable[[Array], tuple[Any, ...]], *edges: Edge | None) -> Tensor:
-    """Return an array as the result of the op `name`, whose rule knows the variables of `backward`."""
-    y = from_array(np.asarray(array) if isinstance(array, np.generic) else array)
-    if any(edge is not None for edge in edges):
-        y._node = Node(name, backward, list(edges), array.shape, gradient_dtype(array))
-        y._requires_grad = True
-    return y
 
 
 def unread(edge: Edge | None, dtype: np.dtype[Any], shape: Sequence[int] = ()) -> Tensor:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import Node, edge_to, gradient_dtype
+from tallow.autograd.graph import Edge, Node, edge_to, gradient_dtype
 from tallow.autograd.recorded.saved import Gradients, Rule, Saved, connected
 from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
@@ -39,16 +39,19 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return file
 
 
-def linear_map(g: Tensor, value: Map, adjoint: Map) -> Tensor:
-    """Return value(g), whose gradient is `adjoint`: two linear functions of arrays."""
-    y = from_array(np.asarray(value(g.array)) if isinstance(g.array, np.ndarray) else value(g.array))
-    edge = edge_to(g)
-    if edge is not None:
-        maps, shape = (value, adjoint), g.array.shape
-        closure = lambda h: (maps[1](h).reshape(shape),)  # noqa: E731
-        y._node = Node("linear_map", closure, [edge], y.array.shape, gradient_dtype(y.array))
+def node_on(array: Array, name: str, backward: Callable[[Array], tuple[Any, ...]], *edges: Edge | None) -> Tensor:
+    """Return an array as the result of the op `name`, whose rule knows the variables of `backward`."""
+    y = from_array(np.asarray(array) if isinstance(array, np.generic) else array)
+    if any(edge is not None for edge in edges):
+        y._node = Node(name, backward, list(edges), array.shape, gradient_dtype(array))
         y._requires_grad = True
     return y
+
+
+def linear_map(g: Tensor, value: Map, adjoint: Map) -> Tensor:
+    """Return value(g), whose gradient is `adjoint`: two linear functions of arrays."""
+    maps, shape = (value, adjoint), g.array.shape
+    return node_on(value(g.array), "linear_map", lambda h: (maps[1](h).reshape(shape),), edge_to(g))
 
 
 @rule("linear_map")
@@ -66,17 +69,12 @@ def product_map(maps: Sequence[Callable[[Array, Array], Array]], place: int, ope
     Args:  operands: the two others, without that at `place`
     """
     arrays = [x.array for x in operands]
-    y = from_array(maps[place](*arrays))
-    edges = [edge_to(x) for x in operands]
-    if any(edge is not None for edge in edges):
 
-        def closure(h: Array) -> tuple[Callable[[], Array], ...]:
-            form: list[Array] = [*arrays[:place], h, *arrays[place:]]
-            return tuple(lambda i=i: maps[i](*form[:i], *form[i + 1 :]) for i in range(3) if i != place)
+    def closure(h: Array) -> tuple[Callable[[], Array], ...]:
+        form: list[Array] = [*arrays[:place], h, *arrays[place:]]
+        return tuple(lambda i=i: maps[i](*form[:i], *form[i + 1 :]) for i in range(3) if i != place)
 
-        y._node = Node("product_map", closure, edges, y.array.shape, gradient_dtype(y.array))
-        y._requires_grad = True
-    return y
+    return node_on(maps[place](*arrays), "product_map", closure, *map(edge_to, operands))
 
 
 @rule("product_map")
@@ -95,7 +93,7 @@ def linear(*names: str) -> Callable[[Callable[[Saved], Map]], Callable[[Saved], 
 
     def file(function: Callable[[Saved], Map]) -> Callable[[Saved], Map]:
         def of(saved: Saved, g: Tensor, *others: Tensor) -> Gradients:
-            return [linear_map(g, lambda h: saved.call(h, *[None] * len(others))[0], function(saved))]
+            return [linear_map(g, lambda h: saved.entry(0, h, *[None] * len(others)), function(saved))]
 
         rule(*names)(of)
         return function
@@ -105,7 +103,4 @@ def linear(*names: str) -> Callable[[Callable[[Saved], Map]], Callable[[Saved], 
 
 def difference(array: Array, edges: Sequence[Any]) -> Tensor:
     """Return input - target, which a closure has saved, with its history."""
-    d = from_array(array)
-    d._node = Node("sub", lambda g: (g, lambda: -g), list(edges), array.shape, gradient_dtype(array))
-    d._requires_grad = True
-    return d
+    return node_on(array, "sub", lambda g: (g, lambda: -g), *edges)

@@ -44,11 +44,15 @@ class Saved:
                 del self._rest[name]
                 self._ignored.append(name)
 
-    def call(self, *gs: Array | None) -> Sequence[Array | None]:
-        """Return the gradients that the closure computes; None for operands that need none."""
+    def entry(self, index: int, *gs: Array | None) -> Any:
+        """Return the gradient of one operand, as the closure computes it. The node may have been freed since."""
         self._is_called = True
-        entries = zip(self.node.edges, self.closure(*gs), strict=False)
-        return [None if edge is None else entry() if callable(entry) else entry for edge, entry in entries]
+        entry = self.closure(*gs)[index]
+        return entry() if callable(entry) else entry
+
+    def call(self, g: Array) -> list[Array | None]:
+        """Return all gradients that the closure computes; None for operands that need none."""
+        return [None if edge is None else self.entry(i, g) for i, edge in enumerate(self.node.edges)]
 
     def has(self, name: str) -> bool:
         """Return whether the closure has this variable."""

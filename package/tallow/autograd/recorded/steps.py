@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tallow.autograd.graph import Edge, Node, edge_to, gradient_dtype
-from tallow.autograd.recorded.rules import RULES, rule
+from tallow.autograd.graph import Edge, edge_to
+from tallow.autograd.recorded.rules import RULES, node_on, rule
 from tallow.autograd.recorded.saved import Gradients, Rule, Saved
-from tallow.core.tensor import Tensor, from_array
+from tallow.core.tensor import Tensor
 
 OPS_WITH_STEPS = (
     "abs", "absolute_error", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linalg_vector_norm", "max_pool",
@@ -27,11 +27,7 @@ def _in_steps(of_op: Rule) -> Rule:
 
 def _with_edges(gradient: Tensor, edges: Sequence[Edge | None]) -> Tensor:
     count = len(edges)
-    y = from_array(gradient.array)
-    all_edges = [edge_to(gradient), *edges]
-    y._node = Node("in_steps", lambda g: (g, *[None] * count), all_edges, y.array.shape, gradient_dtype(y.array))
-    y._requires_grad = True
-    return y
+    return node_on(gradient.array, "in_steps", lambda g: (g, *[None] * count), edge_to(gradient), *edges)
 
 
 @rule("in_steps")

@@ -84,13 +84,9 @@ def by_elements(saved: Saved, g: Tensor) -> Gradients:
     return [
         None
         if number is None or weight is None
-        else linear_map(g, partial(_entry, saved, i), _added(number, weight, shape))
+        else linear_map(g, partial(saved.entry, i), _added(number, weight, shape))
         for i, (number, weight) in enumerate(zip(numbers, weights, strict=True))
     ]
-
-
-def _entry(saved: Saved, i: int, h: Array) -> Array:
-    return saved.call(h)[i]
 
 
 def _added(numbers: Array, weights: Array, shape: tuple[int, ...]) -> Callable[[Array], Array]:

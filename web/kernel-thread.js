@@ -30,7 +30,9 @@ export const STARTING = 0;
 const WAITING = 1;
 const COMPUTING = 2;
 
-const SPINS = 2000; // about 20 µs: the time between two products of one layer
+// For so long a thread without parts looks for new ones before it sleeps: Python is at most some 0.2 ms from one kernel to
+// the next, and to wake a thread takes up to 0.1 ms on a virtual machine, whose idle processors sleep too.
+const SPIN_MS = 1;
 
 /**
  * Compute parts until there have been none for some time.
@@ -46,14 +48,14 @@ export function compute(work) {
   const functions = work.functions.map((name) => /** @type {(...values: number[]) => void} */ (exports[name]));
   Atomics.add(words, ALIVE, 1);
   enter(WAITING);
-  for (let spins = 0; ; spins++) {
+  for (let end = 0; ; ) {
     const claim = Atomics.load(words, CLAIM);
     if ((claim & 255) < ((claim >> 8) & 255)) {
       enter(COMPUTING);
       if (Atomics.compareExchange(words, CLAIM, claim, claim + 1) === claim) run(claim & 255);
       enter(WAITING);
-      spins = 0;
-    } else if (spins > SPINS && Atomics.wait(words, CLAIM, claim, idleMs) === "timed-out") break;
+      end = performance.now() + SPIN_MS;
+    } else if (performance.now() > end && Atomics.wait(words, CLAIM, claim, idleMs) === "timed-out") break;
   }
   Atomics.sub(words, ALIVE, 1);
   Atomics.store(words, SLOTS + work.slot, FREE);

@@ -86,6 +86,8 @@ def _cases() -> Iterator[tuple[str, Work]]:
         for m, k, n in ((1024, 1024, 1024), (1500, 384, 384), (256, 256, 256), (64, 256, 256)):
             a, b = tl.randn(m, k), tl.randn(k, n)
             yield f"matmul {m} x {k} x {n}", lambda a=a, b=b: a @ b
+        memory = tl.randn(30_000, 1000)  # what decoding cannot exceed: it reads each weight once for a token
+        yield "sums of rows of 120 MB", lambda: memory.sum(-1)
         encoder, mel = Whisper(TINY).eval().encoder, tl.randn(1, 80, 3000)
         yield "Whisper tiny, encoder", lambda: encoder(mel)
     for shape, quant in (("stories15M", None), ("stories15M", "q8_0"), ("stories110M", None), ("stories110M", "q8_0")):

@@ -179,7 +179,7 @@ def test_any_number_of_threads_gives_the_same(count: int, monkeypatch: pytest.Mo
     from tallow.kernels.bindings import blas, threads
 
     threadpoolctl = pytest.importorskip("threadpoolctl")
-    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1_000_000)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 500_000)
     for module in (threads, blas):
         monkeypatch.setattr(module, "thread_count", lambda: count)
     rng = np.random.default_rng(count)

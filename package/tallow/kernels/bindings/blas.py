@@ -23,8 +23,8 @@ from tallow.kernels.threads import blas_libraries, thread_count
 # With fewer multiplications OpenBLAS, which NumPy's wheels have, uses one thread by itself.
 WORTH_DIVIDING = 1 << 18
 # OpenBLAS computes products of up to 10^6 multiplications in another order. So a part has more than that, and counts
-# as a quarter of the work: results are the same for any number of threads.
-SHARE = 0.25
+# as an eighth of the work: results are the same for any number of threads.
+SHARE = 0.125
 MUCH_LARGER = 4
 # Rows or columns that are divided together. At a multiple of OpenBLAS's tiles the sums have the order that they have in
 # the whole product: rows always, columns only in float32. Its functions for Haswell, also used on AMD's processors

@@ -21,7 +21,7 @@ from tallow.kernels.library import IN_BROWSER, CFunction
 from tallow.kernels.table import PLANS
 from tallow.kernels.threads import thread_count
 
-WORTH_A_THREAD = 1_000_000  # multiplications: with fewer, 10 to 50 µs, a thread costs more than it saves
+WORTH_A_THREAD = 500_000  # multiplications: with fewer, 5 to 25 µs, a thread costs more than it saves
 FLOATS_OF_LINE = CACHE_LINE // ITEM
 
 Function = Callable[..., Any]

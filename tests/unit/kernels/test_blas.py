@@ -165,9 +165,8 @@ def test_columns_are_divided_only_where_that_changes_no_sum(
 
     monkeypatch.setattr(library, "divides_columns", divides_columns)
     parts: list[Array] = []
-    monkeypatch.setattr(
-        blas, "in_parts", lambda count, work, run, of: parts.extend(of(i, i + 1)[2] for i in range(count))
-    )
+    monkeypatch.setattr(blas, "bounds_of_parts", lambda count, work: [*range(count + 1)])
+    monkeypatch.setattr(blas.native_threads, "run", lambda _, of_parts: parts.extend(c for _, _, c in of_parts))
     c = np.empty((30, 801), dtype)
     blas._divide(np.ones((30, 64), dtype), np.ones((64, 801), dtype), c)
     first = c.__array_interface__["data"][0]

@@ -247,11 +247,13 @@ def test_threads_split_rows_and_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     call = _call("odd", [40, 3, 90])
     expected = run(library.BACKEND, *call)
 
-    def each(units: int, work: float, function: Callable[..., None], arguments: Callable[..., Any]) -> None:
+    def each(function: Callable[..., None], shared: tuple[int, ...], units: int, work: float, scratch: int) -> None:
         for unit in reversed(range(units)):
-            function(*arguments(unit, unit + 1))
+            own = np.empty(scratch, np.float32)
+            function(*shared, unit, unit + 1, own.ctypes.data)
 
-    monkeypatch.setattr(binding, "in_parts", each)
+    monkeypatch.setattr(binding, "threads_for", lambda work: 2)
+    monkeypatch.setattr(binding, "by_range", each)
     np.testing.assert_array_equal(run(library.BACKEND, *call), expected)
 
 

@@ -173,10 +173,9 @@ def test_any_number_of_threads_gives_the_same(name: str, use: Callable[[int], No
 
 
 @pytest.mark.native
-def test_an_error_in_a_part_comes_after_all_have_ended(use: Callable[[int], None]) -> None:
-    from tallow.kernels.bindings import threads
+def test_an_error_in_a_part_comes_after_all_have_ended() -> None:
+    from tallow.kernels.bindings import native_threads
 
-    use(3)
     ended = []
 
     def call(part: int) -> None:
@@ -185,47 +184,43 @@ def test_an_error_in_a_part_comes_after_all_have_ended(use: Callable[[int], None
         ended.append(part)
 
     with pytest.raises(KeyboardInterrupt):
-        threads.in_parts(3, 1e9, call, lambda first, _: (first,))
+        native_threads.run(call, [(0,), (1,), (2,)])
     assert 0 in ended
     assert ended.count(2) <= 1
 
 
 @pytest.mark.native
-def test_a_thread_that_does_not_wake_is_not_waited_for(
-    use: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tallow.kernels.bindings import native_threads, threads
+def test_a_thread_that_does_not_wake_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallow.kernels.bindings import native_threads
 
-    use(4)
     team = native_threads._Team()
     monkeypatch.setattr(team, "_start", lambda: team.threads.append(threading.current_thread()))
     monkeypatch.setattr(native_threads, "_team", lambda: team)
     ended: list[int] = []
-    threads.in_parts(9, 1e9, lambda first, last: ended.extend(range(first, last)), lambda *part: part)
+    native_threads.run(ended.append, [(part,) for part in range(9)])
     assert sorted(ended) == [*range(9)]
 
 
 @pytest.mark.native
-def test_threads_that_sleep_wake_up(use: Callable[[int], None]) -> None:
-    from tallow.kernels.bindings import native_threads, threads
+def test_threads_that_sleep_wake_up() -> None:
+    from tallow.kernels.bindings import native_threads
 
-    use(3)
     seen: set[int] = set()
 
-    def call(first: int, last: int) -> None:
+    def call(part: int) -> None:
         seen.add(threading.get_ident())
         time.sleep(0.02)
 
-    threads.in_parts(3, 1e9, call, lambda *part: part)
+    native_threads.run(call, [(0,), (1,), (2,)])
     assert until(lambda: time.sleep(0.001) or native_threads._team().asleep() >= 2)
     seen.clear()
-    threads.in_parts(3, 1e9, call, lambda *part: part)
+    native_threads.run(call, [(0,), (1,), (2,)])
     assert len(seen) == 3
 
 
 @pytest.mark.native
 def test_an_error_of_another_thread_is_raised_and_the_next_call_works(use: Callable[[int], None]) -> None:
-    from tallow.kernels.bindings import threads
+    from tallow.kernels.bindings import native_threads
 
     use(2)
     caller = threading.get_ident()
@@ -236,13 +231,13 @@ def test_an_error_of_another_thread_is_raised_and_the_next_call_works(use: Calla
         time.sleep(0.05)
 
     with pytest.raises(ZeroDivisionError):
-        threads.in_parts(2, 1e9, call, lambda first, _: (first,))
+        native_threads.run(call, [(0,), (1,)])
     np.testing.assert_array_equal(run("relu", normal(101)), np.maximum(normal(101), 0))
 
 
 @pytest.mark.native
 def test_kernels_of_several_callers_and_within_a_part(use: Callable[[int], None]) -> None:
-    from tallow.kernels.bindings import threads
+    from tallow.kernels.bindings import native_threads
 
     use(3)
     x = normal(400, 33)
@@ -254,7 +249,7 @@ def test_kernels_of_several_callers_and_within_a_part(use: Callable[[int], None]
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(many, [100] * 4))
     results: list[bool] = []
-    threads.in_parts(3, 1e9, lambda part: results.append(many(3)), lambda first, _: (first,))
+    native_threads.run(lambda part: results.append(many(3)), [(0,), (1,), (2,)])
     assert results == [True] * 3
 
 
@@ -285,73 +280,42 @@ def test_other_threads_take_part(use: Callable[[int], None]) -> None:
 
 
 @pytest.mark.native
-def test_a_thread_computes_calls_of_c_functions_without_the_gil() -> None:
-    from tallow.kernels.bindings import activation, native_threads
-    from tallow.kernels.bindings.arrays import address
+def test_a_thread_computes_calls_of_c_functions_without_the_gil(
+    use: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tallow.kernels.bindings import native_threads
 
-    team = native_threads._Team()
-    x, y = normal(1000), np.zeros(1000, np.float32)
-    team._write(activation._silu, [(address(y), address(x), 0), (address(y), address(x), 1000)])
-    team._start()
-    assert until(lambda: time.sleep(0.001) or team.asleep() == 1)
+    use(2)
+    team, started, x = native_threads._Team(), threading.Event(), normal(1 << 22)
+    monkeypatch.setattr(native_threads, "_team", lambda: team)
+
+    def call() -> None:
+        started.set()
+        run("silu", x)
+
+    def is_helped() -> bool:
+        """Keep the GIL from when the caller is in C until another thread has computed a part, or for long."""
+        started.clear()
+        future = pool.submit(call)
+        started.wait()
+        helped = until(lambda: native_threads.parts_of_others() > 0)
+        future.result()
+        return helped
+
     before = sys.getswitchinterval()
-    sys.setswitchinterval(1000)  # this thread gives up the GIL only if it wants to
+    sys.setswitchinterval(1000)  # a thread gives up the GIL only if it wants to
     try:
-        team.begin(team.control, 2)
-        assert until(lambda: bool(y.any())), "the thread waits for the GIL"
+        with ThreadPoolExecutor(1) as pool:
+            assert any(is_helped() for _ in range(20)), "the thread waits for the GIL"
     finally:
         sys.setswitchinterval(before)
         team.end()
 
 
 @in_the_tab
-def test_an_interrupt_waits_for_the_other_threads() -> None:
-    team, function, row = team_and_norm()
-    x = normal(20_000, 64)
-
-    class Interrupted:
-        __name__ = function.__name__
-
-        def __call__(self, *arguments: float) -> None:
-            raise KeyboardInterrupt
-
-    def interrupted() -> bool:
-        y = np.zeros_like(x)
-        with pytest.raises(KeyboardInterrupt):
-            team.run(Interrupted(), [(), row(y, x)])
-        taken = bool(y.any())
-        assert not taken or y[-1].any(), "the other thread still writes"
-        return taken
-
-    assert until(interrupted)
-
-
-@in_the_tab
-def test_a_trap_in_another_thread_is_an_error() -> None:
-    team, function, row = team_and_norm()
-    x = normal(20_000, 64)
-    y = np.empty_like(x)
-
-    class Slow:
-        """Computes for so long that the other thread claims the part that the first would not survive."""
-
-        __name__ = function.__name__
-
-        def __call__(self, *arguments: float) -> None:
-            if arguments[0] != beyond[0]:
-                assert until(lambda: team.done[0] > 0)
-
-    beyond = (0xFFFF0000, 0xFFFF0000, None, 1, 64, 1e-5)
-    with pytest.raises(WorkerError, match="tl_rms_norm_f32 ended early"):
-        team.run(Slow(), [row(y, x), beyond])
-    expected = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
-    np.testing.assert_allclose(run("rms_norm", x, None, 1e-5), expected, rtol=1e-5)
-
-
-@in_the_tab
 def test_a_trap_ends_decoding_soon(use: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others do not wait for the chunk that the thread has claimed."""
-    from tallow.kernels.bindings import cross_decode_block
+    """The others do not wait for the chunk that the thread has claimed, and the next call works."""
+    from tallow.kernels.bindings import threads
 
     use(2)
     width, seen = 64, 400
@@ -359,13 +323,12 @@ def test_a_trap_ends_decoding_soon(use: Callable[[int], None], monkeypatch: pyte
     block = cross.CrossDecodeBlock(**{name: Affine(normal(*s), None) for name, s in shapes.items()}, heads=4, eps=1e-5)
     caches = [normal(8, 4, 4, 16) for _ in range(2)] + [normal(1, 4, seen, 16) for _ in range(2)]
 
-    class ScratchOutsideOfMemory(cross_decode_block.Scratch):
-        def __call__(self) -> int:
-            # The first array is for the call, the second for this thread, which computes in the scratch of the call.
-            own = super().__call__()
-            return own if len(self._arrays) == 1 and self.floats else 0xFFFF0000
+    def outside_of_memory(words: int, scratch: int, steps: Any) -> Array:
+        of_words = np.zeros((words + 1, 3), np.intp)
+        of_words[-1, 2] = 0x7FFF0000  # the scratch of the other thread; this one computes in that of part 0
+        return of_words
 
-    monkeypatch.setattr(cross_decode_block, "Scratch", ScratchOutsideOfMemory)
+    monkeypatch.setattr(threads, "_of_words", outside_of_memory)
     start = time.monotonic()
 
     def decode_until_trapped() -> None:
@@ -374,17 +337,8 @@ def test_a_trap_ends_decoding_soon(use: Callable[[int], None], monkeypatch: pyte
     with pytest.raises(WorkerError, match="tl_cross_decode_block_f32 ended early"):
         decode_until_trapped()
     assert time.monotonic() - start < 50, "that is nearly the limit after which a thread counts as lost"
-
-
-def team_and_norm() -> tuple[Any, Any, Callable[[Array, Array], tuple[float | None, ...]]]:
-    """Return the workers, a C function, and its arguments for arrays."""
-    from tallow.kernels.bindings import normalization, tab_threads
-    from tallow.kernels.bindings.arrays import address
-
-    def row(y: Array, x: Array) -> tuple[float | None, ...]:
-        return address(y), address(x), None, len(x), x.shape[1], 1e-5
-
-    return tab_threads._team(), normalization._rms_norm, row
+    monkeypatch.undo()
+    np.testing.assert_array_equal(run("relu", normal(1 << 20)), np.maximum(normal(1 << 20), 0))
 
 
 def until(condition: Callable[[], bool]) -> bool:

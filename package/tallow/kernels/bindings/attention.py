@@ -10,8 +10,8 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous, is_plain
-from tallow.kernels.bindings.threads import WORTH_A_THREAD, Arguments, Scratch, by_range, in_parts
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous, is_plain
+from tallow.kernels.bindings.threads import WORTH_A_THREAD, by_range, by_steps
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
@@ -48,23 +48,14 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
     y = np.empty(q.shape, FLOAT32)
     group = heads // kv_heads
     steps, work = (_steps(k.strides), _steps(v.strides)), 2.0 * batch * heads * s * width
-    if work < WORTH_A_THREAD:
-        scratch = np.empty(group * s, FLOAT32)
-        _attention_decode.on_arrays(y, q, k, v, batch, heads, kv_heads, s, width, *steps, scratch, scale)
-        return y
-    by_part, pointers = Scratch(group * s), [address(each) for each in steps]
-    # Threads divide sequences, or the heads of one; `units` of either kind have `own` query heads each.
-    by_head = batch == 1
-    units, own, axis = (kv_heads, group, 1) if by_head else (batch, heads, 0)
-    starts, apart = map(address, (y, q, k, v)), (own * width * ITEM,) * 2 + (k.strides[axis], v.strides[axis])
-    bases = list(zip(starts, apart, strict=True))
-
-    def arguments(first: int, last: int) -> Arguments:
-        count = last - first
-        sizes = (1, count * group, count) if by_head else (count, heads, kv_heads)
-        return *(start + first * step for start, step in bases), *sizes, s, width, *pointers, by_part(), scale
-
-    in_parts(units, work, _attention_decode, arguments)
+    # Threads divide sequences, or the heads of one: what a part adds to pointers, and to the numbers of either.
+    units, axis, own = (kv_heads, 1, group) if batch == 1 else (batch, 0, heads)
+    pointers = [(i, start, 0) for i, start in enumerate((own * width * ITEM,) * 2 + (k.strides[axis], v.strides[axis]))]
+    sizes = [(5, -group, -group), (6, -1, -1)] if batch == 1 else [(4, -1, -1)]
+    arguments = (y, q, k, v, batch, heads, kv_heads, s, width, *steps)
+    by_steps(
+        _attention_decode, arguments, work, units, *pointers, *sizes, scratch=group * s, numbers=(scale,)
+    )  # fmt: skip
     return y
 
 

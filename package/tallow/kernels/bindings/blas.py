@@ -11,13 +11,14 @@ import ctypes
 import threading
 from collections.abc import Callable
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.kernels.bindings.threads import in_parts, threads_for
+from tallow.kernels.bindings import native_threads
+from tallow.kernels.bindings.threads import bounds_of_parts, threads_for
 from tallow.kernels.threads import blas_libraries, thread_count
 
 # With fewer multiplications OpenBLAS, which NumPy's wheels have, uses one thread by itself.
@@ -122,12 +123,13 @@ def _divide(a: Array, b: Array, c: Array) -> None:
     length, group = c.shape[axis], GROUP if axis >= -2 else 1
     count = max(length // group, 1)
 
-    def part(first: int, last: int) -> tuple[Any, ...]:
-        start, end = first * group, length if last == count else last * group
-        return _slice(a, axis, start, end, -1), _slice(b, axis, start, end, -2), _slice(c, axis, start, end, None)
-
+    starts = [group * first for first in bounds_of_parts(count, work)[:-1]]
+    of_parts = [
+        (_slice(a, axis, start, end, -1), _slice(b, axis, start, end, -2), _slice(c, axis, start, end, None))
+        for start, end in pairwise([*starts, length])
+    ]
     with _one_thread:
-        in_parts(count, work, np.matmul, part)
+        native_threads.run(np.matmul, of_parts)
 
 
 def _axis_to_divide(shape: tuple[int, ...], may_be_columns: bool) -> int:

@@ -34,7 +34,7 @@ class _Plan:
     Attributes:
         shapes: of the inputs.
         periods: after how many elements an operand repeats: 0 if it does not; TEMPORARY for one of the program's own.
-        work: as for `in_parts`.
+        work: as for `by_steps`.
     """
 
     def __init__(self, chain: Any, shapes: list[tuple[int, ...]], periods: Sequence[int]) -> None:

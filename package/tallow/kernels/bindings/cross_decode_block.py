@@ -12,7 +12,6 @@ from tallow.fused.cross_decode_block import NORMS, PARTS, CrossDecodeBlock, chec
 from tallow.kernels.bindings import stages
 from tallow.kernels.bindings.arrays import FLOAT32, address
 from tallow.kernels.bindings.matrices import Part, can_be_packed, is_plain, work
-from tallow.kernels.bindings.threads import Scratch
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -99,10 +98,8 @@ def cross_decode_block(
         len(x), len(cross_keys), keys.shape[2], heard, position,
     )  # fmt: skip
     pointer = ctypes.addressof(call)
-    scratch, private = Scratch(_shared(packed.pointer, pointer)), Scratch(_private(packed.pointer, pointer))
-    call.scratch = scratch()
-    multiplications = len(x) * (packed.work + 2.0 * heard * block.width)
-    stages.run(
-        call.stages, STAGES, multiplications, _cross_decode_block, lambda _: (packed.pointer, pointer, private())
-    )
+    scratch = np.empty(_shared(packed.pointer, pointer), FLOAT32)
+    call.scratch = address(scratch)
+    multiplications, private = len(x) * (packed.work + 2.0 * heard * block.width), _private(packed.pointer, pointer)
+    stages.run(call.stages, STAGES, multiplications, _cross_decode_block, packed.pointer, pointer, private)
     return y

@@ -13,7 +13,6 @@ from tallow.fused.decode_stack import DecodeStack, check_rows
 from tallow.kernels.bindings import stages
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, memory, work
-from tallow.kernels.bindings.threads import Arguments
 from tallow.kernels.int8_rows import INT8, Int8Rows
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
@@ -77,7 +76,6 @@ class PackedStack:
         self.scratch = np.empty(_shared(self.pointer, rows), FLOAT32)
         self.call.scratch = address(self.scratch)
         self.private_size = _private(self.pointer, rows)
-        self.privates = [np.empty(self.private_size, FLOAT32)]
 
     def run(self, y: Array, places: Array | None, rows: int) -> None:
         """Compute in place the rows of y, at `places`; one row at `self.place` if None."""
@@ -85,12 +83,8 @@ class PackedStack:
             self.reserve(rows)
         call = self.call
         call.x, call.places, call.rows = address(y), self.place_address if places is None else address(places), rows
-        stages.run(call.stages, self.end, rows * self.work, _decode_blocks, self._arguments)
-
-    def _arguments(self, thread: int) -> Arguments:
-        while len(self.privates) <= thread:
-            self.privates.append(np.empty(self.private_size, FLOAT32))
-        return self.pointer, self.call_pointer, address(self.privates[thread])
+        work, addresses = rows * self.work, (self.pointer, self.call_pointer)
+        stages.run(call.stages, self.end, work, _decode_blocks, *addresses, self.private_size)
 
 
 def _packed_block(block: DecodeBlock) -> _Block:

@@ -12,7 +12,7 @@ from tallow.errors import KernelUnavailable
 from tallow.fused.encoder_block import ACTIVATIONS, PARTS, EncoderBlock, check_call
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, new_memory, optional_address
 from tallow.kernels.bindings.matrices import Part, can_be_packed
-from tallow.kernels.bindings.threads import Scratch, in_parts, threads_for
+from tallow.kernels.bindings.threads import by_range, threads_for
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -86,25 +86,22 @@ def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, see
 
     starts, mask = address(offsets), optional_address(seen)
     pointers = [_pointer(block) for block in blocks]
-    scratch = Scratch(max(_scratch(pointer, longest) for pointer in pointers), new_memory)
+    scratch = max(_scratch(pointer, longest) for pointer in pointers)
     _to_panels(state, address(x), rows, width)
     square, hidden = float(rows * width * width), max(block.hidden for block in blocks)
     if threads_for(4 * square + 2.0 * rows * width * hidden) == 1:
         of_blocks = np.array(pointers, np.uintp)
         shared = (state, query, key, value, rows, starts, texts, longest, mask)
-        _all_steps(address(of_blocks), len(blocks), *shared, scratch())
+        own = new_memory(scratch)
+        _all_steps(address(of_blocks), len(blocks), *shared, address(own))
     else:
         among = 2.0 * width * float(lengths @ lengths)
         for block, pointer in zip(blocks, pointers, strict=True):
-            project = (pointer, query, key, value, state, rows)
-            attend = (pointer, query, key, value, starts, longest, mask)
-            finish = (pointer, state, query, rows)
-            for count, work, kernel_of_part, before in (
-                (panels, 3 * square, _project, project),
-                (texts * block.heads, among, _attend, attend),
-                (panels, square + 2.0 * rows * width * block.hidden, _finish, finish),
+            for kernel_of_part, before, count, work in (
+                (_project, (pointer, query, key, value, state, rows), panels, 3 * square),
+                (_attend, (pointer, query, key, value, starts, longest, mask), texts * block.heads, among),
+                (_finish, (pointer, state, query, rows), panels, square + 2.0 * rows * width * block.hidden),
             ):
-                scratch.reuse()
-                in_parts(count, work, kernel_of_part, lambda *part, b=before: (*b, *part, scratch()))
+                by_range(kernel_of_part, before, count, work, scratch=scratch)
     _from_panels(address(y), state, rows, width)
     return y

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import struct
 import sys
 import threading
 import time
@@ -33,7 +32,7 @@ _NONE_LEFT, _FAILED, _AGAIN = -1, -2, -3  # of parts.c; natively LOST says to ca
 _DONE = 1  # the word of 4 bytes with the number of parts that other threads have computed
 _NOTHING, _COMPUTED, _THREW = range(3)  # how a thread's part before has ended
 # The control block in words of 8 bytes: some of its fields, the functions of the system, and their number.
-_HAS_CALLS, _CALLS, _SLEEPERS, _THREADS, _ACQUIRE, _WORDS = 3, 4, 5, 6, 7, 10
+_CALLS, _SLEEPERS, _THREADS, _ACQUIRE, _WORDS = 4, 5, 6, 7, 10
 _ALARM, _ASLEEP, _SLEEPER = range(3)  # a sleeper in such words, and their number
 _CALL = 8 * (4 + on_arrays.MOST_WORDS + 1)  # bytes of a call: its plan, words, and a float
 
@@ -64,11 +63,6 @@ def _new_alarm() -> int:
     return lock
 
 
-@cache
-def _format_of_call(words: int, floats: int) -> struct.Struct:
-    return struct.Struct(f"{4 + words}q{8 * (on_arrays.MOST_WORDS - words)}x{floats}f")
-
-
 class _Team:
     """The threads, and the call whose parts they compute: one at a time."""
 
@@ -85,7 +79,6 @@ class _Team:
         self.next = _with_gil("tl_parts_next", INT, POINTER, SIZE)
         self.wait = library.function("tl_parts_next", INT, POINTER, SIZE)
         self.finish = library.function("tl_parts_finish", INT, POINTER, SIZE)
-        self.compute = library.function("tl_parts_compute", INT, POINTER, SIZE, SIZE)
         self.work = library.function("tl_parts_work", INT, POINTER, SIZE, INT, SIZE, SIZE)
         self.tell_to_end = library.function("tl_parts_end", INT, POINTER)
         self.idle, self.head_start = (round(each / self._seconds_of_spin()) for each in (IDLE_S, HEAD_START_S))
@@ -128,10 +121,7 @@ class _Team:
             self._start()
         control, part = self.control, 0
         try:
-            if self._write(function, of_parts):
-                part = self.compute(control, len(of_parts), self.idle)
-            else:
-                self.begin(control, len(of_parts))
+            self.begin(control, len(of_parts))
             while part != _NONE_LEFT and part != _FAILED:
                 if part >= 0:
                     function(*of_parts[part])
@@ -149,17 +139,6 @@ class _Team:
                 raise error
             finally:
                 del error  # its traceback has this frame, which would keep the operands
-
-    def _write(self, function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> bool:
-        """Publish the calls of a C function, for threads without the GIL; return whether it is one."""
-        plan: on_arrays.Plan | None = getattr(function, "plan", None)
-        self.words[_HAS_CALLS] = plan is not None
-        if plan is None:
-            return False
-        write = _format_of_call(*plan[1:3]).pack_into
-        for i, arguments in enumerate(of_parts):
-            write(self.calls, i * _CALL, *plan, *[number or 0 for number in arguments])
-        return True
 
     def _start(self) -> None:
         number = len(self.threads)
@@ -213,12 +192,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> None:
-    """Call the function with the arguments of each part, on several threads if no other call has them.
+    """Call a Python callable with the arguments of each part, on several threads if no other call has them.
 
-    Raises: what a part raises, after all have ended.
+    Args:    function: releases the GIL while it computes
+    Raises:  what a part raises, after all have ended.
     """
     team = _team()
-    if len(of_parts) > MOST_PARTS or not team.busy.acquire(blocking=False):
+    if not 1 < len(of_parts) <= MOST_PARTS or not team.busy.acquire(blocking=False):
         for arguments in of_parts:
             function(*arguments)
         return
@@ -229,7 +209,7 @@ def run(function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> No
 
 
 def divide(function: CFunction, parts: int, *arguments: Any) -> None:
-    """Call a C function in parts, with the arguments of `division` in on_arrays.c after `limit`, and then its own."""
+    """Call a C function in parts; the arguments are those of tl_call_in_parts (on_arrays.c) after LIMIT."""
     team = _team()
     if parts <= 1 or parts > MOST_PARTS or not team.busy.acquire(blocking=False):
         function.in_parts(None, 1, 0, *arguments)

@@ -9,7 +9,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
-from tallow.kernels.bindings.threads import Arguments, in_parts
+from tallow.kernels.bindings.threads import by_steps
 from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS as LAYOUTS
 from tallow.kernels.interleaved import COLUMNS, SUFFIX, half_place
@@ -54,26 +54,14 @@ def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -
     x = contiguous(x)
     rows = math.prod(x.shape[:-1])
     rounded = np.empty((rows, _rounded_bytes(k)), np.uint8)
-    rounded_start = address(rounded)
-    _round_rows(rounded_start, address(x), rows, k)
+    _round_rows(address(rounded), address(x), rows, k)
     y = np.empty((*x.shape[:-1], n), FLOAT32)
-    start, first_block = address(y), address(blocks)
-    first_bias = None if bias is None else address(bias := contiguous(bias))
-
-    def arguments(first_group: int, last_group: int) -> Arguments:
-        first, last = first_group * COLUMNS, min(last_group * COLUMNS, n)
-        return (
-            start + first * ITEM,
-            rounded_start,
-            first_block + first * blocks.shape[1],
-            None if first_bias is None else first_bias + first * ITEM,
-            rows,
-            k,
-            last - first,
-            n,
-        )
-
-    in_parts(-(-n // COLUMNS), rows * n * k / INTEGER_PRODUCTS, _linear[format], arguments)
+    steps = [(0, ITEM, 0), (2, blocks.shape[1], 0), (6, -1, -1)]
+    if bias is not None:
+        bias = contiguous(bias)
+        steps.append((3, ITEM, 0))
+    arguments, work = (y, rounded, blocks, bias, rows, k, n, n), rows * n * k / INTEGER_PRODUCTS
+    by_steps(_linear[format], arguments, work, -(-n // COLUMNS), *steps, group=COLUMNS, length=n)
     return y
 
 
@@ -89,12 +77,8 @@ def interleave_blocks(blocks: Array, format: str) -> BlockMatrix:
     groups, width = blocks.shape[0] // COLUMNS, blocks.shape[1]
     out = np.empty_like(blocks)
     out[groups * COLUMNS :] = blocks[groups * COLUMNS :]
-    start, rows = address(out), address(blocks)
     unit, place = LAYOUTS[format].record.itemsize, half_place(format)
-
-    def arguments(first: int, last: int) -> Arguments:
-        skipped = first * COLUMNS * width
-        return start + skipped, rows + skipped, last - first, width, unit, place
-
-    in_parts(groups, matrix.nbytes / BYTES_PER_PRODUCT, _interleave, arguments)
+    skipped = COLUMNS * width
+    arguments, work = (out, blocks, groups, width, unit, place), matrix.nbytes / BYTES_PER_PRODUCT
+    by_steps(_interleave, arguments, work, groups, (0, skipped, 0), (1, skipped, 0), (2, -1, -1))
     return BlockMatrix(out, format + SUFFIX)

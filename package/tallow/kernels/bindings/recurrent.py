@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
-from tallow.kernels.bindings.threads import Scratch, in_parts
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.bindings.arrays import FLOAT32, contiguous
+from tallow.kernels.bindings.threads import by_steps
+from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
 
 Steps = list[tuple[slice, int]]
@@ -57,14 +55,15 @@ class _Call:
         self.weight = contiguous(weight_hh)
         self.steps, self.work = len(steps), 4.0 * self.rows * self.n * self.n
 
-    def run(self, function: Callable[..., None], *arrays: Array) -> None:
+    def run(self, function: CFunction, *arrays: Array) -> None:
         """Call a C function for parts of the sequences."""
         if not self.n:
             return
-        starts = [address(array) for array in (*arrays, self.weight, self.starts, self.counts)]
-        scratch = Scratch(_scratch(self.sequences, self.n))
-        in_parts(
-            self.sequences, self.work, function, lambda *part: (*starts, self.steps, *part, self.n, scratch())
+        shared = (*arrays, self.weight, self.starts, self.counts, self.steps)
+        i = len(shared)
+        by_steps(
+            function, (*shared, 0, self.sequences, self.n), self.work, self.sequences, (i, 1, 0), (i + 1, 0, -1),
+            scratch=_scratch(self.sequences, self.n),
         )  # fmt: skip
 
 

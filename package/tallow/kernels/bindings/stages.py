@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
 
 from tallow.errors import WorkerError
 from tallow.kernels.bindings import threads
-from tallow.kernels.library import IN_BROWSER, POINTER, SIZE
+from tallow.kernels.library import IN_BROWSER, POINTER, SIZE, CFunction
 
 _CHUNKS = 4  # of a divided stage for each thread, so that one that is interrupted holds up the others less
 _MOST_CHUNKS = 255
@@ -35,12 +34,11 @@ class Stages(ctypes.Structure):
     ]  # fmt: skip
 
 
-def run(
-    stages: Stages, end: int, work: float, function: threads.Function, arguments: Callable[[int], threads.Arguments]
-) -> None:
-    """Call `function(*arguments(i))` on as many threads as `work` justifies, each with a number i of its own.
+def run(stages: Stages, end: int, work: float, function: CFunction, block: int, call: int, scratch: int) -> None:
+    """Call `function(block, call, scratch)` on as many threads as `work` justifies.
 
-    Args:    stages: of the C struct that all of them share; end: the number of stages; work: as for `threads.in_parts`
+    Args:    stages: of the C struct at the address `call`; end: the number of stages; work: multiplications
+             block: an address; scratch: floats of memory that each thread needs
     Raises:  WorkerError if another thread could not do its share
     """
     count = threads.threads_for(work)
@@ -49,7 +47,7 @@ def run(
     stages.failed = threads.address_of_failures() if count > 1 else None
     stages.claim = stages.done = stages.sleepers = 0
     stages.may_wait = threads.may_wait()
-    threads.in_parts(count, work, function, lambda first, last: arguments(first))
+    threads.by_steps(function, (block, call), work, count, scratch=scratch)
     if stages.claim >> 8 != end:
         name = function.__name__
         raise WorkerError(f"{name}: another thread has not finished its part", hint="start Python again")

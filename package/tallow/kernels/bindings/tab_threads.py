@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from tallow.errors import WorkerError
 from tallow.kernels import library
 from tallow.kernels.bindings.arrays import address
-from tallow.kernels.library import INT, POINTER, SIZE, CFunction
+from tallow.kernels.library import CFunction
 from tallow.kernels.threads import offer
 
 MOST_PARTS = 16
@@ -40,9 +39,6 @@ class _Team:
         self.alive = words[_ALIVE : _ALIVE + 1]
         self.may_wait, self.done = words[_MAY_WAIT : _MAY_WAIT + 1], words[_DONE : _DONE + 1]
         self.control = address(self.numbers)
-        self.begin = library.function("tl_parts_begin", INT, POINTER, SIZE)
-        self.next = library.function("tl_parts_next", INT, POINTER, SIZE)
-        self.finish = library.function("tl_parts_finish", INT, POINTER, SIZE)
         self.indices = {name: i for i, name in enumerate(library.function_names())}
         self.is_lost = False
         self.started = -RESTART_S
@@ -54,26 +50,7 @@ class _Team:
             self.started = now
             offer().start(library.path(), self.control, json.dumps([*self.indices]), threads)
 
-    def run(self, function: Callable[..., Any], of_parts: Sequence[tuple[float | None, ...]]) -> None:
-        index, numbers = self.indices[function.__name__], self.numbers
-        for i, arguments in enumerate(of_parts):
-            start = _PARTS + i * _PART
-            row = [index, len(arguments), *[number or 0 for number in arguments]]
-            numbers[start : start + len(row)] = row
-        control = self.control
-        try:
-            self.begin(control, len(of_parts))
-            part = 0
-            while part >= 0:
-                function(*of_parts[part])
-                part = self.next(control, LIMIT_MS)
-        except BaseException:
-            # An interrupt: what the others write must not be freed before they end. No Python runs before this call.
-            self.is_lost = self.finish(control, LIMIT_MS) == _LOST
-            raise
-        self.end(function, part)
-
-    def end(self, function: Callable[..., Any], part: int) -> None:
+    def end(self, function: CFunction, part: int) -> None:
         """Raise WorkerError if another thread could not compute its part."""
         self.is_lost = part == _LOST  # that thread may still write to the control block
         if part != _NONE_LEFT:
@@ -109,23 +86,10 @@ def parts_of_others() -> int:
     return int(_team().done[0])
 
 
-def run(function: Callable[..., Any], of_parts: Sequence[tuple[float | None, ...]]) -> None:
-    """Call the function with the arguments of each part, on the threads that run; start those that do not.
+def divide(function: CFunction, parts: int, *arguments: Any) -> None:
+    """Call a C function in parts; the arguments are those of tl_call_in_parts (on_arrays.c) after LIMIT.
 
     Raises: WorkerError if another thread could not compute its part.
-    """
-    team = _team()
-    if team.can_run(len(of_parts)):
-        team.run(function, of_parts)
-    else:
-        for arguments in of_parts:
-            function(*arguments)
-
-
-def divide(function: CFunction, parts: int, *arguments: Any) -> None:
-    """Call a C function in parts, with the arguments of `division` in on_arrays.c after `limit`, and then its own.
-
-    Raises: as `run`
     """
     team = _team()
     if parts > 1 and team.can_run(parts):

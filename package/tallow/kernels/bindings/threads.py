@@ -16,7 +16,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings import native_threads, tab_threads
-from tallow.kernels.bindings.arrays import CACHE_LINE, FLOAT32, ITEM, address, contiguous
+from tallow.kernels.bindings.arrays import CACHE_LINE, FLOAT32, ITEM, address, contiguous, new_memory
 from tallow.kernels.library import IN_BROWSER, CFunction
 from tallow.kernels.table import PLANS
 from tallow.kernels.threads import thread_count
@@ -24,8 +24,6 @@ from tallow.kernels.threads import thread_count
 WORTH_A_THREAD = 500_000  # multiplications: with fewer, 5 to 25 µs, a thread costs more than it saves
 FLOATS_OF_LINE = CACHE_LINE // ITEM
 
-Function = Callable[..., Any]
-Arguments = tuple[float | None, ...]
 # An argument, by its position, and what a part, [first, last) of a range, adds to it: these times `first`, and times
 # what is left after `last`.
 Step = tuple[int, int, int]
@@ -36,19 +34,10 @@ def threads_for(work: float) -> int:
     return thread_count() if work >= WORTH_A_THREAD else 1
 
 
-def in_parts(count: int, work: float, function: Function, arguments: Callable[[int, int], Arguments]) -> None:
-    """Call `function(*arguments(first, last))` for parts of range(count), on as many threads as `work` justifies.
-
-    Args:    work: multiplications; function: of `library.function`; arguments: returns plain numbers, addresses too;
-             what they point to must live until this returns
-    """
-    parts = _parts_of(count, work)
-    if parts <= 1:
-        function(*arguments(0, count))
-        return
-    bounds = [count * i // parts for i in range(parts + 1)]
-    of_parts = [arguments(*bounds[i : i + 2]) for i in range(parts)]
-    (tab_threads if IN_BROWSER else native_threads).run(function, of_parts)
+def bounds_of_parts(count: int, work: float) -> list[int]:
+    """Return where parts of range(count) begin, and its end: as many parts as `work`, multiplications, justifies."""
+    parts = max(_parts_of(count, work), 1)
+    return [count * i // parts for i in range(parts + 1)]
 
 
 def _parts_of(count: int, work: float) -> int:
@@ -61,34 +50,6 @@ def call(function: CFunction, work: float, *arguments: Any) -> None:
         function.on_arrays(*arguments)
     else:
         function(*[address(each) if isinstance(each, np.ndarray) else each for each in arguments])
-
-
-def _new(floats: int) -> Array:
-    return np.empty(floats, FLOAT32)
-
-
-class Scratch:
-    """Memory for the parts of one call: one array of floats for each, which live as long as this object.
-
-    Args:  new: returns a new array of so many floats
-    """
-
-    def __init__(self, floats: int, new: Callable[[int], Array] = _new) -> None:
-        self.floats, self._new, self._arrays, self._taken = floats, new, list[Array](), 0
-
-    def __call__(self) -> int:
-        """Return the address of another array, with irrelevant contents."""
-        if self._taken == len(self._arrays):
-            self._arrays.append(self._new(self.floats))
-        self._taken += 1
-        return address(self._arrays[self._taken - 1])
-
-    def reuse(self) -> None:
-        """Give the arrays to the parts of the next step, of a call whose parts so far have ended.
-
-        The system clears the pages of new memory, which takes a fifth of the time of a short text.
-        """
-        self._taken = 0
 
 
 def may_wait() -> bool:
@@ -108,10 +69,11 @@ def by_steps(
     """Call `function(*arguments, scratch, *numbers)` for parts of a range, on as many threads as `work` justifies.
 
     Args:    arguments: those for all of the range: pointers and integers
-             work: multiplications for all, as for `in_parts`; groups: how many there are; a part has whole ones
+             work: multiplications for all; groups: how many there are; a part has whole ones
              steps: what a part adds to some arguments
              group: length of a group; length: of all, of which the last part has what is left
-             scratch: floats of memory that each part needs; without it the function has no such argument
+             scratch: floats of memory that each part needs, with irrelevant contents; without it the function has no
+             such argument
     """
     if work < WORTH_A_THREAD:
         memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
@@ -121,7 +83,7 @@ def by_steps(
     memory, floats = (), 0
     if scratch is not None:
         floats = -(-scratch // FLOATS_OF_LINE) * FLOATS_OF_LINE
-        memory = (np.empty(floats * max(parts, 1), FLOAT32),)
+        memory = (new_memory(floats * max(parts, 1)),)
     of_words = _of_words(len(arguments), floats * ITEM, steps)
     whole = groups if length is None else length
     team = tab_threads if IN_BROWSER else native_threads
@@ -158,7 +120,7 @@ def by_rows(
 ) -> None:
     """Call `function(*addresses, count, *others)` for parts of the rows of contiguous arrays.
 
-    Args:    work: multiplications for all rows, as for `in_parts`
+    Args:    work: multiplications for all rows
              shared: how many of the arrays, the last ones, are for all rows
     """
     if work < WORTH_A_THREAD:

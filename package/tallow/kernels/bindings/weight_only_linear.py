@@ -8,8 +8,8 @@ import numpy as np
 
 from tallow.dtypes import Array, widen
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
-from tallow.kernels.bindings.threads import Arguments, Scratch, in_parts
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
+from tallow.kernels.bindings.threads import by_steps
 from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
 from tallow.kernels.quantized import INT8, QuantizedMatrix
 from tallow.kernels.table import kernel
@@ -42,19 +42,9 @@ def weight_only_linear(x: Array, codes: Array, scales: Array, bias: Array | None
     rows, bits = math.prod(x.shape[:-1]), 8 if codes.dtype == INT8 else 4
     y = np.empty((*x.shape[:-1], n), FLOAT32)
     x, scales, bias = contiguous(x), contiguous(widen(scales)), None if bias is None else contiguous(bias)
-    scratch = Scratch(ROWS_AT_ONCE * k)
-    starts = address(y), address(x), address(codes), address(scales), None if bias is None else address(bias)
-
-    def arguments(first: int, last: int) -> Arguments:
-        to, rows_of_x, code, scale, offset = starts
-        return (
-            to + first * ITEM,
-            rows_of_x,
-            code + first * codes.shape[1],
-            scale + first * scales.shape[1] * ITEM,
-            None if offset is None else offset + first * ITEM,
-            *(rows, k, last - first, matrix.group, bits, n, scratch()),
-        )
-
-    in_parts(n, rows * n * k, _weight_only_linear, arguments)
+    arguments = (y, x, codes, scales, bias, rows, k, n, matrix.group, bits, n)
+    steps = [(0, ITEM, 0), (2, codes.shape[1], 0), (3, scales.shape[1] * ITEM, 0), (7, -1, -1)]
+    if bias is not None:
+        steps.append((4, ITEM, 0))
+    by_steps(_weight_only_linear, arguments, rows * n * k, n, *steps, scratch=ROWS_AT_ONCE * k)
     return y

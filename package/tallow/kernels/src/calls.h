@@ -19,6 +19,6 @@ void call_words(const plan *p, const intptr_t *words, float x);
 // In parts.c.
 typedef struct parts parts;
 void set_part(parts *p, intptr_t i, const plan *own, const intptr_t *words, float x);
-EXPORT int tl_parts_compute(parts *p, size_t count, size_t limit);
+int compute_parts(parts *p, size_t count, size_t limit);
 
 #endif

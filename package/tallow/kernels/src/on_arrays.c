@@ -3,7 +3,7 @@
 //   tl_python         keep what is needed of the interpreter; once, before the first call
 //   tl_call_on_arrays the builtin: a METH_FASTCALL function of CPython's stable ABI, whose `self` is a plan
 //   tl_call_in_parts  another one, which calls the function for parts of a range, on several threads: see parts.c. Its
-//                     first arguments are CONTROL, which is null for one thread, to STEPS. It returns what tl_parts_next does after all parts have been computed
+//                     first arguments are CONTROL, which is null for one thread, to STEPS. It returns what compute_parts does, or NONE_LEFT
 //   plan              a NumPy array of {the function, its pointers and integers, its floats: 0 or 1, the last argument, and
 //                     the function's number}
 //   arguments         for a pointer an array of NumPy, whose first element it points to, None for a null pointer, or an
@@ -33,8 +33,8 @@ typedef struct {
   intptr_t by_first, by_last, by_part;
 } step;
 
-// The first arguments: addresses of the control block and of a step for each word, the number of parts, and the limit of
-// tl_parts_next. A part has whole groups, of GROUP each; the last one has what is left too.
+// The first arguments: addresses of the control block and of a step for each word, the number of parts, and the limit
+// of parts.c. A part has whole groups, of GROUP each; the last one has what is left too.
 enum { CONTROL, PARTS, LIMIT, GROUPS, GROUP, LENGTH, STEPS, OWN };
 
 static interpreter python;
@@ -160,7 +160,7 @@ EXPORT __attribute__((minsize)) void *tl_call_in_parts(void *self, void *const *
     else
       call_words(p, of_part, x);
   }
-  if (control) end = tl_parts_compute(control, (size_t)how[PARTS], (size_t)how[LIMIT]);
+  if (control) end = compute_parts(control, (size_t)how[PARTS], (size_t)how[LIMIT]);
   python.enter(thread);
   return python.as_int(end);
 }

@@ -1,9 +1,10 @@
 // Parts of one call, which threads on the same memory claim one after the other.
+//   compute_parts    publish calls of C functions as parts 0 to count - 1, compute those that no other thread claims, and
+//                    wait for the others. Return NONE_LEFT, or an error
+// Natively a part is such a call, or what only Python can compute:
 //   tl_parts_begin   publish parts 0 to count - 1, wake other threads, and claim part 0 for the caller
 //   tl_parts_next    return the next part for the caller; NONE_LEFT after all others have computed theirs, or an error
 //   tl_parts_finish  take back the parts that nobody has claimed, and wait for the others: returns as tl_parts_next
-//   tl_parts_compute do all of that for calls of C functions: publish them, compute those that are left, and wait
-// Natively, where a part is one of `calls`, or what only Python can compute:
 //   tl_parts_work    compute `calls` in one of the other threads, which Python starts; sleep after `spins` spins without any.
 //                    Report first how the thread's part before has ended. Return 1 `head_start` spins after parts that only
 //                    Python can compute have been published, or 0 if the thread is to end
@@ -55,10 +56,6 @@ enum { SPINS = 4000 }; // about 10 µs: what it takes to sleep and to be woken
 enum { SPINS = 400 }; // 6 to 18 µs: long beside what it takes to yield
 #endif
 
-EXPORT __attribute__((noinline)) int tl_parts_begin(parts *p, size_t count);
-EXPORT int tl_parts_next(parts *p, size_t limit);
-EXPORT int tl_parts_finish(parts *p, size_t limit);
-
 static int32_t read(int32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
 static int exchange(int32_t *word, int32_t *seen, int32_t next) {
@@ -76,7 +73,7 @@ static void ring(const parts *p, sleeper *thread) {
 }
 #endif
 
-int tl_parts_begin(parts *p, size_t count) {
+static __attribute__((noinline)) void begin(parts *p, size_t count) {
   __atomic_store_n(&p->done, 0, __ATOMIC_SEQ_CST);
   __atomic_store_n(&p->failed, 0, __ATOMIC_SEQ_CST);
   p->own = 1;
@@ -87,7 +84,6 @@ int tl_parts_begin(parts *p, size_t count) {
 #else
   for (intptr_t i = 0; i < p->threads && i < (intptr_t)count - 1; i++) ring(p, p->sleepers + i);
 #endif
-  return 0;
 }
 
 // Claim one part, or all that are left, and return the first; NONE_LEFT if none is. Put the number of parts into `taken`.
@@ -130,6 +126,9 @@ static __attribute__((noinline)) size_t wait_a_little(parts *p, int32_t *word, i
   return SPINS;
 }
 
+EXPORT int tl_parts_begin(parts *p, size_t count);
+EXPORT int tl_parts_next(parts *p, size_t limit);
+EXPORT int tl_parts_finish(parts *p, size_t limit);
 EXPORT int tl_parts_work(parts *p, size_t thread, int ended, size_t spins, size_t head_start);
 EXPORT int tl_parts_claim(parts *p);
 EXPORT int tl_parts_end(parts *p);
@@ -200,15 +199,26 @@ static __attribute__((noinline)) int join(parts *p, size_t limit) {
   }
 }
 
-int tl_parts_next(parts *p, size_t limit) {
+// Return the next part for the caller, or what join does.
+static __attribute__((noinline)) int next(parts *p, size_t limit) {
   int mine = claim_own(p, 0);
   return mine == NONE_LEFT ? join(p, limit) : mine;
 }
+
+#if !defined __wasm__
+int tl_parts_begin(parts *p, size_t count) {
+  p->has_calls = 0;
+  begin(p, count);
+  return 0;
+}
+
+int tl_parts_next(parts *p, size_t limit) { return next(p, limit); }
 
 int tl_parts_finish(parts *p, size_t limit) {
   claim_own(p, 1);
   return join(p, limit);
 }
+#endif
 
 #if defined __wasm__
 // A part: the function's number, the number of its arguments, and those; at the end the address of its plan.
@@ -242,10 +252,10 @@ __attribute__((minsize)) void set_part(parts *p, intptr_t i, const plan *own, co
 }
 #endif
 
-int tl_parts_compute(parts *p, size_t count, size_t limit) {
-  tl_parts_begin(p, count);
-  int next = 0;
-  do compute(p, next);
-  while ((next = tl_parts_next(p, limit)) >= 0);
-  return next;
+int compute_parts(parts *p, size_t count, size_t limit) {
+  begin(p, count);
+  int part = 0;
+  do compute(p, part);
+  while ((part = next(p, limit)) >= 0);
+  return part;
 }

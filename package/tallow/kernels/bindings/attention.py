@@ -48,11 +48,14 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
     y = np.empty(q.shape, FLOAT32)
     group = heads // kv_heads
     steps, work = (_steps(k.strides), _steps(v.strides)), 2.0 * batch * heads * s * width
+    arguments = (y, q, k, v, batch, heads, kv_heads, s, width, *steps)
+    if work < WORTH_A_THREAD:  # what `by_steps` does then, without the call
+        _attention_decode.on_arrays(*arguments, np.empty(group * s, FLOAT32), scale)
+        return y
     # Threads divide sequences, or the heads of one: what a part adds to pointers, and to the numbers of either.
     units, axis, own = (kv_heads, 1, group) if batch == 1 else (batch, 0, heads)
     pointers = [(i, start, 0) for i, start in enumerate((own * width * ITEM,) * 2 + (k.strides[axis], v.strides[axis]))]
     sizes = [(5, -group, -group), (6, -1, -1)] if batch == 1 else [(4, -1, -1)]
-    arguments = (y, q, k, v, batch, heads, kv_heads, s, width, *steps)
     by_steps(
         _attention_decode, arguments, work, units, *pointers, *sizes, scratch=group * s, numbers=(scale,)
     )  # fmt: skip

@@ -232,7 +232,12 @@ def test_scratch_is_long_enough(texts: str, poisoned_empty: list[GuardedArray]) 
 
 
 @needs_library
-def test_scratch_serves_all_blocks(poisoned_empty: list[GuardedArray]) -> None:
+def test_scratch_serves_all_blocks_on_one_thread(
+    poisoned_empty: list[GuardedArray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tallow.kernels.bindings import encoder_block as binding
+
+    monkeypatch.setattr(binding, "threads_for", lambda work: 1)
     x, blocks, offsets, seen = _call("odd", [5, 9])
     run(library.BACKEND, x, blocks, offsets, seen)
     arrays = len(poisoned_empty)

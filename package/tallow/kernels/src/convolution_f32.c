@@ -119,7 +119,9 @@ static __attribute__((noinline)) void gather(float *columns, size_t row, const f
         continue;
       }
       copy_in(copy, in, n->width, &b->n, &b->p);
-      fetch(in + n->height * n->width, b->n.height * n->width); // of the next channel, which is far away
+      // Of a later channel, which is far away, the rows that the previous tile has not met.
+      const size_t met = smaller(b->n.height, b->p.rows), fresh = smaller(met, b->n.out_h * n->stride_h);
+      fetch(in + (2 * n->height + met - fresh) * n->width, fresh * n->width);
       for (size_t t = 0; t < taps; t++) {
         size_t r = channel * taps + t;
         if (r < first || r >= last) continue;

@@ -19,6 +19,7 @@
 #include "transpose.h"
 
 enum { MATRIX = 65536, DEEP = 256, LEAST = 64 }; // floats of a matrix of columns; the rows to begin with; its fewest columns
+enum { LINE = 64, SOME = 32 };                   // bytes of a cache line; channels whose kernels are turned together
 
 static size_t depth_of(const sizes *n) { return n->channels * n->kernel_h * n->kernel_w; }
 static size_t parts_of(size_t n, size_t size) { return (n + size - 1) / size; }
@@ -40,7 +41,9 @@ static __attribute__((noinline)) tile first_tile(const sizes *n) {
   if (fit < LEAST) fit = LEAST;
   if (fit < n->out_w) return (tile){1, 1, fit};
   if (fit < image) return (tile){1, fit / n->out_w, n->out_w};
-  return (tile){smaller(fit / image, n->samples), n->out_h, n->out_w};
+  size_t samples = fit / image, area = samples * image;
+  if (10 * rounded_up(area, 2 * LANES) > 11 * area) samples++; // or else much of the last two vectors would be empty
+  return (tile){parts_of(n->samples, parts_of(n->samples, samples)), n->out_h, n->out_w};
 }
 
 static size_t columns_of(const sizes *n) { // at most
@@ -85,18 +88,43 @@ typedef struct {
 } memory;
 
 static __attribute__((noinline)) memory divided(float *scratch, const sizes *n) {
-  memory m = {.columns = scratch, .row = row_of(columns_of(n)), .weight_row = row_of(n->outputs)};
+  memory m = {.columns = (float *)rounded_up((uintptr_t)scratch, LINE)};
+  m.row = row_of(columns_of(n)), m.weight_row = row_of(n->outputs);
   m.tile = m.columns + rows_of(n) * m.row;
   m.weight = m.tile + m.weight_row * m.row;
-  m.copy = m.weight + m.weight_row * depth_of(n);
+  const size_t depth = depth_of(n), transposed = m.weight_row * depth, turned = n->outputs * row_of(depth);
+  m.copy = m.weight + (transposed > turned ? transposed : turned);
   return m;
+}
+
+static size_t scratch_of(const sizes *n) {
+  const box b = box_at(n, 0);
+  const memory m = divided(0, n);
+  return LINE / sizeof(float) + (size_t)(m.copy - m.columns) + b.p.rows * b.p.row;
+}
+
+// Return whether the gradient of x is a convolution of g with turned kernels, of these sizes; with at least eight outputs,
+// for which columns of g cost less than to add up columns of x. Not in WASM, whose libraries have little room left.
+static int turned(sizes *t, const sizes *n) {
+#if defined __wasm__
+  (void)t, (void)n;
+  return 0;
+#else
+  *t = *n;
+  t->channels = n->outputs, t->outputs = n->channels;
+  t->height = n->out_h, t->width = n->out_w, t->out_h = n->height, t->out_w = n->width;
+  const size_t reach_h = (n->kernel_h - 1) * n->dilation_h, reach_w = (n->kernel_w - 1) * n->dilation_w;
+  t->before_h = reach_h - n->before_h, t->before_w = reach_w - n->before_w;
+  return n->stride_h * n->stride_w == 1 && n->kernel_h * n->kernel_w > 1 && n->channels >= 8 && n->before_h <= reach_h &&
+         n->before_w <= reach_w;
+#endif
 }
 
 EXPORT size_t tl_convolution_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
-  const box b = box_at(n, 0);
-  const memory m = divided(0, n);
-  return (size_t)(m.copy - m.columns) + b.p.rows * b.p.row;
+  sizes t;
+  const size_t own = scratch_of(n), of_turned = turned(&t, n) ? scratch_of(&t) : 0;
+  return own > of_turned ? own : of_turned;
 }
 
 // Whether the matrix of columns is x itself, or that of a tile a part of each of its rows.
@@ -104,6 +132,10 @@ static int is_plain(const sizes *n, const box *b) {
   const int is_pointwise = n->kernel_h * n->kernel_w * n->stride_h * n->stride_w == 1 && n->before_h + n->before_w == 0;
   return is_pointwise && n->out_h == n->height && b->n.out_w == n->width;
 }
+
+#if defined __AVX512F__
+typedef float eight __attribute__((vector_size(32), aligned(4)));
+#endif
 
 // Fill rows `first` to `last` of the matrix of columns of a tile, `row` apart; what follows the columns is undefined.
 static __attribute__((noinline)) void gather(float *columns, size_t row, const float *x, const sizes *n, const box *b,
@@ -127,6 +159,15 @@ static __attribute__((noinline)) void gather(float *columns, size_t row, const f
         if (r < first || r >= last) continue;
         const float *from = copy + place_of(n, &b->p, t / n->kernel_w, t % n->kernel_w);
         float *to = columns + (r - first) * row + s * b->area; // the next row overwrites the end of the last vector
+#if defined __AVX512F__
+#define SHORT(of) /* short vectors are in one cache line more often */                                                   \
+  if (width * sizeof(float) <= sizeof(of)) {                                                                             \
+    for (size_t i = 0; i < b->n.out_h; i++, from += pitch, to += width) *(of *)to = *(const of *)from;                   \
+    continue;                                                                                                            \
+  }
+        SHORT(quad) SHORT(eight) SHORT(vf_unaligned)
+#undef SHORT
+#endif
         for (size_t i = 0; i < b->n.out_h; i++, from += pitch, to += width)
           for (size_t j = 0; j < width; j += LANES) store(to + j, load(from + j));
       }
@@ -185,13 +226,36 @@ static range samples_of(const sizes *n, size_t group, size_t first, size_t last)
   return (range){first > group ? parts_of(first - group, n->groups) : 0, last > group ? parts_of(last - group, n->groups) : 0};
 }
 
-EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
-                               const size_t *shape, float *scratch) {
-  const sizes *n = (const sizes *)shape;
+// y (channels, outputs · taps), rows y_row apart, from w (outputs, channels, taps), its taps in reverse order
+static void turn(float *y, size_t y_row, const float *w, size_t outputs, size_t channels, size_t taps) {
+  for (size_t first = 0; first < channels; first += SOME) // so that the ends of these rows of y stay in L1
+    for (size_t o = 0; o < outputs; o++) {
+      const float *from = w + (o * channels + first) * taps;
+      float *to = y + first * y_row + o * taps;
+      fetch(from + channels * taps, SOME * taps);
+      for (size_t c = first; c < smaller(first + SOME, channels); c++, from += taps, to += y_row)
+#if defined __AVX512F__
+        if (taps <= LANES) {
+          const vf v = load_part(from, taps, 0.0f);
+          const vf reversed = __builtin_shufflevector(v, v, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+          __builtin_ia32_storeups512_mask(to + taps - LANES, reversed, (uint16_t)(0xffff << (LANES - taps)));
+        } else
+#endif
+#pragma clang loop vectorize(disable)
+          for (size_t t = 0; t < taps; t++) to[t] = from[taps - 1 - t];
+    }
+}
+
+// tl_convolution_f32, or with `is_turned` kernels in w (outputs, channels, taps) the gradient that is a convolution
+static void convolve(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last, const sizes *n,
+                     float *scratch, int is_turned) {
   const memory m = divided(scratch, n);
   const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
   for (size_t group = 0; group < n->groups; group++) {
     const range own = samples_of(n, group, first, last);
+    const float *weight = w + group * n->outputs * depth;
+    const size_t weight_row = is_turned ? row_of(depth) : depth;
+    if (is_turned) turn(m.weight, weight_row, weight, n->channels, n->outputs, n->kernel_h * n->kernel_w), weight = m.weight;
     for (size_t sample = own.from; sample < own.to; sample += at_once) {
       size_t one = sample * n->groups + group, samples = smaller(at_once, own.to - sample);
       for (size_t t = 0; t < tiles_of(n); t++) {
@@ -199,7 +263,7 @@ EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const f
         for (size_t p = 0; p < depth; p += deep) {
           size_t end = smaller(p + deep, depth);
           gather(m.columns, m.row, x + one * pixels_of(n), n, &b, samples, p, end, m.copy);
-          product(m.tile, m.row, w + group * n->outputs * depth + p, (ptrdiff_t)depth, 1, m.columns, m.row, n->outputs, end - p,
+          product(m.tile, m.row, weight + p, (ptrdiff_t)weight_row, 1, m.columns, m.row, n->outputs, end - p,
                   to_lanes(samples * b.area), p > 0);
         }
         for (size_t s = 0; s < samples; s++)
@@ -211,6 +275,11 @@ EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const f
       }
     }
   }
+}
+
+EXPORT void tl_convolution_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
+                               const size_t *shape, float *scratch) {
+  convolve(y, x, w, bias, first, last, (const sizes *)shape, scratch, 0);
 }
 
 // Copy a tile of g, and clear what follows it in its last vectors.
@@ -227,6 +296,11 @@ static __attribute__((noinline)) void copy_tile(float *tile, size_t row, const f
 EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, size_t first, size_t last, const size_t *shape,
                                   float *scratch) {
   const sizes *n = (const sizes *)shape;
+  sizes t;
+  if (turned(&t, n)) {
+    convolve(dx, g, w, 0, first, last, &t, scratch, 1);
+    return;
+  }
   const memory m = divided(scratch, n);
   const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
   clear(dx + first * pixels_of(n), (last - first) * pixels_of(n));
@@ -288,7 +362,8 @@ static __attribute__((noinline)) void add_dots(float *sums, size_t sums_row, con
     }
 }
 
-// The gradient for few outputs, where vectors are along the pixels: few of them would be whole along the outputs.
+// The gradient for few outputs, where vectors are along the pixels: few of them would be whole along the outputs. Of few
+// positions, too: to transpose g would take longer than the products.
 static __attribute__((noinline, minsize)) void dw_of_few(float *dw, const float *x, const float *g, size_t first, size_t last,
                                                          const sizes *n, const memory *m) {
   const size_t depth = depth_of(n), deep = rows_of(n), at_once = first_tile(n).samples;
@@ -320,7 +395,7 @@ EXPORT __attribute__((minsize)) void tl_convolution_dw_f32(float *dw, const floa
   const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
   // Gradients of so many rows of columns are computed together that they stay in L2, and g is transposed once for them.
   const size_t outputs = to_lanes(n->outputs), fit = 2 * MATRIX / (deep * m.weight_row), together = fit ? fit * deep : deep;
-  if (FEW > 0 && n->outputs <= FEW) {
+  if (FEW > 0 && (n->outputs <= FEW || depth <= 2 * FEW)) {
     dw_of_few(dw, x, g, first, last, n, &m);
     return;
   }

@@ -15,7 +15,7 @@ enum { TALL = 6 }; // 12 sums, two vectors of b and one element of a: sixteen re
 #else
 enum { TALL = 4 }; // engines keep only this many sums in registers
 #endif
-enum { BLOCK = 3072 / LANES }; // rows of a panel of b, 24 KiB
+enum { BLOCK = (LANES == 16 ? 4096 : 3072) / LANES }; // rows of a panel of b, 24 KiB, or 32: those of a matrix of columns
 
 static inline __attribute__((always_inline)) void product_tile(float *c, size_t c_row, const float *a, ptrdiff_t a_row,
                                                                ptrdiff_t a_col, const float *b, size_t b_row, size_t k,

@@ -13,6 +13,7 @@
 // A channel of x is first copied with zero padding (planes.h); with AVX-512, which loads parts of a vector, the usual
 // convolutions read x in place.
 #include "planes.h"
+#include "transpose.h"
 
 static size_t taps_of(const sizes *n) { return n->kernel_h * n->kernel_w; }
 
@@ -33,17 +34,6 @@ static mirror mirror_of(const sizes *n) {
 
 // The floats that begin at an address of `count` offsets.
 static size_t floats_of(size_t count) { return (count + 1) * (sizeof(size_t) / sizeof(float)); }
-
-EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
-  const sizes *n = (const sizes *)shape;
-  const plane p = plane_of(n);
-  const mirror m = mirror_of(n);
-  const size_t all = taps_of(n) * n->outputs;
-  const size_t forward = p.rows * p.row + n->out_h * p.width + floats_of(taps_of(n)) + n->width;
-  const size_t offsets = 2 * all + n->stride_h * n->stride_w + 1;
-  const size_t backward = n->outputs * m.rows * m.row + n->height * n->stride_w * m.column_row + all + floats_of(offsets);
-  return forward > backward ? forward : backward;
-}
 
 static size_t *aligned(float *scratch) {
   return (size_t *)(((uintptr_t)scratch + sizeof(size_t) - 1) / sizeof(size_t) * sizeof(size_t));
@@ -77,6 +67,12 @@ static inline __attribute__((always_inline)) void meet(float *y, size_t y_row, c
   for (int i = 0; i < rows; i++) store(y + (size_t)i * y_row, acc[i]);
 }
 
+// Return the next row of `all` to compute, after `i` of them: the last ones may be computed twice, eight or four at a time.
+static size_t next_row(size_t i, size_t all) {
+  const size_t some = i + 4 < all ? 8 : 4;
+  return i < all && i + some > all && all >= some ? all - some : i;
+}
+
 // The same for up to `rows` rows; return how many.
 static __attribute__((noinline)) size_t meet_some(size_t rows, float *y, size_t y_row, const float *x, size_t x_row,
                                                   const size_t *at, const float *w, size_t taps, float bias) {
@@ -99,101 +95,343 @@ static uint16_t inside_row(ptrdiff_t first, size_t width) {
   return part_of(end > 0 ? (size_t)end : 0, 0) & (uint16_t)~part_of(first < 0 ? (size_t)-first : 0, 0);
 }
 
-// Where a vector of some rows of y is, in x: the rows, and the column of the first element that its first window reads.
+// Windows of a vector of y, which read x in place, 0 outside of it. If rows of y have at most half as many elements as a
+// vector, its halves are of two images. Elements of x are read in two parts for such a pair, or with a stride of two.
 typedef struct {
-  const float *const *rows;
-  ptrdiff_t column;
-  size_t width, kernel_w, dilation_w;
+  const float **rows, *zeros; // of x, which the windows meet
+  struct column {
+    ptrdiff_t at;       // of the first element, in a row: in memory, because the compiler would keep a pointer for each row
+    uint16_t low, high; // lanes inside of the row, in both parts
+  } *columns;           // of the kernel, for each vector of a row of y
+  ptrdiff_t part, half;   // from the first part to the second; from lane 0 of the first image of y to that of the second
+  uint16_t first, second; // lanes of each image of y
+  int is_pair;
+  size_t kernel_w;
 } view;
 
-// `count` elements of each of `rows` rows of y, for kernels of `taps_h` rows and a stride of `step`. x is read in place, 0
-// outside of it: a row once for each column of the kernel, for all rows of y that it meets.
-static inline __attribute__((always_inline)) void slide(float *y, size_t y_row, size_t count, const view *x, const float *w,
-                                                        float bias, int taps_h, int step, int rows) {
+// Return the rows that windows meet, for a multiple of eight rows of y.
+static size_t rows_met(const sizes *n) { return (rounded_up(n->out_h, 8) - 1) * n->stride_h + n->kernel_h; }
+
+// Return for how many kernels gradients are computed together: their images are adjacent, and their sums stay in L1.
+static size_t together(const sizes *n) { return 2 * (taps_of(n) < 128 ? 128 / taps_of(n) : 1); }
+
+static size_t view_scratch(const sizes *n) {
+  const size_t columns = to_lanes(n->out_w) / LANES * n->kernel_w * (sizeof(struct column) / sizeof(float));
+  return floats_of(rows_met(n)) + columns + (n->height + 1) * n->width + together(n) * taps_of(n) * LANES;
+}
+
+static int is_pair(const sizes *n) { return n->outputs == 1 && n->out_w <= LANES / 2; }
+
+// Return the view, and what is left of the memory.
+static view view_of(float *scratch, const sizes *n, float **rest) {
+  view v = {.rows = (const float **)aligned(scratch), .part = LANES, .kernel_w = n->kernel_w};
+  v.is_pair = is_pair(n);
+  v.columns = (struct column *)(v.rows + rows_met(n));
+  struct column *column = v.columns;
+  for (size_t j = 0; j < n->out_w; j += LANES)
+    for (size_t c = 0; c < n->kernel_w; c++) {
+      const ptrdiff_t at = (ptrdiff_t)(j * n->stride_w + c * n->dilation_w) - (ptrdiff_t)n->before_w;
+      const uint16_t low = inside_row(at, n->width), half = low & 0xff;
+      *column++ = !v.is_pair         ? (struct column){at, low, inside_row(at + LANES, n->width)}
+                  : n->stride_w == 1 ? (struct column){at, half, (uint16_t)(half << 8)}
+                                     : (struct column){at, low, low};
+    }
+  float *zeros = (float *)column;
+  *rest = zeros + (n->height + 1) * n->width;
+  clear(zeros, (size_t)(*rest - zeros));
+  v.zeros = zeros;
+  return v;
+}
+
+// Look at one image, or at a pair; of a single image left, the pair is that one twice.
+static void look_at(view *v, const float *image, size_t images, size_t rows, const sizes *n) {
+  const float *row = image - n->before_h * n->width;
+  for (size_t r = 0; r < rows; r++, row += n->width) v->rows[r] = r - n->before_h < n->height ? row : v->zeros;
+  if (!v->is_pair) return;
+  v->part = (ptrdiff_t)((images - 1) * n->height * n->width) - (n->stride_w == 1 ? LANES / 2 : 0);
+  v->half = (ptrdiff_t)((images - 1) * n->out_h * n->out_w) - LANES / 2;
+}
+
+// Look at the vector of a row of y at column j; return the columns of the kernel.
+static const struct column *look_along(view *v, size_t j, const sizes *n) {
+  v->first = part_of(n->out_w - j, 0), v->second = v->is_pair ? (uint16_t)(v->first << 8) : 0;
+  return v->columns + j / LANES * n->kernel_w;
+}
+
+// What the windows of a vector read from a row, at one column of the kernel.
+static inline __attribute__((always_inline)) vf look(const float *row, struct column column, ptrdiff_t part, int step,
+                                                     int halves) {
+  const float *from = row + column.at;
+  const vf low = __builtin_ia32_loadups512_mask(from, splat(0.0f), column.low);
+  if (step == 1 && !halves) return low;
+  const vf both = __builtin_ia32_loadups512_mask(from + part, step == 1 ? low : splat(0.0f), column.high);
+  if (step == 1) return both;
+  return __builtin_shufflevector(low, both, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+}
+
+// One number for each half.
+static inline __attribute__((always_inline)) vf in_halves(const float *of_first, const float *of_second, int halves) {
+  const vi second = {0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
+  return halves ? select(second, splat(*of_second), splat(*of_first)) : splat(*of_first);
+}
+
+typedef struct {
+  const float *w, *bias;
+} filter;
+
+// A vector of each of `rows` rows of y, for kernels of `taps_h` rows and a stride of `step`. A row of x is read once for each
+// column of the kernel, for all rows of y that it meets.
+static inline __attribute__((always_inline)) void slide(float *y, size_t y_row, const view *x, const float *const *met,
+                                                        const struct column *columns, const filter *of, int taps_h, int step,
+                                                        int halves, int rows) {
   vf acc[8], weight[7];
-  ptrdiff_t column = x->column;
 #pragma clang loop unroll(full)
-  for (int i = 0; i < rows; i++) acc[i] = splat(bias);
-  for (size_t c = 0; c < x->kernel_w; c++, column += x->dilation_w) {
-    const uint16_t low = inside_row(column, x->width), high = inside_row(column + LANES, x->width);
+  for (int i = 0; i < rows; i++) acc[i] = in_halves(of[0].bias, of[1].bias, halves);
+  for (size_t c = 0; c < x->kernel_w; c++) {
 #pragma clang loop unroll(full)
-    for (int h = 0; h < taps_h; h++) weight[h] = splat(w[(size_t)h * x->kernel_w + c]);
+    for (int h = 0; h < taps_h; h++) {
+      const size_t at = (size_t)h * x->kernel_w + c;
+      weight[h] = in_halves(of[0].w + at, of[1].w + at, halves);
+    }
 #pragma clang loop unroll(full)
     for (int r = 0; r < step * (rows - 1) + taps_h; r++) {
-      const float *from = x->rows[r] + column;
-      vf v = __builtin_ia32_loadups512_mask(from, splat(0.0f), low);
-      if (step == 2) {
-        vf next = __builtin_ia32_loadups512_mask(from + LANES, splat(0.0f), high);
-        v = __builtin_shufflevector(v, next, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-      }
+      const vf v = look(met[r], columns[c], x->part, step, halves);
 #pragma clang loop unroll(full)
       for (int i = 0; i < rows; i++)
         if (r >= i * step && r < i * step + taps_h) acc[i] = fma(weight[r - i * step], v, acc[i]);
     }
   }
 #pragma clang loop unroll(full)
-  for (int i = 0; i < rows; i++) store_part(y + (size_t)i * y_row, count, acc[i]);
+  for (int i = 0; i < rows; i++, y += y_row) {
+    __builtin_ia32_storeups512_mask(y, acc[i], x->first);
+    if (halves) __builtin_ia32_storeups512_mask(y + x->half, acc[i], x->second);
+  }
 }
 
-typedef void slider(float *y, size_t y_row, size_t count, const view *x, const float *w, float bias);
-#define SLIDE(taps_h, step, rows)                                                                                        \
-  static __attribute__((noinline)) void slide_##taps_h##_##step##_##rows(float *y, size_t y_row, size_t count,           \
-                                                                         const view *x, const float *w, float bias) {    \
-    slide(y, y_row, count, x, w, bias, taps_h, step, rows);                                                              \
+// sums, a vector for each position of the kernel, += g · x for a vector of each of `rows` ≤ 8 rows of g
+static inline __attribute__((always_inline)) void correlate_rows(float *sums, const float *g, size_t g_row, size_t rows,
+                                                                 const view *x, const float *const *met,
+                                                                 const struct column *columns, int taps_h, int step,
+                                                                 int halves) {
+  const size_t sums_row = x->kernel_w * LANES;
+  vf of_g[8], acc[7];
+#pragma clang loop unroll(full)
+  for (size_t i = 0; i < 8; i++) {
+    const float *from = g + smaller(i, rows - 1) * g_row;
+    of_g[i] = __builtin_ia32_loadups512_mask(from, splat(0.0f), i < rows ? x->first : 0);
+    if (halves) of_g[i] = __builtin_ia32_loadups512_mask(from + x->half, of_g[i], i < rows ? x->second : 0);
   }
-#define SLIDES(taps_h, step) SLIDE(taps_h, step, 4) SLIDE(taps_h, step, 8)
-SLIDES(3, 1) SLIDES(3, 2) SLIDES(5, 1) SLIDES(5, 2) SLIDES(7, 1)
+  for (size_t c = 0; c < x->kernel_w; c++, sums += LANES) {
+#pragma clang loop unroll(full)
+    for (int h = 0; h < taps_h; h++) acc[h] = load(sums + (size_t)h * sums_row);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < step * 7 + taps_h; r++) {
+      const vf v = look(met[r], columns[c], x->part, step, halves);
+#pragma clang loop unroll(full)
+      for (int h = 0; h < taps_h; h++)
+        if (r >= h && r - h <= 7 * step && (r - h) % step == 0) acc[h] = fma(of_g[(r - h) / step], v, acc[h]);
+    }
+#pragma clang loop unroll(full)
+    for (int h = 0; h < taps_h; h++) store(sums + (size_t)h * sums_row, acc[h]);
+  }
+}
 
-// Return the functions for four and for eight rows, or null.
-static slider *const *sliders_of(const sizes *n) {
-#define CASE(taps_h, step)                                                                                               \
-  static slider *const of_##taps_h##_##step[] = {slide_##taps_h##_##step##_4, slide_##taps_h##_##step##_8};              \
-  if (n->kernel_h == taps_h && n->stride_h == step) return of_##taps_h##_##step;
+typedef void slider(float *y, size_t y_row, const view *x, const float *const *met, const struct column *columns,
+                    const filter *of);
+typedef void correlator(float *sums, const float *g, size_t g_row, size_t rows, const view *x, const float *const *met,
+                        const struct column *columns);
+typedef struct {
+  slider *four, *seven, *eight; // rows
+  correlator *dw;
+} in_place;
+
+#define SLIDE(NAME, taps_h, step, halves, rows)                                                                          \
+  static __attribute__((noinline)) void slide_##NAME##_##rows(float *y, size_t y_row, const view *x,                     \
+                                                              const float *const *met, const struct column *columns,     \
+                                                              const filter *of) {                                        \
+    slide(y, y_row, x, met, columns, of, taps_h, step, halves, rows);                                                    \
+  }
+#define IN_PLACE(NAME, taps_h, step, halves)                                                                             \
+  SLIDE(NAME, taps_h, step, halves, 4) SLIDE(NAME, taps_h, step, halves, 7) SLIDE(NAME, taps_h, step, halves, 8)         \
+  static __attribute__((noinline)) void correlate_##NAME(float *sums, const float *g, size_t g_row, size_t rows,         \
+                                                         const view *x, const float *const *met,                         \
+                                                         const struct column *columns) {                                 \
+    correlate_rows(sums, g, g_row, rows, x, met, columns, taps_h, step, halves);                                         \
+  }                                                                                                                      \
+  static const in_place NAME = {slide_##NAME##_4, slide_##NAME##_7, slide_##NAME##_8, correlate_##NAME};
+#define IN_PLACE_OR_HALVES(NAME, taps_h, step) IN_PLACE(NAME, taps_h, step, 0) IN_PLACE(NAME##_in_halves, taps_h, step, 1)
+IN_PLACE_OR_HALVES(three, 3, 1) IN_PLACE_OR_HALVES(three_by_2, 3, 2)
+IN_PLACE_OR_HALVES(five, 5, 1) IN_PLACE_OR_HALVES(five_by_2, 5, 2) IN_PLACE_OR_HALVES(seven, 7, 1)
+
+// Return the functions for these sizes, or null.
+static const in_place *in_place_of(const sizes *n) {
+#define CASE(NAME, taps_h, step)                                                                                         \
+  if (n->kernel_h == taps_h && n->stride_h == step) return is_pair(n) ? &NAME##_in_halves : &NAME;
   if (n->dilation_h > 1 || n->stride_w != n->stride_h || n->out_h < 4) return 0;
-  CASE(3, 1) CASE(3, 2) CASE(5, 1) CASE(5, 2) CASE(7, 1)
+  CASE(three, 3, 1) CASE(three_by_2, 3, 2) CASE(five, 5, 1) CASE(five_by_2, 5, 2) CASE(seven, 7, 1)
   return 0;
 }
 
-// Prefetch a part of the next image of `size` elements, while rows from `i` on of `rows` are computed: the processor does not
-// foresee what windows read in place.
-static void fetch_part(const float *image, size_t size, size_t i, size_t rows) {
-  fetch(image + i * size / rows, 8 * size / rows);
+// Prefetch a part of the next image, of as many rows as there are of y, while eight rows from `i` on are computed: the
+// processor does not foresee what windows read in place.
+static void fetch_part(const float *image, size_t row, size_t i) { fetch(image + i * row, 8 * row); }
+
+static filter filter_of(const float *w, const float *bias, size_t kernel, const sizes *n) {
+  static const float none = 0.0f;
+  return (filter){w + kernel * taps_of(n), bias ? bias + kernel : &none};
 }
 
 // tl_depthwise_f32 with such functions. The last rows of an image may be computed twice.
-static void slide_over(slider *const *of, float *y, const float *x, const float *w, const float *bias, size_t first,
+static void slide_over(const in_place *made, float *y, const float *x, const float *w, const float *bias, size_t first,
                        size_t last, const sizes *n, float *scratch) {
-  const size_t all = (n->out_h - 1) * n->stride_h + n->kernel_h;
-  const float **rows = (const float **)aligned(scratch), *zeros = (const float *)(rows + all);
-  clear((float *)(rows + all), n->width);
-  view v = {.width = n->width, .kernel_w = n->kernel_w, .dilation_w = n->dilation_w};
-  for (size_t one = first * n->outputs; one < last * n->outputs; one++) {
-    const size_t kernel = one % (n->groups * n->outputs);
-    const float *from = x + one / n->outputs * n->height * n->width, *own = w + kernel * taps_of(n);
-    float *to = y + one * n->out_h * n->out_w;
-    for (size_t r = 0; r < all; r++) rows[r] = r - n->before_h < n->height ? from + (r - n->before_h) * n->width : zeros;
-    for (size_t i = 0; i < n->out_h;) {
-      size_t eight = n->out_h >= 8 && n->out_h - i > 4, made = eight ? 8 : 4, top = smaller(i, n->out_h - made);
-      v.rows = rows + top * n->stride_h;
-      fetch_part(from + n->height * n->width, n->height * n->width, i, n->out_h);
-      fetch_part(to + n->out_h * n->out_w, n->out_h * n->out_w, i, n->out_h);
-      for (size_t j = 0; j < n->out_w; j += LANES) {
-        v.column = (ptrdiff_t)(j * n->stride_w) - (ptrdiff_t)n->before_w;
-        of[eight](to + top * n->out_w + j, n->out_w, smaller(LANES, n->out_w - j), &v, own, bias ? bias[kernel] : 0.0f);
+  const size_t in = n->height * n->width, out = n->out_h * n->out_w, in_row = in / n->out_h;
+  const size_t met = (n->out_h - 1) * n->stride_h + n->kernel_h;
+  const int sevens = n->out_h % 8 && n->out_h % 7 == 0;
+  float *rest;
+  view v = view_of(scratch, n, &rest);
+  for (size_t one = first, images; one < last; one += images) {
+    images = v.is_pair ? smaller(2, last - one) : 1;
+    look_at(&v, x + one * in, images, met, n);
+    const float *next = x + (one + images) * in;
+    for (size_t o = 0; o < n->outputs; o++) {
+      float *to = y + (one * n->outputs + o) * out;
+      const size_t kernel = one % n->groups * n->outputs + o, other = (one + images - 1) % n->groups * n->outputs + o;
+      const filter of[2] = {filter_of(w, bias, kernel, n), filter_of(w, bias, other, n)};
+      for (size_t i = 0; i < n->out_h;) {
+        const size_t rows = sevens ? 7 : n->out_h >= 8 && n->out_h - i > 4 ? 8 : 4, top = smaller(i, n->out_h - rows);
+        slider *some = rows == 8 ? made->eight : rows == 7 ? made->seven : made->four;
+        fetch_part(next, images * in_row, i);
+        fetch_part(to + images * out, images * n->out_w, i);
+        for (size_t j = 0; j < n->out_w; j += LANES) {
+          const struct column *columns = look_along(&v, j, n);
+          some(to + top * n->out_w + j, n->out_w, &v, v.rows + top * n->stride_h, columns, of);
+        }
+        i = top + rows;
       }
-      i = top + made;
     }
   }
 }
+
+// Store the sums of `count` vectors, or of their halves.
+static void store_sums(float *to, float *of_second_half, const float *sums, size_t count) {
+  for (size_t t = 0; t < count; t += 4) {
+    const size_t last = count - 1;
+    const vf quads = sums_in_quads(load(sums + t * LANES), load(sums + smaller(t + 1, last) * LANES),
+                                   load(sums + smaller(t + 2, last) * LANES), load(sums + smaller(t + 3, last) * LANES));
+#define QUAD(i) __builtin_shufflevector(quads, quads, 4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3)
+    quad low = QUAD(0) + QUAD(1), high = QUAD(2) + QUAD(3);
+#undef QUAD
+    if (!of_second_half) low += high;
+    for (size_t i = 0; i < smaller(4, count - t); i++) {
+      to[t + i] = ((const float *)&low)[i];
+      if (of_second_half) of_second_half[t + i] = ((const float *)&high)[i];
+    }
+  }
+}
+
+// tl_depthwise_dw_f32 with such functions.
+static void correlate_over(const in_place *made, float *dw, const float *x, const float *g, size_t first, size_t last,
+                           const sizes *n, float *scratch) {
+  const size_t in = n->height * n->width, out = n->out_h * n->out_w, taps = taps_of(n);
+  const size_t kernels = n->groups * n->outputs, end = last * n->outputs, in_row = in / n->out_h;
+  float *sums;
+  view v = view_of(scratch, n, &sums);
+  const size_t at_once = v.is_pair ? 2 : 1;
+  for (size_t start = first * n->outputs, stop; start < end; start = stop) {
+    stop = smaller(start + together(n), end);
+    clear(sums, (stop - start) * taps * LANES);
+    for (size_t sample = 0; sample < n->samples; sample++)
+      for (size_t kernel = start; kernel < stop; kernel += at_once) {
+        const float *image = x + (sample * n->groups + kernel / n->outputs) * in;
+        const float *of_g = g + (sample * kernels + kernel) * out;
+        look_at(&v, image, smaller(at_once, stop - kernel), rows_met(n), n);
+        for (size_t i = 0; i < n->out_h; i += 8) {
+          fetch_part(image + at_once * in, at_once * in_row, i);
+          fetch_part(of_g + at_once * out, at_once * n->out_w, i);
+          for (size_t j = 0; j < n->out_w; j += LANES) {
+            const struct column *columns = look_along(&v, j, n);
+            made->dw(sums + (kernel - start) * taps * LANES, of_g + i * n->out_w + j, n->out_w, smaller(8, n->out_h - i), &v,
+                     v.rows + i * n->stride_h, columns);
+          }
+        }
+      }
+    for (size_t kernel = start; kernel < stop; kernel += at_once) {
+      const size_t other = smaller(kernel + 1, stop - 1); // if there is none, this one again, whose sums are in both halves
+      store_sums(dw + kernel * taps, v.is_pair ? dw + other * taps : 0, sums + (kernel - start) * taps * LANES, taps);
+    }
+  }
+}
+
+// For the gradient of x with a stride of two: the sizes of the convolution, with turned kernels, of g with zeros between its
+// elements; return its functions, or null. Of small images these take less time than sums of few products each.
+static const in_place *spread_in_place(sizes *t, const sizes *n) {
+  *t = *n;
+  t->height = 2 * n->out_h - 1, t->width = 2 * n->out_w - 1, t->out_h = n->height, t->out_w = n->width;
+  t->before_h = n->kernel_h - 1 - n->before_h, t->before_w = n->kernel_w - 1 - n->before_w;
+  t->stride_h = t->stride_w = 1;
+  const int fit = n->width <= LANES && n->stride_h == 2 && n->stride_w == 2 && n->outputs == 1 && n->dilation_w == 1 &&
+                  n->before_h < n->kernel_h && n->before_w < n->kernel_w;
+  return fit ? in_place_of(t) : 0;
+}
+
+static size_t spread_at_once(const sizes *t) { return 8192 / (t->height * t->width) + 1; } // images, in L1 if they are small
+
+static size_t spread_scratch(const sizes *n) {
+  sizes t;
+  if (!spread_in_place(&t, n)) return 0;
+  return view_scratch(&t) + spread_at_once(&t) * t.height * t.width + n->groups * taps_of(n);
+}
+
+// x (width,) = g with zeros between its elements
+static void spread_row(float *x, const float *g, size_t width) {
+  for (size_t j = 0; j < width; j += LANES, g += LANES / 2) {
+    const vf v = load_part(g, smaller(LANES, width - j + 1) / 2, 0.0f);
+    store_part(x + j, smaller(LANES, width - j),
+               __builtin_shufflevector(v, splat(0.0f), 0, 16, 1, 16, 2, 16, 3, 16, 4, 16, 5, 16, 6, 16, 7, 16));
+  }
+}
+
+// tl_depthwise_dx_f32 as such a convolution.
+static void slide_back(const in_place *made, float *dx, const float *g, const float *w, size_t first, size_t last,
+                       const sizes *n, const sizes *t, float *scratch) {
+  const size_t image = t->height * t->width, taps = taps_of(n), at_once = spread_at_once(t);
+  float *spread = scratch, *turned = spread + at_once * image, *rest = turned + n->groups * taps;
+  clear(spread, at_once * image);
+  g += first * n->out_h * n->out_w;
+  for (size_t kernel = 0; kernel < n->groups; kernel++)
+    for (size_t i = 0; i < taps; i++) turned[kernel * taps + i] = w[kernel * taps + taps - 1 - i];
+  for (size_t one = first; one < last; one += at_once) {
+    const size_t end = smaller(one + at_once, last);
+    for (size_t i = 0; i < end - one; i++)
+      for (size_t r = 0; r < n->out_h; r++, g += n->out_w) spread_row(spread + i * image + 2 * r * t->width, g, t->width);
+    slide_over(made, dx, spread - one * image, turned, 0, one, end, t, rest);
+  }
+}
 #endif
+
+EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
+  const sizes *n = (const sizes *)shape;
+  const plane p = plane_of(n);
+  const mirror m = mirror_of(n);
+  const size_t all = taps_of(n) * n->outputs;
+  const size_t forward = p.rows * p.row + n->out_h * p.width + floats_of(taps_of(n)) + n->width;
+  const size_t offsets = 2 * all + n->stride_h * n->stride_w + 1;
+  const size_t backward = n->outputs * m.rows * m.row + n->height * n->stride_w * m.column_row + all + floats_of(offsets);
+  const size_t copies = forward > backward ? forward : backward;
+#if defined __AVX512F__
+  return copies + view_scratch(n) + spread_scratch(n);
+#else
+  return copies;
+#endif
+}
 
 EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last,
                              const size_t *shape, float *scratch) {
   const sizes *n = (const sizes *)shape;
 #if defined __AVX512F__
-  slider *const *sliders = sliders_of(n);
-  if (sliders) {
-    slide_over(sliders, y, x, w, bias, first, last, n, scratch);
+  const in_place *made = in_place_of(n);
+  if (made) {
+    slide_over(made, y, x, w, bias, first, last, n, scratch);
     return;
   }
 #endif
@@ -209,7 +447,7 @@ EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const flo
       size_t kernel = one % n->groups * n->outputs + o, pitch = is_short ? p.width : n->out_w;
       float *image = y + (one * n->outputs + o) * n->out_h * n->out_w, *to = is_short ? out : image;
       const float *own = w + kernel * taps, plus = bias ? bias[kernel] : 0.0f;
-      for (size_t i = 0, rows = 0; i < n->out_h; i += rows)
+      for (size_t i = 0, rows = 0; (i = next_row(i, n->out_h)) < n->out_h; i += rows)
         for (size_t j = 0; j < n->out_w; j += LANES) {
           size_t column = is_short ? 0 : smaller(j, n->out_w - LANES); // the last vector may overlap the previous one
           const float *from = copy + i * x_row + column;
@@ -259,6 +497,7 @@ static void merge(float *x, const float *copy, size_t column_row, const sizes *n
       *(quad *)(x + j) = __builtin_shufflevector(a, b, 0, 4, 1, 5);
       *(quad *)(x + j + 4) = __builtin_shufflevector(a, b, 2, 6, 3, 7);
     }
+    for (; j + 2 <= n->width; j += 2) x[j] = even[j / 2], x[j + 1] = odd[j / 2];
   }
   for (; j < n->width; j++) x[j] = copy[(first + j) % step * column_row + (first + j) / step];
 }
@@ -267,6 +506,14 @@ static void merge(float *x, const float *copy, size_t column_row, const sizes *n
 EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_t first, size_t last, const size_t *shape,
                                 float *scratch) {
   const sizes *n = (const sizes *)shape;
+#if defined __AVX512F__
+  sizes t;
+  const in_place *made = spread_in_place(&t, n);
+  if (made) {
+    slide_back(made, dx, g, w, first, last, n, &t, scratch);
+    return;
+  }
+#endif
   const mirror m = mirror_of(n);
   const size_t all = taps_of(n) * n->outputs, image = m.rows * m.row, out_row = n->stride_w * m.column_row;
   float *in = scratch, *out = in + n->outputs * image, *weight = out + n->height * out_row;
@@ -281,13 +528,14 @@ EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_
     for (size_t pair = 0; pair < n->stride_h * n->stride_w; pair++) {
       const size_t row = pair / n->stride_w, begin = found.begin[pair], met = found.begin[pair + 1] - begin;
       // Row i · stride_h + row of x with zeros above it is i rows further.
-      size_t i = n->before_h > row ? (n->before_h - row + n->stride_h - 1) / n->stride_h : 0, rows = 0;
-      for (size_t r; (r = i * n->stride_h + row - n->before_h) < n->height; i += rows)
+      const size_t start = n->before_h > row ? (n->before_h - row + n->stride_h - 1) / n->stride_h : 0;
+      const size_t top = start * n->stride_h + row - n->before_h;
+      const size_t all = top < n->height ? (n->height - top + n->stride_h - 1) / n->stride_h : 0;
+      for (size_t i = 0, rows = 0; (i = next_row(i, all)) < all; i += rows)
         for (size_t j = 0; j < m.column_row; j += LANES) {
-          float *to = out + r * out_row + pair % n->stride_w * m.column_row + j;
-          const float *from = in + i * m.row + j;
-          rows = meet_some((n->height - r + n->stride_h - 1) / n->stride_h, to, n->stride_h * out_row, from, m.row,
-                           found.at + begin, weight + begin, met, 0.0f);
+          float *to = out + (top + i * n->stride_h) * out_row + pair % n->stride_w * m.column_row + j;
+          rows = meet_some(all - i, to, n->stride_h * out_row, in + (start + i) * m.row + j, m.row, found.at + begin,
+                           weight + begin, met, 0.0f);
         }
     }
     for (size_t r = 0; r < n->height; r++) merge(dx + (one * n->height + r) * n->width, out + r * out_row, m.column_row, n);
@@ -308,6 +556,13 @@ static inline __attribute__((always_inline)) void correlate(float *sums, const f
 EXPORT void tl_depthwise_dw_f32(float *dw, const float *x, const float *g, size_t first, size_t last, const size_t *shape,
                                 float *scratch) {
   const sizes *n = (const sizes *)shape;
+#if defined __AVX512F__
+  const in_place *made = in_place_of(n);
+  if (made) {
+    correlate_over(made, dw, x, g, first, last, n, scratch);
+    return;
+  }
+#endif
   const plane p = plane_of(n);
   const size_t taps = taps_of(n);
   float *copy = scratch, *in = copy + p.rows * p.row;

@@ -47,12 +47,17 @@ static inline void transpose_squares(float *dst, size_t dst_row, const float *sr
   store(dst + 3 * dst_row, IN_QUADS(high[0], high[1], 1, 3, 1, 3));
 }
 
-// The sums of four vectors.
-static inline quad four_sums(vf a, vf b, vf c, vf d) {
+// Four numbers in each quad, whose sums over the quads are those of four vectors.
+static inline vf sums_in_quads(vf a, vf b, vf c, vf d) {
   vf low[2] = {IN_QUADS(a, b, 0, 1, 0, 1), IN_QUADS(c, d, 0, 1, 0, 1)};
   vf high[2] = {IN_QUADS(a, b, 2, 3, 2, 3), IN_QUADS(c, d, 2, 3, 2, 3)};
-  vf all = (IN_QUADS(low[0], low[1], 0, 2, 0, 2) + IN_QUADS(low[0], low[1], 1, 3, 1, 3)) +
-           (IN_QUADS(high[0], high[1], 0, 2, 0, 2) + IN_QUADS(high[0], high[1], 1, 3, 1, 3));
+  return (IN_QUADS(low[0], low[1], 0, 2, 0, 2) + IN_QUADS(low[0], low[1], 1, 3, 1, 3)) +
+         (IN_QUADS(high[0], high[1], 0, 2, 0, 2) + IN_QUADS(high[0], high[1], 1, 3, 1, 3));
+}
+
+// The sums of four vectors.
+static inline quad four_sums(vf a, vf b, vf c, vf d) {
+  vf all = sums_in_quads(a, b, c, d);
 #if LANES == 4
   return all;
 #else
@@ -68,7 +73,8 @@ static inline quad four_sums(vf a, vf b, vf c, vf d) {
 }
 
 // dst (columns, rows) = srcᵀ
-static __attribute__((noinline)) void transpose(float *dst, size_t dst_row, const float *src, size_t src_row, size_t rows, size_t columns) {
+static __attribute__((noinline, unused)) void transpose(float *dst, size_t dst_row, const float *src, size_t src_row,
+                                                        size_t rows, size_t columns) {
   size_t whole_rows = rows / LANES * LANES, whole_columns = columns / 4 * 4;
   for (size_t j = 0; j < whole_columns; j += 4)
     for (size_t i = 0; i < whole_rows; i += LANES)

@@ -517,6 +517,19 @@ def grad_of_several_outputs(m: Any) -> Any:
     return gradient(g)
 
 
+def grads_for_a_batch_of_seeds(m: Any) -> Any:
+    x, y, seeds = leaf(m, 1, 2), leaf(m, 3), m.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 3.0]], dtype=m.float64)
+    firsts = m.autograd.grad(x * x * y, [x, y], seeds, create_graph=True, is_grads_batched=True)
+    (second,) = m.autograd.grad(firsts[0].sum(), x)
+    unused = m.autograd.grad(x * 2, [x, y], seeds, allow_unused=True, is_grads_batched=True)
+    return [g.tolist() for g in firsts], second.tolist(), unused[0].tolist(), unused[1]
+
+
+def write_to_a_leaf_that_is_a_view(m: Any) -> Any:
+    x = m.zeros(4, dtype=m.float64).view(2, 2).requires_grad_()
+    x[0] = 1
+
+
 def grad_runs_hooks_of_the_input(m: Any) -> Any:
     x = leaf(m, 1, 2)
     x.register_hook(lambda g: g * 10)
@@ -619,6 +632,8 @@ CALLS: list[Callable[[Any], Any]] = [
     detach_in_place,
     version_counts_writes,
     data_counts_its_own_writes,
+    grads_for_a_batch_of_seeds,
+    write_to_a_leaf_that_is_a_view,
     lambda m: m.zeros(2).backward(),
     lambda m: (leaf(m, 1, 2) * 2).backward(),
     lambda m: (leaf(m, 1, 2) * 2).backward(m.ones(3, dtype=m.float64)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -226,6 +226,7 @@ def grad(
     create_graph: bool = False,
     only_inputs: bool = True,
     allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of `outputs` with respect to `inputs`, which need not be leaves. `.grad` does not change.
@@ -234,6 +235,8 @@ def grad(
         grad_outputs, retain_graph, create_graph: as `grad_tensors` and so on of `backward`.
         only_inputs: ignored, as in PyTorch.
         allow_unused: return None for an input that the outputs do not depend on.
+        is_grads_batched: each of `grad_outputs` has a leading dim, along which there is one pass for each entry; so
+            have the results.
         materialize_grads: return zeros for such an input.
 
     The gradient is zero for an input on which the outputs depend in steps alone, such as the slopes of a ReLU.
@@ -245,6 +248,17 @@ def grad(
     if not inputs:
         raise ArgumentError("grad: inputs is empty", hint="pass the tensors to differentiate by; an iterator ends once")
     seeds = _as_tuple(grad_outputs, len(outputs))
+    if is_grads_batched:
+        if any(seed is None for seed in seeds):
+            raise ArgumentError("grad: is_grads_batched needs grad_outputs, with a leading dim")
+        passes = [
+            grad(
+                outputs, inputs, row, True if i else retain_graph, create_graph,
+                allow_unused=allow_unused, materialize_grads=materialize_grads,
+            )
+            for i, row in reversed(list(enumerate(zip(*seeds, strict=True))))
+        ]  # fmt: skip
+        return tuple(None if column[0] is None else _stacked(column) for column in zip(*reversed(passes), strict=True))
     places = _places_of(inputs, "grad")
     found: dict[Place, Any]
     if create_graph:
@@ -268,6 +282,13 @@ def grad(
             )
         result.append(tensor._run_hooks(g) if tensor._node is None else g)
     return tuple(result)
+
+
+def _stacked(tensors: Sequence[Any]) -> Tensor:
+    from tallow.core.apply import apply  # imports this module
+    from tallow.ops.joining import stack
+
+    return apply(stack, list(tensors), 0)
 
 
 def _gradients(

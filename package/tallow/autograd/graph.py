@@ -239,7 +239,7 @@ def check_inplace(tensor: Any, op_name: str, recording: bool = True) -> None:
         )
     if base is None:
         return
-    if base._requires_grad and base._node is None:
+    if (base._requires_grad or tensor._requires_grad) and base._node is None:
         raise GraphError(
             f"{op_name}: a view of a leaf Variable that requires grad is being used in an in-place operation",
             hint="update parameters inside `with tl.no_grad():`, or clone() the leaf first",

@@ -9,8 +9,9 @@ from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.dtypes import bool as bool_dtype
-from tallow.dtypes import finfo
-from tallow.errors import NumericError
+from tallow.dtypes import finfo, float64
+from tallow.errors import DtypeError, NumericError
+from tallow.functions.casting import convert
 from tallow.functions.filling import copy_
 from tallow.ops import rounding, selection
 from tallow.ops.arithmetic import mul
@@ -118,6 +119,17 @@ def _replacements(
 
 
 @public("tl Tensor")
+def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
+    """Compute `input` to the power of `exponent` in float64, whatever the dtypes of the operands."""
+    value: Tensor = apply(pow_op, _as_double(input), _as_double(exponent))
+    return value
+
+
+def _as_double(x: Tensor | float) -> Tensor | float:
+    return convert(x, float64, None) if isinstance(x, Tensor) else float(x)
+
+
+@public("tl Tensor")
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """Compute input · 2^other."""
     return apply(mul, input, apply(pow_op, 2.0, other))
@@ -153,6 +165,14 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
 
 
 # The in-place forms compute from a clone, because backward may need the value that is overwritten.
+
+
+@public("Tensor_")
+def float_power_(input: Tensor, exponent: Tensor | float) -> Tensor:
+    """Compute `float_power` in place.  Raises: DtypeError for a tensor that is not float64"""
+    if input.dtype != float64:
+        raise DtypeError(f"float_power_: the result is of float64, the tensor of {input.dtype}")
+    return copy_(input, float_power(input.clone(), exponent))
 
 
 @public("Tensor_")

@@ -259,14 +259,6 @@ def _integer_power(input: Any, exponent: Any) -> Any:
 
 
 @op("tl Tensor Tensor_", dtypes="promote")
-def float_power(input: Array | Scalar, exponent: Array | Scalar) -> Result:
-    """Return `input` raised to the power of `exponent`, computed in float64 for operands of any dtype."""
-    xp = array_module(input, exponent)
-    value, backward = pow.function(xp.asarray(input, np.float64), xp.asarray(exponent, np.float64))
-    return value, backward
-
-
-@op("tl Tensor Tensor_", dtypes="promote")
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Result:
     """Return input + value · tensor1 · tensor2, broadcast."""
     _check_factor("addcmul", value, input, tensor1, tensor2)

@@ -113,7 +113,7 @@ def _elu(saved: Saved, g: Tensor) -> Gradients:
     return [g * (bent * 0 + scale).where(x.detach() > 0, bent)]
 
 
-@rule("pow", "float_power")
+@rule("pow")
 def _pow(saved: Saved, g: Tensor) -> Gradients:
     base = saved.operand("input")
     if not hasattr(exponent := saved.constant("exponent"), "dtype"):

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from tallow.core.short_source import Form
 from tallow.core.short_way import short_way, source
 from tallow.core.tensor import Tensor
+from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError
 from tallow.ops.table import ALIASES, OPS, PLACES, Op
 from tallow.ops.table import op as register_op
@@ -70,13 +71,14 @@ def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F
 
 
 def _accept_numpy_keywords(function: F) -> F:
-    """Wrap the function so that it takes `axis` for `dim` and so on, as PyTorch functions do."""
+    """Wrap a function of an input or a dim so that it takes `axis` for `dim` and so on, and `out`, as in PyTorch."""
     code: CodeType = getattr(function, "__wrapped__", function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # inspect.signature would slow down import
     aliases = {alias: name for alias, name in ALIASES.items() if name in own and alias not in own}
     if not aliases:
         return function
     are_own = aliases.keys().isdisjoint
+    takes_out = "out" in own
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> Any:
@@ -84,7 +86,9 @@ def _accept_numpy_keywords(function: F) -> F:
             return function(*args)
         if not are_own(kwargs):
             kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
-        return function(*args, **kwargs)
+        if takes_out or (out := kwargs.pop("out", None)) is None:
+            return function(*args, **kwargs)
+        return write_out(out, function(*args, **kwargs), function.__name__)
 
     return renaming  # type: ignore[return-value]
 

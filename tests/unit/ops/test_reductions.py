@@ -96,6 +96,23 @@ def test_out_receives_the_result_and_must_fit() -> None:
         tl.sum(x.requires_grad_(), 0, out=total)
 
 
+def test_out_of_functions_that_choose_their_op() -> None:
+    x = tl.tensor([[1.0, 3.0], [2.0, 0.0]])
+    values, indices = tl.empty(0), tl.empty(0, dtype=tl.int64)
+    for function, at_last in ((tl.max, [1, 0]), (tl.min, [0, 1]), (tl.median, [0, 1]), (tl.nanmedian, [0, 1])):
+        result = function(x, dim=1, out=(values, indices))
+        assert (result[0] is values, result[1] is indices) == (True, True)
+        assert indices.tolist() == at_last
+        assert values.tolist() == x.gather(1, indices[:, None])[:, 0].tolist()
+    total = tl.empty(2)
+    assert tl.max(x, x.mT, out=tl.empty(0)).tolist() == [[1, 3], [3, 0]]
+    assert tl.where(x[0] > 1, x[0], x[1], out=total) is total
+    assert total.tolist() == [2, 3]
+    assert tl.var(x, axis=0, out=total).tolist() == [0.5, 4.5]
+    with pytest.raises(ShapeError, match="std: out has shape"):
+        tl.std(x, out=total)
+
+
 def test_matmul_errors_name_both_shapes() -> None:
     with pytest.raises(ShapeError, match=r"matmul: inner dimensions differ: \(2, 3\) @ \(4, 5\)"):
         tl.ones(2, 3) @ tl.ones(4, 5)

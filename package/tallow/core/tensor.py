@@ -619,15 +619,18 @@ def _run_hook(hook: Callable[[Tensor], Tensor | None], grad: Tensor) -> Tensor:
 
 
 class RemovableHandle:
-    """A handle that removes a hook: `handle.remove()`."""
+    """A handle that removes a hook: `handle.remove()`. `prepend` puts the hook before those there are."""
 
     _next = 0
 
-    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+    def __init__(self, hooks: dict[int, Any], hook: Any, prepend: bool = False) -> None:
         RemovableHandle._next += 1
         self.id = RemovableHandle._next
         self._hooks = hooks
+        before = list(hooks) if prepend else ()
         hooks[self.id] = hook
+        for key in before:  # in place, because the handle removes the hook from this very dict
+            hooks[key] = hooks.pop(key)
 
     def remove(self) -> None:
         """Remove the hook."""

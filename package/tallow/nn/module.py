@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, TypeVar
 
 from tallow import devices, dtypes
@@ -111,6 +111,7 @@ class Module(Stateful):
         elif isinstance(value, Module):
             self._register(self._modules, name, value)
         elif isinstance(value, Buffer):
+            self._register(self._buffers, name, value)  # in place of a parameter or module, which only this may replace
             self.register_buffer(name, value, persistent=value.persistent)
         elif name in self._parameters:
             self._reassign(self._parameters, name, value, "a Parameter")
@@ -161,7 +162,7 @@ class Module(Stateful):
 
         Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
         """
-        self._check_name(name)
+        self._check_name(name, self._buffers, self._modules)
         if not isinstance(param, Parameter | None):
             raise ArgumentTypeError(f"register_parameter {name!r}: {type(param).__name__} is not a Parameter or None")
         self._register(self._parameters, name, param)
@@ -172,7 +173,7 @@ class Module(Stateful):
         Args:    persistent: include it in `state_dict`
         Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
         """
-        self._check_name(name)
+        self._check_name(name, self._parameters, self._modules)
         if not isinstance(tensor, Tensor | None):
             raise ArgumentTypeError(f"register_buffer {name!r}: {type(tensor).__name__} is not a Tensor or None")
         self._register(self._buffers, name, tensor)
@@ -183,17 +184,17 @@ class Module(Stateful):
 
         Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
         """
-        self._check_name(name)
+        self._check_name(name, self._parameters, self._buffers)
         if not isinstance(module, Module | None):
             raise ArgumentTypeError(f"register_module {name!r}: {type(module).__name__} is not a Module or None")
         self._register(self._modules, name, module)
 
     add_module = register_module
 
-    def _check_name(self, name: str) -> None:
+    def _check_name(self, name: str, *others: Container[str]) -> None:
         if not isinstance(name, str) or not name or "." in name:
             raise ArgumentError(f"invalid name {name!r} for a part of a module", hint="use a string without a dot")
-        if hasattr(type(self), name) or (name in self.__dict__):
+        if hasattr(type(self), name) or any(name in names for names in (self.__dict__, *others)):
             raise ArgumentError(f"{type(self).__name__} already has an attribute {name!r}", hint="choose another name")
 
     # ------------------------------------------------------------------------------------------------------ traversal
@@ -459,13 +460,9 @@ class Module(Stateful):
         self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool, with_kwargs: bool
     ) -> RemovableHandle:
         STRUCTURE.changes += 1
-        before = dict(hooks)
-        handle = RemovableHandle(hooks, hook)
+        handle = RemovableHandle(hooks, hook, prepend)
         if with_kwargs:
             self._hooks_with_kwargs.add(handle.id)
-        if prepend:  # in place, because the handle removes the hook from this very dict
-            for key in before:
-                hooks[key] = hooks.pop(key)
         return handle
 
     def _read_in_backward(self) -> list[Any]:

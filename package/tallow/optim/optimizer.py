@@ -120,6 +120,7 @@ class Optimizer:
         self.param_groups: list[Group] = []
         self._step_pre_hooks: dict[int, Callable[..., Any]] = {}
         self._step_post_hooks: dict[int, Callable[..., Any]] = {}
+        self._state_hooks: defaultdict[str, dict[int, Callable[..., Any]]] = defaultdict(dict)
         groups = list(params)
         if not groups:
             raise ArgumentError("optimizer got an empty parameter list", hint="check that the model has parameters")
@@ -231,6 +232,29 @@ class Optimizer:
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return RemovableHandle(self._step_post_hooks, hook)
 
+    def register_state_dict_pre_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` before each `state_dict()`; `prepend` puts it before the hooks there are."""
+        return RemovableHandle(self._state_hooks["before saving"], hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after each `state_dict()`; it may return another dict."""
+        return RemovableHandle(self._state_hooks["after saving"], hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`, with a shallow copy; it may return another."""
+        return RemovableHandle(self._state_hooks["before loading"], hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` after each `load_state_dict`."""
+        return RemovableHandle(self._state_hooks["after loading"], hook, prepend)
+
+    def _run_state_hooks(self, when: str, state_dict: dict[str, Any]) -> dict[str, Any]:
+        """Call the hooks that see a state dict; return it, or what the last hook returned in its place."""
+        for hook in list(self._state_hooks[when].values()):
+            returned = hook(self, state_dict)
+            state_dict = state_dict if returned is None else returned
+        return state_dict
+
     # ------------------------------------------------------------------------------------------------------ groups
 
     def add_param_group(self, param_group: Group) -> None:
@@ -284,6 +308,8 @@ class Optimizer:
 
         The tensors are the optimizer's own, not copies.
         """
+        for hook in list(self._state_hooks["before saving"].values()):
+            hook(self)
         indices: dict[Tensor, int] = {}
         groups = []
         start = 0
@@ -294,7 +320,7 @@ class Optimizer:
             options = {name: value for name, value in group.items() if name != "params"}
             groups.append(options | {"params": [indices[param] for param in group["params"]]})
         state = {indices[key] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
-        return {"state": state, "param_groups": groups}
+        return self._run_state_hooks("after saving", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore a state of `state_dict()`, from tallow or PyTorch.
@@ -304,6 +330,7 @@ class Optimizer:
 
         Raises:  CheckpointError that lists everything that does not fit; then nothing changes
         """
+        state_dict = self._run_state_hooks("before loading", dict(state_dict))
         self.check_state_dict(state_dict)
         saved = copy.deepcopy(state_dict["param_groups"])
         by_index = self._params_by_index(saved)
@@ -320,6 +347,8 @@ class Optimizer:
             extra = {name: value for name, value in own.items() if name not in self.defaults}
             groups.append(self.defaults | extra | group | {"params": own["params"]})
         self.__setstate__({"state": state, "param_groups": groups})
+        for hook in list(self._state_hooks["after loading"].values()):
+            hook(self)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Raise what `load_state_dict` would raise, without changing anything."""
@@ -440,6 +469,7 @@ class Optimizer:
         self.__dict__.update(state)
         self.__dict__.setdefault("_step_pre_hooks", {})
         self.__dict__.setdefault("_step_post_hooks", {})
+        self.__dict__.setdefault("_state_hooks", defaultdict(dict))
 
 
 def _group_by_device(params: Iterable[Tensor]) -> Iterable[list[Tensor]]:

@@ -130,6 +130,21 @@ def test_invalid_names(name: str) -> None:
         Block().register_buffer(name, tl.zeros(1))
 
 
+def test_a_name_has_one_kind() -> None:
+    model = tl.nn.Linear(2, 2)
+    model.register_buffer("shift", tl.zeros(1))
+    model.register_buffer("shift", tl.ones(1))  # of its own kind, a name may be used again
+    model.register_parameter("weight", Parameter(tl.ones(2, 2)))
+    with pytest.raises(ArgumentError, match="Linear already has an attribute 'weight'"):
+        model.register_buffer("weight", tl.zeros(2, 2))
+    with pytest.raises(ArgumentError, match="already has an attribute 'shift'"):
+        model.register_parameter("shift", None)
+    with pytest.raises(ArgumentError, match="already has an attribute 'bias'"):
+        model.add_module("bias", tl.nn.ReLU())
+    model.bias = tl.nn.Buffer(tl.zeros(2))  # an assignment replaces, as in PyTorch
+    assert list(model.state_dict()) == ["weight", "shift", "bias"]
+
+
 def test_state_dict_shares_memory_and_loads_back() -> None:
     model, other = nested(), nested()
     other.load_state_dict(model.state_dict())

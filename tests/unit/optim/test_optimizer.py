@@ -180,6 +180,30 @@ def test_hooks_surround_every_step() -> None:
     assert len(calls) == 2
 
 
+def test_hooks_surround_state_dicts() -> None:
+    calls: list[Any] = []
+    optimizer = tl.optim.SGD([parameter(1)], lr=0.5, momentum=0.9)
+    optimizer.step()
+    handles = [
+        optimizer.register_state_dict_pre_hook(lambda o: calls.append("second")),
+        optimizer.register_state_dict_pre_hook(lambda o: calls.append("first"), prepend=True),
+        optimizer.register_state_dict_post_hook(lambda o, state: calls.append(sorted(state))),
+        optimizer.register_state_dict_post_hook(lambda o, state: {**state, "epoch": 3}),
+        optimizer.register_load_state_dict_pre_hook(lambda o, state: calls.append(state.pop("epoch"))),
+        optimizer.register_load_state_dict_post_hook(lambda o: calls.append(o.param_groups[0]["lr"])),
+    ]
+    state = optimizer.state_dict()
+    assert calls == ["first", "second", ["param_groups", "state"]]
+    state["param_groups"][0]["lr"] = 0.25
+    optimizer.load_state_dict(state)
+    assert calls[3:] == [3, 0.25]
+    assert state["epoch"] == 3  # the hook changed a copy
+    for handle in handles:
+        handle.remove()
+    assert sorted(optimizer.state_dict()) == ["param_groups", "state"]
+    assert len(calls) == 5
+
+
 def test_a_pre_hook_may_change_the_arguments() -> None:
     optimizer = tl.optim.SGD([parameter(1)])
     optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: 7), {}))

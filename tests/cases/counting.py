@@ -12,6 +12,23 @@ case("histc", lambda m, x: x.histc(bins=7, min=-1, max=1), normal(5, 6), grad=Fa
 case("histc", lambda m, x: x.histc(4), np.ones(3), grad=False)
 case("histc", lambda m, x: x.histc(), uniform(50), grad=False)
 case("histc", lambda m, x: x.histc(3), normal(0), grad=False)
+case("histogram", lambda m, x: m.histogram(x, 5), normal(30), grad=False)
+case("histogram", lambda m, x: x.histogram(7, range=(-1, 1), density=True), normal(5, 6), grad=False)
+case(
+    "histogram",
+    lambda m, x, e, w: m.histogram(x, e, weight=w),
+    normal(30),
+    np.array([-1.0, 0, 0.5, 2]),
+    uniform(30),
+    grad=False,
+)
+case("histogram", lambda m, x: x.histogram(4), np.ones(3), grad=False)
+case(
+    "histogram",
+    lambda m, x: x.histogram(m.linspace(0, 3, 4, dtype=x.dtype, device=x.device)),
+    integers(20, high=4).astype(float),
+    grad=False,
+)
 for _inputs in (
     integers(30, high=6),
     integers(3, 4),

@@ -92,6 +92,13 @@ for _sizes in ([1.0, 2, 3, 4], [1.0, -1, 2, 3], [1.0, 2, -3, 4], [1.0, 2, 3, -4]
         lambda m, a: m.linalg.cholesky_ex(m.stack([a, m.eye(4, dtype=a.dtype, device=a.device), a - 9])).info,
         np.diag(_sizes), grad=False,
     )  # fmt: skip
+case("linalg_inv", lambda m, a: m.linalg.inv_ex(a).inverse, square(2, 3, 3), **LOOSE)
+case(
+    "linalg_inv",
+    lambda m, a: m.linalg.inv_ex(a)[1],
+    np.array([np.eye(3), np.diag([2.0, 0, 0]), np.zeros((3, 3))]),
+    grad=False,
+)
 for _shape in ((4, 3), (3, 3), (3, 5), (2, 4, 3)):
     case("linalg_qr", lambda m, a: m.linalg.qr(a), normal(*_shape), **LOOSE)
 case("linalg_qr", lambda m, a: m.linalg.qr(a, mode="complete"), normal(3, 4), **LOOSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tallow import dtypes, return_types
@@ -12,8 +13,9 @@ from tallow.core.tensor import Tensor
 from tallow.errors import LinAlgError, ShapeError, UnsupportedError
 from tallow.ops.decomposition import linalg_cholesky
 from tallow.ops.joining import stack
-from tallow.ops.linalg import linalg_solve_triangular
+from tallow.ops.linalg import linalg_inv, linalg_solve_triangular
 from tallow.ops.lu import lu_factor
+from tallow.ops.table import Op
 
 
 def _expect_pivot(name: str, pivot: bool) -> None:
@@ -84,23 +86,59 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     Args:    check_errors: raise LinAlgError, as `linalg.cholesky`
     Shapes:  (..., N, N) -> L (..., N, N), info (...) of int32
     """
-    try:
-        factor = apply(linalg_cholesky, A, upper=upper)
-        return return_types.linalg_cholesky_ex(factor, zeros(A.shape[:-2], dtype=dtypes.int32, device=A.device))
-    except LinAlgError:
-        if check_errors:
-            raise
-    if A.ndim > 2:
-        pairs = [linalg_cholesky_ex(matrix, upper=upper) for matrix in A.flatten(0, -3).unbind(0)]
-        factors, infos = (apply(stack, list(part), 0) for part in zip(*pairs, strict=True))
-        return return_types.linalg_cholesky_ex(factors.reshape(A.shape), infos.reshape(A.shape[:-2]))
+    return _with_info(
+        return_types.linalg_cholesky_ex, linalg_cholesky, _minor_without_factor, A, check_errors, upper=upper
+    )
+
+
+def _minor_without_factor(A: Tensor) -> int:
     low, high = 0, A.shape[-1]  # the minor of size low has a factor, that of size high has none
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            apply(linalg_cholesky, A.detach()[:middle, :middle])
+            apply(linalg_cholesky, A[:middle, :middle])
             low = middle
         except LinAlgError:
             high = middle
-    info = zeros((), dtype=dtypes.int32, device=A.device) + high
-    return return_types.linalg_cholesky_ex(A.new_full(A.shape, float("nan")), info)
+    return high
+
+
+@public("linalg")
+def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+    """Return the inverse, and 0 for each matrix that has one: for others the number of the pivot that is zero.
+
+    The inverse of a singular matrix is NaN.
+
+    Args:    check_errors: raise LinAlgError, as `linalg.inv`
+    Shapes:  (..., N, N) -> inverse (..., N, N), info (...) of int32
+    """
+    return _with_info(return_types.linalg_inv_ex, linalg_inv, _zero_pivot, A, check_errors)
+
+
+def _zero_pivot(A: Tensor) -> int:
+    """Return the number, from one, of the first zero on the diagonal of U."""
+    return int((apply(lu_factor, A)[0].diagonal() == 0).byte().argmax()) + 1
+
+
+def _with_info(
+    result: Callable[[Tensor, Tensor], Any],
+    factorization: Op,
+    failure: Callable[[Tensor], int],
+    A: Tensor,
+    check_errors: bool,
+    **options: Any,
+) -> Any:
+    """Return an op's value and 0 for each matrix, or NaN and what `failure` returns for those on which it fails."""
+    try:
+        value = apply(factorization, A, **options)
+        return result(value, zeros(A.shape[:-2], dtype=dtypes.int32, device=A.device))
+    except LinAlgError:
+        if check_errors:
+            raise
+    if A.ndim > 2:
+        matrices = A.flatten(0, -3).unbind(0)
+        pairs = [_with_info(result, factorization, failure, matrix, False, **options) for matrix in matrices]
+        values, infos = (apply(stack, list(part), 0) for part in zip(*pairs, strict=True))
+        return result(values.reshape(A.shape), infos.reshape(A.shape[:-2]))
+    info = zeros((), dtype=dtypes.int32, device=A.device) + failure(A.detach())
+    return result(A.new_full(A.shape, float("nan")), info)

@@ -1,18 +1,25 @@
-"""Variances, with all signatures of PyTorch, and covariances."""
+"""Variances, with all signatures of PyTorch, covariances, and histograms."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
+from tallow import return_types
 from tallow.core.apply import apply
+from tallow.core.creation import linspace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.dtypes import get_default_dtype
-from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, NumericError, ShapeError
+from tallow.ops.checks import expect_float
+from tallow.ops.counting import bincount
 from tallow.ops.moments import std as std_op
 from tallow.ops.moments import var as var_op
 from tallow.ops.norm import linalg_vector_norm
-from tallow.ops.reduction import Dims, mean
+from tallow.ops.reduction import Dims, aminmax, mean
+from tallow.ops.searching import searchsorted
 from tallow.ops.table import Scalar
 
 
@@ -156,3 +163,48 @@ def corrcoef(input: Tensor) -> Tensor:
         return covariance / covariance
     deviation = covariance.diagonal().sqrt()
     return (covariance / deviation.unsqueeze(1) / deviation).clamp(-1, 1)
+
+
+@public("tl Tensor")
+def histogram(
+    input: Tensor,
+    bins: int | Tensor,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Any:
+    """Count the elements in each bin, which holds its left edge; the last bin holds its right edge too.
+
+    Args:
+        bins: their number, of equal widths; or their edges in ascending order.
+        range: the first and the last edge, for a number of bins; those of the elements if None.
+        weight: what each element counts, with the shape of input.
+        density: divide by the sum and by the widths, so that the integral over the bins is 1.
+
+    Returns: the counts and the edges, in the dtype of input, which must be a float
+    Raises:  DtypeError, ArgumentError
+    """
+    expect_float("histogram", input.array)
+    x = input.detach().flatten()
+    edges = bins if isinstance(bins, Tensor) else _edges(x, bins, range)
+    if edges.ndim != 1 or edges.dtype != input.dtype:
+        raise ArgumentError(
+            f"histogram: bins must be one row of edges of {input.dtype}, got {tuple(edges.shape)} of {edges.dtype}"
+        )
+    last = edges.shape[0] - 2
+    place = apply(searchsorted, edges, x, right=True) - 1
+    place[x == edges[-1]] = last
+    inside = (place >= 0) & (place <= last)
+    weights = None if weight is None else weight.detach().flatten()[inside]
+    counts = apply(bincount, place[inside], weights, last + 1).to(input.dtype)
+    return return_types.histogram(counts / (counts.sum() * edges.diff()) if density else counts, edges)
+
+
+def _edges(x: Tensor, bins: int, range: Sequence[float] | None) -> Tensor:
+    low, high = map(float, range or (apply(aminmax, x) if x.numel() else (0, 0)))
+    if bins < 1 or not math.isfinite(low) or not math.isfinite(high) or low > high:
+        raise ArgumentError(f"histogram: expected bins > 0 and a finite range, got bins={bins}, range=({low}, {high})")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)

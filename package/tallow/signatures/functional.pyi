@@ -255,13 +255,13 @@ def logsigmoid(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return ln(sigmoid(x)) of each element, computed as min(x, 0) - ln(1 + exp(-|x|))."""
 
 def lp_pool1d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
-    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type; the greatest |x| for p = ∞."""
 
 def lp_pool2d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
-    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type; the greatest |x| for p = ∞."""
 
 def lp_pool3d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., ceil_mode: builtins.bool = ...) -> Tensor:
-    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type; the greatest |x| for p = ∞."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""

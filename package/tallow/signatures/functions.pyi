@@ -217,6 +217,7 @@ __all__ = [
     "hardshrink",
     "heaviside",
     "histc",
+    "histogram",
     "hsplit",
     "hstack",
     "hypot",
@@ -978,8 +979,8 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """Reverse the order of the rows."""
 
-def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
-    """Return `input` raised to the power of `exponent`, computed in float64 for operands of any dtype."""
+def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float) -> Tensor:
+    """Compute `input` to the power of `exponent` in float64, whatever the dtypes of the operands."""
 
 def floor(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the largest integer not greater than each element."""
@@ -1079,6 +1080,9 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = ...) -> Tensor:
 
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Any = ...) -> Tensor:
     """Count the elements in each of `bins` equal parts of [min, max]; of the elements' own range if both are 0."""
+
+def histogram(input: Tensor, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
+    """Count the elements in each bin, which holds its left edge; the last bin holds its right edge too."""
 
 def hsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
     """Split along dim 1, vectors along dim 0; into this many equal parts, or before these indices."""

@@ -24,6 +24,7 @@ __all__ = [
     "eigvals",
     "eigvalsh",
     "inv",
+    "inv_ex",
     "lstsq",
     "lu",
     "lu_factor",
@@ -81,6 +82,9 @@ def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Any = ...) -> Tensor:
 
 def inv(A: Tensor, *, out: Any = ...) -> Tensor:
     """Return the inverse B of square matrices."""
+
+def inv_ex(A: Tensor, *, check_errors: builtins.bool = ...) -> Any:
+    """Return the inverse, and 0 for each matrix that has one: for others the number of the pivot that is zero."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: Any = ..., *, driver: builtins.str | None = ...) -> Any:
     """Solve the least-squares problem min ‖A X - B‖ for the X of smallest norm."""

@@ -518,10 +518,10 @@ class Methods:
         """Convert to float32: `to(tl.float32, memory_format=memory_format)`."""
 
     def float_power(self, exponent: Tensor | builtins.float) -> Tensor:
-        """Return `input` raised to the power of `exponent`, computed in float64 for operands of any dtype."""
+        """Compute `input` to the power of `exponent` in float64, whatever the dtypes of the operands."""
 
     def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
-        """Return `input` raised to the power of `exponent`, computed in float64 for operands of any dtype."""
+        """Compute `float_power` in place.  Raises: DtypeError for a tensor that is not float64"""
 
     def floor(self) -> Tensor:
         """Return the largest integer not greater than each element."""
@@ -609,6 +609,9 @@ class Methods:
 
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Tensor:
         """Count the elements in each of `bins` equal parts of [min, max]; of the elements' own range if both are 0."""
+
+    def histogram(self, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
+        """Count the elements in each bin, which holds its left edge; the last bin holds its right edge too."""
 
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
         """Split along dim 1, vectors along dim 0; into this many equal parts, or before these indices."""

@@ -20,6 +20,10 @@ class frexp(NamedTuple):
     mantissa: Tensor
     exponent: Tensor
 
+class histogram(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
 class kthvalue(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -35,6 +39,10 @@ class linalg_eig(NamedTuple):
 class linalg_eigh(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
+
+class linalg_inv_ex(NamedTuple):
+    inverse: Tensor
+    info: Tensor
 
 class linalg_lstsq(NamedTuple):
     solution: Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from cases import case, functional, normal
+from cases import case, functional, integers, normal
 
 
 def conv_same(m: Any, x: Any, w: Any, **options: Any) -> Any:
@@ -20,6 +20,11 @@ x1, x2, x3 = normal(2, 4, 9), normal(2, 4, 6, 7), normal(2, 4, 5, 4, 6)
 
 case("conv1d", functional("conv1d"), x1, normal(6, 4, 3), normal(6))
 case("conv1d", functional("conv1d", stride=2, padding=1), x1, normal(6, 4, 3))
+case("conv1d", functional("conv1d", groups=2), integers(2, 4, 9), integers(6, 2, 3), integers(6), grad=False)
+case(
+    "conv2d", functional("conv2d", padding=1), integers(2, 3, 5, 4, high=99), integers(2, 3, 2, 2, high=99), grad=False
+)
+case("conv_transpose2d", functional("conv_transpose2d", stride=2), integers(2, 3, 4), integers(2, 3, 2, 2), grad=False)
 case("conv1d", functional("conv1d", padding="same", dilation=2), x1, normal(6, 4, 3), normal(6))
 case("conv1d", conv_same, x1, normal(6, 4, 4))
 case("conv1d", functional("conv1d", padding="valid", stride=3), x1, normal(6, 4, 2))

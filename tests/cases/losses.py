@@ -101,6 +101,7 @@ LOGITS = "binary_cross_entropy_with_logits"
 case(LOGITS, functional(LOGITS), 3 * a, t)
 case(LOGITS, functional(LOGITS, reduction="none"), 30 * a, t)
 case(LOGITS, weighted(LOGITS, reduction="sum"), a, t, integers(4, 1))
+case(LOGITS, lambda m, x, t: m.nn.functional.binary_cross_entropy_with_logits(x, t.double()), a, t)
 case(
     LOGITS,
     lambda m, x, t, w: m.nn.functional.binary_cross_entropy_with_logits(x, t, pos_weight=w.to(x.dtype)),

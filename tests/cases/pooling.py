@@ -78,6 +78,7 @@ case("adaptive_max_pool", functional("adaptive_max_pool3d", output_size=(2, 4, 5
 case("lp_pool", functional("lp_pool1d", norm_type=3, kernel_size=2), abs(x1) + 1, atol=1e-4)
 case("lp_pool", functional("lp_pool2d", norm_type=2.0, kernel_size=3, stride=2, ceil_mode=True), x2)
 case("lp_pool", functional("lp_pool3d", norm_type=1, kernel_size=2), abs(x3) + 1)
+case("lp_pool", functional("lp_pool2d", norm_type=float("inf"), kernel_size=3, stride=2, ceil_mode=True), x2 + 0.3)
 
 empty = normal(0, 2, 6)
 case("max_pool_with_indices", functional("max_pool1d", kernel_size=2, return_indices=True), empty)

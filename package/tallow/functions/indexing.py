@@ -51,7 +51,7 @@ class Parsed:
         for item in items:
             if item is Ellipsis:
                 if has_ellipsis:
-                    raise DimensionError("an index can only have a single ellipsis ('...')")
+                    continue  # the first one stands for all missing dims
                 has_ellipsis = True
                 self.basic.append(Ellipsis)
                 arrays += [None] * missing

@@ -16,6 +16,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, GraphError, ShapeError
 from tallow.functions.like import full_like
 from tallow.ops import losses
+from tallow.ops.checks import expect_float
 from tallow.ops.table import Op
 
 
@@ -192,6 +193,7 @@ def binary_cross_entropy_with_logits(
     name = "binary_cross_entropy_with_logits"
     check_same_size(name, input, target)
     check_constant(name, "pos_weight", pos_weight)
+    expect_float(name, input.array, target.array)
     values = apply(losses.binary_cross_entropy_with_logits, input, target, pos_weight)
     values = _weighted(name, values, weight)
     return reduced(values, reduction_of(size_average, reduce, reduction), name)

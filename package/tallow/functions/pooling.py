@@ -50,6 +50,8 @@ def _lp_pool(
     dims: int, input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None, ceil_mode: bool
 ) -> Tensor:
     """Compute (Σ x^p)^(1/p) from the mean of each window: the sum is the mean times the number of elements."""
+    if norm_type == math.inf:
+        return pooling.max_pool.call(input.abs(), dims, kernel_size, stride, 0, 1, ceil_mode)
     count = math.prod(sizes(f"lp_pool{dims}d", "kernel_size", kernel_size, dims, 1))
     mean = apply(pooling.avg_pool, input.pow(norm_type), dims, kernel_size, stride, 0, ceil_mode)
     return (mean.sign() * mean.abs() * count).pow(1 / norm_type)
@@ -288,7 +290,7 @@ def lp_pool1d(
     stride: IntOrInts | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type; the greatest |x| for p = ∞."""
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -300,7 +302,7 @@ def lp_pool2d(
     stride: IntOrInts | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type; the greatest |x| for p = ∞."""
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -312,7 +314,7 @@ def lp_pool3d(
     stride: IntOrInts | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """Return (Σ x^p)^(1/p) of each window, p = norm_type."""
+    """Return (Σ x^p)^(1/p) of each window, p = norm_type; the greatest |x| for p = ∞."""
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 

@@ -21,7 +21,7 @@ from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.kernels.table import PLANS
-from tallow.ops.checks import expect_float
+from tallow.ops.checks import refuse_bool
 from tallow.ops.table import Array, Result, op
 from tallow.ops.windows import (
     IntOrInts,
@@ -287,8 +287,7 @@ def _add_bias(y: Array, bias: Array | None) -> Array:
 def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Array | None, groups: int) -> bool:
     """Return whether the input has a batch dim. Raises ShapeError if the operands do not fit each other."""
     is_batch = _check_shapes(name, dims, input.shape, weight.shape, None if bias is None else bias.shape, groups)
-    if input.dtype.kind != "f":
-        expect_float(name, input)
+    refuse_bool(name, input)
     return is_batch
 
 

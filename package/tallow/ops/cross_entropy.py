@@ -12,6 +12,7 @@ from tallow.dtypes import BY_STORAGE, HALVES, cast, widen
 from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.axis_index import on_axis, places, take
+from tallow.ops.checks import expect_float
 from tallow.ops.half_gradients import Roundable
 from tallow.ops.indexing import FEW, check_places
 from tallow.ops.table import Array, Index, Result, op
@@ -131,6 +132,8 @@ def cross_entropy_of_classes(
     Raises:  on the CPU, DimensionError for a class out of range; on other devices its loss is NaN
     """
     xp = array_module(input)
+    if input.dtype.kind != "f":
+        expect_float("cross_entropy", input)
     weight = _class_weight(weight, input)
     axis = _axis_of_classes("cross_entropy", input, target, weight)
     if not input.shape[axis]:

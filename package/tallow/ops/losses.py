@@ -87,7 +87,7 @@ def binary_cross_entropy(input: Array, target: Array) -> Result:
     return -(target * log_p + (1 - target) * log_q), backward
 
 
-@op("")
+@op("", dtypes="promote")
 def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: Index = None) -> Result:
     """Return the binary cross entropy for p = sigmoid(x), without overflow.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
+from tallow.ops.joining import stack
 
 if TYPE_CHECKING:
     from tallow.core.tensor import Tensor
@@ -258,7 +259,7 @@ def grad(
             )
             for i, row in reversed(list(enumerate(zip(*seeds, strict=True))))
         ]  # fmt: skip
-        return tuple(None if column[0] is None else _stacked(column) for column in zip(*reversed(passes), strict=True))
+        return tuple(None if rows[0] is None else stack.call(rows, 0) for rows in zip(*reversed(passes), strict=True))
     places = _places_of(inputs, "grad")
     found: dict[Place, Any]
     if create_graph:
@@ -282,13 +283,6 @@ def grad(
             )
         result.append(tensor._run_hooks(g) if tensor._node is None else g)
     return tuple(result)
-
-
-def _stacked(tensors: Sequence[Any]) -> Tensor:
-    from tallow.core.apply import apply  # imports this module
-    from tallow.ops.joining import stack
-
-    return apply(stack, list(tensors), 0)
 
 
 def _gradients(

@@ -560,6 +560,23 @@ def test_linear(dtype: str, rows: int, k: int, n: int, poisoned_empty: list[Guar
     assert_close(call("linear", x, weight, None), expected - bias, 1e-5, bound(x, w.T) + 1e-6)
 
 
+@pytest.mark.threads
+@pytest.mark.parametrize(("rows", "k", "n"), [(600, 400, 33), (200, 400, 100), (520, 70, 64), (600, 60, 1)])
+def test_linear_of_many_rows_adds_the_bias(rows: int, k: int, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallow.kernels.bindings import threads
+
+    x, weight, bias = normal(rows, k), normal(n, k), normal(n)
+    got = kernels.run("linear", x, weight, bias)
+    expected = x.astype(np.float64) @ weight.T.astype(np.float64) + bias
+    assert_close(got, expected, 2**-23, bound(x, weight.T) + 2**-22 * np.abs(bias))
+    strided = np.ascontiguousarray(x.reshape(4, -1, k).swapaxes(0, 1)).swapaxes(0, 1)
+    np.testing.assert_allclose(kernels.run("linear", strided, weight, bias).reshape(rows, n), expected, atol=1e-3)
+
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "thread_count", lambda: 3)
+    np.testing.assert_array_equal(kernels.run("linear", x, weight, bias), got)
+
+
 @pytest.mark.parametrize("dtype", WEIGHTS)
 def test_linear_reads_rows_of_a_wider_matrix(dtype: str) -> None:
     narrow, widen = WEIGHTS[dtype]

@@ -91,10 +91,9 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         raise ShapeError(f"linear: shapes do not fit each other: {shapes}")
     rows = math.prod(x.shape[:-1])
     if weight.dtype == FLOAT32 and _is_own(x, weight):
-        y = matmul.matmul(x, weight.T)
-        if bias is not None:
-            y += bias
-        return y
+        if bias is None or n > 1:
+            return matmul.matmul(x, weight.T, None if bias is None else contiguous(bias))
+        return matmul.matmul(x, weight.T) + bias
     x = contiguous(x)
     item = weight.itemsize
     if weight.strides[1] != item or weight.strides[0] % item or not weight.flags.aligned:

@@ -14,7 +14,7 @@ from tallow.kernels.bindings.threads import Step, by_steps
 from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function, name
 from tallow.kernels.table import kernel
 
-_matmul = function("tl_matmul_f32", None, *[POINTER] * 5, *[SIZE] * 5, *[OFFSET] * 4, POINTER)
+_matmul = function("tl_matmul_f32", None, *[POINTER] * 6, *[SIZE] * 5, *[OFFSET] * 4, POINTER)
 _scratch_floats = function("tl_matmul_scratch", SIZE)()
 
 # Threads divide a product into groups of this many rows: more than are multiplied without packing, so that each row is
@@ -53,10 +53,11 @@ def float32_matrices(a: Array, b: Array) -> bool:
     return a.size * columns >= WORTH_A_CALL and a.shape[-1] == rows
 
 
-def matmul(a: Array, b: Array) -> Array:
-    """Return a @ b.
+def matmul(a: Array, b: Array, bias: Array | None = None) -> Array:
+    """Return a @ b + bias.
 
-    Shapes: as numpy.matmul; (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast.
+    Shapes: as numpy.matmul; (..., M, K) @ (..., K, N) -> (..., M, N), batch dimensions broadcast; bias (N,), float32
+            and contiguous, only with K > 0
     """
     if b.ndim == 1:
         return matmul(a, b[:, None])[..., 0]
@@ -66,7 +67,7 @@ def matmul(a: Array, b: Array) -> Array:
     if k != rows:
         raise ShapeError(f"matmul: inner dimensions differ: {a.shape} @ {b.shape}")
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
-        return matmul(a.reshape(math.prod(a.shape[:-1]), k), b).reshape(*a.shape[:-1], n)  # b is packed once
+        return matmul(a.reshape(math.prod(a.shape[:-1]), k), b, bias).reshape(*a.shape[:-1], n)  # b is packed once
     batch = () if a.ndim == 2 and b.ndim == 2 else _broadcast_batch(a, b)
     c = np.empty((*batch, m, n), FLOAT32)
     if c.size == 0:
@@ -76,18 +77,19 @@ def matmul(a: Array, b: Array) -> Array:
     strides = [stride // ITEM for stride in (*a.strides[-2:], *b.strides[-2:])]
     matrices = math.prod(batch)
     work = matrices * m * k * n
-    arguments = (c, a, b, a_offsets, b_offsets, matrices, m, k, n, n, *strides)
+    arguments = (c, a, b, bias, a_offsets, b_offsets, matrices, m, k, n, n, *strides)
     steps: tuple[Step, ...]
+    of_bias = () if bias is None else ((3, ITEM, 0),)
     # The last group of columns has half as many as the others, or more.
     if matrices == 1 and n >= 2 * COLUMNS and 2 * ROWS <= m < FEW_ROWS:
-        groups, steps = (n + COLUMNS // 2) // COLUMNS, ((0, ITEM, 0), (2, b.strides[-1], 0), (8, -1, -1))
+        groups, steps = (n + COLUMNS // 2) // COLUMNS, ((0, ITEM, 0), (2, b.strides[-1], 0), *of_bias, (9, -1, -1))
         by_steps(_matmul, arguments, work, groups, *steps, group=COLUMNS, length=n, scratch=_scratch_floats)
     elif matrices == 1 and n > 1 and m >= 2 * ROWS:
-        steps = ((0, n * ITEM, 0), (1, a.strides[-2], 0), (6, -1, -1))
+        steps = ((0, n * ITEM, 0), (1, a.strides[-2], 0), (7, -1, -1))
         by_steps(_matmul, arguments, work, m // ROWS, *steps, group=ROWS, length=m, scratch=_scratch_floats)
     else:
-        offsets = [(i, POINTER_BYTES, 0) for i in (3, 4) if arguments[i] is not None]
-        steps = ((0, m * n * ITEM, 0), *offsets, (5, -1, -1))
+        offsets = [(i, POINTER_BYTES, 0) for i in (4, 5) if arguments[i] is not None]
+        steps = ((0, m * n * ITEM, 0), *offsets, (6, -1, -1))
         by_steps(_matmul, arguments, work, matrices, *steps, scratch=_scratch_floats)
     return c
 

@@ -1,8 +1,9 @@
-// product   c = or += a @ b    (m, k) @ (k, n) -> (m, n), float32: of operands in a cache, within another kernel
+// product   c = a @ b + plus    (m, k) @ (k, n) -> (m, n), float32: of operands in a cache, within another kernel
+//   plus    rows of n floats, plus_row apart: c itself, or a bias with plus_row 0; null for nothing
 //   layout  a[i, p] at a + i * a_row + p * a_col, any strides; b and c with contiguous rows, b_row and c_row apart
-//   length  n a multiple of LANES: the caller pads b with zeros; any m; k = 0 gives zeros, or leaves c unchanged
-//   align   none needed       alias   c overlaps nothing
-//   error   ≤ (k / 4 + 2) ulp of Σ|a||b|; an element of c is computed in the same order wherever it is
+//   length  n a multiple of LANES: the caller pads b with zeros; any m; k = 0 gives plus
+//   align   none needed       alias   c overlaps nothing but plus
+//   error   ≤ (k / 4 + 2) ulp of |plus| + Σ|a||b|; an element of c is computed in the same order wherever it is
 //
 // Nothing is packed here: b is read by panels of two vectors, which stay in L1 for all rows of a, and each element of a
 // is broadcast to a vector as it is read. That is the tile of matmul_f32.c; its comments give the reasons.
@@ -19,7 +20,7 @@ enum { BLOCK = (LANES == 16 ? 4096 : 3072) / LANES }; // rows of a panel of b, 2
 
 static inline __attribute__((always_inline)) void product_tile(float *c, size_t c_row, const float *a, ptrdiff_t a_row,
                                                                ptrdiff_t a_col, const float *b, size_t b_row, size_t k,
-                                                               int accumulate, int rows, int vectors) {
+                                                               const float *plus, size_t plus_row, int rows, int vectors) {
   vf acc[2 * TALL][2] = {0};
   for (; k--; a += a_col, b += b_row)
 #pragma clang loop unroll(full)
@@ -31,17 +32,17 @@ static inline __attribute__((always_inline)) void product_tile(float *c, size_t 
 #pragma clang loop unroll(full)
     for (int v = 0; v < vectors; v++) {
       float *out = c + (size_t)i * c_row + v * LANES;
-      store(out, accumulate ? load(out) + acc[i][v] : acc[i][v]);
+      store(out, plus ? load(plus + (size_t)i * plus_row + v * LANES) + acc[i][v] : acc[i][v]);
     }
 }
 
 typedef void tile(float *c, size_t c_row, const float *a, ptrdiff_t a_row, ptrdiff_t a_col, const float *b, size_t b_row,
-                  size_t k, int accumulate);
+                  size_t k, const float *plus, size_t plus_row);
 
 #define TILE(NAME, rows, vectors)                                                                                        \
   static __attribute__((noinline)) void NAME(float *c, size_t c_row, const float *a, ptrdiff_t a_row, ptrdiff_t a_col,   \
-                                             const float *b, size_t b_row, size_t k, int accumulate) {                   \
-    product_tile(c, c_row, a, a_row, a_col, b, b_row, k, accumulate, rows, vectors);                                     \
+                                             const float *b, size_t b_row, size_t k, const float *plus, size_t plus_row) { \
+    product_tile(c, c_row, a, a_row, a_col, b, b_row, k, plus, plus_row, rows, vectors);                                 \
   }
 #define TILES(rows) TILE(tile_##rows##x1, rows, 1) TILE(tile_##rows##x2, rows, 2)
 
@@ -73,21 +74,22 @@ static tile *tile_of(size_t rows, int vectors) {
 
 // Compute one panel of c.
 static void panel(float *c, size_t c_row, const float *a, ptrdiff_t a_row, ptrdiff_t a_col, const float *b, size_t b_row,
-                  size_t m, size_t k, int accumulate, int vectors) {
+                  size_t m, size_t k, const float *plus, size_t plus_row, int vectors) {
   for (size_t i = 0, rows; i < m; i += rows) {
     rows = vectors == 1 && m - i >= 2 * TALL ? 2 * TALL : smaller(m - i, TALL);
-    tile_of(rows, vectors)(c + i * c_row, c_row, a + (ptrdiff_t)i * a_row, a_row, a_col, b, b_row, k, accumulate);
+    tile_of(rows, vectors)(c + i * c_row, c_row, a + (ptrdiff_t)i * a_row, a_row, a_col, b, b_row, k,
+                           plus ? plus + i * plus_row : 0, plus_row);
   }
 }
 
-void product(float *c, size_t c_row, const float *a, ptrdiff_t a_row, ptrdiff_t a_col, const float *b, size_t b_row, size_t m,
-             size_t k, size_t n, int accumulate) {
-  size_t p = 0;
-  do { // also once for k = 0
-    size_t depth = smaller(BLOCK, k - p), j = 0;
-    for (; j + 2 * LANES <= n; j += 2 * LANES)
-      panel(c + j, c_row, a + (ptrdiff_t)p * a_col, a_row, a_col, b + p * b_row + j, b_row, m, depth, accumulate || p, 2);
-    if (j < n)
-      panel(c + j, c_row, a + (ptrdiff_t)p * a_col, a_row, a_col, b + p * b_row + j, b_row, m, depth, accumulate || p, 1);
-  } while ((p += BLOCK) < k);
+void product_plus(float *c, size_t c_row, const float *a, ptrdiff_t a_row, ptrdiff_t a_col, const float *b, size_t b_row,
+                  size_t m, size_t k, size_t n, const float *plus, size_t plus_row) {
+  for (size_t p = 0; !p || p < k; p += BLOCK, plus = c, plus_row = c_row) { // also once for k = 0
+    size_t depth = smaller(BLOCK, k - p);
+    for (size_t j = 0, vectors; j < n; j += vectors * LANES) {
+      vectors = j + LANES < n ? 2 : 1;
+      panel(c + j, c_row, a + (ptrdiff_t)p * a_col, a_row, a_col, b + p * b_row + j, b_row, m, depth, plus ? plus + j : 0,
+            plus_row, (int)vectors);
+    }
+  }
 }

@@ -165,7 +165,7 @@ class RNNBase(Module):
         name = type(self).__name__
         if x.shape[-1] != self.input_size:
             raise ShapeError(f"{name}: expected input_size {self.input_size} features, got {tuple(x.shape)}")
-        weight = self._weights(0, 0).ih
+        weight = self.weight_ih_l0
         if x.dtype != weight.dtype:
             raise ArgumentError(
                 f"{name}: input is {x.dtype}, the weights are {weight.dtype}",
@@ -202,7 +202,7 @@ class RNNBase(Module):
 
     def _weights(self, layer: int, direction: int) -> _Weights:
         # getattr, not `_parameters`: weight_norm and other parametrizations replace a parameter by a plain tensor.
-        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", *(("weight_hr",) if self.proj_size else ()))
         weights: list[Any] = [getattr(self, _parameter_name(kind, layer, direction), None) for kind in kinds]
         return _Weights(*weights)
 

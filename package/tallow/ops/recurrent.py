@@ -13,25 +13,28 @@ Letters: R rows, N sequences, H hidden features, P features of the state: H, or 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import accumulate
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
+from tallow.kernels.table import PLANS
 from tallow.ops.table import Result, op
 
 Sizes = tuple[int, ...]
-Steps = list[tuple[slice, int]]
+Steps = tuple[tuple[slice, int], ...]
 
 # The gates as tanh(x · scale) · scale + shift: both are ½ for σ, 1 and 0 for tanh.
 LSTM_GATES = (0.5, 0.5, 1.0, 0.5)
 GRU_GATES = (0.5, 0.5, 1.0)
 
 
+@lru_cache(PLANS)
 def _steps(batch_sizes: Sizes, reverse: bool) -> Steps:
     """Return the rows of each step, and its number of sequences."""
-    steps = [(slice(end - n, end), n) for n, end in zip(batch_sizes, accumulate(batch_sizes), strict=True)]
+    steps = tuple([(slice(end - n, end), n) for n, end in zip(batch_sizes, accumulate(batch_sizes), strict=True)])
     return steps[::-1] if reverse else steps
 
 

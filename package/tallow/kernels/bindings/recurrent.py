@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
 
 from tallow.dtypes import Array
@@ -9,9 +12,9 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
 from tallow.kernels.bindings.threads import by_steps
 from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import PLANS, kernel
 
-Steps = list[tuple[slice, int]]
+Steps = Sequence[tuple[slice, int]]
 
 _lstm = function("tl_lstm_f32", None, *[POINTER] * 11, *[SIZE] * 4, POINTER)
 _lstm_backward = function("tl_lstm_backward_f32", None, *[POINTER] * 10, *[SIZE] * 4, POINTER)
@@ -32,26 +35,37 @@ def float32_lstm_backward(
     return weight_hr is None and all(x.dtype == FLOAT32 for x in arrays)
 
 
+@lru_cache(PLANS)
+def _layout(steps: tuple[tuple[int, int, int], ...]) -> tuple[int, int, Array, Array]:
+    """Return the numbers of rows and sequences, and the first row and the number of rows of each step, for C.
+
+    Args:   steps: first row, row after the last one, and number of rows
+    Raises: ShapeError for a step that has no rows, or others than those
+    """
+    starts, _, counts = zip(*steps, strict=True)
+    rows = sum(counts)
+    if not all(0 <= start < stop <= rows and stop - start == n for start, stop, n in steps):
+        raise ShapeError(f"lstm: steps {steps} do not fit {rows} rows")
+    return rows, max(counts), np.array(starts, np.uintp), np.array(counts, np.uintp)
+
+
 class _Call:
     """The steps of one layer for C, after checking that all sizes fit them."""
 
     def __init__(
         self, gates: Array, weight_hh: Array, steps: Steps, by_row: list[Array], by_sequence: list[Array]
     ) -> None:
-        self.rows, self.n = sum(n for _, n in steps), weight_hh.shape[1]
-        self.sequences = max(n for _, n in steps)
-        starts = [rows.start for rows, _ in steps]
+        layout = _layout(tuple([(rows.start, rows.stop, n) for rows, n in steps]))
+        self.rows, self.sequences, self.starts, self.counts = layout
+        self.n = weight_hh.shape[1]
         fit = (
-            min(starts) >= 0
-            and all(rows.stop <= self.rows and rows.stop - rows.start == n > 0 for rows, n in steps)
-            and weight_hh.shape == (4 * self.n, self.n)
+            weight_hh.shape == (4 * self.n, self.n)
             and gates.size == self.rows * 4 * self.n
             and all(x.shape == (self.rows, self.n) for x in by_row)
             and all(x.shape == (self.sequences, self.n) for x in by_sequence)
         )
         if not fit:
             raise ShapeError(f"lstm: gates {gates.shape} and weight {weight_hh.shape} do not fit {self.rows} rows")
-        self.starts, self.counts = np.array(starts, np.uintp), np.array([n for _, n in steps], np.uintp)
         self.weight = contiguous(weight_hh)
         self.steps, self.work = len(steps), 4.0 * self.rows * self.n * self.n
 

@@ -117,7 +117,7 @@ def outputs_of(op: Op, value: Any, backward: Any, tensors: Sequence[Tensor | Non
             output._inference = True
         outputs.append(output)
     if backward is not None and mode.recording and needs_gradient(tensors):
-        _record(op, backward, tensors, outputs)
+        _record(op, backward, tensors, outputs if op.differentiable is None else outputs[: op.differentiable])
     if not several:
         return outputs[0]
     return tuple(outputs) if op.result is None else op.result(*outputs)

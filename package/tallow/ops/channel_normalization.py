@@ -40,7 +40,7 @@ def over_channels(ndim: int) -> tuple[int, ...]:
     return (0, *range(2, ndim))
 
 
-@op("")
+@op("", differentiable=1)
 def batch_norm_in_training(
     input: Array, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:
@@ -54,13 +54,13 @@ def batch_norm_in_training(
     if input.dtype.kind != "f":
         expect_float("batch_norm", input)
     check_channels("batch_norm", input, weight, bias)
-    if math.prod(input.shape) == input.shape[1]:
+    if input.size == input.shape[1]:
         raise ArgumentError(
             f"batch_norm: expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
             hint="use a larger batch, or eval()",
         )
     y, mean, var, backward = _normalize(input, input.shape[:2], 0, weight, bias, eps)
-    return (y, mean.reshape(-1), var.reshape(-1)), lambda g, *_: backward(g)
+    return (y, mean.reshape(-1), var.reshape(-1)), backward
 
 
 def _normalize(

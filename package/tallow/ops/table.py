@@ -72,6 +72,7 @@ class Op:
         "call",
         "casts",
         "defaults",
+        "differentiable",
         "dtypes",
         "function",
         "halves",
@@ -107,6 +108,7 @@ class Op:
         halves: bool = False,
         reads_per_operand: bool = True,
         small: Callable[..., Any] | None = None,
+        differentiable: int | None = None,
     ) -> None:
         if dtypes not in RULES or not set(places.split()) <= PLACES.keys():
             raise ArgumentError(
@@ -122,6 +124,7 @@ class Op:
         self.halves = halves
         self.reads_per_operand = reads_per_operand
         self.small = small
+        self.differentiable = differentiable
         self.call: Any = None  # its functions on tensors, see tallow.core.short_way
         self.inplace: Any = None
         self.parameters = parameters_of(function, name)
@@ -182,6 +185,7 @@ def op(
     halves: bool = False,
     reads_per_operand: bool = True,
     small: Callable[..., Any] | None = None,
+    differentiable: int | None = None,
 ) -> Callable[[Callable[..., Result]], Op]:
     """Register a function of arrays in `OPS`, and make it public at `places`.
 
@@ -200,14 +204,17 @@ def op(
         small: computes the value alone, where nothing is recorded: usually a function of NumPy, called with the
             arguments by position. Its arrays are NumPy's; of floats and small, except for ops that only move elements.
             What it raises is dropped: the op is called then.
+        differentiable: the number of outputs through which gradients flow, the first ones; `backward` gets gradients
+            of these only. Without it, all outputs.
 
     Raises: ArgumentError for a name that is already registered.
     """
 
     def register(function: Callable[..., Result]) -> Op:
         op = Op(
-            function, name or function.__name__, places, dtypes, view, result, aliases, halves, reads_per_operand, small
-        )
+            function, name or function.__name__, places, dtypes, view, result, aliases, halves, reads_per_operand,
+            small, differentiable,
+        )  # fmt: skip
         if op.name in OPS:
             raise ArgumentError(
                 f"op {op.name!r} exists already, in {OPS[op.name].function.__module__}", hint="choose another name"

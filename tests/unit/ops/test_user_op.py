@@ -121,6 +121,19 @@ def test_an_op_without_backward_has_outputs_that_need_no_gradient():
     assert not rounded_for_test(tl.ones(2, requires_grad=True)).requires_grad
 
 
+def test_gradients_flow_through_differentiable_outputs_only():
+    @tl.op(differentiable=1)
+    def doubled_for_test(x):
+        return (2 * x, x + 1), lambda g: (2 * g,)
+
+    x = tl.ones(2, requires_grad=True)
+    doubled, other = doubled_for_test(x)
+    assert other.tolist() == [2, 2]
+    assert not other.requires_grad
+    doubled.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
 def test_errors_name_the_op_and_its_operands():
     @tl.op
     def stacked(x, y):

@@ -39,11 +39,6 @@ def _rms_norm(saved: Saved, g: Tensor) -> Gradients:
     return defined(lambda x, w: x * ((x * x).mean(dims, keepdim=True) + eps) ** -0.5 * w, (x, weight), g)
 
 
-@rule("batch_norm_in_training")
-def _batch_norm(saved: Saved, g: Tensor, *_: Tensor) -> Gradients:
-    return _channel_norm(saved.inside("backward"), g)
-
-
 @rule("batch_norm_in_evaluation")
 def _fixed_norm(saved: Saved, g: Tensor) -> Gradients:
     has_bias, weight, r, mean = map(saved.constant, ("has_bias", "weight", "r", "mean"))
@@ -59,7 +54,7 @@ def _fixed_norm(saved: Saved, g: Tensor) -> Gradients:
     return [g * by_channel * w.reshape(spread), (g * normal).sum(over), of_bias]
 
 
-@rule("group_norm")
+@rule("batch_norm_in_training", "group_norm")
 def _channel_norm(saved: Saved, g: Tensor) -> Gradients:
     x, eps, channels, shared = saved.operand("input"), *map(saved.constant, ("eps", "channels", "shared"))
     weight, has_bias = _weight_of(saved), saved.constant("has_bias")

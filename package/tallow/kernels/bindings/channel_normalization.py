@@ -154,7 +154,7 @@ def _norm_of_columns_backward(
     """Return the gradients of `channel_norm_backward` for x (N, C)."""
     g, x, weight, (count, n) = contiguous(g), contiguous(x), row_weight("batch_norm", x, weight), x.shape
     mean, var, dx = contiguous(mean), contiguous(var), np.empty(x.shape, FLOAT32)
-    dw, db, by_g, by_x, shift = (np.empty(n, FLOAT32) for _ in range(5))
+    dw, db, by_g, by_x, shift = [np.empty(n, FLOAT32) for _ in range(5)]
     sums, work = (dw, db, by_g, by_x, shift, g, x, mean, var, weight), ELEMENT * x.size
     by_range(_column_moments_backward, sums, n, work, count, n, numbers=(eps,), group=LINE)
     by_rows(_column_affine_backward, (dx, g, x, mean, by_g, by_x, shift), count, work, n, shared=4)

@@ -105,6 +105,10 @@ def by_range(
     scratch: int | None = None, numbers: tuple[float, ...] = (), group: int = 1,
 ) -> None:  # fmt: skip
     """Call `function(*arrays, first, last, *others, scratch, *numbers)` for parts of range(count); see `by_steps`."""
+    if work < WORTH_A_THREAD:  # what `by_steps` does then, without the call
+        memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
+        function.on_arrays(*arrays, 0, count, *others, *memory, *numbers)
+        return
     n = len(arrays)
     steps, arguments = ((n, 1, 0), (n + 1, 0, -1)), (*arrays, 0, count, *others)
     groups = -(-count // group)

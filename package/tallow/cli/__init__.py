@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     reader, or 143 after SIGTERM.
     """
     _open_missing_streams()
-    argv = sys.argv[1:] if argv is None else argv
+    argv = (sys.argv[1:] if argv is None else argv) or ["--help"]
     program = "tallow"
     try:
         arguments = _parse(argv)

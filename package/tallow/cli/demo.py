@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ from tallow.cli.site import (
     build_site,
 )
 from tallow.cli.static_server import SiteServer
+from tallow.cli.terminal import report, unusable_address
 from tallow.errors import ArgumentError
 
 
@@ -90,8 +89,9 @@ def _serve(arguments: argparse.Namespace) -> None:
         try:  # before the site is built, which takes a minute
             server = SiteServer(site, host=arguments.host, port=arguments.port, models=offers.files)
         except (OSError, UnicodeError) as error:  # UnicodeError for names that DNS cannot encode
-            raise _unusable(arguments.host, arguments.port, error) from error
+            raise unusable_address(arguments.host, arguments.port, error) from error
         with server:
+            report("building the pages, which takes half a minute or more")
             compiled = build_site(
                 site,
                 wheel=None,
@@ -124,14 +124,6 @@ def _serve(arguments: argparse.Namespace) -> None:
                 server.serve_forever()
             except KeyboardInterrupt:
                 print("stopped", file=sys.stderr)
-
-
-def _unusable(host: str, port: int, error: OSError | UnicodeError) -> ArgumentError:
-    if isinstance(error, (UnicodeError, socket.gaierror)) or error.errno == errno.EADDRNOTAVAIL:
-        return ArgumentError(
-            f"--host {host!r} is not an address of this computer", hint="use 127.0.0.1, or 0.0.0.0 for all addresses"
-        )
-    return ArgumentError(f"{host}:{port}: {error.strerror}", hint="try --port 0")
 
 
 def _pyodide_source(choice: str | None) -> Path | None:

@@ -132,7 +132,8 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | T
         model = load_language_model(path, arguments.dtype, arguments.device, arguments.quant)
     elif arguments.tokenizer is None:
         raise ArgumentError(
-            "--model without --tokenizer: a llama2.c checkpoint has no tokenizer", hint="pass its tokenizer.bin"
+            f"{path} is a file without a tokenizer",
+            hint="pass the model's folder or a GGUF file, or with a llama2.c checkpoint --tokenizer tokenizer.bin",
         )
     else:
         model = Llama.from_llama2c(path, dtype=dtype, device=arguments.device)

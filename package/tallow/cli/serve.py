@@ -29,7 +29,7 @@ from typing import Any
 
 import tallow
 from tallow.cli.language_model import add_cache_option, add_loading_options, load_language_model, number
-from tallow.cli.terminal import report
+from tallow.cli.terminal import report, unusable_address
 from tallow.distributed.mpi import is_launched, world
 from tallow.errors import ArgumentError, MissingPackageError
 from tallow.generation.prefix_pages import PAGE
@@ -151,7 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise MissingPackageError(str(error.name), "tallow serve", "serve") from error
     if (arguments.tls_key is None) != (arguments.tls_certificate is None):
-        raise ArgumentError("one of --tls-certificate and --tls-key", hint="pass both or none")
+        raise ArgumentError("--tls-certificate and --tls-key belong together", hint="pass both or neither")
     for path in filter(None, (arguments.tls_key, arguments.tls_certificate)):
         Path(path).open("rb").close()  # an error of the module ssl does not name the file
     ends = {"drain_timeout_s": arguments.drain_timeout, "log_level": arguments.log_level}
@@ -172,7 +172,10 @@ def run(arguments: argparse.Namespace) -> int:
             divided.follow(model, **_slot_options(arguments, model))
             return 0
         load_catalog = partial(load, arguments, divided.load, open_divided_slots)
-    listener = listen(arguments.host, arguments.port)  # a port in use is reported before a model is loaded
+    try:  # before a model is loaded
+        listener = listen(arguments.host, arguments.port)
+    except (OSError, UnicodeError) as error:
+        raise unusable_address(arguments.host, arguments.port, error) from error
     access = Access(
         arguments.api_key or os.environ.get(KEY_VARIABLE) or None,
         arguments.max_body << 20,

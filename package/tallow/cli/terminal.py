@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import json
+import socket
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -108,3 +110,14 @@ def size_text(nbytes: int) -> str:
             break
         value /= 1000
     return f"{nbytes:,} bytes" if unit == UNITS[0] else f"{value:.1f} {unit}"
+
+
+def unusable_address(host: str, port: int, error: OSError | UnicodeError) -> ArgumentError:
+    """Return the error for an address on which a server cannot listen; `error` is the one of `socket`."""
+    if isinstance(error, (UnicodeError, socket.gaierror)) or error.errno == errno.EADDRNOTAVAIL:
+        return ArgumentError(
+            f"--host {host!r} is not an address of this computer", hint="use 127.0.0.1, or 0.0.0.0 for all addresses"
+        )
+    return ArgumentError(
+        f"cannot listen on {host}:{port}: {error.strerror}", hint="choose another --port; 0 means any free one"
+    )

@@ -139,8 +139,10 @@ def _fetch(
     except errors.RevisionNotFoundError as error:
         raise HubError(f"{repository} has no revision {revision!r}", hint="pass a branch, a tag or a commit") from error
     except errors.LocalEntryNotFoundError as error:
-        hint = "connect to the network, unset HF_HUB_OFFLINE, or pass a folder"
-        raise HubError(f"{repository} is not in the cache, and the Hub cannot be reached", hint) from error
+        hint = "check the path, connect to the network, or unset HF_HUB_OFFLINE"
+        raise HubError(
+            f"{repository} is neither a folder here nor in the Hub's cache, and the Hub cannot be reached", hint
+        ) from error
     except (errors.HfHubHTTPError, OSError) as error:
         raise HubError(f"{repository} download failed: {error}", hint="try again; the download resumes") from error
     return Path(path)

@@ -89,6 +89,8 @@ def _of_gguf(path: str) -> Contents:
 
 
 def _of_llama2c(data: Bytes, path: str) -> Contents:
+    if not len(data):
+        raise CheckpointError(f"{path} is empty", hint="download it again")
     try:
         header = llama2c.read_header(data, path)
         llama2c.check_size(header, len(data), path)

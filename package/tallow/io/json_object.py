@@ -34,6 +34,8 @@ def parse_list(text: bytes, name: str, max_depth: int) -> list[Any]:
 
 def _parse(text: bytes, name: str, max_depth: int, opening: bytes, kind: str) -> Any:
     text = text.lstrip(_SPACES)
+    if not text:
+        raise CheckpointError(f"{name} is empty; expected a JSON {kind}", hint="it may be another file")
     if text[:1] != opening:
         raise CheckpointError(
             f"{name} is not a JSON {kind}: it starts with {text[:1]!r}", hint="it may be another file"

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -93,7 +94,7 @@ def test_text_and_prompt_say_the_same() -> None:
 
 
 def test_a_model_needs_its_tokenizer(stories: list[Any]) -> None:
-    assert_one_error(tallow(*stories[:3]), "--model without --tokenizer")
+    assert_one_error(tallow(*stories[:3]), "is a file without a tokenizer")
     assert_one_error(tallow("generate", *stories[3:]), "--tokenizer without --model")
 
 
@@ -320,7 +321,6 @@ def error_lines(capsys: pytest.CaptureFixture[str], *arguments: Any) -> list[str
             "tallow fill-mask",
         ),
         (["transcribe"], "the following arguments are required: FILE", "tallow transcribe"),
-        ([], "the following arguments are required: command", "tallow"),
         (["--bogus"], "the following arguments are required: command", "tallow"),
     ],
 )
@@ -328,6 +328,25 @@ def test_a_wrong_value_is_one_line_and_how_to_get_help(
     arguments: list[Any], message: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert error_lines(capsys, *arguments) == [f"{command}: error: {message}", f"  hint: {command} --help"]
+
+
+def test_no_arguments_print_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main([])
+    assert exit.value.code == 0
+    assert "continue a text with a language model" in capsys.readouterr().out
+
+
+def test_serve_and_demo_name_a_port_that_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        for command in ("serve", "demo"):
+            assert error_lines(capsys, command, "--port", port) == [
+                f"tallow {command}: error: cannot listen on 127.0.0.1:{port}: Address already in use; "
+                "choose another --port; 0 means any free one"
+            ]
 
 
 def stdin_of(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,12 +162,19 @@ def test_contents_of_every_format(data_dir: Path, tmp_path: Path) -> None:
     assert [entry.name for entry in contents(tmp_path / "x.npz").tensors] == ["a"]
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"<html>" + b"x" * 200, bytes(64)])
+@pytest.mark.parametrize("content", [b"hello", b"<html>" + b"x" * 200, bytes(64)])
 def test_inspect_refuses_unknown_files(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x"
     path.write_bytes(content)
     assert run("inspect", path) == 2
     assert "is in an unknown format" in capsys.readouterr().err
+
+
+def test_inspect_says_that_a_file_is_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.safetensors"
+    path.touch()
+    assert run("inspect", path) == 2
+    assert "x.safetensors is empty; download it again" in capsys.readouterr().err
 
 
 def test_inspect_a_transformer_in_a_subfolder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,7 +189,7 @@ def test_inspect_a_transformer_in_a_subfolder(tmp_path: Path, capsys: pytest.Cap
     assert lines[0].endswith("sentence-transformers folder")
     assert lines[2].split() == ["0_Transformer/model_type", "0_Transformer"]
     assert lines[4].split() == ["0_Transformer/weight", "float32", "2", "x", "3", "24", "bytes"]
-    assert lines[6] == "1 tensors, 6 elements, 24 bytes (float32)"
+    assert lines[6] == "1 tensor, 6 elements, 24 bytes (float32)"
 
 
 def test_inspect_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

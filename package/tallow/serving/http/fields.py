@@ -11,6 +11,7 @@ from tallow.io.json_object import parse_object
 from tallow.serving.http.errors import ApiError
 
 MAX_DEPTH = 64
+MAX_INTEGER = 1 << 63
 
 
 class Fields:
@@ -83,13 +84,14 @@ class Fields:
             raise self.wrong(field, f"a number from {least:g} to {most:g}")
         return float(value)
 
-    def integer(self, field: str, least: int, most: int) -> int | None:
+    def integer(self, field: str, least: int, most: int = MAX_INTEGER) -> int | None:
         """Return an integer, or None."""
         value = self.get(field)
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise self.wrong(field, f"an integer from {least} to {most}")
+            limits = f"from {least} to {most}" if most < MAX_INTEGER else f"of at least {least}"
+            raise self.wrong(field, f"an integer {limits}")
         return value
 
     def items(self, field: str, most: int, *, least: int = 0) -> list[Any]:

@@ -11,12 +11,12 @@ from tallow.errors import ArgumentError
 from tallow.generation import LogitBias, LogitsProcessor, Sampler
 from tallow.serving.engine import TextEngine
 from tallow.serving.http.errors import TOO_LONG, ApiError
-from tallow.serving.http.fields import Fields
+from tallow.serving.http.fields import MAX_INTEGER, Fields
 from tallow.serving.http.grammars import Constrained
 from tallow.serving.requests import TextRequest
 
 MAX_CHOICES, MAX_STOPS, MAX_LOGPROBS, MAX_BIASES = 16, 16, 20, 1024
-SEEDS, PRIORITIES = 1 << 63, 1 << 31
+PRIORITIES = 1 << 31
 
 
 @dataclass
@@ -57,8 +57,8 @@ def texts_of(
     Raises:  ApiError
     """
     choices = fields.integer("n", 1, MAX_CHOICES) or 1
-    requested = fields.integer("max_completion_tokens", 1, SEEDS) or fields.integer("max_tokens", 1, SEEDS)
-    seed = fields.integer("seed", -SEEDS, SEEDS)
+    requested = fields.integer("max_completion_tokens", 1) or fields.integer("max_tokens", 1)
+    seed = fields.integer("seed", -MAX_INTEGER)
     stop = stop_strings(fields)
     priority = fields.integer("priority", -PRIORITIES, PRIORITIES) or 0
     processors = processors_of(fields, engine, grammar)

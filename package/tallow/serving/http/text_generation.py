@@ -18,7 +18,6 @@ from tallow.serving.http.running import Done, Run
 from tallow.serving.http.sampling import (
     MAX_LOGPROBS,
     MAX_STOPS,
-    SEEDS,
     checked_count,
     processors_of,
     sampler,
@@ -46,8 +45,8 @@ class Generation:
         most = parameters.integer("truncate", 1, 1 << 31)
         end = self.prompt if most is None else self.prompt[-MOST_CHARACTERS * engine.length :]
         tokens = encoded(engine, end, "inputs")[-most if most is not None else None :]
-        requested = parameters.integer("max_new_tokens", 1, SEEDS) or DEFAULT_TOKENS
-        seed = parameters.integer("seed", 0, SEEDS)
+        requested = parameters.integer("max_new_tokens", 1) or DEFAULT_TOKENS
+        seed = parameters.integer("seed", 0)
         self.seed = secrets.randbits(32) if seed is None else seed
         is_random = parameters.flag("do_sample") or any(parameters.get(name) is not None for name in SAMPLING)
         self.is_random = is_random

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras import losses, metrics
@@ -78,6 +80,12 @@ class CompiledLoss:
 
     def __init__(self, loss: Any, loss_weights: Any, output_names: Sequence[str] | None) -> None:
         self._specs = map_structure(_resolve_loss, loss)  # raise an error for an unknown name in compile()
+        for weight in flatten(loss_weights):
+            if weight is not None and not isinstance(weight, int | float | np.number):
+                raise ArgumentTypeError(
+                    f"loss_weights contains {weight!r}, which is not a number",
+                    hint="pass metrics by name: compile(optimizer, loss, metrics=[...])",
+                )
         self._weights = loss_weights
         self._names = output_names
         self._losses: list[Loss | None] | None = None

@@ -792,3 +792,42 @@ def test_attention_with_a_seed_drops_the_same_scores_again() -> None:
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, other)
     assert not np.allclose(first, numbers(attention_layers[0](x, x, training=True)))  # and continues from call to call
+
+
+class Counting(layers.Layer):
+    """Counts its calls, and scales by a trained number."""
+
+    def __init__(self) -> None:
+        super().__init__(name="counting")
+        self.calls = keras.Variable(0, dtype="int32", trainable=False, name="calls")
+        self.scale = keras.Variable(2.0, name="scale")
+        self.shift = self.add_weight(shape=(2,), initializer="ones", name="shift")
+
+    def call(self, x: Any) -> Any:
+        self.calls.assign_add(1)
+        return x * self.scale + self.shift
+
+
+def test_a_variable_of_a_layer_is_one_of_its_weights() -> None:
+    layer = Counting()
+    assert layer(np.ones((1, 2), np.float32)).tolist() == [[3.0, 3.0]]
+    assert [variable.name for variable in layer.trainable_variables] == ["scale", "shift"]
+    assert [int(variable.value) for variable in layer.non_trainable_variables] == [1]
+    assert layer.shift.path == "counting/shift"
+    assert set(layer.state_dict()) == {"calls", "scale", "shift"}
+
+
+def test_a_variable_is_made_from_values_or_an_initializer() -> None:
+    variable = keras.Variable([1.0, 2.0], name="v")
+    variable.assign_add([1.0, 1.0])
+    assert (variable.numpy().tolist(), variable.name, variable.path, variable.trainable) == ([2.0, 3.0], "v", "v", True)
+    assert keras.Variable("ones", (2, 3), dtype="float16").dtype == tl.float16
+    assert keras.Variable(keras.initializers.Constant(4), shape=(2,)).tolist() == [4.0, 4.0]
+    assert not keras.Variable(3).trainable
+    values = np.zeros(2, np.float32)
+    keras.Variable(values).assign([5.0, 5.0])
+    assert values.tolist() == [0.0, 0.0]
+    with pytest.raises(ArgumentError, match="an initializer needs a shape"):
+        keras.Variable("zeros")
+    with pytest.raises(ShapeError, match=r"values of shape \(2,\), but shape=\(3,\)"):
+        keras.Variable([1.0, 2.0], shape=(3,))

@@ -466,6 +466,13 @@ def test_invalid_names(arguments: dict[str, Any], message: str) -> None:
         classifier().compile(**arguments)
 
 
+def test_metrics_in_the_place_of_loss_weights_are_an_error() -> None:
+    model = keras.Sequential([layers.Dense(1)])
+    with pytest.raises(ArgumentTypeError, match="loss_weights contains 'accuracy', which is not a number"):
+        model.compile("adam", "mse", ["accuracy"])
+    model.compile("adam", "mse", loss_weights=np.float32(0.5))
+
+
 def test_compile_comes_first() -> None:
     model = keras.Sequential([keras.Input(shape=(4,)), layers.Dense(3)])
     for call in (model.fit, model.evaluate, model.train_on_batch, model.test_on_batch):

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import tallow as tl
 from tallow.core.tensor import Tensor
-from tallow.errors import ShapeError
+from tallow.errors import ArgumentError, ShapeError
+from tallow.keras import initializers
+from tallow.keras.functions.operands import dtype_of, tensor
+from tallow.keras.settings import floatx
 from tallow.nn import Buffer, Parameter
 
 
-class Variable(Tensor):
+class _Kinds(type):
+    """Makes `Variable(...)` a `Weight` or a `State`, which modules register when they are assigned."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return _variable(*args, **kwargs) if cls is Variable else super().__call__(*args, **kwargs)
+
+
+class Variable(Tensor, metaclass=_Kinds):
     """A weight: a named tensor with in-place assignment.
+
+    Args:
+        initializer: the values, or a function or the name of an initializer, which then needs `shape`.
+        dtype: by default that of the values, and `floatx` for Python numbers with a fraction.
+        trainable: train it; integers and booleans are never trained.
+        name: by default "variable".
+        autocast, aggregation, synchronization: accepted for Keras compatibility; they have no effect.
+
+    Raises:  ArgumentError for an initializer without a shape; ShapeError for values of another shape
 
     Attributes:
         name: the name in the layer, such as "kernel".
+        path: the layer's name and that of the weight, such as "dense/kernel"; of a variable without a layer its name.
         regularizer: a function of the weight that is added to the loss, or None.
         constraint: a function whose result replaces the weight after each optimizer step, or None.
     """
 
     name: str
+    path: str
     regularizer: Any = None
     constraint: Any = None
 
@@ -62,8 +84,8 @@ class Variable(Tensor):
             return self.assign(self - self._as_operand(value))
 
     def _as_operand(self, value: Any) -> Any:
-        """Convert an array to a tensor on the weight's device; return anything else unchanged."""
-        return tl.as_tensor(value, device=self.device) if isinstance(value, np.ndarray) else value
+        """Convert an array or a list to a tensor on the weight's device; return anything else unchanged."""
+        return tl.as_tensor(value, device=self.device) if isinstance(value, np.ndarray | list | tuple) else value
 
 
 class Weight(Variable, Parameter):
@@ -79,7 +101,29 @@ def make_variable(
 ) -> Variable:
     """Create a weight from its initial value."""
     variable: Variable = Weight(value) if trainable else State(value)
-    variable.name = name
+    variable.name = variable.path = name
     variable.regularizer = regularizer
     variable.constraint = constraint
     return variable
+
+
+def _variable(
+    initializer: Any,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    trainable: bool = True,
+    autocast: bool = True,
+    aggregation: str = "none",
+    synchronization: str = "auto",
+    name: str = "variable",
+) -> Variable:
+    """Return what `Variable(...)` makes."""
+    if isinstance(initializer, str) or callable(initializer):
+        if shape is None:
+            raise ArgumentError(f"Variable {name!r}: an initializer needs a shape", hint="pass shape=(...)")
+        value = tensor(initializers.get(initializer)(tuple(shape), dtype=dtype_of(dtype or floatx())))
+    else:
+        value = tensor(initializer, dtype).detach().clone()
+    if shape is not None and tuple(value.shape) != tuple(shape):
+        raise ShapeError(f"Variable {name!r}: values of shape {tuple(value.shape)}, but shape={tuple(shape)}")
+    return make_variable(value, name, trainable and value.is_floating_point())

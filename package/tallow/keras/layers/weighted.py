@@ -73,6 +73,7 @@ class Weighted(Module):
             )
         name = name or "variable"
         weight = make_variable(value, name, trainable, regularizers.get(regularizer), constraints.get(constraint))
+        weight.path = f"{self.name}/{name}"
         if trainable and not self._trainable:
             weight.requires_grad_(False)
         key = weight.name

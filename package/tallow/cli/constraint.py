@@ -17,7 +17,7 @@ MAX_BYTES = 1 << 20  # of a file with a schema or a grammar
 def add_constraint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options --json-schema, --grammar and --regex, of which one can be given."""
     group = parser.add_argument_group("form of the text").add_mutually_exclusive_group()
-    group.add_argument("--json-schema", metavar="FILE", help="JSON that is valid by the schema in FILE")
+    group.add_argument("--json-schema", metavar="FILE", help="JSON that conforms to the schema in FILE")
     group.add_argument("--grammar", metavar="FILE", help="text of a grammar, in the form that llama.cpp reads (GBNF)")
     group.add_argument("--regex", metavar="PATTERN", help="text that a regular expression matches as a whole")
 

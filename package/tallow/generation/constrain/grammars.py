@@ -82,7 +82,7 @@ def grammar(text: str, start: str = "root") -> Grammar:
 
 
 def json_schema(schema: Mapping[str, Any] | bool | str) -> Grammar:
-    """Return JSON texts that are valid by a schema, given as Python values or as text.
+    """Return JSON texts that conform to a schema, given as Python values or as text.
 
     Every text is valid; not every valid text is one: properties come in the order of the schema, and numbers and white
     space have a limited form. See `tallow.generation.constrain.schema` for the keywords.

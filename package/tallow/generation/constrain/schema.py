@@ -162,7 +162,7 @@ class _Converter:
     # ---------------------------------------------------------------------------------------------------- values
 
     def _value(self, schema: Any, place: str) -> Expression:
-        """Return the values that are valid by a schema; `place` is its JSON Pointer."""
+        """Return the values that conform to a schema; `place` is its JSON Pointer."""
         self._count(1)
         if (
             place.count("/") > 2 * MAX_DEPTH

@@ -1,4 +1,4 @@
-"""Two JSON schemas as one, where that is possible, and the proof that no value is valid by both."""
+"""Two JSON schemas as one, where that is possible, and the proof that no value conforms to both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPEN_ENDED = ("additionalProperties", "patternProperties")
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema of the values that are valid by both.
+    """Return a schema of the values that conform to both.
 
     Raises:  GrammarError where a keyword of both cannot be one
     """
@@ -72,7 +72,7 @@ def _common_types(first: list[Any], second: list[Any]) -> list[Any]:
 
 
 def are_disjoint(first: Any, second: Any) -> bool:
-    """Return whether it is certain, from types, constants and required properties, that no value is valid by both."""
+    """Return whether it is certain, from types, constants and required properties, that no value conforms to both."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return first is False or second is False
     types = [{("number" if t == "integer" else t) for t in types_of(schema)} for schema in (first, second)]

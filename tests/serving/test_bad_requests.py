@@ -246,6 +246,16 @@ def test_other_host_names_are_refused() -> None:
         connection.close()
 
 
+def test_errors_say_what_is_expected(server: Running) -> None:
+    for body, message in (
+        (b"", "the body is empty; expected a JSON object"),
+        (TEXT | {"max_tokens": 0}, "max_tokens: expected an integer of at least 1, got 0"),
+        (TEXT | {"n": 10_000}, "n: expected an integer from 1 to 16, got 10000"),
+    ):
+        status, answer, _ = post(server, "/v1/completions", body)
+        assert (status, answer["error"]["message"]) == (400, message)
+
+
 @pytest.mark.parametrize("log_bodies", [False, True])
 def test_texts_are_logged_if_asked_for(log_bodies: bool, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="tallow.serving.access")

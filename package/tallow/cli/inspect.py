@@ -109,7 +109,11 @@ def _print(summary: Contents) -> None:
 def _total(format: str, entries: list[Entry]) -> str:
     dtypes = ", ".join(dict.fromkeys(entry.dtype for entry in entries))
     elements = sum(entry.count for entry in entries)
-    parts = [_counted(len(entries), "tensor"), _counted(elements, "element"), size_text(sum(entry.bytes for entry in entries))]
+    parts = [
+        _counted(len(entries), "tensor"),
+        _counted(elements, "element"),
+        size_text(sum(entry.bytes for entry in entries)),
+    ]
     if bits := _bits(format, entries):
         parts.append(bits)
     return ", ".join(parts) + (f" ({dtypes})" if dtypes else "")

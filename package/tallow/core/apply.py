@@ -75,7 +75,8 @@ def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
 
 def _failure(op: Op, ready: Prepared, error: Exception) -> str:
     operands = ", ".join(f"{tuple(t.shape)} {t.dtype.name}" for t in ready.tensors if t is not None)
-    return f"{op.name}: {error}; operands: {operands}"
+    reason = str(error).partition(" with shapes ")[0]  # of NumPy's error, which repeats the operands
+    return f"{op.name}: {reason}; operands: {operands}"
 
 
 def apply(op: Op, *args: Any, **kwargs: Any) -> Any:

@@ -12,7 +12,7 @@ from tallow.core.creation import tensor
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from tallow.functions.loss import check_constant, reduced, reduction_of
 from tallow.ops.cross_entropy import cross_entropy_of_classes, nll_loss_of_classes
 from tallow.ops.ctc import ctc
@@ -46,6 +46,11 @@ def cross_entropy(
         reduction = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
         raise ShapeError(f"cross_entropy: label_smoothing must be between 0 and 1, got {label_smoothing}")
+    if not isinstance(target, Tensor):
+        raise ArgumentTypeError(
+            f"cross_entropy: target must be a Tensor, not {type(target).__name__}",
+            hint="convert it first: tl.tensor(...) or tl.from_numpy(...)",
+        )
     if target.array.dtype is not INT64 and target.is_floating_point():
         if ignore_index >= 0:
             raise ShapeError("cross_entropy: ignore_index is not supported for floating point target")

@@ -343,10 +343,11 @@ def test_serve_and_demo_name_a_port_that_is_in_use(capsys: pytest.CaptureFixture
         listener.listen()
         port = listener.getsockname()[1]
         for command in ("serve", "demo"):
-            assert error_lines(capsys, command, "--port", port) == [
-                f"tallow {command}: error: cannot listen on 127.0.0.1:{port}: Address already in use; "
-                "choose another --port; 0 means any free one"
-            ]
+            (line,) = error_lines(capsys, command, "--port", port)
+            assert line.startswith(
+                f"tallow {command}: error: cannot listen on 127.0.0.1:{port}: Address already in use"
+            )
+            assert line.endswith("; choose another --port; 0 means any free one")
 
 
 def stdin_of(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import tallow as tl
 import tallow.nn.functional as F
+from tallow.errors import ArgumentTypeError
 
 RNG = np.random.default_rng(0)
 
@@ -63,6 +64,11 @@ def test_cross_entropy_refuses_a_class_out_of_range(rows: int, wrong: int) -> No
     classes[-1] = wrong
     with pytest.raises(tl.errors.DimensionError, match="out of bounds"):
         F.cross_entropy(tl.zeros(rows, 5), tl.tensor(classes))
+
+
+def test_cross_entropy_refuses_arrays_as_the_target() -> None:
+    with pytest.raises(ArgumentTypeError, match="target must be a Tensor, not ndarray"):
+        F.cross_entropy(tl.zeros(2, 3), np.array([0, 1]))
 
 
 def test_cross_entropy_survives_large_logits() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Sequence  # noqa: F401
 from typing import Any, Optional, Union  # noqa: F401 - used in the annotations below
@@ -141,6 +142,9 @@ def test_errors_name_the_op_and_its_operands():
 
     with pytest.raises(ShapeError, match=r"stacked: .*operands: \(2, 3\) float32, \(4, 4\) float32"):
         stacked(tl.ones(2, 3), tl.ones(4, 4))
+    message = "add: operands could not be broadcast together; operands: (2, 3) float32, (2, 4) float32"
+    with pytest.raises(ShapeError, match=f"^{re.escape(message)}$"):
+        tl.ones(2, 3) + tl.ones(2, 4)
     with pytest.raises(DtypeError, match="stacked: expected operands of one dtype"):
         stacked(tl.ones(2, 3), tl.ones(2, 3, dtype=tl.float64))
     with pytest.raises(ArgumentTypeError, match="stacked: y must be a Tensor or a number, not list"):

@@ -36,6 +36,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "keras.layers.recurrent.*": "unroll use_cudnn",
         "keras.layers.rnn.RNN.__init__": "unroll",
         "keras.layers.text_vectorization.TextVectorization.adapt": "batch_size",
+        "keras.layers.variable._variable": "autocast aggregation synchronization",
         "keras.naming.clear_session": "free_memory",
         "keras.steps.Steps.compile": "run_eagerly steps_per_execution jit_compile",
         "nn.module.Module.to": "non_blocking",

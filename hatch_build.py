@@ -50,6 +50,16 @@ class KernelBuildHook(BuildHookInterface[Any]):
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform_tag(build_kernels.MACOS)}"
 
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Compress the wheel as much as zlib can; hatchling compresses at the default level."""
+        if version == "editable":
+            return
+        with ZipFile(artifact_path) as wheel:
+            files = [(info, wheel.read(info)) for info in wheel.infolist()]
+        with ZipFile(artifact_path, "w") as wheel:
+            for info, content in files:
+                wheel.writestr(info, content, compresslevel=9)
+
 
 def pack(out: Path, root: Path, folders: Iterable[str]) -> None:
     """Write folders of `root` to a ZIP archive, the same one each time; not compressed, because the wheel is.

@@ -241,7 +241,7 @@ typedef void slider(float *y, size_t y_row, const view *x, const float *const *m
 typedef void correlator(float *sums, const float *g, size_t g_row, size_t rows, const view *x, const float *const *met,
                         const struct column *columns);
 typedef struct {
-  slider *four, *seven, *eight; // rows
+  slider *some, *seven; // some rows: four of a pair of images, otherwise eight
   correlator *dw;
 } in_place;
 
@@ -251,25 +251,27 @@ typedef struct {
                                                               const filter *of) {                                        \
     slide(y, y_row, x, met, columns, of, taps_h, step, halves, rows);                                                    \
   }
-#define IN_PLACE(NAME, taps_h, step, halves)                                                                             \
-  SLIDE(NAME, taps_h, step, halves, 4) SLIDE(NAME, taps_h, step, halves, 7) SLIDE(NAME, taps_h, step, halves, 8)         \
+#define IN_PLACE(NAME, taps_h, step, halves, some)                                                                       \
+  SLIDE(NAME, taps_h, step, halves, some) SLIDE(NAME, taps_h, step, halves, 7)                                           \
   static __attribute__((noinline)) void correlate_##NAME(float *sums, const float *g, size_t g_row, size_t rows,         \
                                                          const view *x, const float *const *met,                         \
                                                          const struct column *columns) {                                 \
     correlate_rows(sums, g, g_row, rows, x, met, columns, taps_h, step, halves);                                         \
   }                                                                                                                      \
-  static const in_place NAME = {slide_##NAME##_4, slide_##NAME##_7, slide_##NAME##_8, correlate_##NAME};
-#define IN_PLACE_OR_HALVES(NAME, taps_h, step) IN_PLACE(NAME, taps_h, step, 0) IN_PLACE(NAME##_in_halves, taps_h, step, 1)
+  static const in_place NAME = {slide_##NAME##_##some, slide_##NAME##_7, correlate_##NAME};
+#define IN_PLACE_OR_HALVES(NAME, taps_h, step)                                                                           \
+  IN_PLACE(NAME, taps_h, step, 0, 8) IN_PLACE(NAME##_in_halves, taps_h, step, 1, 4)
 IN_PLACE_OR_HALVES(three, 3, 1) IN_PLACE_OR_HALVES(three_by_2, 3, 2)
-IN_PLACE_OR_HALVES(five, 5, 1) IN_PLACE_OR_HALVES(five_by_2, 5, 2) IN_PLACE_OR_HALVES(seven, 7, 1)
+IN_PLACE_OR_HALVES(five, 5, 1) IN_PLACE_OR_HALVES(seven, 7, 1)
+IN_PLACE(five_by_2, 5, 2, 0, 8) // rare for small images
 
 // Return the functions for these sizes, or null.
 static const in_place *in_place_of(const sizes *n) {
 #define CASE(NAME, taps_h, step)                                                                                         \
   if (n->kernel_h == taps_h && n->stride_h == step) return is_pair(n) ? &NAME##_in_halves : &NAME;
-  if (n->dilation_h > 1 || n->stride_w != n->stride_h || n->out_h < 4) return 0;
-  CASE(three, 3, 1) CASE(three_by_2, 3, 2) CASE(five, 5, 1) CASE(five_by_2, 5, 2) CASE(seven, 7, 1)
-  return 0;
+  if (n->dilation_h > 1 || n->stride_w != n->stride_h || n->out_h < (is_pair(n) ? 4 : 7)) return 0;
+  CASE(three, 3, 1) CASE(three_by_2, 3, 2) CASE(five, 5, 1) CASE(seven, 7, 1)
+  return n->kernel_h == 5 && n->stride_h == 2 && !is_pair(n) ? &five_by_2 : 0;
 }
 
 // Prefetch a part of the next image, of as many rows as there are of y, while eight rows from `i` on are computed: the
@@ -286,9 +288,11 @@ static void slide_over(const in_place *made, float *y, const float *x, const flo
                        size_t last, const sizes *n, float *scratch) {
   const size_t in = n->height * n->width, out = n->out_h * n->out_w, in_row = in / n->out_h;
   const size_t met = (n->out_h - 1) * n->stride_h + n->kernel_h;
-  const int sevens = n->out_h % 8 && n->out_h % 7 == 0;
   float *rest;
   view v = view_of(scratch, n, &rest);
+  const int by_seven = n->out_h % 8 && n->out_h % 7 == 0;
+  const size_t rows = by_seven ? 7 : v.is_pair ? 4 : 8;
+  slider *some = by_seven ? made->seven : made->some;
   for (size_t one = first, images; one < last; one += images) {
     images = v.is_pair ? smaller(2, last - one) : 1;
     look_at(&v, x + one * in, images, met, n);
@@ -298,8 +302,7 @@ static void slide_over(const in_place *made, float *y, const float *x, const flo
       const size_t kernel = one % n->groups * n->outputs + o, other = (one + images - 1) % n->groups * n->outputs + o;
       const filter of[2] = {filter_of(w, bias, kernel, n), filter_of(w, bias, other, n)};
       for (size_t i = 0; i < n->out_h;) {
-        const size_t rows = sevens ? 7 : n->out_h >= 8 && n->out_h - i > 4 ? 8 : 4, top = smaller(i, n->out_h - rows);
-        slider *some = rows == 8 ? made->eight : rows == 7 ? made->seven : made->four;
+        const size_t top = smaller(i, n->out_h - rows);
         fetch_part(next, images * in_row, i);
         fetch_part(to + images * out, images * n->out_w, i);
         for (size_t j = 0; j < n->out_w; j += LANES) {

@@ -63,7 +63,7 @@ def test_a_folder_with_a_chat_template(tmp_path: Path) -> None:
 BAD_OPTIONS = {
     "--tls-key a": "pass both",
     "--tls-key a --tls-certificate b": "a: No such file or directory",
-    "--host 203.0.113.1": "Cannot assign|not available",
+    "--host 203.0.113.1": "not an address of this computer",
     "--slots 0": "1 or more",
 }
 

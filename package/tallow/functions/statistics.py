@@ -187,7 +187,7 @@ def histogram(
     """
     expect_float("histogram", input.array)
     x = input.detach().flatten()
-    edges = bins if isinstance(bins, Tensor) else _edges(x, bins, range)
+    edges = bins.detach().clone() if isinstance(bins, Tensor) else _edges(x, bins, range)
     if edges.ndim != 1 or edges.dtype != input.dtype:
         raise ArgumentError(
             f"histogram: bins must be one row of edges of {input.dtype}, got {tuple(edges.shape)} of {edges.dtype}"

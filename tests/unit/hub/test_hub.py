@@ -123,7 +123,7 @@ def test_cached_files_load_offline(fake: FakeHub, monkeypatch: pytest.MonkeyPatc
     folder = local_folder("who/model")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert local_folder("who/model") == folder
-    with pytest.raises(HubError, match="is not in the cache"):
+    with pytest.raises(HubError, match="nor in the Hub's cache"):
         local_folder("who/other")
 
 

@@ -396,7 +396,7 @@ def test_the_smallest_checkpoint_loads() -> None:
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ("", "not a JSON object"),
+        ("", "is empty; expected a JSON object"),
         ("{", "not valid JSON"),
         ('{"a": NaN}', "not valid JSON"),
         ('{"a": 1, "a": 2}', "appears twice"),

@@ -108,7 +108,7 @@ def test_mapped_tensor_can_be_written_and_the_file_stays(path: Path) -> None:
         (pack({}, length=100_000_001), "limit is 100000000"),
         (pack({}, length=2**64 - 1), "limit is 100000000"),
         (pack(b"{}", length=3), "truncated: the header ends at byte 11"),
-        (pack(b""), "is not a JSON object"),
+        (pack(b""), "is empty; expected a JSON object"),
         (pack(b"[]"), "is not a JSON object"),
         (pack(b" {}"), "is not a JSON object"),
         (pack(b"{"), "is not valid JSON"),

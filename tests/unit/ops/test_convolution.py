@@ -79,9 +79,9 @@ def test_mismatched_shapes_are_refused(call: Any, message: str) -> None:
         call()
 
 
-def test_integers_are_refused() -> None:
+def test_booleans_are_refused() -> None:
     with pytest.raises(tl.errors.DtypeError):
-        F.conv1d(tl.arange(6).reshape(1, 1, 6), tl.arange(2).reshape(1, 1, 2))
+        F.conv1d(tl.ones(1, 1, 6, dtype=tl.bool), tl.ones(1, 1, 2, dtype=tl.bool))
 
 
 def test_sizes_may_be_numpy_integers() -> None:

@@ -54,6 +54,8 @@ class CompiledPlugin:
         is_write = form is Form.inplace or (form is Form.optional_inplace and any(x is True for x in given))
         if kwargs.get("out") is not None or (is_write and not (args and _is_plain(args[0]))):
             return self._eagerly("writes to given memory or history", function, args, kwargs)
+        if is_write and any(isinstance(each, tl.Tensor) and each.array is args[0].array for each in given[1:]):
+            return self._eagerly("gets one tensor twice", function, args, kwargs)  # but not with the copy
         compiled = Compiled(function, fullgraph=True)
         try:
             compiled(*([args[0].clone(), *args[1:]] if is_write else args), **kwargs)

@@ -48,14 +48,14 @@ export function compute(work) {
   const functions = work.functions.map((name) => /** @type {(...values: number[]) => void} */ (exports[name]));
   Atomics.add(words, ALIVE, 1);
   enter(WAITING);
-  for (let end = 0; ; ) {
+  for (let lookUntil = 0; ; ) {
     const claim = Atomics.load(words, CLAIM);
     if ((claim & 255) < ((claim >> 8) & 255)) {
       enter(COMPUTING);
       if (Atomics.compareExchange(words, CLAIM, claim, claim + 1) === claim) run(claim & 255);
       enter(WAITING);
-      end = performance.now() + SPIN_MS;
-    } else if (performance.now() > end && Atomics.wait(words, CLAIM, claim, idleMs) === "timed-out") break;
+      lookUntil = performance.now() + SPIN_MS;
+    } else if (performance.now() > lookUntil && Atomics.wait(words, CLAIM, claim, idleMs) === "timed-out") break;
   }
   Atomics.sub(words, ALIVE, 1);
   Atomics.store(words, SLOTS + work.slot, FREE);

@@ -18,7 +18,6 @@ import { FREE, MAY_WAIT, needs, SLOTS, STARTING, stateOf } from "./kernel-thread
 const MOST = 16; // with Python's own
 const STACK = 1 << 18;
 const IDLE_MS = 60_000; // then a thread ends, so that a page that is hidden for long keeps none
-const PREPARE_MS = 500; // to start a worker takes a processor from the page's first answer
 const MODULE = "tallow_kernel_threads"; // the name in Python
 
 /**
@@ -33,7 +32,7 @@ export function offerThreads(pyodide, memory, { threads = navigator.hardwareConc
   const pool = new Pool(pyodide, memory, idleMs, create, (reason) => (offer.reason ||= reason));
   const offer = { most: Math.max(1, Math.min(threads, MOST)), reason: "", start: pool.start.bind(pool) };
   pyodide.registerJsModule(MODULE, offer);
-  if (offer.most > 1) setTimeout(() => pool.prepare(), PREPARE_MS);
+  if (offer.most > 1) setTimeout(() => pool.prepare()); // not while the page starts
 }
 
 /** Say to tallow why there is one thread. @param {PyodideAPI} pyodide @param {string} reason */

@@ -122,17 +122,18 @@ def dtype_of(array: Array) -> dtype:
         ) from None
 
 
-# Array type -> a device's function that converts between float32, float16 and bfloat16 in one kernel; it returns None
-# for other conversions.
+# Array type -> the function of its device's kernels that converts between float32, float16 and bfloat16 in one pass; it
+# returns None for other conversions.
 CONVERTERS: dict[type, Callable[[Array, dtype], Array | None]] = {}
 
 
 def widen(array: Array) -> Array:
     """Convert float16 or bfloat16 storage to float32; return any other array unchanged."""
-    if array.dtype == BF16:
+    if array.dtype in HALVES:
         converter = CONVERTERS.get(type(array))
         if converter is not None and (converted := converter(array, float32)) is not None:
             return converted
+    if array.dtype == BF16:
         if not array.ndim:  # NumPy's operators turn zero-dim arrays into scalars
             return widen(array.reshape(1)).reshape(())
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from tallow.devices import array_module
+from tallow.kernels import kernel, run
+from tallow.ops.accumulate import add_at
 from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Array
 
@@ -33,11 +36,69 @@ def reversal(axis: int) -> tuple[Any, ...]:
 
 
 def take(input: Array, indices: Array, axis: int) -> Array:
-    """Return y[..., j, ...] = input[..., indices[..., j, ...], ...]."""
-    if input.ndim == 1:
-        return input[indices]
-    xp = array_module(input)
-    return input[places(indices, axis)] if xp is np else xp.take_along_axis(input, indices, axis)
+    """Return y[..., j, ...] = input[..., indices[..., j, ...], ...].
+
+    Args:    indices: at least 0; no more than the input's places along other axes
+    """
+    y: Array = run("take_along", _with_index(input, indices, axis), indices, axis)
+    return y
+
+
+def add_along(target: Array, indices: Array, values: Array, axis: int) -> None:
+    """Add values[..., j, ...] to target[..., indices[..., j, ...], ...], in place, for indices as `take` takes them."""
+    run("add_along", _with_index(target, indices, axis), indices, values, axis)
+
+
+def _with_index(x: Array, indices: Array, axis: int) -> Array:
+    """Return the view of the places that have an index along other axes: all, or the first ones."""
+    if x.ndim == 1:
+        return x
+    return x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indices.shape))]
+
+
+@kernel("take_along", "array")
+def take_along_array(input: Array, indices: Array, axis: int) -> Array:
+    """Return y[..., j, ...] = input[..., indices[..., j, ...], ...], or input[..., indices[j], ...] for a vector.
+
+    Shapes:  input (*, M, **), indices (N,) or (*, N, **) -> (*, N, **)
+    """
+    is_numpy = type(input) is np.ndarray
+    if indices.ndim != input.ndim or input.ndim == 1:
+        return input.take(indices, axis) if is_numpy else input[on_axis(axis, indices)]
+    return input[places(indices, axis)] if is_numpy else array_module(input).take_along_axis(input, indices, axis)
+
+
+@kernel("add_along", "array")
+def add_along_array(target: Array, indices: Array, values: Array, axis: int) -> None:
+    """Add values[..., j, ...] to target[..., indices[..., j, ...], ...], in place; or to target[..., indices[j], ...].
+
+    Shapes:  target (*, M, **), indices (N,) or (*, N, **), values (*, N, **)
+    """
+    is_vector = indices.ndim != target.ndim or target.ndim == 1
+    if type(target) is not np.ndarray:
+        add_at(target, on_axis(axis, indices) if is_vector else places(indices, axis), values)
+    elif not target.flags.c_contiguous:
+        np.add.at(target, on_axis(axis, indices) if is_vector else places(indices, axis), values)
+    else:
+        _add_flat(target, indices, values, axis, is_vector)
+
+
+CHUNK = 2**18  # elements at once: 2 MiB of places
+
+
+def _add_flat(target: Array, indices: Array, values: Array, axis: int, is_vector: bool) -> None:
+    """Add to a contiguous target as a vector: np.add.at is three to eight times as fast on one."""
+    outer, size, inner = math.prod(target.shape[:axis]), target.shape[axis], math.prod(target.shape[axis + 1 :])
+    if not values.size:
+        return
+    flat, rows = target.reshape(-1), values.reshape(-1, inner)
+    by_row = indices.reshape(1, -1, 1) if is_vector else indices.reshape(outer, -1, inner)
+    starts = np.arange(outer, dtype=np.int64)[:, None, None] * size
+    by_row = (starts + by_row).reshape(len(rows), -1)  # one place for a row, or one for each of its elements
+    columns, step = np.arange(inner, dtype=np.int64), max(1, CHUNK // inner)
+    for start in range(0, len(rows), step):
+        chosen = by_row[start : start + step] * inner + columns
+        np.add.at(flat, chosen.reshape(-1), rows[start : start + step].reshape(-1))
 
 
 def places(indices: Array, axis: int) -> tuple[Array, ...]:

@@ -10,7 +10,8 @@ from tallow.devices import array_module
 from tallow.errors import DimensionError, DtypeError, ShapeError, TallowError, UnsupportedError
 from tallow.kernels import run
 from tallow.ops.accumulate import add_at
-from tallow.ops.axis_index import on_axis, position
+from tallow.ops.axis_index import add_along, on_axis, position
+from tallow.ops.axis_index import take as take_places
 from tallow.ops.dims import normalize_dim
 from tallow.ops.indexing import check_places
 from tallow.ops.memory_format import standard_order
@@ -57,22 +58,22 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
         add_at(dx, on_axis(dim, places), g)
         return (dx,)
 
-    return standard_order(input[on_axis(dim, places)]), backward
+    return standard_order(run("take_along", input, places, dim)), backward
 
 
-def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
-    """Return the flat position of input[j0, ..., index[j0, ..., jn], ..., jn], with `index` at `dim`.
+def along_dim(input: Array, dim: int, index: Array, name: str) -> tuple[Array, Array, int]:
+    """Return the input and a checked index for it along a dim; zero-dim arrays as vectors of one element.
 
-    The index may be shorter than the input along the other dims. Zero-dim arrays count as vectors of one element.
+    The index may be shorter than the input along the other dims.
 
     Raises: DtypeError, DimensionError for `dim`, ShapeError for an index that does not fit or is out of range.
     """
     dim = normalize_dim(dim, input.ndim, name)
     check_index_dtype(index, name)
-    shape, index = input.shape or (1,), index if index.ndim else index.reshape(1)
-    xp = array_module(index)
-    if not index.size:
-        return xp.zeros(index.shape, np.int64)
+    x, index = input.reshape(input.shape or (1,)), index if index.ndim else index.reshape(1)
+    shape = x.shape
+    if not index.size:  # it may have any dims
+        return x, index.reshape(*shape[:dim], 0, *shape[dim + 1 :]), dim
     if index.ndim != len(shape):
         raise ShapeError(f"{name}: index must have as many dims as the input, got {index.ndim} and {len(shape)}")
     if any(m > n for d, (m, n) in enumerate(zip(index.shape, shape, strict=True)) if d != dim):
@@ -80,9 +81,21 @@ def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
             f"{name}: index {list(index.shape)} must be no larger than the input {list(shape)} apart from dim {dim}"
         )
     check_places(index, shape[dim], dim, name, lowest=0, error=ShapeError)
-    places = xp.zeros((1,) * len(shape), np.int64)
+    return x, index, dim
+
+
+def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
+    """Return the flat position of input[j0, ..., index[j0, ..., jn], ..., jn], with `index` at `dim`.
+
+    Raises: as `along_dim`.
+    """
+    xp, index_shape = array_module(index), index.shape
+    x, index, dim = along_dim(input, dim, index, name)
+    if not index.size:
+        return xp.zeros(index_shape, np.int64)
+    places = xp.zeros((1,) * x.ndim, np.int64)
     for d in range(index.ndim):
-        places = places + (index if d == dim else position(index, d)) * math.prod(shape[d + 1 :])
+        places = places + (index if d == dim else position(index, d)) * math.prod(x.shape[d + 1 :])
     return places
 
 
@@ -95,14 +108,15 @@ def gather(input: Array, dim: int, index: Index, *, sparse_grad: bool = False) -
     """
     if sparse_grad:
         raise UnsupportedError("gather: sparse_grad=True is not supported, gradients are dense", hint="omit it")
-    places, shape = flat_places(input, dim, index, "gather"), input.shape
+    shape = input.shape
+    x, places, dim = along_dim(input, dim, index, "gather")
 
     def backward(g: Array) -> tuple[Array]:
-        dx = array_module(g).zeros(math.prod(shape), g.dtype)
-        add_at(dx, (places,), g.reshape(places.shape))
+        dx = array_module(g).zeros(shape or (1,), g.dtype)
+        add_along(dx, places, g.reshape(places.shape), dim)
         return (dx.reshape(shape),)
 
-    return standard_order(input.reshape(-1)[places].reshape(index.shape)), backward
+    return standard_order(take_places(x, places, dim).reshape(index.shape)), backward
 
 
 @op(dtypes="keep")

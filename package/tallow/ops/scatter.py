@@ -12,10 +12,10 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import DimensionError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at, combine_at
-from tallow.ops.axis_index import on_axis
+from tallow.ops.axis_index import add_along, on_axis, take
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, factor, placed, put_number
-from tallow.ops.gather import check_index, check_long, flat_places
+from tallow.ops.gather import along_dim, check_index, check_long, flat_places
 from tallow.ops.indexing import check_places
 from tallow.ops.table import Index, Result, op
 
@@ -97,10 +97,15 @@ def _scatter_with(input: Array, dim: int, index: Array, src: Any, reduce: str) -
 @op("tl Tensor Tensor_")
 def scatter_add(input: Array, dim: int, index: Index, src: Array) -> Result:
     """Return a copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0; repeated positions accumulate."""
-    places, shape, flat = flat_places(input, dim, index, "scatter_add"), input.shape, _flat_copy(input)
+    x, places, dim = along_dim(input, dim, index, "scatter_add")
+    shape, result = input.shape, x.copy()
     part, put_back = _source_at(src, index, "scatter_add")
-    add_at(flat, (places,), part)
-    return flat.reshape(shape), lambda g: (g[...], lambda: put_back(g.reshape(-1)[places]))
+    add_along(result, places, part.reshape(places.shape), dim)
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        return g[...], lambda: put_back(take(g.reshape(shape or (1,)), places, dim))
+
+    return result.reshape(shape), backward
 
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")

@@ -140,9 +140,61 @@ def test_embedding(count: int, rows: int, width: int, dtype: type, poisoned_empt
 @pytest.mark.parametrize("place", [-1, 5, 2**40])
 def test_a_place_outside_of_the_table_is_an_error(place: int) -> None:
     index = np.array([0, place], np.int64)
-    with pytest.raises(DimensionError, match="lies outside the 5 rows"):
+    with pytest.raises(DimensionError, match="lies outside the 5 places"):
         run("take_rows", np.ones((5, 2), np.float32), index)
-    with pytest.raises(DimensionError, match="lies outside the 5 rows"):
+    with pytest.raises(DimensionError, match="lies outside the 5 places"):
         run("add_rows", np.ones((2, 2), np.float32), index, 5, None)
     with pytest.raises(ShapeError, match="add_rows"):
         run("add_rows", np.ones((3, 2), np.float32), np.zeros(2, np.int64), 5, None)
+
+
+SHAPES = [((5,), 0), ((4, 300), 0), ((4, 300), 1), ((3, 40, 30), 1), ((1, 7, 33), 1), ((2, 3, 0), 1)]
+
+
+@pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)
+@pytest.mark.parametrize("is_vector", [False, True], ids=["index for each element", "vector"])
+def test_elements_along_an_axis(
+    shape: tuple[int, ...], axis: int, is_vector: bool, poisoned_empty: list[GuardedArray]
+) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal(shape).astype(np.float32)
+    count = 2 * shape[axis] + 3
+    of_taken = (*shape[:axis], count, *shape[axis + 1 :])
+    index = rng.integers(0, shape[axis], count if is_vector else of_taken)
+    full = np.broadcast_to(index.reshape(-1, *[1] * (x.ndim - axis - 1)), of_taken) if is_vector else index
+    taken = run("take_along", x, index, axis)
+    np.testing.assert_array_equal(taken, np.take_along_axis(x, full, axis))
+    expected = x.copy()
+    for place in np.ndindex(of_taken):
+        expected[(*place[:axis], full[place], *place[axis + 1 :])] += taken[place]
+    run("add_along", x, index, taken, axis)
+    np.testing.assert_array_equal(x, expected)
+    for memory in poisoned_empty:
+        memory.check_outside()
+
+
+@pytest.mark.parametrize("place", [-1, 5, 2**40])
+def test_a_place_outside_of_the_axis_is_an_error(place: int) -> None:
+    x, index = np.ones((3, 5), np.float32), np.array([0, place], np.int64)
+    with pytest.raises(DimensionError, match="lies outside the 5 places"):
+        run("take_along", x, index, 1)
+    with pytest.raises(DimensionError, match="lies outside the 5 places"):
+        run("add_along", x, index, np.ones((3, 2), np.float32), 1)
+    with pytest.raises(ShapeError, match="add_along"):
+        run("add_along", x, index * 0, np.ones((3, 3), np.float32), 1)
+
+
+@pytest.mark.parametrize("n", [1, 7, 33, 5000])
+def test_select(n: int, poisoned_empty: list[GuardedArray]) -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((2, 3, n)).astype(np.float32)
+    a[0, 0], b[1, 0] = np.nan, np.inf
+    everywhere = np.broadcast_to(np.float32(0.5), a.shape)
+    for mask in (rng.random((3, n)) < 0.5, rng.random((3, 1)) < 0.5, rng.random(n) < 0.5, np.array(True)):
+        for yes, no in ((a, b), (a, -2.0), (0, b), (a.T.copy().T, b), (everywhere, b), (a, np.array(1, np.float32))):
+            expected = np.where(mask, yes, no)
+            got = run("select", mask, yes, no)
+            assert got.dtype == np.float32
+            np.testing.assert_array_equal(got, expected)
+    for memory in poisoned_empty:
+        memory.check_outside()

@@ -25,7 +25,7 @@ from tallow.kernels.gguf_blocks import FORMATS
 
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
-    *("adam_step", "add", "add_rows", "attention", "attention_backward", "attention_decode"),
+    *("adam_step", "add", "add_along", "add_rows", "attention", "attention_backward", "attention_decode"),
     *("chain", "channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
     *("div", "encoder_blocks", "gelu", "gelu_backward"),
@@ -42,9 +42,9 @@ ALL = [
         "relu",
         "relu_backward",
     ),
-    *("rms_norm", "rotary", "row_sums", "scaled_exp", "sgd_step", "sigmoid", "silu", "silu_mul", "softmax"),
+    *("rms_norm", "rotary", "row_sums", "scaled_exp", "select", "sgd_step", "sigmoid", "silu", "silu_mul", "softmax"),
     *("softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
-    *("sum_exp", "take_rows", "weight_only_linear"),
+    *("sum_exp", "take_along", "take_rows", "weight_only_linear"),
 ]
 
 # Run every elementwise kernel on arrays whose last byte is the last of its memory page, before a protected page: a
@@ -98,6 +98,11 @@ for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
     fn["softmax"](x), fn["sigmoid"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n))
     fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
+    mask, places = edge((3, n), np.bool_), edge((3, n), np.int64)
+    mask[...], places[...] = True, n - 1
+    fn["select"](mask, x, x), fn["select"](mask, x, 1.0), fn["select"](mask, 0.0, x)
+    for axis, index in ((1, places), (1, places[0]), (0, places // n), (0, places[0, :1] // n)):
+        fn["add_along"](x, index, fn["take_along"](x, index, axis), axis)
     fn["scaled_exp"](x, *fn["sum_exp"](x)), fn["log_softmax"](x), fn["row_sums"](x)
     classes = np.arange(len(x)) % x.shape[1], None, -100, 0.0
     _, _, highest, total = fn["cross_entropy"](x, *classes)

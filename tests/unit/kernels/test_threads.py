@@ -17,6 +17,7 @@ from support.quantized_blocks import random_matrix
 
 import tallow as tl
 from tallow import kernels
+from tallow.dtypes import cast, float16, float32
 from tallow.errors import WorkerError
 from tallow.fused import cross_decode_block as cross
 from tallow.fused.affine import Affine
@@ -54,6 +55,12 @@ def sgd(n: int) -> list[Array]:
     arrays = [normal(n, seed=seed) for seed in range(3)]
     run("sgd_step", *arrays, 0.1, 0.9, 0.1, 0.01, True, False)
     return arrays
+
+
+def added_along(x: Array, index: Array, axis: int) -> Array:
+    shape = index.shape if index.ndim == x.ndim else (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
+    run("add_along", x, index, normal(*shape, seed=1), axis)
+    return x
 
 
 def heads(batch: int) -> tuple[Array, Array, Array]:
@@ -120,6 +127,12 @@ CALLS: dict[str, Callable[[], Any]] = {
     "div": lambda: run("div", normal(1 << 20), 3.5),
     "embedding": lambda: run("take_rows", normal(9, 40), places(31, 9)),
     "embedding backward": lambda: run("add_rows", normal(31, 40), places(31, 9), 9, 2),
+    "take_along": lambda: run("take_along", normal(70, 80, 3), places(70 * 31 * 3, 80).reshape(70, 31, 3), 1),
+    "take_along, first axis": lambda: run("take_along", normal(9, 400), places(31, 9), 0),
+    "add_along": lambda: added_along(normal(70, 80, 3), places(70 * 31 * 3, 80).reshape(70, 31, 3), 1),
+    "add_along, first axis": lambda: added_along(normal(9, 400), places(31, 9), 0),
+    "select": lambda: run("select", places(70_000, 2).astype(bool), normal(70_000), 0.5),
+    "halves": lambda: cast(cast(normal(70_000), float16), float32),
     "rms_norm": lambda: run("rms_norm", normal(7, 33), normal(33), 1e-5),
     "gelu": lambda: run("gelu", normal(101), "none"),
     "gelu backward": lambda: run("gelu_backward", normal(101), normal(101, seed=1), "tanh"),

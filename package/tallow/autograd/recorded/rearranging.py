@@ -12,7 +12,7 @@ from tallow.core.tensor import Tensor
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.kernels import run
-from tallow.ops.axis_index import on_axis, part
+from tallow.ops.axis_index import on_axis, part, take
 from tallow.ops.joining import cat, stack
 from tallow.ops.padding import lengthen
 from tallow.ops.strided import as_strided, window_view
@@ -46,11 +46,17 @@ def _getitem(saved: Saved) -> Map:
     return lambda x: x[index]
 
 
-@linear("gather", "take")
-def _picked(saved: Saved) -> Map:
-    places = saved.constant("places" if saved.has("places") else "index")
+@linear("gather")
+def _gathered(saved: Saved) -> Map:
+    places, dim, shape = (saved.constant(name) for name in ("places", "dim", "shape"))
+    return lambda x: take(x.reshape(shape or (1,)), places, dim)
+
+
+@linear("take")
+def _taken(saved: Saved) -> Map:
+    index = saved.constant("index")
     saved.ignore("shape")
-    return lambda x: x.reshape(-1)[places]
+    return lambda x: x.reshape(-1)[index]
 
 
 @linear("index_select")

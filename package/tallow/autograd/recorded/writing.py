@@ -27,7 +27,7 @@ VARIABLES = {
     "max_unpool": ("flat", "indices"),
     "put": ("accumulate", "places", "shape", "source_shape"),
     "scatter": ("clear", "put_back", "places"),
-    "scatter_add": ("put_back", "places"),
+    "scatter_add": ("dim", "put_back", "places", "shape"),
 }
 
 

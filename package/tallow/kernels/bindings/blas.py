@@ -87,10 +87,10 @@ def is_divided(work: int) -> bool:
 
 
 def large_products(a: Array, b: Array) -> bool:
-    """float32 or float64 matrices that fit, large enough for several threads, and a BLAS whose threads can be set."""
+    """float32 or float64 matrices that fit and have several terms, large enough for several threads, and a BLAS."""
     if a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.dtype not in FLOATS:
         return False
-    return a.shape[-1] == b.shape[-2] and is_divided(a.size * b.shape[-1])
+    return 1 < a.shape[-1] == b.shape[-2] and is_divided(a.size * b.shape[-1])
 
 
 def matmul(a: Array, b: Array) -> Array:

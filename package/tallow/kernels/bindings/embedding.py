@@ -1,20 +1,17 @@
-"""take_rows, add_rows; see src/embedding_f32.c."""
+"""take_rows, add_rows; see src/along_f32.c."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.errors import DimensionError, ShapeError
+from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, is_plain
-from tallow.kernels.bindings.threads import ELEMENT, by_range
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.bindings.axis_index import add, checked_places, take
+from tallow.kernels.library import BACKEND
 from tallow.kernels.table import kernel
 
-_take_rows = function("tl_take_rows_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE, SIZE)
-_add_rows = function("tl_add_rows_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE, SIZE, SIZE)
 LEAST = 1 << 16  # elements; NumPy is as fast with fewer, and natively on one thread with more
-COLUMNS = 16  # floats of a line of the caches: threads divide columns by them
 
 
 def many_float32_rows(table: Array, index: Array) -> bool:
@@ -28,9 +25,9 @@ def many_float32_rows(table: Array, index: Array) -> bool:
 def take_rows(table: Array, index: Array) -> Array:
     """Return table[index].  Shapes: table (V, D), index (*) -> (*, D)"""
     rows, width = table.shape
-    places = _places("take_rows", index, rows)
+    places = checked_places("take_rows", index, rows).reshape(-1)
     y = np.empty((*index.shape, width), FLOAT32)
-    by_range(_take_rows, (y, contiguous(table), places), places.size, ELEMENT * y.size, width)
+    take(contiguous(table)[None], places, y.reshape(1, places.size, width))
     return y
 
 
@@ -44,17 +41,8 @@ def add_rows(g: Array, index: Array, rows: int, padding_idx: int | None) -> Arra
     """Compute tallow.ops.embedding.add_rows_array."""
     if g.ndim != 2 or index.shape != g.shape[:1]:
         raise ShapeError(f"add_rows: {index.shape} places for rows {g.shape}")
-    count, width = g.shape
-    g, places, table = contiguous(g), _places("add_rows", index, rows), np.zeros((rows, width), FLOAT32)
-    by_range(_add_rows, (table, g, places), width, ELEMENT * g.size, count, width, group=COLUMNS)
+    places, table = checked_places("add_rows", index, rows), np.zeros((rows, g.shape[1]), FLOAT32)
+    add(table[None], places, contiguous(g)[None])
     if padding_idx is not None:
         table[padding_idx] = 0
     return table
-
-
-def _places(name: str, index: Array, rows: int) -> Array:
-    """Return the index for C. Raises DimensionError for a place outside of the table."""
-    places = np.array(index, np.int64, order="C").reshape(-1)
-    if places.size and not 0 <= int(places.min()) <= int(places.max()) < rows:
-        raise DimensionError(f"{name}: an index lies outside the {rows} rows of the table")
-    return places

@@ -90,37 +90,16 @@ EXPORT size_t tl_decode_private(const decode_stack *stack, size_t rows) {
   return most;
 }
 
-typedef union {
-  float value;
-  uint32_t bits;
-} word;
-
-// The nearest bfloat16 or float16, ties to even. |x| / 2^112 has the bits of a float16 at its top, see linear_f16.c. A
-// subnormal float16 is a multiple of 2^-24, as are floats from 0.5 to 1: a sum with 0.5 rounds to it.
-static uint16_t narrow(float x, int32_t format) {
-  word w = {x}, a = {__builtin_fabsf(x)};
-  uint32_t sign = w.bits >> 16 & 0x8000, shift = format == FLOAT16 ? 13 : 16, infinity = format == FLOAT16 ? 0x7c00 : 0x7f80;
-  if (x != x) return (uint16_t)(sign | 0x7fc0 | infinity);
-  if (format == FLOAT16 && a.value < 0x1p-14f) {
-    a.value += 0.5f;
-    return (uint16_t)(sign | (a.bits - 0x3f000000));
-  }
-  if (format == FLOAT16) a.value *= 0x1p-112f;
-  uint32_t rounded = (a.bits + (1u << (shift - 1)) - 1 + (a.bits >> shift & 1)) >> shift;
-  return (uint16_t)(sign | (rounded < infinity ? rounded : infinity));
-}
-
 // Write a row of n elements, the `row`th of a cache.
 static void write_head(const head_rows *cache, int32_t format, size_t row, const float *x, size_t n) {
   if (format == INT8_ROWS) {
     tl_round_int8_rows((int8_t *)cache->rows + row * n, cache->scales + row, x, 1, n);
     return;
   }
-  for (size_t i = 0; i < n; i++)
-    if (format == FLOAT32)
-      ((float *)cache->rows)[row * n + i] = x[i];
-    else
-      ((uint16_t *)cache->rows)[row * n + i] = narrow(x[i], format);
+  if (format == FLOAT32)
+    for (size_t i = 0; i < n; i++) ((float *)cache->rows)[row * n + i] = x[i];
+  else
+    tl_narrow_f32((uint16_t *)cache->rows + row * n, x, n, format);
 }
 
 // Return rows of a cache as floats, which are written to `widened` unless they are in the cache.

@@ -23,26 +23,18 @@ static inline vf gelu_tanh_slope(vf x) {
   return or_nan(s * fma(bend, splat(1.0f) - s, splat(1.0f)), x);
 }
 
-EXPORT void tl_gelu_f32(float *y, const float *x, size_t n) {
-  size_t i = 0;
-  for (; i + LANES <= n; i += LANES) store(y + i, gelu(load(x + i)));
-  store_part(y + i, n - i, gelu(load_part(x + i, n - i, 0.0f)));
-}
+// One loop also for the last elements: most of the code is in `EXPRESSION`.
+#define RESULT(NAME, EXPRESSION)                                                                  \
+  EXPORT void NAME(float *y, const float *x, size_t n) {                                          \
+    for (size_t i = 0; i < n; i += LANES) store_up_to(y + i, n - i, EXPRESSION(load_up_to(x + i, n - i))); \
+  }
+#define GRADIENT(NAME, SLOPE)                                                                     \
+  EXPORT void NAME(float *dx, const float *g, const float *x, size_t n) {                         \
+    for (size_t i = 0; i < n; i += LANES)                                                         \
+      store_up_to(dx + i, n - i, load_up_to(g + i, n - i) * SLOPE(load_up_to(x + i, n - i)));     \
+  }
 
-EXPORT void tl_gelu_tanh_f32(float *y, const float *x, size_t n) {
-  size_t i = 0;
-  for (; i + LANES <= n; i += LANES) store(y + i, gelu_tanh(load(x + i)));
-  store_part(y + i, n - i, gelu_tanh(load_part(x + i, n - i, 0.0f)));
-}
-
-EXPORT void tl_gelu_backward_f32(float *dx, const float *g, const float *x, size_t n) {
-  size_t i = 0;
-  for (; i + LANES <= n; i += LANES) store(dx + i, load(g + i) * gelu_slope(load(x + i)));
-  store_part(dx + i, n - i, load_part(g + i, n - i, 0.0f) * gelu_slope(load_part(x + i, n - i, 0.0f)));
-}
-
-EXPORT void tl_gelu_tanh_backward_f32(float *dx, const float *g, const float *x, size_t n) {
-  size_t i = 0;
-  for (; i + LANES <= n; i += LANES) store(dx + i, load(g + i) * gelu_tanh_slope(load(x + i)));
-  store_part(dx + i, n - i, load_part(g + i, n - i, 0.0f) * gelu_tanh_slope(load_part(x + i, n - i, 0.0f)));
-}
+RESULT(tl_gelu_f32, gelu)
+RESULT(tl_gelu_tanh_f32, gelu_tanh)
+GRADIENT(tl_gelu_backward_f32, gelu_slope)
+GRADIENT(tl_gelu_tanh_backward_f32, gelu_tanh_slope)

@@ -35,6 +35,7 @@ EXPORT void tl_linear_panels(float *y, const float *x, const void *w, const floa
                              ptrdiff_t w_row, size_t y_row, int format, float *scratch);
 EXPORT void tl_widen_f16(float *y, const uint16_t *x, size_t n);
 EXPORT void tl_widen_bf16(float *y, const uint16_t *x, size_t n);
+EXPORT void tl_narrow_f32(uint16_t *y, const float *x, size_t n, int32_t format);
 EXPORT void tl_linear_f16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,
                           ptrdiff_t w_row, size_t y_row);
 EXPORT void tl_linear_bf16(float *y, const float *x, const uint16_t *w, const float *bias, size_t m, size_t k, size_t n,

@@ -72,7 +72,8 @@ static inline vf fma(vf a, vf b, vf c) {
 #endif
 }
 
-static inline vf select(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) | (~mask & (vi)no)); }
+static inline vi select_bits(vi mask, vi yes, vi no) { return (mask & yes) | (~mask & no); }
+static inline vf select(vi mask, vf yes, vf no) { return (vf)select_bits(mask, (vi)yes, (vi)no); }
 static inline vf max(vf a, vf b) { return select(a > b, a, b); } // either of the two if one is NaN
 
 static inline vf clamp(vf x, vf least, vf most) { // may lose NaN: it compiles to relaxed minima and maxima
@@ -253,6 +254,16 @@ static inline vf load_part(const float *p, size_t n, float fill) {
 
 static inline void store_part(float *p, size_t n, vf v) { copy_few(p, (const float *)&v, n); }
 #endif
+
+// The next elements of n, at most a vector of them.
+static inline vf load_up_to(const float *p, size_t n) { return n < LANES ? load_part(p, n, 0.0f) : load(p); }
+
+static inline void store_up_to(float *p, size_t n, vf v) {
+  if (n < LANES)
+    store_part(p, n, v);
+  else
+    store(p, v);
+}
 
 // Return the largest element of a row, -inf if it is empty; any element if there is a NaN.
 static inline float largest_of(const float *x, size_t n) {

@@ -1,0 +1,47 @@
+"""select; see src/select_f32.c."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.dtypes import Array, Scalar
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
+from tallow.kernels.bindings.threads import ELEMENT, by_steps
+from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.table import kernel
+
+_select = function("tl_select_f32", None, *[POINTER] * 4, *[SIZE] * 3)
+LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
+
+
+def float32_of_one_shape(condition: Array, yes: Array | Scalar, no: Array | Scalar) -> bool:
+    """At least 2^12 elements of float32 arrays of one shape, or of one and a number; any condition."""
+    shape = np.shape(yes) or np.shape(no)
+    if not shape or not isinstance(condition, np.ndarray) or not _broadcasts_to(condition.shape, shape):
+        return False
+    return all(_is_number(x) or (x.shape == shape and x.size >= LEAST and x.dtype == FLOAT32) for x in (yes, no))
+
+
+def _broadcasts_to(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return len(own) <= len(shape) and all(m in (1, n) for m, n in zip(own[::-1], shape[::-1], strict=False))
+
+
+def _is_number(x: Array | Scalar) -> bool:
+    return type(x) in (float, int) or (isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype == FLOAT32)
+
+
+@kernel("select", BACKEND, accepts=float32_of_one_shape)
+def select(condition: Array, yes: Array | Scalar, no: Array | Scalar) -> Array:
+    """Compute tallow.ops.selection.select_array."""
+    y = np.empty(np.shape(yes) or np.shape(no), FLOAT32)
+    mask = np.ascontiguousarray(np.broadcast_to(condition, y.shape))
+    (yes, by_yes), (no, by_no) = _for_c(yes), _for_c(no)
+    steps = ((0, ITEM, 0), (1, 1, 0), (2, by_yes * ITEM, 0), (3, by_no * ITEM, 0), (4, -1, -1))
+    by_steps(_select, (y, mask, yes, no, y.size, by_yes, by_no), ELEMENT * y.size, y.size, *steps)
+    return y
+
+
+def _for_c(x: Array | Scalar) -> tuple[Array, int]:
+    """Return an array for C and its step: 0 for a number, or the same one everywhere, as the gradient of a sum is."""
+    x = np.asarray(x, FLOAT32)
+    return (contiguous(x), 1) if any(x.strides) else (x, 0)

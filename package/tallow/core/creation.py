@@ -456,8 +456,9 @@ def _spaced(start: float, end: float, steps: int, name: str, d: dtypes.dtype) ->
     if steps < 0:
         raise ShapeError(f"{name}: number of steps must be non-negative, got {steps}")
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
-    i = np.arange(steps, dtype=np.float64)
-    spaced = np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else i + start
+    half = steps // 2
+    from_start, to_end = np.arange(half, dtype=np.float64), np.arange(steps - 1 - half, -1, -1, dtype=np.float64)
+    spaced = np.concatenate([start + step * from_start, end - step * to_end]) if steps > 1 else to_end + start
     return np.trunc(spaced) if d.category == 1 and name == "linspace" else spaced
 
 

@@ -17,6 +17,9 @@ OutputSize = int | Sequence[int | None] | None
 
 
 def _adaptive_max_pool(dims: int, return_indices: bool, input: Tensor, output_size: OutputSize) -> Any:
+    windows = None if return_indices else adaptive_pooling.equal_windows(input.array, dims, output_size)
+    if windows is not None:
+        return apply(pooling.max_pool, input, dims, windows)
     maxima, indices = apply(adaptive_pooling.adaptive_max_pool, input, dims, output_size)
     return (maxima, indices) if return_indices else maxima
 

@@ -131,7 +131,10 @@ def randperm(
     if n < 0:
         raise ShapeError(f"randperm: n must be non-negative, got {n}")
     # Sorting random numbers gives the same order on every platform; NumPy's shuffle depends on the width of its int.
-    order = np.argsort(_source(generator).random(n), kind="stable")
+    keys = _source(generator).random(n)
+    order = np.argsort(keys)
+    if (np.diff(keys[order]) == 0).any():  # of equal keys the first comes first, which sorting takes longer for
+        order = np.argsort(keys, kind="stable")
     return place(order.astype(np.int64), dtypes.as_dtype(dtype), device, requires_grad)
 
 

@@ -18,7 +18,7 @@ from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float, kind, refuse_bool
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
-from tallow.ops.selection import masked
+from tallow.ops.selection import masked, select
 from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
@@ -91,9 +91,8 @@ def relu6(input: Array) -> Result:
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
     """Return x where it is positive and negative_slope · x elsewhere."""
     expect_float("leaky_relu", input)
-    xp = array_module(input)
-    value = xp.maximum(input, 0) + xp.minimum(input, 0) * negative_slope  # `where` costs twelve times as much
-    return value, lambda g: (xp.where(input > 0, g, g * negative_slope),)
+    value = select(input > 0, input, input * negative_slope)
+    return value, lambda g: (select(input > 0, g, g * negative_slope),)
 
 
 @op("tl Tensor F")
@@ -110,19 +109,18 @@ def prelu(input: Array, weight: Array) -> Result:
             f"prelu: weight of shape {weight.shape} for an input of shape {input.shape}; "
             f"expected one weight, or one for each of {channels} channels"
         )
-    xp = array_module(input)
     positive = input > 0
     by_channel = weight.reshape((1, -1) + (1,) * (input.ndim - 2) if weight.size > 1 else ())
 
     def by_weight(g: Array) -> Array:
-        slope = xp.where(positive, 0, g * input)
+        slope = select(positive, 0, g * input)
         channel_axis = 1 if weight.size > 1 else None
         return slope.sum(axis=tuple(d for d in range(input.ndim) if d != channel_axis)).reshape(weight.shape)
 
     def backward(g: Array) -> tuple[Any, ...]:
-        return lambda: xp.where(positive, g, g * by_channel), lambda: by_weight(g)
+        return lambda: select(positive, g, g * by_channel), lambda: by_weight(g)
 
-    return xp.where(positive, input, input * by_channel), backward
+    return select(positive, input, input * by_channel), backward
 
 
 @op("F_")
@@ -158,7 +156,7 @@ def hardswish(input: Array) -> Result:
     xp = array_module(input)
 
     def backward(g: Array) -> tuple[Array]:
-        return (masked(g, input > -3) * xp.where(input < 3, input / 3 + 0.5, 1),)
+        return (masked(g, input > -3) * select(input < 3, input / 3 + 0.5, 1),)
 
     return input * xp.clip(input + 3, 0, 6) / 6, backward
 
@@ -179,7 +177,7 @@ def hardshrink(input: Array, lambd: float = 0.5) -> Result:
     expect_float("hardshrink", input)
     xp = array_module(input)
     within = xp.abs(input) <= lambd
-    return xp.where(within, 0, input), lambda g: (masked(g, ~within),)
+    return select(within, 0, input), lambda g: (masked(g, ~within),)
 
 
 @op("tl tl_ F_")
@@ -189,7 +187,7 @@ def threshold(input: Array, threshold: float, value: float) -> Result:
     xp = array_module(input)
     below = input <= threshold
     filler = placed(constant(value, dtypes.dtype_of(input), "threshold"), xp)
-    return xp.where(below, filler, input), lambda g: (masked(g, ~below),)
+    return select(below, filler, input), lambda g: (masked(g, ~below),)
 
 
 # -------------------------------------------------------------------------------------------------------- exponential
@@ -232,7 +230,7 @@ def _elu(x: Array, alpha: float, scale: float, rate: float) -> Result:
     xp = array_module(x)
     bend = xp.expm1(xp.minimum(x, 0) * rate) * (alpha * scale)  # 0 where x is positive
     value = xp.maximum(x, 0) * scale + bend
-    return value, lambda g: (g * xp.where(x > 0, scale, (bend + alpha * scale) * rate),)
+    return value, lambda g: (g * select(x > 0, scale, (bend + alpha * scale) * rate),)
 
 
 @op("F")
@@ -242,8 +240,8 @@ def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result
     xp = array_module(input)
     scaled = input * beta
     linear = scaled > threshold
-    value = xp.where(linear, input, xp.log1p(xp.exp(scaled)) / beta)
-    return value, lambda g: (g * xp.where(linear, 1, logistic(input * beta)),)
+    value = select(linear, input, xp.log1p(xp.exp(scaled)) / beta)
+    return value, lambda g: (g * select(linear, 1, logistic(input * beta)),)
 
 
 @op("F", dtypes="float")
@@ -294,7 +292,7 @@ def mish(input: Array) -> Result:
     """
     expect_float("mish", input)
     xp = array_module(input)
-    squashed = xp.tanh(xp.where(input > 20, input, xp.log1p(xp.exp(input))))
+    squashed = xp.tanh(select(input > 20, input, xp.log1p(xp.exp(input))))
 
     def backward(g: Array) -> tuple[Array]:
         return (g * (squashed + input * logistic(input) * (1 - squashed * squashed)),)

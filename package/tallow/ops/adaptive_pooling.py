@@ -14,10 +14,12 @@ from tallow.errors import ShapeError
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float
 from tallow.ops.pooling import maxima_and_places
+from tallow.ops.reduction import sum_floats
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.table import Array, Result, op
 from tallow.ops.windows import expect_filled, expect_spatial
 
+NARROW = 32  # windows, whose elements NumPy adds faster column by column
 OutputSize = Sequence[int | None] | int | None
 
 
@@ -60,8 +62,12 @@ def axis_mean(x: Array, axis: int, out: int) -> Array:
         return x[part(axis, None, out)]
     if size % out:
         return mean_taps(size, out).apply(x, axis)
-    lead = x.ndim + axis
-    return x.reshape(*x.shape[:lead], out, size // out, *x.shape[lead + 1 :]).mean(axis=axis)
+    lead, width = x.ndim + axis, size // out
+    windows = x.reshape(*x.shape[:lead], out, width, *x.shape[lead + 1 :])
+    if axis < -1:
+        return windows.mean(axis=axis)
+    sums = sum_floats(windows, (x.ndim,)) if width > NARROW else sum(windows[..., i] for i in range(width))
+    return sums / width
 
 
 def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:
@@ -74,6 +80,13 @@ def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:
     if size % out:
         return mean_taps(size, out).transposed().apply(g, axis)
     return xp.repeat(g / (size // out), size // out, axis=axis)
+
+
+def equal_windows(input: Array, dims: int, output_size: OutputSize) -> list[int] | None:
+    """Return the sizes of windows that divide the last `dims` dims without a rest; None if they do not."""
+    out = _adaptive_sizes(f"adaptive_max_pool{dims}d", input, dims, output_size)
+    sizes = list(zip(input.shape[-dims:], out, strict=True))
+    return [n // w for n, w in sizes] if all(w and n % w == 0 for n, w in sizes) else None
 
 
 @op("")

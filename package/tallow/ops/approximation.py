@@ -16,13 +16,22 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 
+AT_ONCE = 2**14  # elements, whose temporary arrays stay in a cache
+
 
 def _in_float64(function: Callable[[Any, Array], Array]) -> Callable[[Array], Array]:
     """Widen the argument to float64, call `function` with its array module, and round the result back."""
 
     @wraps(function)
     def widened(x: Array) -> Array:
-        return function(array_module(x), x.astype(np.float64)).astype(x.dtype)
+        xp = array_module(x)
+        if xp is not np or x.size <= AT_ONCE:
+            return function(xp, x.astype(np.float64)).astype(x.dtype)
+        y, values = np.empty(x.size, x.dtype), x.reshape(-1)
+        for start in range(0, x.size, AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            y[part] = function(np, values[part].astype(np.float64))
+        return y.reshape(x.shape)
 
     return widened
 

@@ -11,7 +11,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError
 from tallow.ops.checks import no_floats
-from tallow.ops.selection import masked
+from tallow.ops.selection import masked, select
 from tallow.ops.table import Result, op
 
 
@@ -102,8 +102,8 @@ def maximum(input: Array, other: Array) -> Result:
 
     def backward(g: Array) -> tuple[Callable[[], Array], Callable[[], Array]]:
         return (
-            lambda: xp.where(input == other, g / 2, masked(g, ~(input < other))),
-            lambda: xp.where(input == other, g / 2, masked(g, ~(other < input))),
+            lambda: select(input == other, g / 2, masked(g, ~(input < other))),
+            lambda: select(input == other, g / 2, masked(g, ~(other < input))),
         )
 
     return xp.maximum(input, other), backward
@@ -116,8 +116,8 @@ def minimum(input: Array, other: Array) -> Result:
 
     def backward(g: Array) -> tuple[Callable[[], Array], Callable[[], Array]]:
         return (
-            lambda: xp.where(input == other, g / 2, masked(g, ~(input > other))),
-            lambda: xp.where(input == other, g / 2, masked(g, ~(other > input))),
+            lambda: select(input == other, g / 2, masked(g, ~(input > other))),
+            lambda: select(input == other, g / 2, masked(g, ~(other > input))),
         )
 
     return xp.minimum(input, other), backward

@@ -10,6 +10,7 @@ from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.checks import expect_float
 from tallow.ops.filling import put_number
+from tallow.ops.selection import select
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -51,8 +52,10 @@ def smooth_absolute_error(input: Array, target: Array, beta: float = 1.0) -> Res
     """
     d = _difference("smooth_l1_loss", input, target)
     xp = array_module(d)
-    size = xp.abs(d)
-    value = xp.where(size < beta, d * d * (0.5 / beta), size - 0.5 * beta) if beta else size
+    value = xp.abs(d)
+    if beta:
+        bent = xp.minimum(value, beta)  # one formula for both: |d| is bent, or beta is
+        value = (value - bent * 0.5) * bent / beta
 
     def backward(g: Array) -> tuple[object, ...]:
         slope = xp.clip(d / beta, -1, 1) if beta else xp.sign(d)
@@ -121,10 +124,10 @@ def kl_divergence(input: Array, target: Array, log_target: bool = False) -> Resu
     if log_target:
         t = xp.exp(target)
         return t * (target - input), lambda g: (lambda: -g * t, lambda: g * t * (target - input + 1))
-    value = xp.where(target == 0, 0, target * xp.log(target)) - target * input
+    value = select(target == 0, 0, target * xp.log(target)) - target * input
 
     def backward(g: Array) -> tuple[object, ...]:
-        return lambda: -g * target, lambda: g * (xp.where(target == 0, 0, xp.log(target) + 1) - input)
+        return lambda: -g * target, lambda: g * (select(target == 0, 0, xp.log(target) + 1) - input)
 
     return value, backward
 

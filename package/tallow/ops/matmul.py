@@ -31,8 +31,21 @@ Products = Callable[[Array], tuple[Any, Any]]  # returns the gradients of two fa
 def array_matmul(a: Array, b: Array) -> Array:
     """Multiply as numpy.matmul does; a batch of rows times one matrix is a single product."""
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.shape[-1] == b.shape[0]:
-        return array_module(a).matmul(as_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
+        return array_matmul(as_rows(a), b).reshape(*a.shape[:-1], b.shape[-1])
+    if type(a) is np.ndarray and a.size and a.ndim > 1 and b.ndim > 1:
+        if a.shape[-1] == b.shape[-2] == 1:
+            return a * b  # ten times as fast as by BLAS
+        if a.dtype.kind in "iu" and _is_exact_in_float64(a, b):
+            return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(np.result_type(a, b))
     return array_module(a).matmul(a, b)
+
+
+def _is_exact_in_float64(a: Array, b: Array) -> bool:
+    """Return whether BLAS can multiply integers, for which NumPy has a slow loop: if all sums are below 2^53."""
+    if a.size * b.shape[-1] < SMALL:
+        return False
+    largest = [max(int(x.max()), -int(x.min())) for x in (a, b)]
+    return largest[0] * largest[1] * a.shape[-1] < 2**53
 
 
 @kernel("rounded_dtype", "array")

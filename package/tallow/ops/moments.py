@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tallow.devices import array_module
 from tallow.ops.checks import expect_float
 from tallow.ops.reduction import Dims, axes_of, kept_shape, reduced_size
+from tallow.ops.selection import select
 from tallow.ops.table import Array, Result, Scalar, op
 
 
@@ -46,4 +47,4 @@ def std(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = 
     variance, backward = _variance(input, dim, correction, keepdim, "std")
     xp = array_module(input)
     value = xp.sqrt(variance)
-    return value, lambda g: backward(xp.where(value == 0, value, g / (2 * value)))
+    return value, lambda g: backward(select(value == 0, value, g / (2 * value)))

@@ -8,6 +8,7 @@ from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.checks import expect_float
 from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape
+from tallow.ops.selection import select
 from tallow.ops.table import Array, Result, Scalar, op
 
 
@@ -48,9 +49,9 @@ def linalg_vector_norm(
         g = g.reshape(reduced_shape)
         if ord == 1:
             return (xp.sign(x) * g,)
-        scaled = xp.where(y == 0, y, g / y if ord == 2 else g * y ** (1 - ord))
+        scaled = select(y == 0, y, g / y if ord == 2 else g * y ** (1 - ord))
         if ord == 2:
             return (x * scaled,)
-        return (xp.where(x == 0, x, xp.sign(x) * xp.abs(x) ** (ord - 1)) * scaled,)
+        return (select(x == 0, x, xp.sign(x) * xp.abs(x) ** (ord - 1)) * scaled,)
 
     return (y if keepdim else y.reshape(left_shape(x.shape, axes))), backward_of_sum

@@ -44,12 +44,13 @@ def _median_index(x: Array, axis: int, skip_nan: bool) -> Array:
 
     NaN is sorted last. If there is one it is the median, unless `skip_nan`.
     """
+    n, xp = x.shape[axis], array_module(x)
+    missing = xp.isnan(x) if x.dtype.kind == "f" else None
+    if missing is None or (xp is np and not missing.any()):
+        k = (n - 1) // 2
+        return partial_order(x, k, axis)[part(axis, k, k + 1)]
     ranked = order(x, axis, descending=False)
-    n = x.shape[axis]
-    if x.dtype.kind != "f":
-        return ranked[part(axis, (n - 1) // 2, (n - 1) // 2 + 1)]
-    xp = array_module(x)
-    valid = n - xp.isnan(x).sum(axis=axis, keepdims=True, dtype=np.int64)
+    valid = n - missing.sum(axis=axis, keepdims=True, dtype=np.int64)
     middle = xp.maximum(valid - 1, 0) // 2
     return take(ranked, middle if skip_nan else xp.where(valid < n, valid, middle), axis)
 

@@ -22,6 +22,7 @@ from tallow.ops.table import Array, Result, op
 Dims = int | Sequence[int] | None
 WORTH_A_VIEW = 4096  # elements, with which np.broadcast_to takes no longer than a copy
 WORTH_A_KERNEL = 4096  # elements
+ROW, MANY = 1024, 1 << 16  # the sum of at least so many elements is that of the sums of such rows
 _add_up: Any = np.add.reduce  # `x.sum` calls a Python function, which calls this
 
 
@@ -60,6 +61,10 @@ def sum_floats(x: Array, axes: tuple[int, ...], keepdim: bool = False) -> Array:
     if axes == (0,) and last == 1 and not keepdim:
         sums = run("column_sums", x)
         return sums
+    if len(axes) == x.ndim and x.size >= MANY and type(x) is np.ndarray and x.flags.c_contiguous:
+        flat, whole = x.reshape(-1), x.size // ROW * ROW
+        total = run("row_sums", flat[:whole].reshape(-1, ROW)).sum() + flat[whole:].sum()
+        return np.asarray(total).reshape((1,) * x.ndim if keepdim else ())
     return standard_order(x.sum(axis=axes, keepdims=keepdim))
 
 
@@ -176,8 +181,9 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
     Dtypes:  as `sum`
     """
     axes = axes_of(input, dim, "prod")
-    value = input.prod(axis=axes, dtype=sum_dtype(input, dtype), keepdims=keepdim)
     reduced_shape = kept_shape(input.shape, axes)
+    shape = reduced_shape if keepdim else left_shape(input.shape, axes)
+    value = _product(input, axes, sum_dtype(input, dtype)).reshape(shape)
 
     def backward(g: Array) -> tuple[Array]:
         flat = dim is None or not input.ndim
@@ -186,6 +192,20 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
         return (others.reshape(input.shape) * g.reshape(reduced_shape),)
 
     return value, backward
+
+
+FOLD = 64  # products side by side: NumPy multiplies the elements of a row one after the other
+
+
+def _product(input: Array, axes: tuple[int, ...], dtype: Any) -> Array:
+    """Return the product over one axis or all of them; that of the last axis, or of all, by columns of its rows."""
+    x = input.reshape(-1) if len(axes) == input.ndim and input.flags.c_contiguous else input
+    n = x.shape[-1] if x.ndim == 1 or axes == (x.ndim - 1,) else 0
+    if n < 4 * FOLD:
+        return input.prod(axis=axes, dtype=dtype)
+    whole = n // FOLD * FOLD
+    folded = x[..., :whole].reshape(*x.shape[:-1], -1, FOLD).prod(axis=-2, dtype=dtype)
+    return folded.prod(axis=-1, dtype=dtype) * x[..., whole:].prod(axis=-1, dtype=dtype)
 
 
 def products_of_others(x: Array, axis: int) -> Array:

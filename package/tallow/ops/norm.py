@@ -7,7 +7,7 @@ import math
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.checks import expect_float
-from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape
+from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape, sum_floats
 from tallow.ops.selection import select
 from tallow.ops.table import Array, Result, Scalar, op
 
@@ -42,7 +42,7 @@ def linalg_vector_norm(
     if ord == 0:
         return (x != 0).sum(axis=axes, dtype=x.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
     reduced_shape = kept_shape(x.shape, axes)
-    total = _power(x, ord).sum(axis=axes, keepdims=True)
+    total = sum_floats(_power(x, ord), axes, keepdim=True)
     y = total if ord == 1 else xp.sqrt(total) if ord == 2 else total ** (1 / ord)
 
     def backward_of_sum(g: Array) -> tuple[Array]:

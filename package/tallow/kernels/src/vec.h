@@ -117,14 +117,10 @@ static inline vf exp_remainder(vf x, vi *n) {
   return fma(whole, splat(2.12194440e-4f), r);
 }
 
-// (e^r - 1 - r) / r² by its series
+// (e^r - 1 - r) / r², fitted by minimax: e^r has a relative error of 3e-9 in exact arithmetic.
 static inline vf exp_tail(vf r) {
-  vf p = splat(1.0f / 5040);
-  p = fma(p, r, splat(1.0f / 720));
-  p = fma(p, r, splat(1.0f / 120));
-  p = fma(p, r, splat(1.0f / 24));
-  p = fma(p, r, splat(1.0f / 6));
-  return fma(p, r, splat(0.5f));
+  static const float c[] = {0.5f, 0.16666517f, 0.0416662f, 0.0083690966f, 0.001395085f};
+  return polynomial(c, 4, r);
 }
 
 // e^r
@@ -148,6 +144,7 @@ static inline vf scaled(vf y, vf n) { // y 2^n, rounded once
   }
   return y;
 }
+
 #endif
 
 // y 2^n, rounded once, for n of `exp_remainder`. AVX-512 has an instruction; else 2^n is two exact factors.
@@ -211,11 +208,13 @@ static inline vf power_of_2(vf x) {
 static inline vf sigmoid(vf x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
 
 // tanh x to 3 ulp: t / (t + 2) with t = e^2|x| - 1, and the sign of x. With 2|x| = n ln 2 + r as in exp, t is 2^n (e^r - 1)
-// + (2^n - 1): near 0, where n is 0, it is as accurate as the series of e^r - 1.
+// + (2^n - 1): near 0, where n is 0, it is as accurate as the series of e^r - 1. For large n, where r is less accurate than
+// in exp, tanh x is near 1.
 static inline vf tanh(vf x) {
-  vi sign = (vi)x & INT32_MIN, n;
-  vf size = (vf)((vi)x ^ sign), r = exp_remainder(clamp(size + size, splat(0.0f), splat(87.0f)), &n);
-  vf scale = (vf)((n << 23) + 0x3f800000), t = fma(scale, fma(exp_tail(r) * r, r, r), scale - splat(1.0f));
+  vi sign = (vi)x & INT32_MIN;
+  vf size = (vf)((vi)x ^ sign), twice = clamp(size + size, splat(0.0f), splat(87.0f));
+  vf shifted = fma(twice, splat(1.44269504f), splat(ROUNDING)), r = fma(shifted - splat(ROUNDING), splat(-0.69314718f), twice);
+  vf scale = (vf)(((vi)shifted << 23) + 0x3f800000), t = fma(scale, fma(exp_tail(r) * r, r, r), scale - splat(1.0f));
   return or_nan((vf)((vi)(t / (t + splat(2.0f))) | sign), x);
 }
 

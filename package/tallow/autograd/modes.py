@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 from collections.abc import Callable, Generator
 from typing import Any, Self, TypeVar, overload
@@ -72,20 +73,18 @@ class _ModeSwitch:
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            return self._run(function, *args, **kwargs)
+            before = mode.recording, mode.inference
+            self._switch()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                mode.switch(*before)
 
         return wrapped  # type: ignore[return-value]
 
-    def _run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        before = mode.recording, mode.inference
-        self._switch()
-        try:
-            return function(*args, **kwargs)
-        finally:
-            mode.switch(*before)
-
     def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a generator function so that the mode is set while the generator runs, not while its consumer does."""
+        run = self(operator.call)
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -94,7 +93,7 @@ class _ModeSwitch:
             try:
                 while True:
                     try:
-                        item = self._run(resume)
+                        item = run(resume)
                     except StopIteration as end:
                         return end.value
                     try:
@@ -106,7 +105,7 @@ class _ModeSwitch:
                     else:
                         resume = functools.partial(generator.send, sent)
             finally:
-                self._run(generator.close)
+                run(generator.close)
 
         return wrapped
 

@@ -14,7 +14,7 @@ import numpy as np
 
 MOST_WORDS = 16  # of a function: pointers and integers
 _METH_FASTCALL = 0x80
-_HEAD = object.__basicsize__  # bytes of PyObject_HEAD
+HEAD = object.__basicsize__  # bytes of PyObject_HEAD; in an array, the address of the first element follows
 _pointer_at = ctypes.c_void_p.from_address
 _WORDS = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_ssize_t, ctypes.c_int)
 
@@ -42,7 +42,7 @@ def address(array: np.ndarray[Any, Any]) -> int:
     of the time of `__array_interface__` and `ctypes.data`, which took as long as a kernel on a small array.
     """
     if type(array) is np.ndarray:
-        return _pointer_at(id(array) + _HEAD).value  # type: ignore[return-value]
+        return _pointer_at(id(array) + HEAD).value  # type: ignore[return-value]
     return array.__array_interface__["data"][0]
 
 
@@ -77,7 +77,7 @@ class Builtins:
         more = ("Py_IncRef", "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread")
         objects = (id(None), id(np.ndarray), id(int), id(TypeError))
         functions = [_address(api[name]) for name in (*names, *more)]
-        library.tl_python(ctypes.byref((ctypes.c_void_p * 14)(_HEAD, *objects, *functions)))
+        library.tl_python(ctypes.byref((ctypes.c_void_p * 14)(HEAD, *objects, *functions)))
         self._call, self._call_in_parts = _address(library.tl_call_on_arrays), _address(library.tl_call_in_parts)
         self._new = api["PyCFunction_NewEx"]  # not the attribute, whose types anyone in the process may set
         self._new.restype, self._new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)

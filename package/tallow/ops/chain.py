@@ -87,14 +87,14 @@ class Chain:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """Return the outputs for float32 arrays."""
-        values: list[Array] = run("chain", arrays[0], arrays[1:], self)
+        values: list[Array] = run("chain", arrays[0], arrays, self)
         return values
 
 
 @kernel("chain", "array")
-def chain_array(first: Array, others: Sequence[Array], chain: Chain) -> list[Array]:
-    """Run a chain, one operation on whole arrays after the other. Args: first, others: the inputs"""
-    values: list[Any] = [first, *others, *[None] * (chain.operands - chain.inputs)]
+def chain_array(_: Array, inputs: Sequence[Array], chain: Chain) -> list[Array]:
+    """Run a chain, one operation on whole arrays after the other."""
+    values: list[Any] = [*inputs, *[None] * (chain.operands - chain.inputs)]
     for operation, result, a, b in chain.instructions:
         values[result] = FUNCTIONS[operation](values[a], values[b])
     return [values[i] for i in chain.outputs]

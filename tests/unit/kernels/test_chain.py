@@ -21,7 +21,7 @@ rng = np.random.default_rng(3)
 
 
 def run_compiled(chain: Chain, *arrays: Any) -> list[Any]:
-    values: list[Any] = kernels.KERNELS["chain", library.BACKEND].fn(arrays[0], arrays[1:], chain)
+    values: list[Any] = kernels.KERNELS["chain", library.BACKEND].fn(arrays[0], arrays, chain)
     return values
 
 

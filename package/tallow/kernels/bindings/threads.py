@@ -106,7 +106,7 @@ def by_range(
     scratch: int | None = None, numbers: tuple[float, ...] = (), group: int = 1,
 ) -> None:  # fmt: skip
     """Call `function(*arrays, first, last, *others, scratch, *numbers)` for parts of range(count); see `by_steps`."""
-    if work < WORTH_A_THREAD:  # what `by_steps` does then, without the call
+    if work < WORTH_A_THREAD or (work < WORTH_THE_GIL and thread_count() == 1):  # as `by_steps`, without the call
         memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
         function.on_arrays(*arrays, 0, count, *others, *memory, *numbers)
         return

@@ -4,6 +4,7 @@
 //   operand  its `period` says what it is: WHOLE, an array of all elements, of which a block is read or written in
 //            place; TEMPORARY, a block that only the program sees; or p > 0, an array of p elements that repeats, which
 //            the program only reads
+//   arrays   for each operand, where the address of its array lies
 //   scratch  BLOCK floats for each operand and 16 more, to begin at a cache line; contents irrelevant
 //   range    elements first to last - 1; the elements before are not read, so parts can run on several threads
 //   alias    a result may be an operand of the same instruction; whole arrays must not overlap otherwise
@@ -11,6 +12,7 @@
 //   error    sums, products, quotients, roots, maxima: the bits of NumPy's; exp 1 ulp, tanh 3 ulp, sigmoid and silu 4 ulp
 // The registers of a program of a dozen operands take 48 KiB at most, so that they stay in the first or second cache;
 // the idea is numexpr's.
+#define REGISTERS 4
 #include "vec.h"
 
 #define BLOCK 1024
@@ -74,27 +76,28 @@ static void repeat(float *block, const float *x, size_t period, size_t at, size_
   }
 }
 
-EXPORT void tl_chain_f32(const int32_t *program, float *const *arrays, const int64_t *periods, size_t first, size_t last,
+EXPORT void tl_chain_f32(const int32_t *program, float *const *const *arrays, const int64_t *periods, size_t first, size_t last,
                          size_t steps, size_t operands, float *scratch);
-void tl_chain_f32(const int32_t *program, float *const *arrays, const int64_t *periods, size_t first, size_t last,
+void tl_chain_f32(const int32_t *program, float *const *const *arrays, const int64_t *periods, size_t first, size_t last,
                   size_t steps, size_t operands, float *scratch) {
   scratch = (float *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-  for (size_t at = first; at < last; at += BLOCK) {
-    size_t n = smaller(BLOCK, last - at);
+  const size_t read = (uintptr_t)*arrays[program[2]] / sizeof(float); // first; its blocks but one begin at a cache line
+  for (size_t at = first, n; at < last; at += n) {
+    n = smaller(BLOCK - (read + at) % 16, last - at);
     for (size_t k = 0; k < operands; k++) {
       int64_t period = periods[k];
       float *block = scratch + k * BLOCK;
       if (period > 1)
-        repeat(block, arrays[k], (size_t)period, at, n);
+        repeat(block, *arrays[k], (size_t)period, at, n);
       else if (period == 1 && at == first) // one number fills its block once
-        for (size_t i = 0; i < BLOCK; i += LANES) store(block + i, splat(*arrays[k]));
+        for (size_t i = 0; i < BLOCK; i += LANES) store(block + i, splat(**arrays[k]));
     }
     for (size_t s = 0; s < steps; s++) {
       const int32_t *step = program + 4 * s;
       float *block[3];
       for (int k = 0; k < 3; k++) {
         int32_t operand = step[k + 1];
-        block[k] = periods[operand] == WHOLE ? arrays[operand] + at : scratch + operand * BLOCK;
+        block[k] = periods[operand] == WHOLE ? *arrays[operand] + at : scratch + operand * BLOCK;
       }
       instruction(step[0], block[0], block[1], block[2], n);
     }

@@ -132,6 +132,11 @@ def needs_gradient(tensors: Sequence[Tensor | None]) -> bool:
     return False
 
 
+def is_recorded(*tensors: Tensor | None) -> bool:
+    """Return whether an op on these tensors is recorded for backward, unless it has no derivative."""
+    return mode.recording and needs_gradient(tensors)
+
+
 def arrays_of(tensors: Any) -> list[Array] | None:
     """Return the NumPy arrays of a list of tensors; None if they are not of one dtype, or halves."""
     if type(tensors) is not list and type(tensors) is not tuple:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
-from tallow.core.apply import apply
+from tallow.core.apply import apply, is_recorded
 from tallow.core.creation import zeros
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -43,11 +43,13 @@ def _recur(
     """
     if mode == "GRU":
         gates = F.linear(x, weights.ih, weights.bias_ih)
-        return apply(gru_steps, gates, *states, weights.hh, weights.bias_hh, batch_sizes, reverse)
+        operands = gates, *states, weights.hh, weights.bias_hh
+        return apply(gru_steps, *operands, batch_sizes, reverse, is_recorded(*operands))
     bias = None if weights.bias_ih is None or weights.bias_hh is None else weights.bias_ih + weights.bias_hh
     gates = F.linear(x, weights.ih, bias)
     if mode == "LSTM":
-        return apply(lstm_steps, gates, *states, weights.hh, weights.hr, batch_sizes, reverse)
+        operands = gates, *states, weights.hh, weights.hr
+        return apply(lstm_steps, *operands, batch_sizes, reverse, is_recorded(*operands))
     return apply(rnn_steps, gates, *states, weights.hh, "relu" if mode == "RNN_RELU" else "tanh", batch_sizes, reverse)
 
 

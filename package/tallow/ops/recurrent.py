@@ -71,11 +71,13 @@ def lstm_steps(
     weight_hr: Array | None = None,
     batch_sizes: Sizes = (),
     reverse: bool = False,
+    recorded: bool = True,
 ) -> Result:
     """Run the steps of an LSTM.
 
     i, f, o = σ(...), g = tanh(...) of gates + weight_hh h;  c' = f c + i g,  h' = weight_hr (o tanh c')
 
+    Args:    recorded: False if there will be no backward pass, for which most of the memory is written
     Returns: h of all rows, and the last h and c of each sequence.
     Shapes:  gates (R, 4 H) in the order i, f, g, o; h0 (N, P), c0 (N, H), weight_hh (4 H, P), weight_hr (P, H)
              -> (R, P), (N, P), (N, H)
@@ -83,7 +85,10 @@ def lstm_steps(
     """
     _check("lstm", gates, {"h0": h0, "c0": c0}, weight_hh, batch_sizes, 4)
     steps = _steps(batch_sizes, reverse)
-    y, h, c, gates, last_h, last_c, tanh_c = run("lstm", gates, h0, c0, weight_hh, weight_hr, steps)
+    y, h, c, *saved = run("lstm", gates, h0, c0, weight_hh, weight_hr, steps, recorded)
+    if not recorded:
+        return (y, h, c), None
+    gates, last_h, last_c, tanh_c = saved
 
     def backward(g_y: Array, g_h: Array, g_c: Array) -> tuple[object, ...]:
         d_gates, d_h, d_c, d_y = run("lstm_backward", g_y, g_h, g_c, gates, last_c, tanh_c, weight_hh, weight_hr, steps)
@@ -100,9 +105,11 @@ def lstm_steps(
 
 @kernel("lstm", "array")
 def lstm_array(
-    gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps
+    gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps, recorded: bool = True
 ) -> tuple[Array, ...]:
     """Return the values of `lstm_steps`, and for backward the gates, the state before each row, and tanh c after it.
+
+    Kernels need not return the latter unless `recorded`.
 
     Shapes:  gates (R, 4 H), h0 (N, P), c0 (N, H), weight_hh (4 H, P), weight_hr (P, H)
              -> y (R, P), h (N, P), c (N, H), gates (R, 4, H), last_h (R, P), last_c (R, H), tanh_c (R, H)
@@ -173,41 +180,25 @@ def gru_steps(
     bias_hh: Array | None = None,
     batch_sizes: Sizes = (),
     reverse: bool = False,
+    recorded: bool = True,
 ) -> Result:
     """Run the steps of a GRU.
 
     With s = weight_hh h + bias_hh:  r, z = σ(gates + s),  n = tanh(gates + r s),  h' = n + z (h - n)
 
+    Args:    recorded: as for `lstm_steps`
     Returns: h of all rows, and the last h of each sequence.
     Shapes:  gates (R, 3 H) in the order r, z, n; h0 (N, H), weight_hh (3 H, H), bias_hh (3 H) -> (R, H), (N, H)
     Source:  Cho et al. 2014, arXiv:1406.1078; the reset after the product as in cuDNN and PyTorch
     """
     _check("gru", gates, {"h0": h0}, weight_hh, batch_sizes, 3)
-    xp = array_module(gates)
-    R, H = len(gates), weight_hh.shape[1]
     steps = _steps(batch_sizes, reverse)
-    scale = _per_gate(GRU_GATES, gates)
-    weight = (weight_hh.reshape(3, H, H) * scale[..., None]).reshape(3 * H, H)
-    bias = None if bias_hh is None else (bias_hh.reshape(3, H) * scale).reshape(3 * H)
-    gates = gates.reshape(R, 3, H) * scale
-    h = h0.copy()
-    y, last_h, s_n = (xp.empty((R, H), gates.dtype) for _ in range(3))
-    for rows, n in steps:
-        last_h[rows] = h[:n]
-        s = run("linear", h[:n], weight, bias).reshape(n, 3, H)
-        s_n[rows] = s[:, 2]
-        sigmoids = gates[rows, :2]
-        sigmoids += s[:, :2]
-        xp.tanh(sigmoids, out=sigmoids)
-        sigmoids *= 0.5
-        sigmoids += 0.5
-        new = gates[rows, 2]
-        new += sigmoids[:, 0] * s[:, 2]
-        xp.tanh(new, out=new)
-        h[:n] -= new
-        h[:n] *= sigmoids[:, 1]
-        h[:n] += new
-        y[rows] = h[:n]
+    y, h, *saved = run("gru", gates, h0, weight_hh, bias_hh, steps, recorded)
+    if not recorded:
+        return (y, h), None
+    gates, last_h, s_n = saved
+    xp = array_module(gates)
+    R, _, H = gates.shape
     has_bias = bias_hh is not None
 
     def backward(g_y: Array, g_h: Array) -> tuple[object, ...]:
@@ -233,6 +224,44 @@ def gru_steps(
         )
 
     return (y, h), backward
+
+
+@kernel("gru", "array")
+def gru_array(
+    gates: Array, h0: Array, weight_hh: Array, bias_hh: Array | None, steps: Steps, recorded: bool = True
+) -> tuple[Array, ...]:
+    """Return the values of `gru_steps`, and for backward the gates, the state before each row, and its part of s for n.
+
+    Kernels need not return the latter unless `recorded`.
+
+    Shapes:  gates (R, 3 H), h0 (N, H), weight_hh (3 H, H), bias_hh (3 H)
+             -> y (R, H), h (N, H), gates (R, 3, H), last_h (R, H), s_n (R, H)
+    """
+    xp = array_module(gates)
+    R, H = len(gates), weight_hh.shape[1]
+    scale = _per_gate(GRU_GATES, gates)
+    weight = (weight_hh.reshape(3, H, H) * scale[..., None]).reshape(3 * H, H)
+    bias = None if bias_hh is None else (bias_hh.reshape(3, H) * scale).reshape(3 * H)
+    gates = gates.reshape(R, 3, H) * scale
+    h = h0.copy()
+    y, last_h, s_n = (xp.empty((R, H), gates.dtype) for _ in range(3))
+    for rows, n in steps:
+        last_h[rows] = h[:n]
+        s = run("linear", h[:n], weight, bias).reshape(n, 3, H)
+        s_n[rows] = s[:, 2]
+        sigmoids = gates[rows, :2]
+        sigmoids += s[:, :2]
+        xp.tanh(sigmoids, out=sigmoids)
+        sigmoids *= 0.5
+        sigmoids += 0.5
+        new = gates[rows, 2]
+        new += sigmoids[:, 0] * s[:, 2]
+        xp.tanh(new, out=new)
+        h[:n] -= new
+        h[:n] *= sigmoids[:, 1]
+        h[:n] += new
+        y[rows] = h[:n]
+    return y, h, gates, last_h, s_n
 
 
 @op("")

@@ -28,7 +28,7 @@ ALL = [
     *("adam_step", "add", "add_along", "add_rows", "attention", "attention_backward", "attention_decode"),
     *("chain", "channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
-    *("div", "encoder_blocks", "gelu", "gelu_backward"),
+    *("div", "encoder_blocks", "gelu", "gelu_backward", "gru"),
     *("interleave_blocks", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
     *("log_softmax_columns", "log_softmax_columns_backward"),
     *(
@@ -136,6 +136,7 @@ for n in (*range(1, 20), 33, 100):
         normal(3, 4 * n), normal(2, n), normal(2, n), normal(4 * n, n), None, steps
     )
     fn["lstm_backward"](y, h, c, gates, last_c, tanh_c, normal(4 * n, n), None, steps)
+    fn["gru"](normal(3, 3 * n), normal(2, n), normal(3 * n, n), normal(3 * n), steps)
     square, norm = Affine(normal(n, n), normal(n)), Affine(normal(n), normal(n))
     up, down = Affine(normal(5, n), normal(5)), Affine(normal(n, 5), normal(n))
     block = EncoderBlock(square, square, square, square, norm, up, down, norm, 1, 1e-5)

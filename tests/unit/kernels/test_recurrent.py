@@ -1,4 +1,4 @@
-"""The compiled LSTM steps and their gradients fulfil the contract of their C file.
+"""The compiled steps of LSTM and GRU, and the gradients of the former, fulfil the contracts of their C files.
 
 Expected values are the formulas in float64. Outputs and scratch memory lie between guards and are poisoned first.
 """
@@ -14,6 +14,7 @@ from support.guarded_arrays import GuardedArray
 from tallow import kernels
 from tallow.errors import ShapeError
 from tallow.kernels import library
+from tallow.ops.recurrent import gru_array
 
 Array = np.ndarray[Any, Any]
 Steps = list[tuple[slice, int]]
@@ -108,6 +109,35 @@ def test_forward_and_backward(
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize(("batch_sizes", "n"), SIZES)
+def test_gru(batch_sizes: tuple[int, ...], n: int, has_bias: bool, poisoned_empty: list[GuardedArray]) -> None:
+    inputs, steps = gru_operands(batch_sizes, n, has_bias), steps_of(batch_sizes, has_bias)
+    got = compiled("gru", *inputs, steps)
+    with kernels.off():
+        expected = gru_array(*[x if x is None else x.astype(np.float64) for x in inputs], tuple(steps))
+    for mine, value in zip(got, expected, strict=True):
+        np.testing.assert_allclose(mine, value, rtol=TOLERANCE, atol=TOLERANCE * np.abs(value).max())
+    for array in poisoned_empty:
+        array.check_outside()
+
+
+def gru_operands(batch_sizes: tuple[int, ...], n: int, has_bias: bool) -> list[Any]:
+    """Return gates, h0, the weight and the bias."""
+    gates, h0, weight = normal(sum(batch_sizes), 3 * n), normal(max(batch_sizes), n), normal(3 * n, n)
+    return [gates, h0, weight / np.float32(n**0.5), normal(3 * n) if has_bias else None]
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru"])
+def test_nothing_is_saved_without_a_backward_pass(name: str) -> None:
+    inputs, steps = operands((9, 7, 2), 20), steps_of((9, 7, 2), True)
+    arguments = [*inputs[:4], None] if name == "lstm" else gru_operands((9, 7, 2), 20, True)
+    recorded, plain = compiled(name, *arguments, steps), compiled(name, *arguments, steps, False)
+    assert len(plain) == len(recorded) - (4 if name == "lstm" else 3)
+    for a, b in zip(plain, recorded, strict=False):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_any_layout() -> None:
     inputs, steps = operands((3, 3), 5), steps_of((3, 3), False)
     for other in ([np.asfortranarray(x) for x in inputs], [x[::-1].copy()[::-1] for x in inputs]):
@@ -146,6 +176,10 @@ def test_mismatched_shapes_are_refused() -> None:
     ]:
         with pytest.raises(ShapeError):
             compiled("lstm", *args, None, bad_steps)
+    gates, h0, w, bias = gru_operands((3, 2), 4, True)
+    for arguments in ((gates[:4], h0, w, bias), (gates, h0[:2], w, bias), (gates, h0, w[:, :3], bias), (gates, h0, w, bias[1:])):
+        with pytest.raises(ShapeError):
+            compiled("gru", *arguments, steps)
 
 
 @pytest.mark.threads
@@ -153,8 +187,10 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import threads
 
     inputs, steps = operands((9, 7, 2), 20), steps_of((9, 7, 2), True)
-    alone = forward_and_backward(inputs, steps)
+    gru_inputs = gru_operands((9, 7, 2), 20, True)
+    alone = [*forward_and_backward(inputs, steps), *compiled("gru", *gru_inputs, steps)]
     monkeypatch.setattr(threads, "thread_count", lambda: 3)
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
-    for a, b in zip(forward_and_backward(inputs, steps), alone, strict=True):
+    divided = [*forward_and_backward(inputs, steps), *compiled("gru", *gru_inputs, steps)]
+    for a, b in zip(divided, alone, strict=True):
         np.testing.assert_array_equal(a, b)

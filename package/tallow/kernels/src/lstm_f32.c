@@ -9,11 +9,13 @@
 //   in      forward: gates, the contribution of the input
 //   in out  forward: h and c, the initial states, become the last ones.
 //           backward: d_h and d_c, the gradients of the last states, become those of the initial ones
-//   out     forward: active, the activated gates; y, and the state before each step, last_h and last_c, and tanh_c. backward: d_gates
+//   out     forward: y, and unless active is null, what backward reads: active, the activated gates, the state before each
+//           step, last_h and last_c, and tanh_c. backward: d_gates
 //   scratch tl_lstm_scratch(last - first, n) floats, contents irrelevant
 //   align   none needed       alias   none
 //   error   per step ≤ (n / 4 + 16) ulp of Σ|w||h| + |gates| + 1
 #include "product.h"
+#include "recurrent.h"
 #include "transpose.h"
 
 // Four gates, and the weight with padded rows, or transposed.
@@ -23,13 +25,6 @@ typedef struct {
   vf i, f, g, o, c, tanh_c, h;
 } cell;
 
-// Quicker than sigmoid, and as accurate but for results below 1e-37.
-static inline vf quick_sigmoid(vf x) {
-  vi is_nan = x != x; // saved first
-  vf y = splat(1.0f) / (splat(1.0f) + exp_normal(clamp(-x, splat(-87.0f), splat(87.0f))));
-  return (vf)((vi)y | is_nan);
-}
-
 static inline cell forward(vf i, vf f, vf g, vf o, vf c) {
   cell made = {quick_sigmoid(i), quick_sigmoid(f), tanh(g), quick_sigmoid(o), c, c, c};
   made.c = fma(made.f, c, made.i * made.g);
@@ -38,31 +33,19 @@ static inline cell forward(vf i, vf f, vf g, vf o, vf c) {
   return made;
 }
 
-// One sequence at one step; `from_h` is the state's contribution to the gates. The last elements are computed as a
-// padded vector.
+// One sequence at one step; `from_h` is the state's contribution to the gates.
 static void step_forward(float *active, const float *gates, const float *from_h, float *c, float *tanh_c, float *h, size_t n) {
-  size_t j = 0;
-  for (; j + LANES <= n; j += LANES) {
+  for (size_t j = 0; j < n; j += LANES) {
+    size_t width = smaller(LANES, n - j);
     vf gate[4];
-    for (size_t k = 0; k < 4; k++) gate[k] = load(gates + k * n + j) + load(from_h + k * n + j);
-    cell made = forward(gate[0], gate[1], gate[2], gate[3], load(c + j));
-    store(active + j, made.i), store(active + n + j, made.f);
-    store(active + 2 * n + j, made.g), store(active + 3 * n + j, made.o);
-    store(c + j, made.c), store(tanh_c + j, made.tanh_c), store(h + j, made.h);
+    for (size_t k = 0; k < 4; k++) gate[k] = load_some(gates + k * n + j, width) + load(from_h + k * n + j);
+    cell made = forward(gate[0], gate[1], gate[2], gate[3], load_some(c + j, width));
+    store_some(c + j, made.c, width), store_some(h + j, made.h, width);
+    if (!active) continue;
+    const vf all[4] = {made.i, made.f, made.g, made.o};
+    for (size_t k = 0; k < 4; k++) store_some(active + k * n + j, all[k], width);
+    store_some(tanh_c + j, made.tanh_c, width);
   }
-  size_t rest = n - j;
-  if (!rest) return;
-  vf gate[4];
-  for (size_t k = 0; k < 4; k++)
-    gate[k] = load_part(gates + k * n + j, rest, 0.0f) + load_part(from_h + k * n + j, rest, 0.0f);
-  cell made = forward(gate[0], gate[1], gate[2], gate[3], load_part(c + j, rest, 0.0f));
-  const vf all[4] = {made.i, made.f, made.g, made.o};
-  for (size_t k = 0; k < 4; k++) store_part(active + k * n + j, rest, all[k]);
-  store_part(c + j, rest, made.c), store_part(tanh_c + j, rest, made.tanh_c), store_part(h + j, rest, made.h);
-}
-
-static void copy(float *dst, const float *src, size_t n) {
-  for (size_t i = 0; i < n; i++) dst[i] = src[i];
 }
 
 EXPORT void tl_lstm_f32(float *active, const float *gates, float *y, float *last_h, float *last_c, float *tanh_c, float *h,
@@ -79,9 +62,8 @@ EXPORT void tl_lstm_f32(float *active, const float *gates, float *y, float *last
     product(from_h, row, h + first * n, (ptrdiff_t)n, 1, transposed, row, sequences, n, to_lanes(4 * n), 0);
     for (size_t s = 0; s < sequences; s++) {
       size_t at = (start[t] + first + s) * n, own = (first + s) * n;
-      copy(last_h + at, h + own, n);
-      copy(last_c + at, c + own, n);
-      step_forward(active + 4 * at, gates + 4 * at, from_h + s * row, c + own, tanh_c + at, h + own, n);
+      if (active) copy(last_h + at, h + own, n), copy(last_c + at, c + own, n);
+      step_forward(active ? active + 4 * at : 0, gates + 4 * at, from_h + s * row, c + own, active ? tanh_c + at : 0, h + own, n);
       copy(y + at, h + own, n);
     }
   }
@@ -100,24 +82,17 @@ static inline cell_gradient backward(vf i, vf f, vf g, vf o, vf last_c, vf tanh_
 // One sequence at one step: d_gates, and d_c in place.
 static void step_backward(float *d_gates, float *d_c, const float *d_h, const float *g_y, const float *active,
                           const float *last_c, const float *tanh_c, size_t n) {
-  size_t j = 0;
-  for (; j + LANES <= n; j += LANES) {
+  for (size_t j = 0; j < n; j += LANES) {
+    size_t width = smaller(LANES, n - j);
+    vf gate[4];
+    for (size_t k = 0; k < 4; k++) gate[k] = load_some(active + k * n + j, width);
     cell_gradient d =
-        backward(load(active + j), load(active + n + j), load(active + 2 * n + j), load(active + 3 * n + j), load(last_c + j),
-                 load(tanh_c + j), load(d_h + j) + load(g_y + j), load(d_c + j));
-    store(d_gates + j, d.i), store(d_gates + n + j, d.f), store(d_gates + 2 * n + j, d.g), store(d_gates + 3 * n + j, d.o);
-    store(d_c + j, d.c);
+        backward(gate[0], gate[1], gate[2], gate[3], load_some(last_c + j, width), load_some(tanh_c + j, width),
+                 load_some(d_h + j, width) + load_some(g_y + j, width), load_some(d_c + j, width));
+    const vf all[4] = {d.i, d.f, d.g, d.o};
+    for (size_t k = 0; k < 4; k++) store_some(d_gates + k * n + j, all[k], width);
+    store_some(d_c + j, d.c, width);
   }
-  size_t rest = n - j;
-  if (!rest) return;
-  vf gate[4];
-  for (size_t k = 0; k < 4; k++) gate[k] = load_part(active + k * n + j, rest, 0.0f);
-  cell_gradient d =
-      backward(gate[0], gate[1], gate[2], gate[3], load_part(last_c + j, rest, 0.0f), load_part(tanh_c + j, rest, 0.0f),
-               load_part(d_h + j, rest, 0.0f) + load_part(g_y + j, rest, 0.0f), load_part(d_c + j, rest, 0.0f));
-  const vf all[4] = {d.i, d.f, d.g, d.o};
-  for (size_t k = 0; k < 4; k++) store_part(d_gates + k * n + j, rest, all[k]);
-  store_part(d_c + j, rest, d.c);
 }
 
 EXPORT void tl_lstm_backward_f32(float *d_gates, float *d_h, float *d_c, const float *g_y, const float *active,

@@ -23,6 +23,7 @@ from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
 ZEROS = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
+WORTH_A_KERNEL = 4096  # elements
 
 
 def logistic(x: Array) -> Array:
@@ -56,7 +57,7 @@ def logsigmoid(input: Array) -> Result:
 
 
 def _small_relu(x: Array) -> Array:
-    value: Array = np.maximum(x, ZEROS[x.dtype])
+    value: Array = np.maximum(x, ZEROS[x.dtype]) if x.size < WORTH_A_KERNEL else run("relu", x)
     return value
 
 

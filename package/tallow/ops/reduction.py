@@ -58,6 +58,9 @@ def sum_floats(x: Array, axes: tuple[int, ...], keepdim: bool = False) -> Array:
     if axes == (last,):
         sums: Array = run("row_sums", x)
         return sums[..., None] if keepdim else sums
+    if len(axes) > 1 and sorted(axes) == [*range(last + 1 - len(axes), last + 1)] and x.size and x.flags.c_contiguous:
+        sums = run("row_sums", x.reshape(*x.shape[: -len(axes)], -1))
+        return sums.reshape(kept_shape(x.shape, axes)) if keepdim else sums
     if axes == (0,) and last == 1 and not keepdim:
         sums = run("column_sums", x)
         return sums
@@ -96,10 +99,10 @@ def _spread(g: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
 
 
 def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
-    if dim is None and keepdim is False:  # into an array: NumPy would return a scalar, which takes longer to convert
+    if dim is None and keepdim is False and input.size < WORTH_A_KERNEL:  # into an array: NumPy would return a scalar, which takes longer to convert
         return _add_up(input, None, None, np.empty((), input.dtype))
-    if dim is None or (
-        type(dim) is int and input.size < WORTH_A_KERNEL and (input.ndim < 3 or input.flags.c_contiguous)
+    if input.size < WORTH_A_KERNEL and (
+        dim is None or (type(dim) is int and (input.ndim < 3 or input.flags.c_contiguous))
     ):
         return _add_up(input, dim, None, None, keepdim)
     value: Array = sum.function(input, dim, keepdim)[0]

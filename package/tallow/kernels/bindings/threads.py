@@ -45,6 +45,11 @@ def _parts_of(count: int, work: float) -> int:
     return 1 if work < WORTH_A_THREAD else int(min(count, thread_count(), 1 + work // WORTH_A_THREAD))
 
 
+def is_short(work: float) -> bool:
+    """Return whether a call is not worth more threads, and keeps the GIL."""
+    return work < WORTH_A_THREAD or (work < WORTH_THE_GIL and thread_count() == 1)
+
+
 def call(function: CFunction, work: float, *arguments: Any) -> None:
     """Call a C function once, with arrays and numbers; it holds the GIL if the work is not worth a thread."""
     if work < WORTH_A_THREAD:
@@ -76,7 +81,7 @@ def by_steps(
              scratch: floats of memory that each part needs, with irrelevant contents; without it the function has no
              such argument
     """
-    if work < WORTH_A_THREAD or (work < WORTH_THE_GIL and thread_count() == 1):
+    if is_short(work):
         memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
         function.on_arrays(*arguments, *memory, *numbers)
         return
@@ -106,7 +111,7 @@ def by_range(
     scratch: int | None = None, numbers: tuple[float, ...] = (), group: int = 1,
 ) -> None:  # fmt: skip
     """Call `function(*arrays, first, last, *others, scratch, *numbers)` for parts of range(count); see `by_steps`."""
-    if work < WORTH_A_THREAD or (work < WORTH_THE_GIL and thread_count() == 1):  # as `by_steps`, without the call
+    if is_short(work):  # as `by_steps`, without the call
         memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
         function.on_arrays(*arrays, 0, count, *others, *memory, *numbers)
         return
@@ -128,7 +133,7 @@ def by_rows(
     Args:    work: multiplications for all rows
              shared: how many of the arrays, the last ones, are for all rows
     """
-    if work < WORTH_A_THREAD:
+    if is_short(work):
         function.on_arrays(*arrays, rows, *others)
         return
     n = len(arrays)
@@ -147,7 +152,7 @@ def elementwise(
     y, operands = _prepared(name, operands)
     size = y.size
     if size:
-        if work * size < WORTH_A_THREAD:
+        if is_short(work * size):
             function.on_arrays(y, *operands, size, *numbers)
         else:
             by_rows(function, (y, *operands), size, work * size, *numbers)
@@ -164,7 +169,7 @@ def rowwise(name: str, function: CFunction, work: float, *operands: Array) -> Ar
     size = y.size
     if size:
         n = y.shape[-1]
-        if work * size < WORTH_A_THREAD:  # what `by_rows` does then, without the call
+        if is_short(work * size):  # what `by_rows` does then, without the call
             function.on_arrays(y, *operands, size // n, n)
         else:
             by_rows(function, (y, *operands), size // n, work * size, n)

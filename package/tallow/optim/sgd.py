@@ -13,8 +13,6 @@ from tallow.kernels import kernel
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.options import check_not_negative
 
-WORTH_A_CHOICE = 1024  # elements; with fewer, the choice of a kernel takes longer than NumPy's update
-
 
 @kernel("sgd_step", "array")
 def sgd_step(
@@ -42,11 +40,7 @@ def sgd_steps(
     for i, param in enumerate(params):
         grad, buffer = grads[i], None if buffers is None else buffers[i]
         if param.dtype not in HALVES:
-            args = param, grad, buffer, lr, momentum, dampening, weight_decay, nesterov, maximize
-            if param.size < WORTH_A_CHOICE:
-                sgd_step(*args)
-            else:
-                kernels.run("sgd_step", *args)
+            sgd_step(param, grad, buffer, lr, momentum, dampening, weight_decay, nesterov, maximize)
             continue
         wide, wide_buffer = widen(param), None if buffer is None else widen(buffer)
         kernels.run(

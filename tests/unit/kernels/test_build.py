@@ -42,8 +42,8 @@ ALL = [
         "relu",
         "relu_backward",
     ),
-    *("rms_norm", "rotary", "row_sums", "scaled_exp", "select", "sgd_step", "sigmoid", "silu", "silu_mul", "softmax"),
-    *("softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
+    *("rms_norm", "rotary", "row_sums", "scaled_exp", "select", "sgd_step", "sgd_steps", "sigmoid", "silu"),
+    *("silu_mul", "softmax", "softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
     *("sum_exp", "take_along", "take_rows", "weight_only_linear"),
 ]
 

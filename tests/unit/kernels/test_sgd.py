@@ -83,6 +83,19 @@ def test_unsupported_arrays_are_refused() -> None:
                 compiled(*arrays, *OPTIONS[0])
 
 
+def test_a_list_is_updated_as_its_elements_are() -> None:
+    import tallow.optim  # the array code, for the last gradient
+
+    shapes = [(2, 3), (), (0,), (5, 7)]
+    params, grads, buffers = ([np.asarray(rng.standard_normal(s), np.float32) for s in shapes] for _ in range(3))
+    grads[3] = np.asfortranarray(grads[3])
+    wanted = [expected(p, g, b, OPTIONS[1]) for p, g, b in zip(params, grads, buffers, strict=True)]
+    kernels.KERNELS["sgd_steps", library.BACKEND].fn(params, grads, buffers, *OPTIONS[1])
+    for p, b, (wanted_p, wanted_b, size) in zip(params, buffers, wanted, strict=True):
+        assert (np.abs(p - wanted_p) <= RTOL * size).all()
+        assert (np.abs(b - wanted_b) <= RTOL * size).all()
+
+
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_the_optimizer_steps_the_same_with_kernels_on_and_off(momentum: float) -> None:
     def run() -> Array:

@@ -22,7 +22,7 @@ from tallow.kernels.table import PLANS
 from tallow.kernels.threads import thread_count
 
 WORTH_A_THREAD = 500_000  # multiplications: with fewer, 5 to 25 µs, a thread costs more than it saves
-WORTH_THE_GIL = 4_000_000  # for one thread: to give up the GIL costs 3 µs more than to keep it for 0.1 ms at most
+WORTH_THE_GIL = 4_000_000  # for one part: to give up the GIL costs 3 µs more than to keep it for 0.1 ms at most
 FLOATS_OF_LINE = CACHE_LINE // ITEM
 
 # An argument, by its position, and what a part, [first, last) of a range, adds to it: these times `first`, and times
@@ -81,11 +81,10 @@ def by_steps(
              scratch: floats of memory that each part needs, with irrelevant contents; without it the function has no
              such argument
     """
-    if is_short(work):
+    if work < WORTH_A_THREAD or ((parts := _parts_of(groups, work)) <= 1 and work < WORTH_THE_GIL):
         memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
         function.on_arrays(*arguments, *memory, *numbers)
         return
-    parts = _parts_of(groups, work)
     memory, floats = (), 0
     if scratch is not None:
         floats = -(-scratch // FLOATS_OF_LINE) * FLOATS_OF_LINE

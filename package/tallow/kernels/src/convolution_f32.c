@@ -335,31 +335,38 @@ enum { FEW = 16, WIDE = 2 };
 enum { FEW = 0, WIDE = 2 }; // small first, see build_kernels.py
 #endif
 
+// sums (n, m), sums_row apart, += b (n, k) @ a (m, k)ᵀ for at most `rows`, 4 or 1, of m, and 4 · WIDE sums
+static inline __attribute__((always_inline)) void tile_of_dots(float *sums, size_t sums_row, const float *a, const float *b,
+                                                               size_t row, size_t m, size_t n, size_t k, size_t rows) {
+  const size_t wide = 4 * WIDE / rows;
+  vf acc[4 * WIDE] = {0}, made[4 * WIDE];
+  const float *of_a[4], *of_b[4 * WIDE]; // beyond the last row that one again
+#pragma clang loop unroll(full)
+  for (size_t r = 0; r < rows; r++) of_a[r] = a + smaller(r, m - 1) * row;
+#pragma clang loop unroll(full)
+  for (size_t c = 0; c < wide; c++) of_b[c] = b + smaller(c, n - 1) * row;
+  for (size_t p = 0; p < k; p += LANES)
+#pragma clang loop unroll(full)
+    for (size_t r = 0; r < rows; r++)
+#pragma clang loop unroll(full)
+      for (size_t c = 0; c < wide; c++) acc[c * rows + r] = fma(load(of_a[r] + p), load(of_b[c] + p), acc[c * rows + r]);
+#pragma clang loop unroll(full)
+  for (size_t i = 0; i < 4 * WIDE; i++) made[i] = acc[i];
+  for (size_t i = 0; i < 4 * WIDE; i += 4) {
+    const quad four = four_sums(made[i], made[i + 1], made[i + 2], made[i + 3]);
+    for (size_t j = i; j < i + 4; j++)
+      if (j % rows < m && j / rows < n) sums[j / rows * sums_row + j % rows] += ((const float *)&four)[j - i];
+  }
+}
+
 // sums (n, m), sums_row apart, += b (n, k) @ a (m, k)ᵀ, whose rows are `row` apart; k is a multiple of LANES
 static __attribute__((noinline)) void add_dots(float *sums, size_t sums_row, const float *a, const float *b, size_t row,
                                                size_t m, size_t n, size_t k) {
-  for (size_t i = 0; i < m; i += 4)
-    for (size_t j = 0; j < n; j += WIDE) {
-      vf acc[4][WIDE] = {0}, made[WIDE][4];
-      const float *of_a[4], *of_b[WIDE]; // beyond the last row that one again
-#pragma clang loop unroll(full)
-      for (size_t r = 0; r < 4; r++) of_a[r] = a + smaller(i + r, m - 1) * row;
-#pragma clang loop unroll(full)
-      for (size_t c = 0; c < WIDE; c++) of_b[c] = b + smaller(j + c, n - 1) * row;
-      for (size_t p = 0; p < k; p += LANES)
-#pragma clang loop unroll(full)
-        for (size_t r = 0; r < 4; r++)
-#pragma clang loop unroll(full)
-          for (size_t c = 0; c < WIDE; c++) acc[r][c] = fma(load(of_a[r] + p), load(of_b[c] + p), acc[r][c]);
-#pragma clang loop unroll(full)
-      for (size_t r = 0; r < 4; r++)
-#pragma clang loop unroll(full)
-        for (size_t c = 0; c < WIDE; c++) made[c][r] = acc[r][c];
-      for (size_t c = 0; c < smaller(WIDE, n - j); c++) {
-        quad of_rows = four_sums(made[c][0], made[c][1], made[c][2], made[c][3]);
-        for (size_t r = 0; r < smaller(4, m - i); r++) sums[(j + c) * sums_row + i + r] += ((const float *)&of_rows)[r];
-      }
-    }
+  for (size_t i = 0; i < m; i += 4, sums += 4, a += 4 * row)
+    if (m - i == 1) // such as the last of 5 · 5 positions: a tile of four rows would take as long as for four
+      for (size_t j = 0; j < n; j += 4 * WIDE) tile_of_dots(sums + j * sums_row, sums_row, a, b + j * row, row, 1, n - j, k, 1);
+    else
+      for (size_t j = 0; j < n; j += WIDE) tile_of_dots(sums + j * sums_row, sums_row, a, b + j * row, row, m - i, n - j, k, 4);
 }
 
 // The gradient for few outputs, where vectors are along the pixels: few of them would be whole along the outputs. Of few

@@ -17,15 +17,17 @@ class _Setting:
     count: int | None = None
 
 
-def thread_count() -> int:
+def thread_count(most: int | None = None) -> int:
     """Return the number of threads for kernels, with the calling one.
 
     That is what `set_thread_count` has set; or OMP_NUM_THREADS, which NumPy's BLAS obeys too; or the number of
-    processors available to this process. In the tab it is at most what the page offers.
+    processors available to this process. In the tab it is at most what the page offers: `most`, if that is known.
     """
     if _Setting.count is None:
         _Setting.count = _default()
-    return min(_Setting.count, most_threads()) if IN_BROWSER else _Setting.count
+    if not IN_BROWSER:
+        return _Setting.count
+    return min(_Setting.count, most_threads() if most is None else most)
 
 
 def set_thread_count(count: int) -> None:

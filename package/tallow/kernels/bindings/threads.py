@@ -19,11 +19,12 @@ from tallow.kernels.bindings import native_threads, tab_threads
 from tallow.kernels.bindings.arrays import CACHE_LINE, FLOAT32, ITEM, address, contiguous, new_memory
 from tallow.kernels.library import IN_BROWSER, CFunction
 from tallow.kernels.table import PLANS
-from tallow.kernels.threads import thread_count
+from tallow.kernels.threads import thread_count as _of_process
 
 WORTH_A_THREAD = 500_000  # multiplications: with fewer, 5 to 25 µs, a thread costs more than it saves
 WORTH_THE_GIL = 4_000_000  # for one part: to give up the GIL costs 3 µs more than to keep it for 0.1 ms at most
 FLOATS_OF_LINE = CACHE_LINE // ITEM
+thread_count = tab_threads.thread_count if IN_BROWSER else _of_process
 
 # An argument, by its position, and what a part, [first, last) of a range, adds to it: these times `first`, and times
 # what is left after `last`.

@@ -207,7 +207,7 @@ def test_a_thread_that_does_not_wake_is_not_waited_for(monkeypatch: pytest.Monke
     from tallow.kernels.bindings import native_threads
 
     team = native_threads._Team()
-    monkeypatch.setattr(team, "_start", lambda: team.threads.append(threading.current_thread()))
+    monkeypatch.setattr(team, "start", lambda: team.threads.append(threading.current_thread()))
     monkeypatch.setattr(native_threads, "_team", lambda: team)
     ended: list[int] = []
     native_threads.run(ended.append, [(part,) for part in range(9)])

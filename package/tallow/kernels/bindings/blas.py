@@ -100,7 +100,8 @@ def matmul(a: Array, b: Array) -> Array:
     """
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
         return matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
-    c = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype)
+    batch = () if a.ndim == b.ndim == 2 else np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    c = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
     _divide(a, b, c)
     return c
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tallow.kernels.bindings import blas
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
 from tallow.kernels.bindings.threads import Step, by_steps
 from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function, name
-from tallow.kernels.table import kernel
+from tallow.kernels.table import PLANS, kernel
 
 _matmul = function("tl_matmul_f32", None, *[POINTER] * 6, *[SIZE] * 5, *[OFFSET] * 4, POINTER)
 _scratch_floats = function("tl_matmul_scratch", SIZE)()
@@ -74,24 +75,30 @@ def matmul(a: Array, b: Array, bias: Array | None = None) -> Array:
         return c
     a, b = _as_matrices(a, small=m <= 4), _as_matrices(b, small=n == 1)
     a_offsets, b_offsets = (_offsets(a, batch), _offsets(b, batch)) if batch else (None, None)
-    strides = [stride // ITEM for stride in (*a.strides[-2:], *b.strides[-2:])]
     matrices = math.prod(batch)
-    work = matrices * m * k * n
+    strides, groups, group, length, steps = _division(
+        matrices, m, k, n, (*a.strides[-2:], *b.strides[-2:]), bias is not None, bool(batch)
+    )
     arguments = (c, a, b, bias, a_offsets, b_offsets, matrices, m, k, n, n, *strides)
-    steps: tuple[Step, ...]
-    of_bias = () if bias is None else ((3, ITEM, 0),)
+    work = matrices * m * k * n
+    by_steps(_matmul, arguments, work, groups, *steps, group=group, length=length, scratch=_scratch_floats)
+    return c
+
+
+@lru_cache(PLANS)
+def _division(
+    matrices: int, m: int, k: int, n: int, strides: tuple[int, ...], has_bias: bool, has_offsets: bool
+) -> tuple[tuple[int, ...], int, int, int, tuple[Step, ...]]:
+    """Return the strides of a and b in elements, and how threads divide a product: the arguments of `by_steps`."""
+    elements = tuple(stride // ITEM for stride in strides)
     # The last group of columns has half as many as the others, or more.
     if matrices == 1 and n >= 2 * COLUMNS and 2 * ROWS <= m < FEW_ROWS:
-        groups, steps = (n + COLUMNS // 2) // COLUMNS, ((0, ITEM, 0), (2, b.strides[-1], 0), *of_bias, (9, -1, -1))
-        by_steps(_matmul, arguments, work, groups, *steps, group=COLUMNS, length=n, scratch=_scratch_floats)
-    elif matrices == 1 and n > 1 and m >= 2 * ROWS:
-        steps = ((0, n * ITEM, 0), (1, a.strides[-2], 0), (7, -1, -1))
-        by_steps(_matmul, arguments, work, m // ROWS, *steps, group=ROWS, length=m, scratch=_scratch_floats)
-    else:
-        offsets = [(i, POINTER_BYTES, 0) for i in (4, 5) if arguments[i] is not None]
-        steps = ((0, m * n * ITEM, 0), *offsets, (6, -1, -1))
-        by_steps(_matmul, arguments, work, matrices, *steps, scratch=_scratch_floats)
-    return c
+        groups, of_bias = (n + COLUMNS // 2) // COLUMNS, ((3, ITEM, 0),) if has_bias else ()
+        return elements, groups, COLUMNS, n, ((0, ITEM, 0), (2, strides[3], 0), *of_bias, (9, -1, -1))
+    if matrices == 1 and n > 1 and m >= 2 * ROWS:
+        return elements, m // ROWS, ROWS, m, ((0, n * ITEM, 0), (1, strides[0], 0), (7, -1, -1))
+    of_offsets = ((4, POINTER_BYTES, 0), (5, POINTER_BYTES, 0)) if has_offsets else ()
+    return elements, matrices, 1, matrices, ((0, m * n * ITEM, 0), *of_offsets, (6, -1, -1))
 
 
 def _is_own(a: Array, b: Array) -> bool:

@@ -99,13 +99,11 @@ class _Team:
         self.words[0] = 0
         return min(durations) / spins
 
-    def divide(self, function: CFunction, parts: int, *arguments: Any) -> None:
-        while len(self.threads) < parts - 1:
-            self._start()
-        part = function.in_parts(self.control, parts, self.idle, *arguments)
+    def join(self) -> None:
+        """Wait for the other threads' parts of a call of a C function."""
         try:
-            while part == _AGAIN:
-                part = self.wait(self.control, self.idle)
+            while self.wait(self.control, self.idle) == _AGAIN:
+                pass
         except BaseException:
             self._finish()
             raise
@@ -118,7 +116,7 @@ class _Team:
     def run(self, function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> None:
         self.function, self.of_parts, self.error = function, of_parts, None
         while len(self.threads) < len(of_parts) - 1:
-            self._start()
+            self.start()
         control, part = self.control, 0
         try:
             self.begin(control, len(of_parts))
@@ -140,7 +138,7 @@ class _Team:
             finally:
                 del error  # its traceback has this frame, which would keep the operands
 
-    def _start(self) -> None:
+    def start(self) -> None:
         number = len(self.threads)
         self.sleepers[number, _ALARM] = _new_alarm()
         self.words[_THREADS] = number + 1
@@ -211,10 +209,13 @@ def run(function: Callable[..., Any], of_parts: Sequence[tuple[Any, ...]]) -> No
 def divide(function: CFunction, parts: int, *arguments: Any) -> None:
     """Call a C function in parts; the arguments are those of tl_call_in_parts (on_arrays.c) after LIMIT."""
     team = _team()
-    if parts <= 1 or parts > MOST_PARTS or not team.busy.acquire(blocking=False):
+    if parts <= 1 or parts > MOST_PARTS or not team.busy.acquire(False):
         function.in_parts(None, 1, 0, *arguments)
         return
     try:
-        team.divide(function, parts, *arguments)
+        while len(team.threads) < parts - 1:
+            team.start()
+        if function.in_parts(team.control, parts, team.idle, *arguments) == _AGAIN:
+            team.join()
     finally:
         team.busy.release()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,43 +16,71 @@ from tallow.errors import ArgumentTypeError, ShapeError
 Label = str | int | tuple[str, int]  # a letter, a number of the list form, or a dimension covered by the ellipsis
 Labels = list[Label]
 ELLIPSIS = "..."
-EQUATIONS = 256  # whose labels are kept
+EQUATIONS = 256  # with shapes, whose plans are kept
+
+
+class Plan:
+    """The ops that compute an einsum of tensors of certain shapes.
+
+    Attributes:
+        steps: a function, the place of the tensor that its result replaces, and its other arguments; or a function of
+            the first two tensors, whose result replaces both, and None.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[Callable[..., Tensor], int | None, tuple[Any, ...]]] = []
+
+    def __call__(self, tensors: list[Tensor]) -> Tensor:
+        for function, place, arguments in self.steps:
+            if place is None:
+                tensors[:2] = [function(*tensors[:2])]
+            else:
+                tensors[place] = function(tensors[place], *arguments)
+        return tensors[0]
 
 
 class Term:
-    """An operand and the labels of its dimensions."""
+    """The shape of a tensor of a plan, now at some place, and the labels of its dimensions."""
 
-    def __init__(self, tensor: Tensor, labels: Labels) -> None:
-        self.tensor, self.labels = tensor, labels
+    def __init__(self, plan: Plan, place: int, shape: Sequence[int], labels: Labels) -> None:
+        self.plan, self.place, self.shape, self.labels = plan, place, shape, labels
 
-    def arranged(self, labels: Labels) -> Tensor:
-        """Return the tensor with dimensions in the order of `labels`, of length one for labels that it lacks."""
+    def change(self, function: Callable[..., Tensor], arguments: tuple[Any, ...], labels: Labels) -> None:
+        """Add a function of the tensor to the plan; the result has dimensions with these labels."""
+        self.shape = [self.size(x) or 0 for x in labels]
+        self.labels = labels
+        self.plan.steps.append((function, self.place, arguments))
+
+    def reshape(self, shape: Sequence[int]) -> None:
+        """Add a reshape to the plan. The labels stay: of a term that is used up, or the same ones."""
+        self.shape = shape
+        self.plan.steps.append((Tensor.reshape, self.place, (tuple(shape),)))
+
+    def arrange(self, labels: Labels) -> None:
+        """Bring the dimensions into the order of `labels`; they have length one for labels that the term lacks."""
         own = [x for x in labels if x in self.labels]
-        moved = self.tensor.permute([self.labels.index(x) for x in own]) if own != self.labels else self.tensor
-        if len(own) == len(labels):
-            return moved
-        sizes = iter(moved.shape)
-        return moved.reshape([next(sizes) if x in self.labels else 1 for x in labels])
+        if own != self.labels:
+            self.change(Tensor.permute, (tuple(self.labels.index(x) for x in own),), own)
+        if len(own) < len(labels):
+            self.reshape([1 if (n := self.size(x)) is None else n for x in labels])
 
     def size(self, label: Label) -> int | None:
         """Return the length of a labelled dimension; None if the operand does not have it."""
-        return self.tensor.shape[self.labels.index(label)] if label in self.labels else None
+        return self.shape[self.labels.index(label)] if label in self.labels else None
 
-    def matrices(self, batch: Labels, rows: Labels, columns: Labels) -> Tensor:
-        """Return the tensor as a batch of matrices. The batch dimensions stay separate, because they may broadcast."""
-        tensor = self.arranged([*batch, *rows, *columns])
+    def to_matrices(self, batch: Labels, rows: Labels, columns: Labels) -> None:
+        """Make the term a batch of matrices. The batch dimensions stay separate, because they may broadcast."""
+        self.arrange([*batch, *rows, *columns])
         if len(rows) == len(columns) == 1:
-            return tensor
-        sizes, split = tensor.shape, len(batch) + len(rows)
-        return tensor.reshape(*sizes[: len(batch)], math.prod(sizes[len(batch) : split]), math.prod(sizes[split:]))
+            return
+        sizes, split = self.shape, len(batch) + len(rows)
+        self.reshape([*sizes[: len(batch)], math.prod(sizes[len(batch) : split]), math.prod(sizes[split:])])
 
-    def summed(self, labels: Iterable[Label]) -> Term:
-        """Sum over these labels."""
-        labels = set(labels)
-        dims = [i for i, x in enumerate(self.labels) if x in labels]
-        if not dims:
-            return self
-        return Term(self.tensor.sum(dims), [x for i, x in enumerate(self.labels) if i not in dims])
+    def sum_over(self, labels: set[Label]) -> None:
+        """Sum over those of these labels that the term has."""
+        dims = tuple(i for i, x in enumerate(self.labels) if x in labels)
+        if dims:
+            self.change(Tensor.sum, (dims,), [x for x in self.labels if x not in labels])
 
 
 @public("tl")
@@ -73,24 +102,39 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """
     if isinstance(equation, str):
         tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else list(operands)
-        inputs, output = _parse(equation)
-    else:
-        tensors, inputs, output = _from_lists((equation, *operands))
-    if not tensors or not all(isinstance(t, Tensor) for t in tensors):
-        raise ArgumentTypeError(f"einsum: expected tensors as operands, got {[type(t).__name__ for t in tensors]}")
-    if len(inputs) != len(tensors):
-        raise ShapeError(f"einsum: the equation has {len(inputs)} operands, got {len(tensors)} tensors")
-    terms = [_term(t, labels, i) for i, (t, labels) in enumerate(zip(tensors, inputs, strict=True))]
+        _expect_tensors(tensors)
+        return _plan_of_equation(equation, *[t.array.shape for t in tensors])(tensors)
+    tensors, inputs, output = _from_lists((equation, *operands))
+    _expect_tensors(tensors)
+    return _plan(inputs, output, [t.array.shape for t in tensors])(tensors)
+
+
+def _expect_tensors(operands: list[Any]) -> None:
+    if not operands or not all(isinstance(t, Tensor) for t in operands):
+        raise ArgumentTypeError(f"einsum: expected tensors as operands, got {[type(t).__name__ for t in operands]}")
+
+
+@lru_cache(EQUATIONS)
+def _plan_of_equation(equation: str, *shapes: Sequence[int]) -> Plan:
+    return _plan(*_parse(equation), shapes)
+
+
+def _plan(inputs: list[list[Any]], output: list[Any] | None, shapes: Sequence[Sequence[int]]) -> Plan:
+    """Return the plan for operands with these labels and shapes."""
+    if len(inputs) != len(shapes):
+        raise ShapeError(f"einsum: the equation has {len(inputs)} operands, got {len(shapes)} tensors")
+    plan = Plan()
+    terms = [_term(plan, i, *operand) for i, operand in enumerate(zip(shapes, inputs, strict=True))]
     _check_sizes(terms)
     result_labels = _output(inputs, terms, output)
     while len(terms) > 1:
         later = {x for term in terms[2:] for x in term.labels}
-        terms[:2] = [_contract(terms[0], terms[1], later.union(result_labels))]
-    last = terms[0].summed(set(terms[0].labels) - set(result_labels))
-    return last.arranged(result_labels)
+        terms[:2] = [_contract(plan, terms[0], terms[1], later.union(result_labels))]
+    terms[0].sum_over(set(terms[0].labels) - set(result_labels))
+    terms[0].arrange(result_labels)
+    return plan
 
 
-@lru_cache(EQUATIONS)
 def _parse(equation: str) -> tuple[list[list[Any]], list[Any] | None]:
     """Return the labels of each operand and of the output, with ellipses."""
     left, arrow, right = equation.replace(" ", "").partition("->")
@@ -117,30 +161,33 @@ def _named(labels: Sequence[Any]) -> list[Any]:
     return [ELLIPSIS if x is Ellipsis else x for x in labels]
 
 
-def _term(tensor: Tensor, labels: list[Any], number: int) -> Term:
+def _term(plan: Plan, number: int, shape: Sequence[int], labels: list[Any]) -> Term:
     """Label each dimension, those of the ellipsis from the right; take the diagonal for repeated labels."""
-    covered = tensor.ndim - len(labels) + (ELLIPSIS in labels)
+    covered = len(shape) - len(labels) + (ELLIPSIS in labels)
     if covered < 0 or (covered > 0 and ELLIPSIS not in labels):
-        raise ShapeError(f"einsum: operand {number} has {tensor.ndim} dimensions, its subscripts name {len(labels)}")
+        raise ShapeError(f"einsum: operand {number} has {len(shape)} dimensions, its subscripts name {len(labels)}")
     full: Labels = []
     for x in labels:
         full.extend([(ELLIPSIS, i) for i in range(covered, 0, -1)] if x == ELLIPSIS else [x])
+    term = Term(plan, number, shape, full)
     for x in dict.fromkeys(full):
-        while full.count(x) > 1:
-            first = full.index(x)
-            second = full.index(x, first + 1)
-            if tensor.shape[first] != tensor.shape[second]:
-                sizes = f"{tensor.shape[first]} and {tensor.shape[second]}"
-                raise ShapeError(f"einsum: operand {number} has sizes {sizes} for the repeated subscript {x!r}")
-            tensor = tensor.diagonal(0, first, second)
-            full = [y for i, y in enumerate(full) if i not in (first, second)] + [x]
-    return Term(tensor, full)
+        while term.labels.count(x) > 1:
+            first = term.labels.index(x)
+            second = term.labels.index(x, first + 1)
+            sizes = term.shape[first], term.shape[second]
+            if sizes[0] != sizes[1]:
+                raise ShapeError(
+                    f"einsum: operand {number} has sizes {sizes[0]} and {sizes[1]} for the repeated subscript {x!r}"
+                )
+            others = [y for i, y in enumerate(term.labels) if i not in (first, second)]
+            term.change(Tensor.diagonal, (0, first, second), [*others, x])
+    return term
 
 
 def _check_sizes(terms: list[Term]) -> None:
     sizes: dict[Label, int] = {}
     for term in terms:
-        for x, n in zip(term.labels, term.tensor.shape, strict=True):
+        for x, n in zip(term.labels, term.shape, strict=True):
             size = sizes.setdefault(x, n)
             if size == 1:
                 sizes[x] = n
@@ -164,19 +211,27 @@ def _output(inputs: list[list[Any]], terms: list[Term], output: list[Any] | None
     return result_labels
 
 
-def _contract(a: Term, b: Term, needed: set[Label]) -> Term:
-    """Multiply two terms, and sum over the labels that no other term needs."""
+def _contract(plan: Plan, a: Term, b: Term, needed: set[Label]) -> Term:
+    """Multiply the first two terms, and sum over the labels that no other term needs."""
+    a.place, b.place = 0, 1
     done = {x for x in (*a.labels, *b.labels) if x not in needed}
     alone = {x for x in done if a.size(x) != b.size(x)}  # in one of them only, or of length one in the other
-    a, b = a.summed(alone), b.summed(alone)
+    a.sum_over(alone)
+    b.sum_over(alone)
     shared = [x for x in a.labels if x in b.labels]
     batch, inner = [x for x in shared if x in needed], [x for x in shared if x not in needed]
     rows, columns = [x for x in a.labels if x not in shared], [x for x in b.labels if x not in shared]
     labels = [*batch, *rows, *columns]
+    sizes = [b.size(x) if a.size(x) in (1, None) and x not in rows else a.size(x) for x in labels]
+    product = Term(plan, 0, [n or 0 for n in sizes], labels)
     if not inner:
-        return Term(a.arranged(labels) * b.arranged(labels), labels)
-    product = a.matrices(batch, rows, inner) @ b.matrices(batch, inner, columns)
+        a.arrange(labels)
+        b.arrange(labels)
+        plan.steps.append((operator.mul, None, ()))
+        return product
+    a.to_matrices(batch, rows, inner)
+    b.to_matrices(batch, inner, columns)
+    plan.steps.append((operator.matmul, None, ()))
     if not len(rows) == len(columns) == 1:
-        sizes: list[Any] = [*product.shape[:-2], *(a.size(x) for x in rows), *(b.size(x) for x in columns)]
-        product = product.reshape(sizes)
-    return Term(product, labels)
+        product.reshape(product.shape)
+    return product

@@ -189,15 +189,11 @@ def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
 def _small_attention(
     query: Array, key: Array, value: Array, bias: Array | None, allowed: Array | None, keep: Array | None
 ) -> Array:
-    if bias is not None or allowed is not None or keep is not None:
-        op = scaled_dot_product_attention
-        return op.function(query, key, value, bias, allowed, keep)[0]
-    _check(query, key, value, enable_gqa=False)
-    return _without_dropout(query, key, value, None, _scale(query), False, 1)[0]
-
-
-def _scale(query: Array) -> float:
-    return max(query.shape[-1], 1) ** -0.5
+    is_usual = bias is None and allowed is None and keep is None and query.size and key.size
+    if is_usual and key.shape[:-1] == value.shape[:-1]:  # what else may be wrong, the kernels raise
+        return _value(query, key, value, None, query.shape[-1] ** -0.5, False, 1)[0]
+    op = scaled_dot_product_attention
+    return op.function(query, key, value, bias, allowed, keep)[0]
 
 
 @op("", halves=True, small=_small_attention)
@@ -225,7 +221,7 @@ def scaled_dot_product_attention(
     for mask in (bias, allowed):
         if mask is not None:
             _check_mask(mask, (*_lead(query, key, value, groups), query.shape[-2], key.shape[-2]))
-    scale = _scale(query) if scale is None else scale
+    scale = max(query.shape[-1], 1) ** -0.5 if scale is None else scale
     boost = 1 / keep_probability if keep_probability else 0.0
 
     def in_blocks() -> _Attention:
@@ -249,14 +245,21 @@ def _without_dropout(
     q: Array, k: Array, v: Array, mask: Array | None, scale: float, is_causal: bool, groups: int
 ) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
     """Compute attention without dropout by the kernels: the value, and a function for the gradients of q, k and v."""
-    settings = (scale, is_causal, groups)
-    seen = (k, v, mask) if mask is None or q.shape[-2] != 1 else _seen(k, v, mask)
-    is_decoding = seen[2] is None and q.ndim == 4 and q.shape[-2] == 1 and not is_causal
-    if is_decoding and _is_one_batch(q, *seen[:2], groups):
-        y, stats = run("attention_decode", q, *seen[:2], scale), None
-    else:
-        y, stats = run("attention", q, *seen, *settings)
-    return y, lambda g: run("attention_backward", g, q, k, v, mask, stats, *settings)
+    y, stats = _value(q, k, v, mask, scale, is_causal, groups)
+    return y, lambda g: run("attention_backward", g, q, k, v, mask, stats, scale, is_causal, groups)
+
+
+def _value(
+    q: Array, k: Array, v: Array, mask: Array | None, scale: float, is_causal: bool, groups: int
+) -> tuple[Array, Array | None]:
+    """Return the value, and statistics for backward or None."""
+    if q.ndim > 1 and q.shape[-2] == 1:
+        if mask is not None:
+            k, v, mask = _seen(k, v, mask)
+        if mask is None and q.ndim == 4 and not is_causal and _is_one_batch(q, k, v, groups):
+            return run("attention_decode", q, k, v, scale), None
+    value: tuple[Array, Array | None] = run("attention", q, k, v, mask, scale, is_causal, groups)
+    return value
 
 
 def _seen(k: Array, v: Array, mask: Array) -> tuple[Array, Array, Array | None]:

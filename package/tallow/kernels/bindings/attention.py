@@ -66,15 +66,15 @@ def float32_attention(
     q: Array, k: Array, v: Array, bias: Array | None, scale: float, is_causal: bool, groups: int
 ) -> bool:
     """float32 arrays q (B, H, T, K), k (B, G, S, K), v (B, G, S, E), no axis empty; H = G · groups; bias or None."""
-    if not (q.dtype == k.dtype == v.dtype == FLOAT32 and q.ndim == k.ndim == v.ndim == 4):
+    if not q.dtype == k.dtype == v.dtype == FLOAT32 or not _fit(q.shape, k.shape, v.shape, groups):
         return False
-    return _fit(q.shape, k.shape, v.shape, groups) and (
-        bias is None or _is_float32_for(bias, (*q.shape[:3], k.shape[2]))
-    )
+    return bias is None or _is_float32_for(bias, (*q.shape[:3], k.shape[2]))
 
 
 @lru_cache(PLANS)
 def _fit(q: Sizes, k: Sizes, v: Sizes, groups: int) -> bool:
+    if not len(q) == len(k) == len(v) == 4:
+        return False
     (batch, heads, _, width), (_, kv_heads, keys, _) = q, k
     fits = k == (batch, kv_heads, keys, width) and v[:3] == k[:3]
     return fits and min(*q, *k, v[3]) > 0 and heads == kv_heads * groups
@@ -99,13 +99,13 @@ def float32_attention_backward(
 
 
 class _Plan:
-    """Sizes and strides of the operands of both passes, for C.
+    """Sizes and strides of the operands of both passes, for C; without strides, those of contiguous arrays.
 
     Raises: ShapeError if the operands do not fit each other.
     """
 
     def __init__(self, groups: int, q: Sizes, k: Sizes, v: Sizes, *strides: Sizes) -> None:
-        if not len(q) == len(k) == len(v) == 4 or not _fit(q, k, v, groups):
+        if not _fit(q, k, v, groups):
             raise ShapeError(f"attention: q {q}, k {k} and v {v} do not fit each other")
         self.result, self.stats = (*q[:3], v[3]), (*q[:3], 2)
         batch, heads, t, width = q
@@ -113,7 +113,9 @@ class _Plan:
         self.count = batch * kv_heads
         self.work = 2.0 * batch * heads * t * s * (width + value_width)
         self._sizes = _Sizes(heads, kv_heads, t, s, width, value_width)
-        self._strides = (OFFSET * 12)(*(stride // ITEM for each in strides for stride in each[:3]))
+        steps = [[n // ITEM for n in each[:3]] for each in strides]
+        steps = steps or [[n[1] * n[2] * n[3], n[2] * n[3], n[3]] for n in (q, k, v)]
+        self._strides = (OFFSET * 12)(*(step for each in steps for step in each))
         self.pointers = ctypes.addressof(self._sizes), ctypes.addressof(self._strides)
         self.scratch_length = _attention_scratch(self._sizes)
 
@@ -159,9 +161,11 @@ def attention(
     """
     if not q.dtype == k.dtype == v.dtype == FLOAT32:
         raise ShapeError(f"attention: q {q.dtype}, k {k.dtype} and v {v.dtype} must be float32")
-    if not (q.flags.carray and k.flags.carray and v.flags.carray):
+    if q.flags.carray and k.flags.carray and v.flags.carray:
+        plan = _plan_of(groups, q.shape, k.shape, v.shape)
+    else:
         q, k, v = _with_contiguous_heads(q), _with_contiguous_heads(k), _with_contiguous_heads(v)
-    plan = _plan_of(groups, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides)
+        plan = _plan_of(groups, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides)
     if bias is not None and not _is_float32_for(bias, (*q.shape[:3], k.shape[2])):
         raise ShapeError(f"attention: a {bias.dtype} bias {bias.shape} for q {q.shape} and k {k.shape}")
     y, stats = np.empty(plan.result, FLOAT32), np.empty(plan.stats, FLOAT32)

@@ -90,11 +90,18 @@ def reduced(losses: Array, share: Array | None, reduction: str, name: str) -> tu
         return losses, 1.0
     if reduction == "sum":
         return losses.sum(), 1.0
-    if share is None and type(losses) is np.ndarray and losses.ndim == 1 and 0 < losses.size <= FEW:
-        mean = sum(losses.tolist()) / losses.size  # a quarter of the time of NumPy's sum
-        return np.array(mean, losses.dtype), 1 / losses.size
-    total = losses.size if share is None else share.sum()
+    if share is None:
+        return _mean(losses), 1 / losses.size
+    total = share.sum()
     return losses.sum() / total, 1 / total
+
+
+def _mean(losses: Array) -> Array:
+    """Return the mean of a vector of losses."""
+    count = losses.size
+    if count > FEW or type(losses) is not np.ndarray:
+        return losses.sum() / count
+    return np.array(sum(losses.tolist()) / count, losses.dtype)  # a quarter of the time of NumPy's sum
 
 
 def _class_weight(weight: Array | None, input: Array) -> Array | None:
@@ -109,7 +116,7 @@ def _small_cross_entropy(input: Array, target: Array, weight: Array | None) -> A
     if not is_usual or target.shape != input.shape[:1]:
         return cross_entropy_of_classes.function(input, target, weight)[0]
     losses, share, _, _ = run("cross_entropy", input, target, None, -100, 0.0)
-    return reduced(losses, share, "mean", "cross_entropy")[0]
+    return _mean(losses) if share is None else reduced(losses, share, "mean", "cross_entropy")[0]
 
 
 @op("", halves=True, small=_small_cross_entropy)

@@ -39,12 +39,12 @@ def sum_exp(x: Array) -> tuple[Array, Array]:
 
 def float32_rows_of_classes(x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float) -> bool:
     """Float32 rows (N, C), int64 classes that are in range and not ignored, no weight and no smoothing."""
-    if weight is not None or smoothing or x.dtype != FLOAT32 or x.ndim != 2 or not len(x):
+    if weight is not None or smoothing or x.dtype != FLOAT32 or x.ndim != 2 or not x.size:
         return False
-    if (target.dtype is not INT64 and target.dtype != INT64) or target.shape != x.shape[:1]:
+    rows, classes = x.shape
+    if (target.dtype is not INT64 and target.dtype != INT64) or target.shape != (rows,):
         return False
-    classes = x.shape[1]
-    if len(x) <= FEW:
+    if rows <= FEW:
         numbers = target.tolist()
         return ignore_index not in numbers and min(numbers) >= 0 and max(numbers) < classes
     if int(target.view(np.uint64).max()) >= classes:  # as an unsigned number, a negative one is larger than any
@@ -57,9 +57,9 @@ def cross_entropy(
     x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float
 ) -> tuple[Array, None, Array, Array]:
     """Compute tallow.ops.cross_entropy.cross_entropy_array."""
-    if x.ndim != 2 or target.shape != x.shape[:1] or (target.dtype is not INT64 and target.dtype != INT64):
-        raise ShapeError(f"cross_entropy: {target.dtype} classes {target.shape} for rows {x.shape}")
-    rows, n = x.shape
+    rows, n = shape = x.shape
+    if target.shape != (rows,) or (target.dtype is not INT64 and target.dtype != INT64):
+        raise ShapeError(f"cross_entropy: {target.dtype} classes {target.shape} for rows {shape}")
     losses, highest, total = np.empty(rows, FLOAT32), np.empty(rows, FLOAT32), np.empty(rows, FLOAT32)
     x, target, work = contiguous(x), np.ascontiguousarray(target), EXPONENTIAL * x.size
     if work < WORTH_A_THREAD:  # what `by_rows` does then, without the call

@@ -46,6 +46,8 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var are required when training=False")
         return batch_norm_in_evaluation.call(input, running_mean, running_var, weight, bias, eps)
+    if running_mean is None and running_var is None:
+        return batch_norm_in_training.call(input, weight, bias, eps)[0]
     for statistic in (running_mean, running_var):
         if statistic is not None:
             check_channels("batch_norm", input.array, statistic.array)

@@ -27,8 +27,9 @@ def check_channels(name: str, input: Array, *parameters: Array | None) -> None:
     """Raise ShapeError unless the input has channels and each parameter has one element per channel."""
     if input.ndim < 2:
         raise ShapeError(f"{name}: expected an input (N, C, ...), got {tuple(input.shape)}")
+    channels = input.shape[1:2]
     for parameter in parameters:
-        if parameter is not None and parameter.shape != (input.shape[1],):
+        if parameter is not None and parameter.shape != channels:
             raise ShapeError(
                 f"{name}: weight, bias and running statistics must have one element for each of {input.shape[1]} "
                 f"channels, got shape {tuple(parameter.shape)}"
@@ -60,7 +61,7 @@ def batch_norm_in_training(
             hint="use a larger batch, or eval()",
         )
     y, mean, var, backward = _normalize(input, input.shape[:2], 0, weight, bias, eps)
-    return (y, mean.reshape(-1), var.reshape(-1)), backward
+    return (y, mean[0], var[0]), backward
 
 
 def _normalize(

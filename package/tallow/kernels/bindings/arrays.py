@@ -48,12 +48,12 @@ def two_float32_arrays(a: Array, b: Array, *_: object) -> bool:
     return a.dtype == FLOAT32 and b.dtype == FLOAT32 and a.shape == b.shape and isinstance(b, np.ndarray)
 
 
-def row_weight(name: str, x: Array, weight: Array | None) -> Array | None:
-    """Return a weight over the last axis of `x`, ready for C."""
+def row_weight(name: str, n: int, weight: Array | None) -> Array | None:
+    """Return a weight for rows of length `n`, ready for C."""
     if weight is None:
         return None
-    if weight.shape != x.shape[-1:]:
-        raise ShapeError(f"{name}: a weight of shape {weight.shape} for rows of length {x.shape[-1]}")
+    if weight.shape != (n,):
+        raise ShapeError(f"{name}: a weight of shape {weight.shape} for rows of length {n}")
     return weight if weight.dtype is FLOAT32 and weight.flags.carray else contiguous(weight)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import CACHE_LINE, FLOAT32, ITEM, contiguous, row_weight
-from tallow.kernels.bindings.threads import ELEMENT, by_range, by_rows
+from tallow.kernels.bindings.threads import ELEMENT, WORTH_A_THREAD, by_range, by_rows
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
 
@@ -136,15 +136,18 @@ def channel_norm_backward(
 
 def _norm_of_columns(x: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
     """Return the value, mean and var of `channel_norm` for x (N, C)."""
-    weight, bias = row_weight("batch_norm", x, weight), row_weight("batch_norm", x, bias)
-    x, shape = contiguous(x), x.shape
-    count, n = shape
+    count, n = shape = x.shape
+    x, weight, bias = contiguous(x), row_weight("batch_norm", n, weight), row_weight("batch_norm", n, bias)
     y, scale = np.empty(shape, FLOAT32), np.empty(n, FLOAT32)
     mean, var = np.empty((1, n), FLOAT32), np.empty((1, n), FLOAT32)
-    work = ELEMENT * x.size
-    by_range(_column_moments, (mean, var, scale, x, weight), n, work, count, n, numbers=(eps,), group=LINE)
     shift = np.zeros(n, FLOAT32) if bias is None else bias
-    by_rows(_column_affine, (y, x, mean, scale, shift), count, work, n, shared=3)
+    work = ELEMENT * x.size
+    if work < WORTH_A_THREAD:  # what `by_range` and `by_rows` do then, without the calls
+        _column_moments.on_arrays(mean, var, scale, x, weight, 0, n, count, n, eps)
+        _column_affine.on_arrays(y, x, mean, scale, shift, count, n)
+    else:
+        by_range(_column_moments, (mean, var, scale, x, weight), n, work, count, n, numbers=(eps,), group=LINE)
+        by_rows(_column_affine, (y, x, mean, scale, shift), count, work, n, shared=3)
     return y, mean, var
 
 
@@ -152,10 +155,15 @@ def _norm_of_columns_backward(
     g: Array, x: Array, mean: Array, var: Array, weight: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of `channel_norm_backward` for x (N, C)."""
-    g, x, weight, (count, n) = contiguous(g), contiguous(x), row_weight("batch_norm", x, weight), x.shape
+    count, n = x.shape
+    g, x, weight = contiguous(g), contiguous(x), row_weight("batch_norm", n, weight)
     mean, var, dx = contiguous(mean), contiguous(var), np.empty(x.shape, FLOAT32)
-    dw, db, by_g, by_x, shift = [np.empty(n, FLOAT32) for _ in range(5)]
+    dw, db, (by_g, by_x, shift) = np.empty(n, FLOAT32), np.empty(n, FLOAT32), np.empty((3, n), FLOAT32)
     sums, work = (dw, db, by_g, by_x, shift, g, x, mean, var, weight), ELEMENT * x.size
-    by_range(_column_moments_backward, sums, n, work, count, n, numbers=(eps,), group=LINE)
-    by_rows(_column_affine_backward, (dx, g, x, mean, by_g, by_x, shift), count, work, n, shared=4)
+    if work < WORTH_A_THREAD:  # as above
+        _column_moments_backward.on_arrays(*sums, 0, n, count, n, eps)
+        _column_affine_backward.on_arrays(dx, g, x, mean, by_g, by_x, shift, count, n)
+    else:
+        by_range(_column_moments_backward, sums, n, work, count, n, numbers=(eps,), group=LINE)
+        by_rows(_column_affine_backward, (dx, g, x, mean, by_g, by_x, shift), count, work, n, shared=4)
     return dx, dw, db

@@ -34,11 +34,11 @@ def float32_layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: 
 @kernel("layer_norm", BACKEND, accepts=float32_layer_norm)
 def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     """Return (x - mean) / sqrt(var + eps) · weight + bias.  Shapes: x (..., N) -> the same; weight, bias (N,)."""
-    weight, bias = row_weight("layer_norm", x, weight), row_weight("layer_norm", x, bias)
     x, shape, size = contiguous(x), x.shape, x.size
+    n = shape[-1]
+    weight, bias = row_weight("layer_norm", n, weight), row_weight("layer_norm", n, bias)
     y = np.empty(shape, FLOAT32)
     if size:
-        n = shape[-1]
         if 8.0 * size < WORTH_A_THREAD:  # what `by_rows` does then, without the call
             _layer_norm.on_arrays(y, x, weight, bias, size // n, n, eps)
         else:
@@ -56,9 +56,8 @@ def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) ->
     """Return the gradients of x, weight and bias.  Shapes: g, x (..., N), weight (N,) -> (..., N), (N,), (N,)."""
     if g.shape != x.shape:
         raise ShapeError(f"layer_norm_backward: {g.shape} and {x.shape} differ")
-    weight = row_weight("layer_norm", x, weight)
-    g, x = contiguous(g), contiguous(x)
     n = x.shape[-1]
+    g, x, weight = contiguous(g), contiguous(x), row_weight("layer_norm", n, weight)
     dx, rows = np.empty(x.shape, FLOAT32), x.size // n if n else 0
     dw, db = np.zeros((2, n), FLOAT32)
     work = 12.0 * x.size
@@ -74,10 +73,9 @@ def layer_norm_backward(g: Array, x: Array, weight: Array | None, eps: float) ->
 @kernel("rms_norm", BACKEND, accepts=float32_rms_norm)
 def rms_norm(x: Array, weight: Array | None, eps: float) -> Array:
     """Return x / sqrt(mean(x²) + eps) · weight.  Shapes: x (..., N) -> the same; weight (N,)."""
-    weight = row_weight("rms_norm", x, weight)
-    x = contiguous(x)
+    n = x.shape[-1]
+    x, weight = contiguous(x), row_weight("rms_norm", n, weight)
     y = np.empty(x.shape, FLOAT32)
     if x.size:
-        n = x.shape[-1]
         by_rows(_rms_norm, (y, x, weight), x.size // n, 4.0 * x.size, n, eps, shared=1)
     return y

@@ -100,6 +100,14 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     return stack_arrays(tensors, dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
 
 
+def _pieces(input: Array, dim: int, size: int) -> Result:
+    """Cut into views of one size, the last perhaps smaller."""
+    before, parts = WHOLE * dim, []
+    for start in range(0, input.shape[dim], size):
+        parts.append(input[*before, start : start + size])
+    return tuple(parts), lambda *gs: (concatenate(gs, dim),)
+
+
 def _cut(input: Array, dim: int, sizes: Sequence[int]) -> Result:
     parts, start, before = [], 0, WHOLE * dim
     for size in sizes:
@@ -118,11 +126,10 @@ def split(tensor: Array, split_size_or_sections: int | Ints, dim: int = 0) -> Re
         size = split_size_or_sections
         if size < 0 or (size == 0 and n):
             raise ShapeError(f"split: expects split_size to be positive, got {size}")
-        sizes = [min(size, n - start) for start in range(0, n, size)] if n else [0]
-    else:
-        sizes = [int(s) for s in split_size_or_sections]
-        if sum(sizes) != n or any(s < 0 for s in sizes):
-            raise ShapeError(f"split: sizes {sizes} must be non-negative and sum to {n}, the size of dimension {dim}")
+        return _pieces(tensor, dim, size) if n else _cut(tensor, dim, [0])
+    sizes = [int(s) for s in split_size_or_sections]
+    if sum(sizes) != n or any(s < 0 for s in sizes):
+        raise ShapeError(f"split: sizes {sizes} must be non-negative and sum to {n}, the size of dimension {dim}")
     return _cut(tensor, dim, sizes)
 
 
@@ -141,8 +148,7 @@ def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
     n = input.shape[dim]
     if not n:
         return _cut(input, dim, [0] * chunks)
-    size = -(-n // chunks)
-    return _cut(input, dim, [size] * (n // size) + ([n % size] if n % size else []))
+    return _pieces(input, dim, -(-n // chunks))
 
 
 @op(dtypes="keep", view=True)

@@ -114,10 +114,11 @@ def squeeze(input: Array, dim: int | Ints | None = None) -> Result:
 
 
 def _unsqueezed(input: Array, dim: int) -> Array:
-    shape = input.shape
+    shape = list(input.shape)
     if not 0 <= dim <= len(shape):
         dim = normalize_dim(dim, len(shape) + 1, "unsqueeze")
-    return input.reshape((*shape[:dim], 1, *shape[dim:]))
+    shape.insert(dim, 1)
+    return input.reshape(shape)
 
 
 @op(dtypes="keep", view=True, small=_unsqueezed)

@@ -72,6 +72,7 @@ UFUNCS: dict[Any, np.ufunc] = {
     operator.truediv: np.divide,
 }
 LITERALS = (int, float, str, bool, type(None))
+NUMBERS_AND_TEXT = (int, float, str)
 NOT_LITERAL = (inf, -inf)  # numbers whose text is a name; NaN would have to be compared by identity
 
 
@@ -229,8 +230,10 @@ class _Writer:
         """An attribute: anything but a tensor, whose number the general way would take."""
         if p.name == "dtype" and p.default is not REQUIRED:
             return "dtype is None"  # of the computation: the general way converts the operands to it
-        # The usual values are quicker to recognise.
-        is_usual = f"{p.name} is {p.default}" if p.default is None or p.default is False else f"type({p.name}) is int"
+        # The usual values are quicker to recognise: the default, or its type.
+        usual = type(p.default).__name__ if type(p.default) in NUMBERS_AND_TEXT else "int"
+        is_singleton = p.default is None or p.default is False
+        is_usual = f"{p.name} is {p.default}" if is_singleton else f"type({p.name}) is {usual}"
         is_given = f"{p.name} is not ABSENT and " if p.default is REQUIRED else ""
         return f"({is_usual} or {is_given}not isinstance({p.name}, Tensor))"
 
@@ -418,8 +421,8 @@ LOCALS = frozenset(_LOCALS.split())
 # Names that an op's parameter cannot have: those in `short_way.RUNTIME`, and of builtins.
 _NAMES = (
     "ABSENT BOOL Exception F32 F64 I32 I64 INFERENCE LARGE NO_KEYWORDS Node RECORDING Tensor U8 are_arrays arrays_of "
-    "asarray defaults generally generic inplace inplace_generally int isinstance len list modes ndarray needs_gradient "
-    "new note_write of_arrays op operator_generally optionally_inplace others out outputs_of record rest "
-    "restore_warnings small suppress_warnings tuple type ufunc views_of"
+    "asarray defaults float generally generic inplace inplace_generally int isinstance len list modes ndarray "
+    "needs_gradient new note_write of_arrays op operator_generally optionally_inplace others out outputs_of record "
+    "rest restore_warnings small str suppress_warnings tuple type ufunc views_of"
 )
 RESERVED = frozenset(_NAMES.split())

@@ -182,12 +182,14 @@ def _convolution(
     dilation: IntOrInts,
     groups: int,
 ) -> Result:
-    is_batch = _check_operands(name, dims, input, weight, bias, groups)
     stride = sizes(name, "stride", stride, dims, 1)
     dilation = sizes(name, "dilation", dilation, dims, 1)
     if not isinstance(padding, str):
         padding = sizes(name, "padding", padding, dims, 0)
-    before, out = _plan(name, input.shape, weight.shape, stride, padding, dilation, groups)
+    shapes = input.shape, weight.shape, None if bias is None else bias.shape
+    is_batch, before, out = _plan(name, *shapes, stride, padding, dilation, groups)
+    if input.dtype.kind == "b":
+        refuse_bool(name, input)
     x = input if is_batch else input[None]
     settings = (stride, before, dilation, groups)
     return _result(
@@ -201,13 +203,15 @@ def _convolution(
 
 @lru_cache(PLANS, typed=True)
 def _plan(
-    name: str, input: Sizes, weight: Sizes, stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int
-) -> tuple[Sizes, Sizes]:
-    """Return the number of zeros before each spatial dim, and the spatial dims of the output, for these shapes.
+    name: str, input: Sizes, weight: Sizes, bias: Sizes | None, stride: Sizes, padding: Sizes | str, dilation: Sizes,
+    groups: int,
+) -> tuple[bool, Sizes, Sizes]:  # fmt: skip
+    """Return whether there is a batch dim, the number of zeros before each spatial dim, and the output's spatial dims.
 
     Raises: ShapeError if the shapes do not fit each other.
     """
     dims = len(stride)
+    is_batch = _check_shapes(name, dims, input, weight, bias, groups)
     reach = spans(weight[2:], dilation)
     before, after = _padding(name, padding, dims, stride, reach)
     channels = input[-dims - 1]
@@ -224,7 +228,7 @@ def _plan(
             f"{name}: kernel size can't be greater than the padded input: the dilated kernel covers {reach}, "
             f"the padded input is {spatial}"
         )
-    return before, tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))
+    return is_batch, before, tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))
 
 
 def _result(
@@ -284,15 +288,9 @@ def _add_bias(y: Array, bias: Array | None) -> Array:
     return y
 
 
-def _check_operands(name: str, dims: int, input: Array, weight: Array, bias: Array | None, groups: int) -> bool:
-    """Return whether the input has a batch dim. Raises ShapeError if the operands do not fit each other."""
-    is_batch = _check_shapes(name, dims, input.shape, weight.shape, None if bias is None else bias.shape, groups)
-    refuse_bool(name, input)
-    return is_batch
-
-
 @lru_cache(PLANS, typed=True)
 def _check_shapes(name: str, dims: int, input: Sizes, weight: Sizes, bias: Sizes | None, groups: int) -> bool:
+    """Return whether the input has a batch dim. Raises ShapeError if the operands do not fit each other."""
     expect_spatial(name, input, dims)
     if 0 in input[-dims:]:
         raise ShapeError(f"{name}: the spatial dims must not be empty, got input {input}")
@@ -333,7 +331,8 @@ def _transposed(
     groups: int,
     dilation: IntOrInts,
 ) -> Result:
-    is_batch = _check_operands(name, dims, input, weight, bias, groups)
+    is_batch = _check_shapes(name, dims, input.shape, weight.shape, None if bias is None else bias.shape, groups)
+    refuse_bool(name, input)
     stride = sizes(name, "stride", stride, dims, 1)
     dilation = sizes(name, "dilation", dilation, dims, 1)
     padding = sizes(name, "padding", padding, dims, 0)

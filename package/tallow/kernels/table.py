@@ -41,6 +41,9 @@ class Entry(NamedTuple):
     accepts: Predicate | None
 
 
+Candidates = tuple[tuple[str, Function, Predicate | None], ...]
+
+
 class Choice(NamedTuple):
     """The result of `pick`: a backend and its function."""
 
@@ -56,7 +59,7 @@ KERNELS: dict[tuple[str, str], Entry] = {}
 _providers: dict[str, list[Provider]] = {}
 _absent: dict[str, str] = {}  # backend -> why it is unavailable
 # Array type, or device type -> name -> entries in the order to try.
-_candidates: dict[type | str, dict[str, tuple[Entry, ...]]] = {}
+_candidates: dict[type | str, dict[str, Candidates]] = {}
 _required: str | None = None
 
 
@@ -115,6 +118,22 @@ def run(name: str, *args: Any) -> Any:
         if accepts is None or accepts(*args):
             return fn(*args)
     raise _unavailable(name, device_type_of(args[0]), args)
+
+
+def of_array(name: str) -> Callable[[Any], Any]:
+    """Return a function of one NumPy array that does what `run` does, and does not unpack arguments for it."""
+
+    def call(x: Any) -> Any:
+        try:
+            candidates = _candidates[type(x)][name]
+        except KeyError:
+            candidates = _find_candidates(name, x)
+        for _, fn, accepts in candidates:
+            if accepts is None or accepts(x):
+                return fn(x)
+        raise _unavailable(name, device_type_of(x), (x,))
+
+    return call
 
 
 def pick(name: str, device_type: str, *args: Any) -> Choice:
@@ -221,18 +240,18 @@ def _preference(device_type: str) -> tuple[str, ...]:
     return PREFERENCE.get(device_type) or (device_type, ARRAY)
 
 
-def _find_candidates(name: str, array: Any) -> tuple[Entry, ...]:
+def _find_candidates(name: str, array: Any) -> Candidates:
     candidates = _order(name, device_type_of(array))
     _candidates.setdefault(type(array), {})[name] = candidates
     return candidates
 
 
-def _order(name: str, device_type: str) -> tuple[Entry, ...]:
+def _order(name: str, device_type: str) -> Candidates:
     """Return the kernels to try for `name`, in order, subject to `off` and `require`."""
     if not _off:
         provide(device_type)
     return tuple(
-        KERNELS[name, backend]
+        (backend, *KERNELS[name, backend][1:])  # Python unpacks a plain tuple quicker than a named one
         for backend in _preference(device_type)
         if (name, backend) in KERNELS and _exclusion(backend) is None
     )

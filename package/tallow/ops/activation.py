@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import kernel, run
+from tallow.kernels.table import of_array
 from tallow.ops.approximation import erfc
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float, kind, refuse_bool
@@ -37,7 +37,7 @@ def sigmoid_array(x: Array) -> Array:
     return logistic(x)
 
 
-@op("tl tl_ Tensor Tensor_ F", dtypes="float", small=partial(run, "sigmoid"))
+@op("tl tl_ Tensor Tensor_ F", dtypes="float", small=of_array("sigmoid"))
 def sigmoid(input: Array) -> Result:
     """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
     value = run("sigmoid", input)

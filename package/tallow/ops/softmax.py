@@ -8,10 +8,13 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentTypeError
 from tallow.kernels import kernel, run
+from tallow.kernels.table import of_array
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dim
 from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Result, op
+
+_softmax_of_rows, _log_softmax_of_rows = of_array("softmax"), of_array("log_softmax")
 
 
 def _required_dim(name: str, dim: int | None, input: Array) -> int:
@@ -24,7 +27,7 @@ def _required_dim(name: str, dim: int | None, input: Array) -> int:
 def _small_softmax(input: Array, dim: int | None, dtype: object) -> Array:
     if dim != -1 or not input.ndim:
         return softmax.function(input, dim)[0]
-    value: Array = run("softmax", input)
+    value: Array = _softmax_of_rows(input)
     return value if value.flags.c_contiguous else standard_order(value)
 
 
@@ -117,7 +120,7 @@ def _softmax_backward(g: Array, y: Array) -> Array:
 def _small_log_softmax(input: Array, dim: int | None, dtype: object) -> Array:
     if dim != -1 or not input.ndim or not input.size:
         return log_softmax.function(input, dim)[0]
-    value: Array = run("log_softmax", input)
+    value: Array = _log_softmax_of_rows(input)
     return value if value.flags.c_contiguous else standard_order(value)
 
 

@@ -38,6 +38,7 @@ def double(empty_table: None) -> None:
 def chosen(x: np.ndarray[Any, Any]) -> str:
     backend, _ = kernels.run("double", x)
     assert backend == kernels.pick("double", "cpu", x).backend
+    assert backend == table.of_array("double")(x)[0]
     return str(backend)
 
 

@@ -106,7 +106,8 @@ def _add_model_options(group: argparse._ArgumentGroup) -> None:
         "--vocab",
         type=number(int, "257 or more: 256 bytes and <|endoftext|>", lambda n: n > vocabulary.BYTES),
         metavar="N",
-        help="learn a vocabulary of N tokens from the texts; needs the extra train (default: bytes and <|endoftext|>)",
+        help="learn a vocabulary of at most N tokens from the texts; needs the extra train "
+        "(default: bytes and <|endoftext|>)",
     )
     tokens.add_argument("--tokenizer", type=Path, metavar="PATH", help="a tokenizer.json, or a folder with one")
 
@@ -339,6 +340,11 @@ def _corpus(
 
 def _new_model(arguments: argparse.Namespace, corpus: _Corpus, device: str) -> Llama:
     width, layers, heads = (getattr(arguments, name) or size for name, size in SIZES.items())
+    if width % (2 * heads):
+        raise ArgumentError(
+            f"--width {width} with --heads {heads}: the width of a head must be a whole, even number",
+            hint=f"pass a --width that is a multiple of {2 * heads}",
+        )
     config = LlamaConfig(
         vocab_size=corpus.size,
         hidden_size=width,
@@ -368,7 +374,12 @@ def _vocabulary(arguments: argparse.Namespace, texts: list[str], model: CausalLM
         return vocabulary.read(out)
     if arguments.tokenizer is not None:
         return vocabulary.copy(arguments.tokenizer, out)
-    return vocabulary.write_learned(texts, arguments.vocab, out)
+    learned = vocabulary.write_learned(texts, arguments.vocab, out)
+    if learned.size < arguments.vocab:
+        report(
+            f"the vocabulary has {learned.size} tokens, not {arguments.vocab}: the texts have no more pairs to merge"
+        )
+    return learned
 
 
 def _training(

@@ -142,7 +142,9 @@ def test_bad_input(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 
     assert_refused("nowhere: No such file", texts=tmp_path / "nowhere")
     assert_refused("a row of context 5000 needs 5001", "--context", 5000)
-    assert_refused("2 heads do not divide hidden_size=15", "--width", 15)
+    assert_refused("--width 15 with --heads 2", "--width", 15)
+    assert_refused("--width 32 with --heads 3", "--width", 32, "--heads", 3)
+    assert_refused("pass a --width that is a multiple of 6", "--width", 33, "--heads", 3)  # rotary pairs are even
     assert_refused("in 3 parts each; use a multiple of 3", "--accumulate", 3)
     assert_refused("Not a directory", out=text / "below a file")
     assert_refused("has no tokenizer.json", "--tokenizer", tmp_path)

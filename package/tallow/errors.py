@@ -1,4 +1,4 @@
-"""The errors that tallow raises.
+"""The errors that tallow raises, and how it warns.
 
 Each derives from `TallowError` and from the built-in error that PyTorch raises in the same place, so that `except`
 clauses of ported code keep working:
@@ -32,7 +32,18 @@ clauses of ported code keep working:
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 from tallow.core.extras import install_command
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called tallow, however many functions of tallow lie in between."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tallow":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 class TallowError(Exception):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import ContextDecorator
 from functools import partial, wraps
 from typing import Any
 
 from tallow import cuda, dtypes
 from tallow.autograd.modes import mode
-from tallow.errors import DeviceError
+from tallow.errors import DeviceError, warn
 
 DEFAULTS = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
 
@@ -43,13 +42,10 @@ class autocast(ContextDecorator):
 
     def _is_possible(self) -> bool:
         if self.device == "cuda" and not cuda.is_available():
-            warnings.warn("autocast: device_type is 'cuda', but there is no GPU; disabled", stacklevel=3)
+            warn("autocast: device_type is 'cuda', but there is no GPU; disabled")
             return False
         if self.fast_dtype not in DEFAULTS.values():
-            warnings.warn(
-                f"autocast: {self.fast_dtype} is not among {[d.name for d in DEFAULTS.values()]}; disabled",
-                stacklevel=3,
-            )
+            warn(f"autocast: {self.fast_dtype} is not among {[d.name for d in DEFAULTS.values()]}; disabled")
             return False
         return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +12,7 @@ from tallow.autograd.graph import note_write
 from tallow.core.tensor import Tensor
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, CheckpointError, GraphError
+from tallow.errors import ArgumentError, CheckpointError, GraphError, warn
 from tallow.ops.multi_tensor import alike, scale_all
 from tallow.optim.state_checks import number_fault
 
@@ -45,7 +44,7 @@ class GradScaler:
         enabled: bool = True,
     ) -> None:
         if enabled and str(device).split(":")[0] == "cuda" and not cuda.is_available():
-            warnings.warn("GradScaler: there is no GPU; disabled", stacklevel=2)
+            warn("GradScaler: there is no GPU; disabled")
             enabled = False
         if enabled and not (growth_factor > 1 and backoff_factor < 1):
             raise ArgumentError(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from tallow import backends, dtypes
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, warn
 from tallow.kernels import threads
 
 __all__ = [
@@ -52,12 +51,11 @@ def set_num_threads(num: int) -> None:
         if get_num_threads() < num:
             because = threads.one_thread_because()
             most = f"{threads.most_threads()} is the most here" + f": {because}" * bool(because)
-            warnings.warn(f"set_num_threads({num}): {most}", stacklevel=2)
+            warn(f"set_num_threads({num}): {most}")
     elif num != before:
-        warnings.warn(
+        warn(
             f"set_num_threads({num}) has no effect on NumPy's products without threadpoolctl: install it, or set "
-            f"OMP_NUM_THREADS={num} before Python starts",
-            stacklevel=2,
+            f"OMP_NUM_THREADS={num} before Python starts"
         )
 
 

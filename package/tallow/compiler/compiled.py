@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
@@ -18,7 +17,7 @@ from tallow.compiler.plan import NO, Plan, Shape
 from tallow.compiler.recording import Name, Recorder, Unknown
 from tallow.compiler.watch import Watch
 from tallow.core.tensor import Tensor
-from tallow.errors import TallowError
+from tallow.errors import TallowError, warn
 from tallow.nn.module import Module
 
 MOST_PLANS = 8  # as torch._dynamo.config.cache_size_limit
@@ -137,7 +136,7 @@ class Compiled:
         if self.fullgraph:
             raise self._graph_break()
         if self.warns:
-            warnings.warn(f"tl.compile: {self._name} {self._how()}", stacklevel=4)
+            warn(f"tl.compile: {self._name} {self._how()}")
 
     def _how(self) -> str:
         return f"runs {'calls without a plan ' if self.plans else ''}eagerly: it {self.reason}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
+
+from tallow.errors import warn
 
 
 def older_name(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -13,7 +14,7 @@ def older_name(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def older(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"{name} is deprecated in favour of {function.__name__}", FutureWarning, stacklevel=2)
+        warn(f"{name} is deprecated in favour of {function.__name__}", FutureWarning)
         return function(*args, **kwargs)
 
     older.__name__ = older.__qualname__ = name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any, Generic, TypeVar
@@ -15,7 +14,7 @@ from tallow.data.dataset import IterableDataset
 from tallow.data.fetch import Plan
 from tallow.data.iterator import LoaderIterator, LocalIterator
 from tallow.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
-from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.random import Generator
 
 T_co = TypeVar("T_co", covariant=True)
@@ -150,10 +149,7 @@ class DataLoader(Generic[T_co]):
                 raise ArgumentError(f"DataLoader: timeout={self.timeout} needs num_workers > 0")
             return LocalIterator(self)
         if not HAS_PROCESSES:
-            warnings.warn(
-                f"DataLoader: {sys.platform} has no processes: num_workers={self.num_workers} counts as 0",
-                stacklevel=2,
-            )
+            warn(f"DataLoader: {sys.platform} has no processes: num_workers={self.num_workers} counts as 0")
             return LocalIterator(self)
         return self._process_iterator()
 
@@ -227,10 +223,9 @@ def _default_sampler(dataset: Any, shuffle: bool | None, generator: Generator | 
 def _check_processors(workers: int) -> None:
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if HAS_PROCESSES and available is not None and workers > available:
-        warnings.warn(
+        warn(
             f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in "
-            f"current system is {available}; more may be slow, or freeze it.",
-            stacklevel=3,
+            f"current system is {available}; more may be slow, or freeze it."
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
@@ -12,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError, warn
 from tallow.functions.sampling import randperm
 from tallow.random import Generator
 
@@ -273,5 +272,5 @@ def _fractions_of(size: int, fractions: Sequence[float]) -> list[int]:
         lengths[i % len(lengths)] += 1
     for i, length in enumerate(lengths):
         if not length:
-            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
+            warn(f"Length of split at index {i} is 0. This might result in an empty dataset.")
     return lengths

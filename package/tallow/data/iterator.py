@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tallow import devices
 from tallow.data.collate import pin_memory
 from tallow.data.sampler import draw_seed
-from tallow.errors import ArgumentTypeError
+from tallow.errors import ArgumentTypeError, warn
 
 if TYPE_CHECKING:
     from tallow.data.dataloader import DataLoader
@@ -38,10 +37,9 @@ class LoaderIterator(Iterator[Any]):
         batch = self._next()
         self._yielded += 1
         if self._reported is not None and self._yielded > self._reported:
-            warnings.warn(
+            warn(
                 f"the length of the IterableDataset was reported to be {self._reported}, but {self._yielded} batches "
-                "have been fetched; with workers, each must take its share of the samples: see get_worker_info()",
-                stacklevel=2,
+                "have been fetched; with workers, each must take its share of the samples: see get_worker_info()"
             )
         return pin_memory(batch) if self._pin_memory else batch
 

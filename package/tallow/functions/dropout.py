@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, ShapeError, warn
 from tallow.kernels import run
 from tallow.ops.dropout import scaled_mask
 from tallow.random import default_generator
@@ -78,9 +77,9 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     As in PyTorch, a 3-D input is (N, C, L), not (C, H, W), and gives a warning.
     """
     if input.ndim not in (3, 4):
-        warnings.warn(f"dropout2d: expected (N, C, H, W), got {tuple(input.shape)}", stacklevel=2)
+        warn(f"dropout2d: expected (N, C, H, W), got {tuple(input.shape)}")
     elif input.ndim == 3:
-        warnings.warn("dropout2d: a 3-D input is treated as (N, C, L); use dropout1d for it", stacklevel=2)
+        warn("dropout2d: a 3-D input is treated as (N, C, L); use dropout1d for it")
     if input.ndim < 2:
         raise ShapeError(f"dropout2d: no channels in {tuple(input.shape)}")
     return _drop("dropout2d", input, p, training, inplace, _channels(input, batched=True))
@@ -90,7 +89,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels.  Shapes: input (N, C, D, H, W) or (C, D, H, W) -> the same"""
     if input.ndim not in (4, 5):
-        warnings.warn(f"dropout3d: expected (N, C, D, H, W) or (C, D, H, W), got {tuple(input.shape)}", stacklevel=2)
+        warn(f"dropout3d: expected (N, C, D, H, W) or (C, D, H, W), got {tuple(input.shape)}")
     if input.ndim < 2:
         raise ShapeError(f"dropout3d: no channels in {tuple(input.shape)}")
     return _drop("dropout3d", input, p, training, inplace, _channels(input, batched=input.ndim != 4))

@@ -7,13 +7,12 @@ PyTorch had before it; if given, they decide.
 from __future__ import annotations
 
 import math
-import warnings
 
 from tallow.autograd import is_grad_enabled
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, GraphError, ShapeError
+from tallow.errors import ArgumentError, GraphError, ShapeError, warn
 from tallow.functions.like import full_like
 from tallow.ops import losses
 from tallow.ops.checks import expect_float
@@ -70,10 +69,9 @@ def check_same_size(name: str, input: Tensor, target: Tensor) -> None:
 def _differences(name: str, op: Op, input: Tensor, target: Tensor, weight: Tensor | None, *options: float) -> Tensor:
     """Return the loss of each element, times its weight."""
     if input.array.shape != target.array.shape:
-        warnings.warn(
+        warn(
             f"{name}: target size {tuple(target.shape)} is different to the input size {tuple(input.shape)}; both are "
-            "broadcast, which is likely a mistake",
-            stacklevel=3,
+            "broadcast, which is likely a mistake"
         )
     values = apply(op, input, target, *options)
     if weight is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from math import ceil
@@ -14,7 +13,7 @@ from tallow import devices, dtypes
 from tallow.core.tensor import Tensor, wrap
 from tallow.data import DataLoader, Dataset, IterableDataset
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError
+from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, warn
 from tallow.keras.py_dataset import PyDataset, PyDatasetBatches
 from tallow.keras.settings import max_steps_per_epoch
 from tallow.keras.structure import flatten, map_structure
@@ -172,7 +171,7 @@ def _limit_steps(steps: int | None, available: int) -> int | None:
     limit = max_steps_per_epoch()
     if limit is None or limit >= (steps or available or limit + 1):
         return steps
-    warnings.warn(f"the setting max_steps_per_epoch limits an epoch to {limit} batches", stacklevel=4)
+    warn(f"the setting max_steps_per_epoch limits an epoch to {limit} batches")
     return limit
 
 
@@ -212,7 +211,7 @@ class Epochs:
             raise _no_batches_error()
         if count < self._epoch_steps:
             self._iterator = None
-            warnings.warn(f"the data ran out after {count} of the {self._epoch_steps} steps of an epoch", stacklevel=3)
+            warn(f"the data ran out after {count} of the {self._epoch_steps} steps of an epoch")
 
     def _all_batches(self) -> Iterator[Batch]:
         count = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import tallow as tl
 from tallow import devices
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, warn
 from tallow.keras.batches import (
     Batch,
     Epochs,
@@ -86,7 +85,7 @@ class Trainer(Steps):
         self._check_compiled("fit")
         limit = max_epochs()
         if limit is not None and limit < epochs:
-            warnings.warn(f"the setting max_epochs limits training to {limit} epochs", stacklevel=2)
+            warn(f"the setting max_epochs limits training to {limit} epochs")
             epochs = limit
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)

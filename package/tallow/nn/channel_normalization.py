@@ -5,13 +5,12 @@ Letters: N batch, C channels.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from tallow import dtypes
 from tallow.core.creation import ones, zeros
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, warn
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
@@ -179,7 +178,7 @@ class _InstanceNorm(_NormBase):
             what = f"{type(self).__name__}: expected {self.num_features} channels, got input {tuple(input.shape)}"
             if self.affine:
                 raise ArgumentError(what)
-            warnings.warn(f"{what}; num_features is not used because affine=False", stacklevel=3)
+            warn(f"{what}; num_features is not used because affine=False")
         y = F.instance_norm(
             input if is_batch else input[None],
             self.running_mean,

@@ -5,13 +5,12 @@ Letters: T steps, N sequences, I input features, H hidden features, P features o
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 from tallow.core.apply import apply, is_recorded
 from tallow.core.creation import zeros
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError, warn
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
@@ -84,9 +83,7 @@ class RNNBase(Module):
         if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
             raise ArgumentError(f"{mode}: dropout={dropout!r}", hint="pass a probability between 0 and 1")
         if dropout > 0 and num_layers == 1:
-            warnings.warn(
-                f"{mode}: dropout={dropout} has no effect: it acts between layers, and num_layers=1", stacklevel=3
-            )
+            warn(f"{mode}: dropout={dropout} has no effect: it acts between layers, and num_layers=1")
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size

@@ -8,7 +8,6 @@ instead, as in PyTorch, also works.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -23,7 +22,7 @@ from tallow.autograd.modes import enable_grad
 from tallow.core.apply import check_writable
 from tallow.core.tensor import RemovableHandle, Tensor, wrap
 from tallow.dtypes import HALVES, Array
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, warn
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.optim.moments import scalar
 from tallow.optim.state_checks import number_fault, option_fault
@@ -282,10 +281,7 @@ class Optimizer:
     def _check_against_groups(self, group: Group) -> None:
         params = set(group["params"])
         if len(params) < len(group["params"]):
-            warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; each is updated once per occurrence",
-                stacklevel=4,
-            )
+            warn("optimizer contains a parameter group with duplicate parameters; each is updated once per occurrence")
         for other in self.param_groups:
             if ("param_names" in group) != ("param_names" in other):
                 raise ArgumentError("all optimizer param groups should be with/without names")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import warnings
 
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, warn
 from tallow.keras.callbacks.callback import Logs
 from tallow.keras.callbacks.monitor import MonitorCallback
 from tallow.keras.messages import print_message
@@ -93,7 +92,7 @@ class ModelCheckpoint(MonitorCallback):
             return True
         current = logs.get(self.monitor)
         if current is None:
-            warnings.warn(f"ModelCheckpoint saves every time: metric {self.monitor!r} is not available", stacklevel=5)
+            warn(f"ModelCheckpoint saves every time: metric {self.monitor!r} is not available")
             return True
         best = "None" if self.best is None else f"{self.best:.5f}"
         if not self.is_better(current, self.best):

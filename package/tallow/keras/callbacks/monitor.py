@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, warn
 from tallow.keras.callbacks.callback import Callback, Logs
 
 
@@ -44,10 +43,8 @@ class MonitorCallback(Callback):
         """Return the metric's value; if it is missing, warn and return None."""
         logs = logs or {}
         if self.monitor not in logs:
-            warnings.warn(
-                f"{type(self).__name__}: metric {self.monitor!r} is not available; "
-                f"available metrics: {', '.join(logs)}",
-                stacklevel=4,
+            warn(
+                f"{type(self).__name__}: metric {self.monitor!r} is not available; available metrics: {', '.join(logs)}"
             )
         return logs.get(self.monitor)
 

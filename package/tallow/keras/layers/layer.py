@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import tallow as tl
 from tallow import dtypes
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentTypeError, MissingNameError, ShapeError, TallowError
+from tallow.errors import ArgumentTypeError, MissingNameError, ShapeError, TallowError, warn
 from tallow.keras import dtype_policies, regularizers
 from tallow.keras.layers.masks import masks_of, set_masks
 from tallow.keras.layers.weighted import Weighted
@@ -189,10 +188,7 @@ class Layer(Weighted):
         if self._makes_mask or (mask is not None and self.supports_masking):
             set_masks(result, self.compute_mask(first, mask))
         elif mask is not None and not self._modules:  # layers that contain layers leave it to them
-            warnings.warn(
-                f"{self.name}: the layer does not support masks; it ignores its input's mask and drops it",
-                stacklevel=4,
-            )
+            warn(f"{self.name}: the layer does not support masks; it ignores its input's mask and drops it")
         return result
 
     def _compute_mixed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

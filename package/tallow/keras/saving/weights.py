@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, CheckpointError
+from tallow.errors import ArgumentError, CheckpointError, warn
 from tallow.io.atomic import atomic_write
 from tallow.io.safetensors import safe_open, save
 from tallow.io.source import Path, Source, open_source
@@ -93,7 +92,7 @@ def load_parts(model: Any, file: WeightsFile, skip_mismatch: bool = False) -> No
     if problems and not skip_mismatch:
         raise CheckpointError("\n".join([f"{file.name} does not fit {model.name}", *problems]))
     if problems:
-        warnings.warn(f"{file.name}: {len(problems)} weights do not fit {model.name} and are skipped", stacklevel=4)
+        warn(f"{file.name}: {len(problems)} weights do not fit {model.name} and are skipped")
     assign([(weight, file.read(dataset)) for weight, dataset in pairs])
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from typing import Any
 
 import numpy as np
 
 import tallow as tl
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, MissingPackageError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, MissingPackageError, ShapeError, warn
 from tallow.keras import settings
 from tallow.keras.functions.images import resize
 
@@ -82,7 +81,7 @@ def save_img(
     file_format = "jpeg" if (file_format or "").lower() == "jpg" else file_format
     picture = array_to_img(x, data_format, scale)
     if picture.mode == "RGBA" and (file_format or "").lower() == "jpeg":
-        warnings.warn("JPEG has no alpha channel; it is dropped", stacklevel=2)
+        warn("JPEG has no alpha channel; it is dropped")
         picture = picture.convert("RGB")
     picture.save(path, format=file_format, **kwargs)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tallow.autograd.graph import note_write
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, TallowError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, TallowError, warn
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.state_checks import fault
 
@@ -69,10 +69,9 @@ class LRScheduler:
             epoch: jump to this epoch, with the closed form if there is one; deprecated in PyTorch.
         """
         if self._step_count == 1 and not self.optimizer._opt_called:
-            warnings.warn(
+            warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value of the learning "
-                "rate schedule is skipped; call them in the opposite order",
-                stacklevel=2,
+                "rate schedule is skipped; call them in the opposite order"
             )
         self._step_count += 1
         self._update_lr(epoch)

@@ -110,6 +110,15 @@ class UnsupportedError(TallowError, NotImplementedError):
 class MissingNameError(TallowError, AttributeError):
     """A PyTorch name that tallow lacks."""
 
+    def __str__(self) -> str:
+        message = super().__str__()
+        if sys.version_info >= (3, 12) or self.name is None:  # later tracebacks suggest names themselves
+            return message
+        import difflib  # most programs do without it
+
+        near = difflib.get_close_matches(self.name, dir(self.obj), n=1, cutoff=0.7)
+        return f"{message}. Did you mean: {near[0]!r}?" if near else message
+
 
 class MissingModuleError(TallowError, ModuleNotFoundError):
     """A PyTorch module that tallow lacks."""

@@ -53,6 +53,7 @@ LATE = {
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
     ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",
     ("tallow.core.extras", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
+    ("tallow.errors", "difflib"): "only for the text of an error, on Python 3.11",
     ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
     ("tallow.models.causal_lm", "tallow.generation.constrain"): "pages start without it",

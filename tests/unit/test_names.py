@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 
 import pytest
 
@@ -24,6 +25,30 @@ def test_a_missing_name_is_an_error_that_names_it_and_its_module(name: str) -> N
     with pytest.raises(MissingNameError, match=rf"module '{name}' has no attribute 'Frobnicate'"):
         _ = module.Frobnicate
     assert not hasattr(module, "Frobnicate")
+
+
+@pytest.mark.parametrize(
+    ("owner", "misspelt", "name"),
+    [
+        (tl, "arrange", "arange"),
+        (tl.nn, "Liner", "Linear"),  # imported at first use
+        (tl.nn.functional, "sotfmax", "softmax"),
+        (tl.ones(1), "dettach", "detach"),
+        (tl.nn.Linear(1, 1), "wieght", "weight"),
+    ],
+)
+def test_a_traceback_suggests_a_name_once(owner: object, misspelt: str, name: str) -> None:
+    with pytest.raises(MissingNameError) as error:
+        getattr(owner, misspelt)
+    text = "".join(traceback.format_exception_only(error.value))
+    assert text.endswith(f". Did you mean: '{name}'?\n")
+    assert text.count("Did you mean") == 1
+
+
+def test_no_name_is_suggested_where_none_is_near() -> None:
+    with pytest.raises(MissingNameError) as error:
+        _ = tl.frobnicate
+    assert "Did you mean" not in "".join(traceback.format_exception_only(error.value))
 
 
 @pytest.mark.parametrize("name", MODULES)

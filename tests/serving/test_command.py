@@ -63,6 +63,7 @@ def test_a_folder_with_a_chat_template(tmp_path: Path) -> None:
 BAD_OPTIONS = {
     "--tls-key a": "pass both",
     "--tls-key a --tls-certificate b": "a: No such file or directory",
+    "--tls-key text --tls-certificate text": "text and text are not a certificate and its private key in PEM",
     "--host 203.0.113.1": "not an address of this computer",
     "--slots 0": "1 or more",
 }
@@ -70,6 +71,7 @@ BAD_OPTIONS = {
 
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS.items(), ids=BAD_OPTIONS)
 def test_bad_options(options: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("Not a certificate.")
     command = [sys.executable, "-m", "tallow", "serve", "--port", "0", *options.split()]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 import sys
 
 import uvicorn
 from starlette.applications import Starlette
+
+from tallow.errors import ArgumentError
 
 KEEP_ALIVE_S = 30
 MAX_HEADER_BYTES = 64 << 10
@@ -28,7 +31,7 @@ def serve(
         listener: the socket, which listens already.
         certificate, key: files in PEM, for HTTPS.
 
-    Raises:  KeyboardInterrupt after Ctrl-C
+    Raises:  KeyboardInterrupt after Ctrl-C; ArgumentError if the certificate and the key are not a pair in PEM
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -47,7 +50,10 @@ def serve(
         ssl_keyfile=key,
     )
     try:
+        config.load()
         uvicorn.Server(config).run(sockets=[listener])
+    except ssl.SSLError as error:
+        raise ArgumentError(f"{certificate} and {key} are not a certificate and its private key in PEM") from error
     finally:
         logger.removeHandler(handler)
 

@@ -53,7 +53,7 @@ def decode(source: Path | bytes, name: str, rate_hz: int) -> tuple[int, Iterator
     except soundfile.LibsndfileError as error:
         if ffmpeg is None:
             raise AudioError(
-                f"{name} cannot be read as audio: {error.error_string}",
+                f"{name} cannot be read as audio: {error.error_string.rstrip('.')}",
                 hint="m4a, mp4 and webm need the program ffmpeg: install it, or "
                 + install_command("media", otherwise="imageio-ffmpeg"),
             ) from error

@@ -53,7 +53,10 @@ def load(source: Source, map_location: MapLocation = None) -> Any:
     if is_legacy(data):
         return _load_legacy(data, name, map_location)
     if data[:4].tobytes() != ZIP_MAGIC:
-        raise CheckpointError(f"{name} is not a PyTorch checkpoint: it starts with {data[:4].tobytes()!r}")
+        raise CheckpointError(
+            f"{name} is not a PyTorch checkpoint: it starts with {data[:4].tobytes()!r}",
+            hint="pass a file that torch.save wrote",
+        )
     return load_archive(ZipArchive(data, name), map_location)
 
 

@@ -102,7 +102,8 @@ def model_class(folder: str | Path) -> type[PretrainedModel]:
     for name in architectures:
         if isinstance(name, str) and name in ARCHITECTURES:
             return getattr(models, ARCHITECTURES[name])
-    kind = ", ".join(map(str, architectures)) or repr(entries.get("model_type"))
+    named = repr(entries["model_type"]) if "model_type" in entries else "a model without model_type"
+    kind = ", ".join(map(str, architectures)) or named
     raise CheckpointError(
         f"{path}: tallow does not support {kind:.200}", hint=f"supported model types: {', '.join(MODEL_TYPES)}"
     )

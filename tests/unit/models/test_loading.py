@@ -82,6 +82,12 @@ def test_unknown_architecture(entries: dict[str, Any], tmp_path: Path) -> None:
         AutoModel.from_pretrained(tmp_path)
 
 
+def test_a_config_without_model_type_is_named_as_such(tmp_path: Path) -> None:
+    config_file(tmp_path)
+    with pytest.raises(CheckpointError, match=r"does not support a model without model_type\n"):
+        AutoModel.from_pretrained(tmp_path)
+
+
 def test_folder_without_config(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.json does not exist"):
         AutoModel.from_pretrained(tmp_path)

@@ -331,10 +331,31 @@ def test_two_models_are_not_dropped_at_once(fresh: Reader, model: Path, tokenize
     fresh.drop({path.name: path for path in (tokenizer, model)}).is_ready()
 
 
-def test_only_one_file(fresh: Reader, model: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"Once upon a time, there was a plain text.\n" * 9,
+        b"PK\x03\x04\x14" + bytes(99),
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x10\x00\x00\x00\x10\x08\x06\x00",
+        b"\x60\x01" + bytes(6) + b'{"weight": {"dtype": "F32", "shape": [3]',
+        bytes(99),
+    ],
+    ids=["empty", "text", "zip", "png", "safetensors", "zeros"],
+)
+def test_a_file_of_another_kind_is_refused_by_name(reader: Reader, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "other").write_bytes(content)
+    reader.drop({"other.txt": tmp_path / "other"}).fails_with("other.txt is neither", "Choose a GGUF file")
+    expect(reader.page.get_by_test_id("model-name")).to_contain_text("stories260K.bin")
+
+
+def test_only_one_file(fresh: Reader, model: Path, damaged: dict[str, Path]) -> None:
     fresh.is_ready()
+    fresh.page.get_by_test_id("model-file").set_input_files(damaged["no checkpoint"])
+    fresh.fails_with("checkpoint is neither", "Choose a GGUF file")
     fresh.page.get_by_test_id("model-file").set_input_files(model)
     expect(fresh.status).to_contain_text("tokenizer")
+    expect(fresh.error).to_be_hidden()
 
 
 @pytest.fixture

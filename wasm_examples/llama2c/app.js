@@ -261,21 +261,22 @@ async function tryToLoadChosenFiles(storyteller, signal) {
   const model = page.modelFile.files?.[0];
   const tokenizer = page.tokenizerFile.files?.[0];
   if (model || tokenizer) problems.hide(); // it is about what was chosen before
-  const hasGguf = model && (await isGguf(model));
+  const kind = model && (await kindOf(model).catch(() => undefined)); // loading it reports a file that cannot be read
   if (signal.aborted) return; // chosen anew meanwhile
-  if (model && hasGguf) {
+  if (model && kind === "GGUF file") {
     page.tokenizerFile.value = "";
     storyteller.load({ name: model.name, files: async () => ({ "GGUF file": { file: model } }) });
   } else if (model && tokenizer) {
     const files = { model: { file: model }, tokenizer: { file: tokenizer } };
     storyteller.load({ name: model.name, files: async () => files });
-  } else if (model) status.say("Now choose the model's tokenizer.");
+  } else if (model && kind === null) problems.show(unknownFile(model));
+  else if (model) status.say("Now choose the model's tokenizer.");
   else if (tokenizer) status.say("Now choose the model.");
 }
 
-/** Whether a file is GGUF; false if it cannot be read, which loading it reports. @param {File} file */
-async function isGguf(file) {
-  return (await kindOf(file).catch(() => null)) === "GGUF file";
+/** @param {File} file */
+function unknownFile({ name }) {
+  return new Problem("UnknownFile", `${name} is neither a GGUF file nor a model or tokenizer of llama2.c.`, "Choose a GGUF file of a language model, or a llama2.c checkpoint and its tokenizer.");
 }
 
 /** Load a GGUF file, or the model and the tokenizer of llama2.c, from addresses. @param {Storyteller} storyteller */
@@ -312,13 +313,14 @@ async function takeDrop(dropped, storyteller) {
   /** @type {Map<"model" | "tokenizer", File>} */
   const files = new Map();
   for (const file of dropped) {
-    /** @type {Kind} */
+    /** @type {Kind | null} */
     let kind;
     try {
       kind = await kindOf(file);
     } catch (error) {
       return problems.show(new Problem("ReadError", `${file.name} could not be read: ${error}`, "Drop files, not folders."));
     }
+    if (!kind) return problems.show(unknownFile(file));
     const role = kind === "tokenizer" ? kind : "model";
     const other = files.get(role);
     if (other) return problems.show(new Problem("TwoOfAKind", `${other.name} and ${file.name} are both a ${role}.`, "Drop one GGUF file, or one model and its tokenizer."));

@@ -475,13 +475,14 @@ def test_saved_weights_are_read_natively_and_come_back(bench: Bench, tmp_path: P
 
 @pytest.fixture
 def unusable(tmp_path: Path) -> dict[str, Path]:
-    paths = {name: tmp_path / f"{name}.safetensors" for name in ("garbage", "empty", "other", "nan")}
+    paths = {name: tmp_path / f"{name}.safetensors" for name in ("garbage", "empty", "other", "nan", "truncated")}
     paths["photo.png"] = tmp_path / "photo.png"
     paths["photo.png"].write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     paths["garbage"].write_bytes(b"<!doctype html>" * 20)
     paths["empty"].write_bytes(b"")
     safetensors.save({"0.weight": tl.zeros(3, 2), "0.bias": tl.zeros(16)}, paths["other"])
     safetensors.save({"0.weight": tl.full((16, 2), tl.nan)}, paths["nan"])
+    paths["truncated"].write_bytes(paths["other"].read_bytes()[:-4])
     return paths
 
 
@@ -493,6 +494,7 @@ def unusable(tmp_path: Path) -> dict[str, Path]:
         ("photo.png", ["not a safetensors file", "weights saved by this page"]),
         ("other", ["0.weight", "(3, 2)", "(16, 2)", "missing", "4.bias"]),
         ("nan", ["0.weight", "NaN"]),
+        ("truncated", ["The file: truncated"]),
     ],
 )
 def test_weights_that_do_not_fit(bench: Bench, unusable: dict[str, Path], fault: str, words: list[str]) -> None:

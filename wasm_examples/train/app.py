@@ -24,6 +24,7 @@ import tallow as tl
 from tallow import kernels
 from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.io import safetensors
+from tallow.io.source import Opened
 
 # The page's names for files of weights; files of other names belong to a dataset.
 WEIGHTS, TEXT_WEIGHTS = "weights", "text weights"
@@ -232,7 +233,7 @@ class Demo:
         return {"names": self._files[2], "examples": len(self._files[1])}
 
     def _import(self, file: npt.NDArray[np.uint8]) -> None:
-        tensors = safetensors.load(file)
+        tensors = safetensors.load(Opened(file, "the file"))
         not_finite = [key for key, tensor in tensors.items() if not tensor.isfinite().all()]
         if not_finite:
             raise CheckpointError(

@@ -22,6 +22,7 @@ from tallow.data.stories import SEPARATOR
 from tallow.errors import ArgumentError, CheckpointError, NumericError, TallowError
 from tallow.generation import Sampler, decode_stream, generate
 from tallow.io import safetensors
+from tallow.io.source import Opened
 from tallow.models import stories
 from tallow.models.llama import Llama
 from tallow.peft import PeftModel
@@ -253,7 +254,7 @@ class Words:
 
     def load(self, file: npt.NDArray[np.uint8]) -> dict[str, Any]:
         """Read the weights of a character model, which the next `configure` trains."""
-        with safetensors.safe_open(file) as opened:
+        with safetensors.safe_open(Opened(file, "the file")) as opened:
             sizes = _sizes(opened.metadata().get(KEY))
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a dict
         if bad := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -202,6 +202,7 @@ class Demo:
         except asyncio.CancelledError:
             self._fail(KeyboardInterrupt(), "KeyboardInterrupt\n")
         except BaseException as error:  # the page shows everything that a cell raises, KeyboardInterrupt included
+            _end_traceback_before(error, self._on_signal.__code__)
             self._fail(error, console.formattraceback(error))
         finally:
             self._is_computing = False
@@ -275,6 +276,15 @@ class Demo:
         if self._is_computing:
             raise KeyboardInterrupt
         self._is_interrupted = True
+
+
+def _end_traceback_before(error: BaseException, code: CodeType) -> None:
+    """Drop the frame of a function at the end of a traceback: Python's own handler of Ctrl-C has none."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        if trace.tb_next.tb_frame.f_code is code:
+            trace.tb_next = None
+        trace = trace.tb_next
 
 
 class Picture:

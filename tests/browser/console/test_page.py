@@ -137,6 +137,7 @@ def test_output_is_streamed_and_code_can_be_interrupted(console: Console) -> Non
     expect(console.status).to_have_text("Running.")
     console.click("interrupt").ready()
     expect(console.output.locator(".error b")).to_contain_text("KeyboardInterrupt")
+    expect(console.output).not_to_contain_text("app.py")  # as without a page: the code, and not what interrupted it
     assert console.run("survivor") == "5\n"
 
 

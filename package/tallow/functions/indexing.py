@@ -40,7 +40,7 @@ class Parsed:
     __slots__ = ("arrays", "basic", "plain")
 
     def __init__(self, x: Array, index: Any) -> None:
-        items = _items_of(index if type(index) is tuple else (index,))
+        items = _items_of(index if type(index) is tuple or _stands_for_tuple(index) else (index,))
         self.basic: list[Any] = []
         arrays: list[Array | None] = []
         missing = x.ndim - sum(_dims_of(item) for item in items)
@@ -85,6 +85,11 @@ class Parsed:
 def _items_of(index: Any) -> tuple[Any, ...]:
     """Return the items of an index, with the arrays of tensors."""
     return tuple([item.array if isinstance(item, Tensor) else item for item in index])
+
+
+def _stands_for_tuple(index: Any) -> bool:
+    """Return whether an index is a list that PyTorch reads as a tuple, because it cannot be a tensor."""
+    return isinstance(index, list) and any(i is None or i is Ellipsis or isinstance(i, slice) for i in index)
 
 
 def _dims_of(item: Any) -> int:

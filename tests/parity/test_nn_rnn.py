@@ -94,3 +94,18 @@ def test_layers_on_packed_sequences(name: str, options: dict[str, Any], order: s
         return padded, lengths, *last, *grads
 
     assert_same(through(tl, mine), through(torch, theirs))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_a_batch_of_no_sequences(name: str, dtype: str) -> None:
+    def through(lib: Any) -> Any:
+        layer = getattr(lib.nn, name)(3, 4, 2, bidirectional=True, dtype=getattr(lib, dtype))
+        x = lib.zeros(5, 0, 3, dtype=layer.weight_hh_l0.dtype, requires_grad=True)
+        output, last = layer(x)
+        cell = getattr(lib.nn, f"{name}Cell")(3, 4, dtype=x.dtype)(x[0])
+        output.sum().backward()
+        last, cell = (state if isinstance(state, tuple) else (state,) for state in (last, cell))
+        return output, *last, *cell, x.grad, *(p.grad for p in layer.parameters())
+
+    assert_same(through(tl), through(torch))

@@ -40,7 +40,7 @@ def _steps(batch_sizes: Sizes, reverse: bool) -> Steps:
 
 def _check(name: str, gates: Array, states: dict[str, Array], weight_hh: Array, batch_sizes: Sizes, count: int) -> None:
     """Raise ShapeError unless the operands of a layer with `count` gates fit each other."""
-    if not batch_sizes or (min(batch_sizes) < 1 and len(batch_sizes) > 1):
+    if not batch_sizes or min(batch_sizes) < 1 <= max(batch_sizes):
         raise ShapeError(f"{name}: expected sequences of one step at least, got batch sizes {batch_sizes}")
     rows, N = sum(batch_sizes), max(batch_sizes)
     if gates.shape != (rows, weight_hh.shape[0]) or weight_hh.shape[0] % count:

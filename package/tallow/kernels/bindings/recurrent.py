@@ -26,24 +26,24 @@ _gru_scratch = function("tl_gru_scratch", SIZE, SIZE, SIZE)
 def float32_lstm(
     gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps, recorded: bool = True
 ) -> bool:
-    """float32 arrays, and no projection of the state."""
-    return weight_hr is None and all(x.dtype == FLOAT32 for x in (gates, h0, c0, weight_hh))
+    """float32 arrays of one row at least, and no projection of the state."""
+    return weight_hr is None and len(gates) > 0 and all(x.dtype == FLOAT32 for x in (gates, h0, c0, weight_hh))
 
 
 def float32_lstm_backward(
     g_y: Array, g_h: Array, g_c: Array, gates: Array, last_c: Array, tanh_c: Array, weight_hh: Array,
     weight_hr: Array | None, steps: Steps,
 ) -> bool:  # fmt: skip
-    """float32 arrays, and no projection of the state."""
+    """float32 arrays of one row at least, and no projection of the state."""
     arrays = (g_y, g_h, g_c, gates, last_c, tanh_c, weight_hh)
-    return weight_hr is None and all(x.dtype == FLOAT32 for x in arrays)
+    return weight_hr is None and len(gates) > 0 and all(x.dtype == FLOAT32 for x in arrays)
 
 
 def float32_gru(
     gates: Array, h0: Array, weight_hh: Array, bias_hh: Array | None, steps: Steps, recorded: bool = True
 ) -> bool:
-    """float32 arrays."""
-    return all(x is None or x.dtype == FLOAT32 for x in (gates, h0, weight_hh, bias_hh))
+    """float32 arrays of one row at least."""
+    return len(gates) > 0 and all(x is None or x.dtype == FLOAT32 for x in (gates, h0, weight_hh, bias_hh))
 
 
 @lru_cache(PLANS)

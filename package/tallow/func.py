@@ -19,7 +19,8 @@ from tallow.core.apply import apply
 from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
-from tallow.nn.module import STRUCTURE, Module
+from tallow.nn.hooks import STRUCTURE
+from tallow.nn.module import Module
 from tallow.ops.joining import stack
 from tallow.random import default_generator
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 import tallow as tl
+from tallow.nn.hooks import register_module_forward_hook
 
 BOTH = pytest.mark.parametrize("m", [tl, torch], ids=["tallow", "torch"])
 
@@ -209,3 +211,52 @@ def test_to_empty_gives_memory_to_a_module_on_meta(m: Any) -> None:
     model = m.nn.Linear(2, 3, device="meta").to_empty(device="cpu")
     model.load_state_dict({"weight": m.ones(3, 2), "bias": m.zeros(3)})
     assert model(m.ones(2)).tolist() == [2, 2, 2]
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # raised by PyTorch
+def test_hooks_of_all_modules_come_before_those_of_one() -> None:
+    def program(m: Any) -> Any:
+        module = importlib.import_module("tallow.nn.hooks" if m is tl else "torch.nn.modules.module")
+        model, seen = set_fixed_values(m, m.nn.Sequential(m.nn.Linear(3, 2), m.nn.Tanh())), []
+
+        def note(what: str) -> Callable[..., Any]:
+            return lambda mod, *rest, **kwargs: seen.append((what, type(mod).__name__, rest))
+
+        handles = [
+            module.register_module_forward_pre_hook(note("before")),
+            module.register_module_forward_hook(note("after"), with_kwargs=True),
+            module.register_module_forward_hook(lambda mod, args, y: y + 1 if isinstance(mod, m.nn.Tanh) else None),
+            module.register_module_full_backward_pre_hook(note("gradient of outputs")),
+            module.register_module_full_backward_hook(note("gradients")),
+        ]
+        model[1].register_forward_pre_hook(note("own before"))
+        model[1].register_full_backward_hook(note("own gradients"))
+        x = m.arange(6.0).view(2, 3).requires_grad_()
+        model(x).sum().backward()
+        for handle in handles:
+            handle.remove()
+        return seen, model(x), x.grad
+
+    agree(program)
+
+
+def test_hooks_of_all_modules_reach_compiled_modules() -> None:
+    model = tl.nn.Linear(3, 2)
+    compiled, x = tl.compile(model), tl.ones(2, 3)
+    expected = [compiled(x) for _ in range(3)][-1]
+    with register_module_forward_hook(lambda mod, args, y: y + 1):
+        for _ in range(3):
+            assert tl.equal(compiled(x), expected + 1)
+    assert tl.equal(compiled(x), expected)
+
+
+def test_backward_hooks_are_those_of_the_forward() -> None:
+    def program(m: Any) -> Any:
+        layer, seen = set_fixed_values(m, m.nn.Linear(3, 2)), []
+        handle = layer.register_full_backward_hook(lambda mod, gi, go: seen.append(go))
+        y = layer(m.ones(2, 3, requires_grad=True))
+        handle.remove()
+        y.sum().backward()
+        return seen
+
+    assert agree(program)

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from tallow.core.tensor import Tensor
-from tallow.nn.module import STRUCTURE, Module
+from tallow.nn.hooks import STRUCTURE
+from tallow.nn.module import Module
 from tallow.optim.lr_scheduler import LRScheduler
 from tallow.optim.optimizer import Optimizer
 

@@ -17,7 +17,8 @@ from tallow.core.tensor import Tensor
 from tallow.devices import device_type_of
 from tallow.errors import TallowError
 from tallow.nn.block_buffer import BlockBuffer
-from tallow.nn.module import STRUCTURE, Module
+from tallow.nn.hooks import STRUCTURE
+from tallow.nn.module import Module
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Full backward hooks of modules: hooks that see the gradients of a module's inputs and outputs."""
+"""Hooks of all modules, and what calls the full backward hooks of one: they see the gradients of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,56 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.autograd.function import Function
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import RemovableHandle, Tensor
 
 Grads = tuple[Tensor | None, ...]
+Hook = Callable[..., Any]
+
+
+class Structure:
+    """A count of changes to the attributes, parameters, children and hooks of all modules.
+
+    As long as it stays the same, whatever was derived from the structure of a module still fits it. Writes into
+    tensors, and new arrays in them, do not count.
+    """
+
+    changes = 0
+
+
+STRUCTURE = Structure()
+# Hooks of all modules: kind, function, and whether it takes keyword arguments.
+GLOBAL_HOOKS: dict[int, tuple[str, Hook, bool]] = {}
+
+
+class _Handle(RemovableHandle):
+    def remove(self) -> None:
+        STRUCTURE.changes += 1
+        super().remove()
+
+
+def _register(kind: str, hook: Hook, takes_kwargs: bool = False) -> RemovableHandle:
+    STRUCTURE.changes += 1
+    return _Handle(GLOBAL_HOOKS, (kind, hook, takes_kwargs))
+
+
+def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call a hook before the forward of every module, as `Module.register_forward_pre_hook`."""
+    return _register("forward_pre", hook)
+
+
+def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False) -> RemovableHandle:
+    """Call a hook after the forward of every module, as `Module.register_forward_hook`."""
+    return _register("forward", hook, with_kwargs)
+
+
+def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call a hook before the backward of every module, as `Module.register_full_backward_pre_hook`."""
+    return _register("backward_pre", hook)
+
+
+def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
+    """Call a hook after the backward of every module, as `Module.register_full_backward_hook`."""
+    return _register("backward", hook)
 
 
 class BackwardHooks:
@@ -18,8 +65,8 @@ class BackwardHooks:
     (`_on_inputs`). If no input requires a gradient there is no second gate, and the hooks run at the first.
     """
 
-    def __init__(self, module: Any) -> None:
-        self.module = module
+    def __init__(self, module: Any, pre_hooks: list[Hook], hooks: list[Hook]) -> None:
+        self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
         self.grad_output: Grads = ()
         self.number_of_inputs = 0
         self.inputs_have_gradients = False
@@ -39,16 +86,16 @@ class BackwardHooks:
         return result  # as in PyTorch, hooks do not see tensors in other containers
 
     def _on_outputs(self, grads: Grads) -> Grads:
-        for hook in list(self.module._backward_pre_hooks.values()):
+        for hook in self.pre_hooks:
             grads = _replaced(grads, hook(self.module, grads))
         self.grad_output = grads
         if not self.inputs_have_gradients:
-            for hook in list(self.module._backward_hooks.values()):
+            for hook in self.hooks:
                 hook(self.module, (None,) * self.number_of_inputs, grads)
         return grads
 
     def _on_inputs(self, grads: Grads) -> Grads:
-        for hook in list(self.module._backward_hooks.values()):
+        for hook in self.hooks:
             grads = _replaced(grads, hook(self.module, grads, self.grad_output))
         return grads
 

@@ -8,25 +8,12 @@ from typing import Any, TypeVar
 from tallow import devices, dtypes
 from tallow.core.tensor import RemovableHandle, Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, MissingNameError
-from tallow.nn.backward_hooks import BackwardHooks
+from tallow.nn.hooks import GLOBAL_HOOKS, STRUCTURE, BackwardHooks
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from tallow.nn.stateful import Hooks, Stateful
 from tallow.ops.memory_format import CHANNELS_LAST_NDIM, memory_format, preserve_format
 
 M = TypeVar("M", bound="Module")
-
-
-class Structure:
-    """A count of changes to the attributes, parameters, children and hooks of all modules.
-
-    As long as it stays the same, whatever was derived from the structure of a module still fits it. Writes into
-    tensors, and new arrays in them, do not count.
-    """
-
-    changes = 0
-
-
-STRUCTURE = Structure()
 
 
 class Module(Stateful):
@@ -75,25 +62,37 @@ class Module(Stateful):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # What `has_hooks` returns, without the call: there is one for every layer.
-        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or GLOBAL_HOOKS
+        ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for key, hook in list(self._forward_pre_hooks.items()):
-            if key in self._hooks_with_kwargs:
+        for hook, takes_kwargs in self._hooks("forward_pre"):
+            if takes_kwargs:
                 args, kwargs = hook(self, args, kwargs) or (args, kwargs)
             elif (changed := hook(self, args)) is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        gates = BackwardHooks(self) if self._backward_pre_hooks or self._backward_hooks else None
+        before, after = ([hook for hook, _ in self._hooks(kind)] for kind in ("backward_pre", "backward"))
+        gates = BackwardHooks(self, before, after) if before or after else None
         if gates is not None:
             args = gates.before(args)
         result = self.forward(*args, **kwargs)
-        for key, hook in list(self._forward_hooks.items()):
-            inputs = (args, kwargs) if key in self._hooks_with_kwargs else (args,)
-            changed = hook(self, *inputs, result)
+        for hook, takes_kwargs in self._hooks("forward"):
+            changed = hook(self, args, kwargs, result) if takes_kwargs else hook(self, args, result)
             result = result if changed is None else changed
         return result if gates is None else gates.after(result)
+
+    def _hooks(self, kind: str) -> list[tuple[Callable[..., Any], bool]]:
+        """Return the hooks of all modules and then those of this one, each with whether it takes keyword arguments."""
+        everywhere = [(hook, takes_kwargs) for of, hook, takes_kwargs in GLOBAL_HOOKS.values() if of == kind]
+        own: Hooks = getattr(self, f"_{kind}_hooks")
+        return everywhere + [(hook, key in self._hooks_with_kwargs) for key, hook in own.items()]
 
     # ---------------------------------------------------------------------------------------------------- attributes
 
@@ -472,7 +471,8 @@ class Module(Stateful):
 
     def has_hooks(self) -> bool:
         """Return whether a call of this module does more than its `forward`."""
-        return bool(self._forward_pre_hooks or self._forward_hooks or self._backward_pre_hooks or self._backward_hooks)
+        hooks = self._forward_pre_hooks or self._forward_hooks or self._backward_pre_hooks or self._backward_hooks
+        return bool(hooks or GLOBAL_HOOKS)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False

@@ -122,3 +122,33 @@ def test_images_of_bytes_resize_to_within_one(mode: str, antialias: bool) -> Non
     ours, theirs = (resize(m, m.from_numpy(image)) for m in (tl, torch))
     assert ours.dtype is tl.uint8
     np.testing.assert_allclose(ours.int(), theirs.int(), atol=1)
+
+
+NORMS: dict[str, Call] = {
+    "LayerNorm": lambda m: m.nn.LayerNorm(3),
+    "GroupNorm": lambda m: m.nn.GroupNorm(2, 4),
+    "RMSNorm": lambda m: m.nn.RMSNorm(3),
+    "BatchNorm2d": lambda m: m.nn.BatchNorm2d(4),
+    "BatchNorm2d, evaluation": lambda m: m.nn.BatchNorm2d(4).eval(),
+    "BatchNorm2d, plain": lambda m: m.nn.BatchNorm2d(4, affine=False),
+    "InstanceNorm2d": lambda m: m.nn.InstanceNorm2d(4, affine=True, track_running_stats=True),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Mismatch dtype")  # raised by PyTorch
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("norm", NORMS)
+def test_norms_in_float32_take_halves(norm: str, dtype: str) -> None:
+    values, results = normal(6, 4, 5, 3), []
+    for module in (tl, torch):
+        layer = NORMS[norm](module)
+        x = module.from_numpy(values).to(getattr(module, dtype)).requires_grad_()
+        y = layer(x)
+        (y.float() * module.arange(15.0).reshape(5, 3)).sum().backward()
+        results.append([y, x.grad, *(p.grad for p in layer.parameters()), *layer.buffers()])
+    eps = float(torch.finfo(getattr(torch, dtype)).eps)
+    for mine, theirs in zip(*results, strict=True):
+        assert str(mine.dtype).removeprefix("tallow") == str(theirs.dtype).removeprefix("torch")
+        theirs = theirs.detach().double().numpy()
+        # PyTorch rounds gradients on the way.
+        np.testing.assert_allclose(mine.detach().double().numpy(), theirs, rtol=4 * eps, atol=eps * np.abs(theirs).max())

@@ -153,7 +153,7 @@ class Prepared:
         """Convert the operands to one device and, by the op's rule, to one dtype; `explicit` overrides the rule."""
         arrays = [v for v in values if hasattr(v, "dtype")]
         if not arrays:
-            if op.dtypes == "same":
+            if op.dtypes in ("same", "mixed"):
                 raise ArgumentTypeError(f"{op.name}: expected at least one Tensor among the operands, got {values}")
             arrays = []
         elif any(type(a) is not type(arrays[0]) for a in arrays) or type(arrays[0]) is not np.ndarray:
@@ -166,7 +166,10 @@ class Prepared:
         if explicit is not None:
             common = explicit
             values = [v if v is None else _convert_operand(v, explicit) for v in values]
-        elif op.dtypes == "same":
+        elif op.dtypes == "mixed" and first in HALVES and {a.dtype for a in arrays[1:]} == {F32}:
+            common = dtypes.dtype_of(arrays[0])
+            values = widen_operands(values)
+        elif op.dtypes in ("same", "mixed"):
             values = values if uniform else _same_dtype(op, values)
             common = dtypes.dtype_of(arrays[0])
         elif op.dtypes == "first":

@@ -8,6 +8,7 @@ from tallow.autograd import no_grad
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.dtypes import float32
 from tallow.errors import ArgumentError
 from tallow.ops.channel_normalization import (
     batch_norm_in_evaluation,
@@ -39,6 +40,9 @@ def batch_norm(
     Shapes:  input (N, C, ...) -> the same; all others (C)
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
+    others = (running_mean, running_var, weight, bias)
+    if input.dtype.itemsize == 2 and any(t is not None and t.dtype is float32 for t in others):
+        return batch_norm(input.float(), *others, training, momentum, eps).to(input.dtype)
     shape = input.array.shape
     if not input.array.size and (not training or math.prod((*shape[:1], *shape[2:])) != 1):
         return _nothing_to_norm(input, weight, bias)

@@ -151,7 +151,7 @@ def batch_norm_in_evaluation(
     return standard_order(y), backward
 
 
-@op("tl F")
+@op("tl F", dtypes="mixed")
 def group_norm(
     input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:

@@ -34,6 +34,7 @@ __all__ = ["OPS", "Array", "Backward", "Index", "Ints", "Op", "Result", "Scalar"
 
 RULES = {
     "same": "one dtype for all operands; float16 and bfloat16 are computed in float32 and rounded back",
+    "mixed": "as 'same'; but operands in float32 beside a first one in float16 or bfloat16 are computed as they are",
     "promote": "operands of several dtypes are converted to their common one; halves as in 'same'",
     "float": "as 'promote', and integers become the default float dtype",
     "divide": "as 'promote', and a Python number operand of integers is not converted; elsewhere it wraps around",

@@ -74,11 +74,12 @@ def binary_cross_entropy(input: Array, target: Array) -> Result:
     Raises:  ShapeError (a RuntimeError) for probabilities outside 0 to 1
     """
     xp = array_module(input)
-    if input.size and not (input.min() >= 0 and input.max() <= 1):
-        raise ShapeError(
-            "binary_cross_entropy: all elements of input should be between 0 and 1",
-            hint="pass probabilities, or logits to binary_cross_entropy_with_logits",
-        )
+    for name, x in (("input", input), ("target", target)):
+        if x.size and not (x.min() >= 0 and x.max() <= 1):
+            raise ShapeError(
+                f"binary_cross_entropy: all elements of {name} should be between 0 and 1",
+                hint="pass probabilities, or logits to binary_cross_entropy_with_logits",
+            )
     log_p, log_q = xp.maximum(xp.log(input), -100), xp.maximum(xp.log1p(-input), -100)
 
     def backward(g: Array) -> tuple[object, ...]:

@@ -188,13 +188,14 @@ class Epochs:
         self._epoch_steps = steps
         self.steps = steps or len(source) or None
         self._iterator: Iterator[Batch] | None = None
+        self._started = False  # there was an epoch already
 
     def restart(self) -> None:
         """Start from the beginning of the data in the next epoch, if possible."""
         self._iterator = None
 
     def epoch(self) -> Iterator[Batch]:
-        """Yield the batches of the next epoch. Too few batches are a warning, none at all an error."""
+        """Yield the batches of the next epoch. Too few batches are a warning, none in the first epoch an error."""
         if self._epoch_steps is None:
             yield from self._all_batches()
             return
@@ -207,11 +208,10 @@ class Epochs:
             if count:
                 break
             self._iterator = None
-        if not count:
-            raise _no_batches_error()
         if count < self._epoch_steps:
             self._iterator = None
-            warn(f"the data ran out after {count} of the {self._epoch_steps} steps of an epoch")
+            self._report_lack(count, self._epoch_steps)
+        self._started = True
 
     def _all_batches(self) -> Iterator[Batch]:
         count = 0
@@ -219,8 +219,14 @@ class Epochs:
             count += 1
             yield batch
         if not count:
+            self._report_lack(0, self.steps)
+        self._started = True
+        self.steps = count or self.steps
+
+    def _report_lack(self, count: int, steps: int | None) -> None:
+        if not count and not self._started:
             raise _no_batches_error()
-        self.steps = count
+        warn(f"the data ran out after {count} of the {steps} steps of an epoch")
 
 
 def _no_batches_error() -> ArgumentError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -222,6 +222,15 @@ def test_steps_per_epoch_continue_the_data() -> None:
     assert history == expected
     with pytest.warns(UserWarning, match="ran out after 5 of the 9 steps"):
         fit(classifier(), one_by_one(), steps_per_epoch=9)
+
+
+@pytest.mark.parametrize("steps", [None, 2])
+def test_epochs_after_the_end_of_a_generator_are_empty(steps: int | None) -> None:
+    """Keras warns too; its later epochs repeat the last metrics."""
+    batches = islice(one_by_one(), steps)
+    with pytest.warns(UserWarning, match="ran out after 0 of the"):
+        history = fit(classifier(), batches, epochs=2, steps_per_epoch=steps)
+    assert history == fit(classifier(), one_by_one(), steps_per_epoch=steps)
 
 
 def test_initial_epoch() -> None:
@@ -482,11 +491,6 @@ def test_compile_comes_first() -> None:
     model.compile("sgd")
     with pytest.raises(ArgumentError, match="no loss to train with"):
         fit(model, X, LABELS)
-
-
-def test_a_generator_is_consumed_once() -> None:
-    with pytest.raises(ArgumentError, match="can be iterated once"):
-        fit(classifier(), one_by_one(), epochs=2)
 
 
 def test_nan_does_not_stop_training() -> None:

@@ -68,6 +68,8 @@ class _Packer:
             value.item(), np.generic
         ):  # the item of a longdouble is one
             value = value.item()
+        if isinstance(value, float):
+            value = float(value)  # a learning rate of tallow.keras has methods
         if value is None or type(value) is bool:
             return value
         if type(value) in (int, float, str):

@@ -81,7 +81,7 @@ class Pickler:
             self._bool(bool(value))
         elif isinstance(value, np.integer):
             self._int(int(value))
-        elif isinstance(value, np.floating):
+        elif isinstance(value, np.floating | float):  # such as a learning rate of tallow.keras
             self._float(float(value))
         else:
             self._write_container(value)

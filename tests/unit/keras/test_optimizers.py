@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,8 +72,13 @@ def test_gradients_of_several_steps_are_one() -> None:
     assert seen == [(0, 0), (-2, 1), (-2, 1), (-8, 2)]
 
 
-def test_the_learning_rate_can_be_set_and_can_follow() -> None:
-    optimizer = optimizers.SGD(0.5)
+def test_the_learning_rate_can_be_set_and_can_follow(tmp_path: Path) -> None:
+    optimizer = optimizers.SGD(1.0)
+    optimizer.learning_rate.assign(0.5)  # as with Keras's variable
+    assert optimizer.learning_rate.numpy() == 0.5
+    assert type(copy.deepcopy(optimizer.learning_rate)) is float
+    tl.save({"rate": optimizer.learning_rate}, tmp_path / "state.pt")
+    assert tl.load(tmp_path / "state.pt") == {"rate": 0.5}
     optimizer.learning_rate = 0.25
     assert after(optimizer) == 1 - 0.25 * G
     halving = optimizers.SGD(schedules.ExponentialDecay(1.0, decay_steps=1, decay_rate=0.5))

@@ -9,6 +9,8 @@ from functools import partial
 from math import sqrt
 from typing import Any, ClassVar, TypedDict
 
+import numpy as np
+
 from tallow import devices, dtypes, optim
 from tallow.autograd import no_grad
 from tallow.autograd.graph import note_write
@@ -164,7 +166,7 @@ class Optimizer:
         rate = self._learning_rate
         if isinstance(rate, schedules.LearningRateSchedule):
             return float(rate(self.calls))
-        return float(rate()) if callable(rate) else rate
+        return float(rate()) if callable(rate) else _Rate(rate, self)
 
     @learning_rate.setter
     def learning_rate(self, value: LearningRate) -> None:
@@ -416,7 +418,7 @@ class FromOptim(Optimizer):
     def learning_rate(self) -> float:
         if self.inner is None:
             raise GraphError("the learning rate is unknown before the optimizer has parameters")
-        return float(self.inner.param_groups[0]["lr"])
+        return _Rate(self.inner.param_groups[0]["lr"], self)
 
     @learning_rate.setter
     def learning_rate(self, value: LearningRate) -> None:
@@ -427,6 +429,29 @@ class FromOptim(Optimizer):
 
     def _set_rate(self, rate: float) -> None:
         """Do nothing: each group keeps its own rate, which a scheduler may have set."""
+
+
+class _Rate(float):
+    """A learning rate, with the methods of Keras's variable that programs call most."""
+
+    def __new__(cls, rate: float, optimizer: Optimizer) -> _Rate:
+        """Return a rate of an optimizer."""
+        self = super().__new__(cls, rate)
+        self.optimizer = optimizer
+        return self
+
+    optimizer: Optimizer
+
+    def assign(self, value: float) -> None:
+        """Set the learning rate of the optimizer; this number stays as it is."""
+        self.optimizer.learning_rate = value
+
+    def numpy(self) -> np.float32:
+        """Return the rate as a number of NumPy."""
+        return np.float32(self)
+
+    def __reduce__(self) -> Any:
+        return float, (float(self),)
 
 
 def _check_rate(rate: Any) -> LearningRate:

@@ -356,6 +356,8 @@ class Recorder:
         self.saw_writes()
         if backward is not None and target._base is not None:
             return self.stop(f"{op.name}_ writes to a view whose gradient is recorded")
+        if backward is not None and self.source_of(target) is not None:
+            return self.stop(f"{op.name}_ gives an argument or a captured tensor a gradient")
         for x, t in zip(ready.call, ready.tensors, strict=False):  # copies that protect saved values
             if t is not None and x is not t.array and devices.is_array(x) and x.dtype == t.array.dtype:
                 known = self.name_of(t.array)

@@ -446,6 +446,24 @@ def test_a_buffer_that_is_updated() -> None:
     assert has_plan(compiled._compiled)
 
 
+def test_a_buffer_that_gets_a_gradient() -> None:
+    """A plan would compute the gradients of its own ops only, not those of the ops in earlier calls."""
+    gradients = []
+    for transform in (tl.compile, lambda f: f):
+        weight, total = tl.ones(2, requires_grad=True), tl.zeros(2)
+
+        def f(x: Any, weight: Any = weight, total: Any = total) -> Any:
+            total.copy_(total * 0.5 + x * weight)
+            return total * 1
+
+        call = transform(f)
+        with warnings.catch_warnings(action="ignore"):
+            results = [call(data(2)) for _ in range(4)]
+        results[-1].sum().backward()
+        gradients.append(weight.grad)
+    same(*gradients)
+
+
 def test_a_cache_of_fixed_size() -> None:
     class Attention(nn.Module):
         def __init__(self) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,12 @@ def infinite(m: Any, function: Callable[..., Any]) -> Any:
 
 
 EXPRESSIONS = """
+    m.zeros(3, 64).topk(1)
+    m.tensor(z(5, 99)).topk(1, 1)
+    m.tensor(z(99, 5)).topk(1, 0)
+    m.tensor([1.0, float("nan"), 3.0, float("nan")] * 16).topk(1)
+    copy.deepcopy(m.tensor(n(2, 3)).T).stride()
+    m.nn.ReLU().train(m.ones(2))
     infinite(m, lambda x, y: m.where(x > 0, x, y))
     infinite(m, lambda x, y: x.masked_fill(x > 0, 1.0))
     infinite(m, lambda x, y: x.masked_scatter(x > 0, y))
@@ -139,7 +146,7 @@ def after(module: Any, x: Any) -> Any:
     return module(x), module.running_mean, module.running_var, module.num_batches_tracked
 
 
-NAMES = {"n": n, "z": z, "grads": grads, "infinite": infinite, "after": after}
+NAMES = {"copy": copy, "n": n, "z": z, "grads": grads, "infinite": infinite, "after": after}
 
 
 @pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta")  # raised by PyTorch

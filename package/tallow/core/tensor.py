@@ -304,7 +304,7 @@ class Tensor(Methods):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self._node is not None:
             raise GraphError("only leaf tensors can be deep-copied", hint="use tensor.detach().clone()")
-        result = self._rebuild(self.array.copy(), self._requires_grad)
+        result = self._rebuild(self.array.copy(order="K"), self._requires_grad)
         memo[id(self)] = result
         result.__dict__.update(copy.deepcopy(self._attributes(), memo))
         if self._grad is not None:

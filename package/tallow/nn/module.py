@@ -307,6 +307,8 @@ class Module(Stateful):
 
     def train(self: M, mode: bool = True) -> M:
         """Set training mode on this module and all below it, and return it."""
+        if not isinstance(mode, bool):
+            raise ArgumentError(f"train: mode must be a bool, not {type(mode).__name__}")
         for module in self.modules():
             module.training = mode
         return self

@@ -100,7 +100,9 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     n = x.shape[axis]
     if not 0 <= k <= n:
         raise ShapeError(f"topk: k={k} is out of range for dim {dim} of size {n}")
-    if k < n:
+    if k == 1 and largest:  # the first of several, as in PyTorch for 64 elements or more
+        indices = x.argmax(axis)[on_axis(axis, None)].astype(np.int64, copy=False)
+    elif k < n:
         ranked = partial_order(x, min(n - k, n - 1) if largest else max(k, 1) - 1, axis)
         chosen_k = ranked[part(axis, n - k, None) if largest else part(axis, None, k)]
         indices = take(chosen_k, order(take(x, chosen_k, axis), axis, largest), axis)

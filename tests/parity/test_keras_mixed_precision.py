@@ -88,6 +88,13 @@ def test_training(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert mine.get_config()["layers"][1]["config"]["dtype"] == policy
 
 
+def test_predictions_in_bfloat16_are_float32_arrays() -> None:
+    """Keras's are arrays of ml_dtypes."""
+    model = ours.Sequential([ours.Input((3,)), ours.layers.Dense(2, dtype="mixed_bfloat16")])
+    x = np.ones((4, 3), np.float32)
+    assert model.predict(x, verbose=0).dtype == model.predict_on_batch(x).dtype == np.float32
+
+
 def test_scale_of_the_loss() -> None:
     gradients = [1.0, float("inf"), 2.0, 3.0, -1.0, float("nan"), 1.0]
     results = []

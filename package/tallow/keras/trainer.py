@@ -332,7 +332,7 @@ def _is_due(epoch: int, frequency: int | Container[int]) -> bool:
 
 
 def _as_numpy(tensor: Any) -> Any:
-    return tensor.detach().cpu().numpy() if isinstance(tensor, Tensor) else tensor
+    return tensor.numpy(force=True) if isinstance(tensor, Tensor) else tensor  # float32 for bfloat16
 
 
 def _concatenate(parts: list[Any]) -> Any:

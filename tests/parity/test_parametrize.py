@@ -87,6 +87,15 @@ def test_weight_norm_keeps_the_value(m: Any) -> None:
     assert list(layer.state_dict()) == ["bias", f"{place}0", f"{place}1"]
 
 
+@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
+@BOTH
+def test_weight_norm_loads_what_the_older_one_saved(m: Any) -> None:
+    old = m.nn.Sequential(m.nn.Linear(4, 3), m.nn.utils.weight_norm(m.nn.Linear(3, 2)))
+    new = m.nn.Sequential(m.nn.Linear(4, 3), m.nn.utils.parametrizations.weight_norm(m.nn.Linear(3, 2)))
+    new.load_state_dict(old.state_dict())
+    assert m.equal(new(m.ones(1, 4)), old(m.ones(1, 4)))
+
+
 def symmetric(m: Any) -> Any:
     class Symmetric(m.nn.Module):
         def forward(self, x):

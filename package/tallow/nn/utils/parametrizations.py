@@ -83,9 +83,19 @@ class _SpectralNorm(Module):
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Parametrize a weight by length g and direction v: w = g · v / |v|, separately for each slice along `dim`.
 
+    The module also loads state dicts of `tallow.nn.utils.weight_norm`.
+
     Source:  Salimans & Kingma 2016, arXiv:1602.07868
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+    def rename(state: dict[str, Tensor], prefix: str, *_: object) -> None:
+        old = [f"{prefix}{name}_{part}" for part in "gv"]
+        if all(key in state for key in old):
+            for i, key in enumerate(old):
+                state[f"{prefix}parametrizations.{name}.original{i}"] = state.pop(key)
+
+    module._register_load_state_dict_pre_hook(rename)
     return module
 
 

@@ -45,6 +45,9 @@ def infinite(m: Any, function: Callable[..., Any]) -> Any:
 
 
 EXPRESSIONS = """
+    grads(m, lambda x: m.relu(x.mean() + 1) * 5, n(3))
+    grads(m, lambda x: m.nn.functional.relu(x[0]) * x[1] + m.relu(x[0]), n(3))
+    m.tensor(1.0).movedim(0, -1)
     m.zeros(3, 64).topk(1)
     m.tensor(z(5, 99)).topk(1, 1)
     m.tensor(z(99, 5)).topk(1, 0)

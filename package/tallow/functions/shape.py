@@ -129,7 +129,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     order = [d for d in range(input.ndim) if d not in taken]
     for position, d in sorted(zip(placed, taken, strict=True)):
         order.insert(position, d)
-    return apply(ops.permute, input, tuple(order))
+    return apply(ops.permute, input, tuple(order[: input.ndim]))
 
 
 @public("Tensor")

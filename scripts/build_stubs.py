@@ -14,7 +14,7 @@ import argparse
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -99,17 +99,13 @@ def modules() -> dict[str, str]:
     texts = {"__init__.pyi": '"""For type checkers only. Written by scripts/build_stubs.py."""\n'}
     for file, (summary, place) in functions.items():
         stubs = [stub(name, function, place) for name, function in sorted(PUBLIC[place].items())]
-        texts[file] = "\n".join([HEADER.format(summary=summary), _listed(PUBLIC[place]), *stubs])
+        texts[file] = "\n".join([HEADER.format(summary=summary), *stubs])
     methods = PUBLIC["Tensor"] | PUBLIC["Tensor_"]
     stubs = [stub(name, methods[name], "Tensor", indent="    ") for name in sorted(methods)]
     texts["methods.pyi"] = "\n".join([HEADER.format(summary="The ops that are methods."), "class Methods:", *stubs])
     texts["lazy.pyi"] = _lazy()
     texts["results.pyi"] = _results()
     return texts
-
-
-def _listed(names: Iterable[str]) -> str:
-    return "\n".join(["__all__ = [", *(f'    "{name}",' for name in sorted(names)), "]", ""])
 
 
 def _lazy() -> str:
@@ -120,7 +116,8 @@ def _lazy() -> str:
         for name, module, attribute in split
     ]
     head = '"""Names that the package imports on first use. Written by scripts/build_stubs.py."""\n'
-    return "\n".join([head, *lines, "", _listed(LAZY)])
+    listed = ["__all__ = [", *(f'    "{name}",' for name in sorted(LAZY)), "]", ""]
+    return "\n".join([head, *lines, "", *listed])
 
 
 def _results() -> str:

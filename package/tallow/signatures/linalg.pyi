@@ -12,44 +12,6 @@ from tallow.signatures import results
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 
-__all__ = [
-    "cholesky",
-    "cholesky_ex",
-    "cond",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inv",
-    "inv_ex",
-    "lstsq",
-    "lu",
-    "lu_factor",
-    "lu_solve",
-    "matmul",
-    "matrix_exp",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "multi_dot",
-    "norm",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "svd",
-    "svdvals",
-    "tensorinv",
-    "tensorsolve",
-    "vander",
-    "vecdot",
-    "vector_norm",
-]
-
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Any = ...) -> Tensor:
     """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read."""
 

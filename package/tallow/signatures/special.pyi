@@ -12,26 +12,6 @@ from tallow.signatures import results
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 
-__all__ = [
-    "digamma",
-    "entr",
-    "erf",
-    "erfc",
-    "erfinv",
-    "exp2",
-    "expm1",
-    "log1p",
-    "log_softmax",
-    "logit",
-    "multigammaln",
-    "ndtr",
-    "polygamma",
-    "round",
-    "sinc",
-    "softmax",
-    "xlogy",
-]
-
 def digamma(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the derivative of lgamma."""
 

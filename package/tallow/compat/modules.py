@@ -62,8 +62,8 @@ _FILES_OF_MODULES = (
 for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # the files of tallow.nn differ
 _FILES_OF_DISTRIBUTIONS = (
-    "bernoulli beta binomial categorical cauchy dirichlet distribution exponential gamma gumbel independent laplace "
-    "log_normal mixture_same_family multivariate_normal normal one_hot_categorical poisson relaxed_bernoulli "
+    "bernoulli beta binomial categorical cauchy dirichlet distribution exponential fishersnedecor gamma gumbel "
+    "independent laplace log_normal mixture_same_family multivariate_normal normal one_hot_categorical poisson relaxed_bernoulli "
     "relaxed_categorical studentT transformed_distribution uniform"
 )
 for _file in _FILES_OF_DISTRIBUTIONS.split():

@@ -22,7 +22,7 @@ from tallow.distributions.discrete import (
     OneHotCategoricalStraightThrough,
 )
 from tallow.distributions.distribution import Distribution
-from tallow.distributions.gamma import Beta, Chi2, Dirichlet, Gamma, InverseGamma, StudentT
+from tallow.distributions.gamma import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, InverseGamma, StudentT
 from tallow.distributions.independent import Independent
 from tallow.distributions.kl import kl_divergence, register_kl
 from tallow.distributions.mixture import MixtureSameFamily
@@ -66,6 +66,7 @@ __all__ = [
     "Distribution",
     "ExpTransform",
     "Exponential",
+    "FisherSnedecor",
     "Gamma",
     "Geometric",
     "Gumbel",

@@ -232,6 +232,48 @@ class Beta(Distribution):
         return self._dirichlet.entropy()
 
 
+class FisherSnedecor(Distribution):
+    """The ratio of two Chi2 variables, each divided by its degrees of freedom.
+
+    log p(x) = a ln(df1 / df2) + (a - 1) ln x - (a + b) ln(1 + df1 x / df2) - ln B(a, b),  a = df1 / 2, b = df2 / 2
+
+    Args:    as torch.distributions.FisherSnedecor
+    """
+
+    arg_constraints: ClassVar = {"df1": constraints.positive, "df2": constraints.positive}
+    support: ClassVar = constraints.positive
+    has_rsample = True
+
+    def __init__(self, df1: Number, df2: Number, validate_args: bool | None = None) -> None:
+        self.df1, self.df2 = broadcast(df1, df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.df2 / (self.df2 - 2)).masked_fill(self.df2 <= 2, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return mode.masked_fill(self.df1 <= 2, math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        df1, df2 = self.df1, self.df2
+        variance = 2 * df2.pow(2) * (df1 + df2 - 2) / (df1 * (df2 - 2).pow(2) * (df2 - 4))
+        return variance.masked_fill(df2 <= 4, math.nan)
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        above, below = (reparameterized_gamma(0.5 * df, shape) / df for df in (self.df1, self.df2))
+        return above / below
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, a, b, ratio = self._validate_sample(value), 0.5 * self.df1, 0.5 * self.df2, self.df1 / self.df2
+        log_beta = a.lgamma() + b.lgamma() - (a + b).lgamma()
+        return a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p() - log_beta
+
+
 class StudentT(Distribution):
     """log p(x) = -½ (df + 1) ln(1 + y² / df) - ln scale - ln B(df / 2, 1 / 2) - ½ ln df,  y = (x - loc) / scale
 

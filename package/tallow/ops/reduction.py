@@ -22,7 +22,6 @@ from tallow.ops.table import Array, Result, op
 Dims = int | Sequence[int] | None
 WORTH_A_VIEW = 4096  # elements, with which np.broadcast_to takes no longer than a copy
 WORTH_A_KERNEL = 4096  # elements
-ROW, MANY = 1024, 1 << 16  # the sum of at least so many elements is that of the sums of such rows
 _add_up: Any = np.add.reduce  # `x.sum` calls a Python function, which calls this
 
 
@@ -64,10 +63,6 @@ def sum_floats(x: Array, axes: tuple[int, ...], keepdim: bool = False) -> Array:
     if axes == (0,) and last == 1 and not keepdim:
         sums = run("column_sums", x)
         return sums
-    if len(axes) == x.ndim and x.size >= MANY and type(x) is np.ndarray and x.flags.c_contiguous:
-        flat, whole = x.reshape(-1), x.size // ROW * ROW
-        total = run("row_sums", flat[:whole].reshape(-1, ROW)).sum() + flat[whole:].sum()
-        return np.asarray(total).reshape((1,) * x.ndim if keepdim else ())
     return standard_order(x.sum(axis=axes, keepdims=keepdim))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from tallow.errors import TallowError
 
 PACKAGES = ("tallow", "tallow_cuda")  # tallow.cuda imports tallow_cuda to list GPUs, in a browser too
-PAGES = "_site.zip"  # in the package: web/ and wasm_examples/, see hatch_build.py
+PAGES = "_site.tar.xz"  # in the package: web/ and wasm_examples/, see hatch_build.py
 NATIVE_SUFFIXES = (".so", ".dylib", ".dll")
 WHEEL = b"Wheel-Version: 1.0\nGenerator: tallow\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 

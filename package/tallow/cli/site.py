@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import zipfile
+import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,8 @@ def _copy_pages(out: Path) -> None:
     package = Path(tallow.__file__).parent
     archive, checkout = package / PAGES, package.parents[1]
     if archive.is_file():
-        with zipfile.ZipFile(archive) as pages:
+        with tarfile.open(archive) as pages:
+            pages.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.3 and older have none
             pages.extractall(out)
     elif (checkout / "web" / "tallow.js").is_file():
         for folder in ("web", "wasm_examples"):

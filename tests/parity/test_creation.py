@@ -240,6 +240,8 @@ m.zeros(2).fill_(m.zeros(2))
 m.zeros(2).fill_(m.tensor(3))
 m.zeros(2, 3).t().clone().stride()
 m.zeros(2, 3).t().contiguous().stride()
+m.zeros(2, 3).t()[None, :, None, :, None].stride()
+m.zeros(2, 1)[None].stride(0), m.zeros(())[None].stride(), m.zeros(1, 4).expand(3, 4)[None].stride()
 m.zeros(1).contiguous()
 m.finfo(m.float16).bits
 m.finfo().bits

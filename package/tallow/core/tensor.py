@@ -156,8 +156,11 @@ class Tensor(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """Return the strides, or that of one dim, in elements (NumPy counts bytes)."""
-        strides = tuple(s // self.array.itemsize for s in self.array.strides)
-        return strides if dim is None else strides[normalize_dim(dim, self.array.ndim, "stride")]
+        shape, strides = self.array.shape, [s // self.array.itemsize for s in self.array.strides]
+        for d in range(len(shape) - 1, -1, -1):
+            if shape[d] == 1 and strides[d] == 0:  # a dim that NumPy has inserted, as in a[None]
+                strides[d] = shape[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
+        return tuple(strides) if dim is None else strides[normalize_dim(dim, self.array.ndim, "stride")]
 
     def storage_offset(self) -> int:
         """Return the offset of the first element in the memory that the tensor is a view of, in elements."""

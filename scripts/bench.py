@@ -43,6 +43,7 @@ MODULES = {
     "generate": "generate",
     "import": "imports",
     "keras": "keras_fit",
+    "large": "large_ops",
     "layers": "layers",
     "llama": "llama",
     "loading": "loading",

@@ -110,7 +110,7 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     import torch  # optional: the comparison
 
     torch.set_num_threads(1)
-    _keep_freed_memory()
+    keep_freed_memory()
     rows: list[Row] = []
     for name, (make, shapes) in CASES.items():
         mine, theirs = (_passes(m, m.from_numpy, make, shapes) for m in (tl, torch))
@@ -120,7 +120,7 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     return {"rows": rows, "notes": ["speed relative to PyTorch; float32, one thread, the best of many turns"]}
 
 
-def _keep_freed_memory() -> None:
+def keep_freed_memory() -> None:
     """Make malloc keep freed memory: new pages from the system would cost more than many layers."""
     if sys.platform == "linux":
         trim_threshold, mmap_threshold = -1, -3  # malloc.h

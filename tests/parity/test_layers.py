@@ -151,4 +151,6 @@ def test_norms_in_float32_take_halves(norm: str, dtype: str) -> None:
         assert str(mine.dtype).removeprefix("tallow") == str(theirs.dtype).removeprefix("torch")
         theirs = theirs.detach().double().numpy()
         # PyTorch rounds gradients on the way.
-        np.testing.assert_allclose(mine.detach().double().numpy(), theirs, rtol=4 * eps, atol=eps * np.abs(theirs).max())
+        np.testing.assert_allclose(
+            mine.detach().double().numpy(), theirs, rtol=4 * eps, atol=eps * np.abs(theirs).max()
+        )

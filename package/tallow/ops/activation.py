@@ -18,7 +18,7 @@ from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float, kind, refuse_bool
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
-from tallow.ops.selection import masked, select
+from tallow.ops.selection import at_least, at_most, masked, select
 from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
@@ -49,7 +49,7 @@ def logsigmoid(input: Array) -> Result:
     """Return ln(sigmoid(x)) of each element, computed as min(x, 0) - ln(1 + exp(-|x|))."""
     expect_float("logsigmoid", input)
     xp = array_module(input)
-    value = xp.minimum(input, 0) - xp.log1p(xp.exp(-xp.abs(input)))
+    value = at_most(input, 0) - xp.log1p(xp.exp(-xp.abs(input)))
     return value, lambda g: (g * logistic(-input),)
 
 
@@ -134,7 +134,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Resul
     if kind(input) != "f":
         min_val, max_val = int(min_val), int(max_val)
     inside = (input > min_val) & (input < max_val)
-    return array_module(input).clip(input, min_val, max_val), lambda g: (masked(g, inside),)
+    return at_most(at_least(input, min_val), max_val), lambda g: (masked(g, inside),)
 
 
 @op("F_")
@@ -145,7 +145,7 @@ def hardsigmoid(input: Array) -> Result:
     """
     expect_float("hardsigmoid", input)
     inside = (input > -3) & (input < 3)
-    return array_module(input).clip(input + 3, 0, 6) / 6, lambda g: (masked(g, inside) / 6,)
+    return at_most(at_least(input + 3, 0), 6) / 6, lambda g: (masked(g, inside) / 6,)
 
 
 @op("F_")
@@ -155,12 +155,11 @@ def hardswish(input: Array) -> Result:
     Source: Howard et al. 2019, arXiv:1905.02244
     """
     expect_float("hardswish", input)
-    xp = array_module(input)
 
     def backward(g: Array) -> tuple[Array]:
         return (masked(g, input > -3) * select(input < 3, input / 3 + 0.5, 1),)
 
-    return input * xp.clip(input + 3, 0, 6) / 6, backward
+    return input * at_most(at_least(input + 3, 0), 6) / 6, backward
 
 
 @op("F")
@@ -170,7 +169,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Result:
         raise ArgumentError(f"softshrink: lambda must not be negative, got {lambd}")
     expect_float("softshrink", input)
     xp = array_module(input)
-    return input - xp.clip(input, -lambd, lambd), lambda g: (masked(g, xp.abs(input) > lambd),)
+    return input - at_most(at_least(input, -lambd), lambd), lambda g: (masked(g, xp.abs(input) > lambd),)
 
 
 @op("tl Tensor F")
@@ -230,8 +229,8 @@ def selu(input: Array) -> Result:
 def _elu(x: Array, alpha: float, scale: float, rate: float) -> Result:
     """Return scale · x where x is positive and scale · alpha · (exp(rate · x) - 1) elsewhere."""
     xp = array_module(x)
-    bend = xp.expm1(xp.minimum(x, 0) * rate) * (alpha * scale)  # 0 where x is positive
-    value = xp.maximum(x, 0) * scale + bend
+    bend = xp.expm1(at_most(x, 0) * rate) * (alpha * scale)  # 0 where x is positive
+    value = at_least(x, 0) * scale + bend
     return value, lambda g: (g * select(x > 0, scale, (bend + alpha * scale) * rate),)
 
 

@@ -10,7 +10,7 @@ from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.checks import expect_float
 from tallow.ops.filling import put_number
-from tallow.ops.selection import select
+from tallow.ops.selection import at_least, at_most, select
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -54,11 +54,11 @@ def smooth_absolute_error(input: Array, target: Array, beta: float = 1.0) -> Res
     xp = array_module(d)
     value = xp.abs(d)
     if beta:
-        bent = xp.minimum(value, beta)  # one formula for both: |d| is bent, or beta is
+        bent = at_most(value, beta)  # one formula for both: |d| is bent, or beta is
         value = (value - bent * 0.5) * bent / beta
 
     def backward(g: Array) -> tuple[object, ...]:
-        slope = xp.clip(d / beta, -1, 1) if beta else xp.sign(d)
+        slope = at_most(at_least(d / beta, -1), 1) if beta else xp.sign(d)
         g = g * slope
         return g, lambda: -g
 
@@ -80,7 +80,7 @@ def binary_cross_entropy(input: Array, target: Array) -> Result:
                 f"binary_cross_entropy: all elements of {name} should be between 0 and 1",
                 hint="pass probabilities, or logits to binary_cross_entropy_with_logits",
             )
-    log_p, log_q = xp.maximum(xp.log(input), -100), xp.maximum(xp.log1p(-input), -100)
+    log_p, log_q = at_least(xp.log(input), -100), at_least(xp.log1p(-input), -100)
 
     def backward(g: Array) -> tuple[object, ...]:
         return (
@@ -106,7 +106,7 @@ def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: In
 
     def softplus() -> Array:
         """Return softplus(-x)."""
-        return xp.maximum(-input, 0) + xp.log1p(xp.exp(-xp.abs(input)))
+        return at_least(-input, 0) + xp.log1p(xp.exp(-xp.abs(input)))
 
     def backward(g: Array) -> tuple[object, ...]:
         return (

@@ -25,7 +25,17 @@ from tallow.kernels.gguf_blocks import FORMATS
 
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
-    *("adam_step", "add", "add_along", "add_rows", "attention", "attention_backward", "attention_decode"),
+    *(
+        "adam_step",
+        "add",
+        "add_along",
+        "add_rows",
+        "at_least",
+        "at_most",
+        "attention",
+        "attention_backward",
+        "attention_decode",
+    ),
     *("chain", "channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
     *("div", "encoder_blocks", "gelu", "gelu_backward", "gru"),
@@ -100,6 +110,7 @@ for n in (*range(1, 20), 33, 100):
     fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
     mask, places = edge((3, n), np.bool_), edge((3, n), np.int64)
     mask[...], places[...] = True, n - 1
+    fn["at_least"](x, 0.5), fn["at_most"](x, 0.5)
     fn["select"](mask, x, x), fn["select"](mask, x, 1.0), fn["select"](mask, 0.0, x)
     for axis, index in ((1, places), (1, places[0]), (0, places // n), (0, places[0, :1] // n)):
         fn["add_along"](x, index, fn["take_along"](x, index, axis), axis)

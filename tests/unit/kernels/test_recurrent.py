@@ -177,7 +177,12 @@ def test_mismatched_shapes_are_refused() -> None:
         with pytest.raises(ShapeError):
             compiled("lstm", *args, None, bad_steps)
     gates, h0, w, bias = gru_operands((3, 2), 4, True)
-    for arguments in ((gates[:4], h0, w, bias), (gates, h0[:2], w, bias), (gates, h0, w[:, :3], bias), (gates, h0, w, bias[1:])):
+    for arguments in (
+        (gates[:4], h0, w, bias),
+        (gates, h0[:2], w, bias),
+        (gates, h0, w[:, :3], bias),
+        (gates, h0, w, bias[1:]),
+    ):
         with pytest.raises(ShapeError):
             compiled("gru", *arguments, steps)
 

@@ -131,6 +131,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "take_along, first axis": lambda: run("take_along", normal(9, 400), places(31, 9), 0),
     "add_along": lambda: added_along(normal(70, 80, 3), places(70 * 31 * 3, 80).reshape(70, 31, 3), 1),
     "add_along, first axis": lambda: added_along(normal(9, 400), places(31, 9), 0),
+    "at_most": lambda: run("at_most", normal(70_000), 0.5),
     "select": lambda: run("select", places(70_000, 2).astype(bool), normal(70_000), 0.5),
     "halves": lambda: cast(cast(normal(70_000), float16), float32),
     "rms_norm": lambda: run("rms_norm", normal(7, 33), normal(33), 1e-5),

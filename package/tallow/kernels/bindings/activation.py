@@ -21,7 +21,7 @@ _gelu_backward = {
     "none": function("tl_gelu_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
     "tanh": function("tl_gelu_tanh_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
 }
-_relu = function("tl_relu_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_at_least = function("tl_at_least_f32", None, *[POINTER] * 3, SIZE, FLOAT)
 _relu_backward = function("tl_relu_backward_f32", None, *[POINTER] * 3, SIZE, FLOAT)
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
@@ -61,7 +61,7 @@ def float32_elements(x: Array) -> bool:
 def relu(x: Array) -> Array:
     """Return max(x, 0) of each element."""
     x, y = contiguous(x), np.empty(x.shape, FLOAT32)
-    by_rows(_relu, (y, x, None), x.size, ELEMENT * x.size, 0.0)
+    by_rows(_at_least, (y, x, None), x.size, ELEMENT * x.size, 0.0)
     return y
 
 

@@ -1,16 +1,18 @@
-"""select; see src/select_f32.c."""
+"""select, at_least, at_most; see src/{select,arithmetic}_f32.c."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tallow.dtypes import Array, Scalar
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
-from tallow.kernels.bindings.threads import ELEMENT, by_steps
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous, is_plain
+from tallow.kernels.bindings.threads import ELEMENT, by_rows, by_steps
+from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
 
 _select = function("tl_select_f32", None, *[POINTER] * 4, *[SIZE] * 3)
+_at_least = function("tl_at_least_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_at_most = function("tl_at_most_f32", None, *[POINTER] * 3, SIZE, FLOAT)
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
 
@@ -45,3 +47,27 @@ def _for_c(x: Array | Scalar) -> tuple[Array, int]:
     """Return an array for C and its step: 0 for a number, or the same one everywhere, as the gradient of a sum is."""
     x = np.asarray(x, FLOAT32)
     return (contiguous(x), 1) if any(x.strides) else (x, 0)
+
+
+def float32_and_number(x: Array, bound: Scalar) -> bool:
+    """A contiguous float32 array of at least 2^12 elements, and a number that is not NaN."""
+    return type(bound) in (float, int) and bound == bound and x.size >= LEAST and is_plain(x)
+
+
+def _bounded(function: CFunction, x: Array, bound: Scalar) -> Array:
+    x = contiguous(x)
+    y = np.empty(x.shape, FLOAT32)
+    by_rows(function, (y, x, None), x.size, ELEMENT * x.size, float(bound))
+    return y
+
+
+@kernel("at_least", BACKEND, accepts=float32_and_number)
+def at_least(x: Array, bound: Scalar) -> Array:
+    """Return the larger of each element and the bound."""
+    return _bounded(_at_least, x, bound)
+
+
+@kernel("at_most", BACKEND, accepts=float32_and_number)
+def at_most(x: Array, bound: Scalar) -> Array:
+    """Return the smaller of each element and the bound."""
+    return _bounded(_at_most, x, bound)

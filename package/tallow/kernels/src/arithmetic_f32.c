@@ -1,10 +1,10 @@
 // tl_add_f32, tl_sub_f32, tl_mul_f32, tl_div_f32   y[i] = a[i] + b[i], and so on; with b null a number instead of b[i]
-// tl_relu_f32            y[i] = the larger of x[i] and 0
+// tl_at_least_f32        y[i] = the larger of a[i] and the number; tl_at_most_f32 the smaller one; NaN in a stays NaN
 // tl_relu_backward_f32   dx[i] = g[i] where y[i] > 0, and 0 elsewhere
 //   layout  all (n,) contiguous      align  none needed       length  any n ≥ 0
 //   alias   the result may be an operand; any other overlap is undefined
 //   special IEEE 754: NaN stays NaN; relu_backward returns 0 even for an infinite gradient
-//   error   each result is rounded once: the same bits as NumPy's, but the sign of a zero from relu
+//   error   each result is rounded once: the same bits as NumPy's, but the sign of a zero from the larger or smaller
 #include "vec.h"
 
 #define RESULT(NAME, EXPRESSION)                                                                       \
@@ -29,5 +29,6 @@ RESULT(tl_add_f32, p + q)
 RESULT(tl_sub_f32, p - q)
 RESULT(tl_mul_f32, p *q)
 RESULT(tl_div_f32, p / q)
-RESULT(tl_relu_f32, select(p < splat(0.0f), splat(0.0f), p))
+RESULT(tl_at_least_f32, select(p < q, q, p))
+RESULT(tl_at_most_f32, select(p > q, q, p))
 RESULT(tl_relu_backward_f32, select(q > splat(0.0f), p, splat(0.0f)))

@@ -1,9 +1,11 @@
-"""The tree in the docstring of tallow.errors lists every error, with a built-in that it derives from."""
+"""The docstring of tallow.errors lists every error, with a built-in that it derives from; its `warn` is used."""
 
 from __future__ import annotations
 
 import builtins
 import re
+
+from support.paths import ROOT
 
 from tallow import errors
 
@@ -18,3 +20,8 @@ def test_the_tree_lists_every_error() -> None:
         error = getattr(errors, name)
         assert issubclass(error, errors.TallowError)
         assert issubclass(error, getattr(builtins, parent)), name
+
+
+def test_the_package_warns_in_one_way() -> None:
+    sources = (ROOT / "package" / "tallow").rglob("*.py")
+    assert [path.name for path in sources if "warnings.warn(" in path.read_text(encoding="utf-8")] == ["errors.py"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable
 
 import pytest
-from support.paths import ROOT
 
 import tallow as tl
 from tallow import keras, nn
@@ -49,9 +47,3 @@ def test_a_warning_names_the_line_that_called_tallow(case: str) -> None:
         warnings.simplefilter("always")
         CASES[case]()
     assert {warning.filename for warning in caught} == {__file__}
-
-
-def test_the_package_warns_in_one_way() -> None:
-    sources = (ROOT / "package" / "tallow").rglob("*.py")
-    direct = [path.name for path in sources if re.search(r"\bwarnings\.warn\(", path.read_text(encoding="utf-8"))]
-    assert direct == ["errors.py"]

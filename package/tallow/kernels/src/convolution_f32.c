@@ -363,9 +363,11 @@ static inline __attribute__((always_inline)) void tile_of_dots(float *sums, size
 static __attribute__((noinline)) void add_dots(float *sums, size_t sums_row, const float *a, const float *b, size_t row,
                                                size_t m, size_t n, size_t k) {
   for (size_t i = 0; i < m; i += 4, sums += 4, a += 4 * row)
-    if (m - i == 1) // such as the last of 5 · 5 positions: a tile of four rows would take as long as for four
+#if defined __wasm__ // such as the last of 5 · 5 positions: a tile of four rows would take as long as for four
+    if (m - i == 1)
       for (size_t j = 0; j < n; j += 4 * WIDE) tile_of_dots(sums + j * sums_row, sums_row, a, b + j * row, row, 1, n - j, k, 1);
     else
+#endif
       for (size_t j = 0; j < n; j += WIDE) tile_of_dots(sums + j * sums_row, sums_row, a, b + j * row, row, m - i, n - j, k, 4);
 }
 

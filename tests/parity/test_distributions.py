@@ -53,7 +53,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], np.ndarray[Any, Any]
     ),
     "Dirichlet": ("Dirichlet", {"concentration": ROWS * 7}, {"concentration": ROWS[::-1] * 3}, ROWS),
     "StudentT": ("StudentT", {"df": SHAPE + 4, "loc": LOC, "scale": SCALE}, {}, np.full((2, 3), 0.7)),
-    "FisherSnedecor": ("FisherSnedecor", {"df1": SHAPE, "df2": SHAPE + 2}, {}, SCALE),
+    "FisherSnedecor": ("FisherSnedecor", {"df1": SHAPE, "df2": SHAPE + 10}, {}, SCALE),
     "Cauchy": ("Cauchy", {"loc": LOC, "scale": SCALE}, {"loc": LOC + 1, "scale": SCALE * 2}, np.full((2, 3), 0.7)),
     "Gumbel": ("Gumbel", {"loc": LOC, "scale": SCALE}, {"loc": LOC + 1, "scale": SCALE * 2}, np.full((2, 3), 0.7)),
     "HalfNormal": ("HalfNormal", {"scale": SCALE}, {"scale": SCALE * 2}, np.array([0.0, 0.3, 4.0])),

@@ -63,8 +63,8 @@ for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # the files of tallow.nn differ
 _FILES_OF_DISTRIBUTIONS = (
     "bernoulli beta binomial categorical cauchy dirichlet distribution exponential fishersnedecor gamma gumbel "
-    "independent laplace log_normal mixture_same_family multivariate_normal normal one_hot_categorical poisson relaxed_bernoulli "
-    "relaxed_categorical studentT transformed_distribution uniform"
+    "independent laplace log_normal mixture_same_family multivariate_normal normal one_hot_categorical poisson "
+    "relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform"
 )
 for _file in _FILES_OF_DISTRIBUTIONS.split():
     MODULES[f"torch.distributions.{_file}"] = "tallow.distributions"
@@ -88,11 +88,9 @@ OWN = {
     "torch.nn.modules.loss._Loss": "tallow.nn.loss:_Loss",
     "torch.nn.modules.loss._WeightedLoss": "tallow.nn.loss:_WeightedLoss",
     "torch.nn.modules.module._IncompatibleKeys": "tallow.nn.state:IncompatibleKeys",
-    "torch.nn.modules.module.register_module_forward_hook": "tallow.nn.hooks:register_module_forward_hook",
-    "torch.nn.modules.module.register_module_forward_pre_hook": "tallow.nn.hooks:register_module_forward_pre_hook",
-    "torch.nn.modules.module.register_module_full_backward_hook": "tallow.nn.hooks:register_module_full_backward_hook",
-    "torch.nn.modules.module.register_module_full_backward_pre_hook": "tallow.nn.hooks:register_module_full_backward_pre_hook",
     "torch.nn.utils.spectral_norm": "tallow.nn.utils.spectral_norm:spectral_norm",
     "torch.nn.utils.weight_norm": "tallow.nn.utils.weight_norm:weight_norm",
     "torch.optim.lr_scheduler._LRScheduler": "tallow.optim.lr_scheduler:LRScheduler",
 }
+for _hook in ("forward_hook", "forward_pre_hook", "full_backward_hook", "full_backward_pre_hook"):
+    OWN[f"torch.nn.modules.module.register_module_{_hook}"] = f"tallow.nn.hooks:register_module_{_hook}"

@@ -188,7 +188,7 @@ def __getitem__(input: Tensor, index: Any) -> Tensor:
     simple = (index, ...) if type(index) is int else _simple(index)
     if simple is not None:
         return getitem.call(input, simple)
-    places = index.array if type(index) is Tensor else None
+    places = index.array if type(index) is Tensor and input.array.ndim else None
     if places is not None and places.ndim and places.dtype in PLACES and type(places) is type(input.array):
         return take_at.call(input, (places,))
     return _getitem_parsed(input, index)

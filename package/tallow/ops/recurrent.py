@@ -107,9 +107,7 @@ def lstm_steps(
 def lstm_array(
     gates: Array, h0: Array, c0: Array, weight_hh: Array, weight_hr: Array | None, steps: Steps, recorded: bool = True
 ) -> tuple[Array, ...]:
-    """Return the values of `lstm_steps`, and for backward the gates, the state before each row, and tanh c after it.
-
-    Kernels need not return the latter unless `recorded`.
+    """Return the values of `lstm_steps`; if `recorded`, also the gates, the state before each row, and tanh c after it.
 
     Shapes:  gates (R, 4 H), h0 (N, P), c0 (N, H), weight_hh (4 H, P), weight_hr (P, H)
              -> y (R, P), h (N, P), c (N, H), gates (R, 4, H), last_h (R, P), last_c (R, H), tanh_c (R, H)
@@ -136,7 +134,7 @@ def lstm_array(
         out = now[:, 3] * tanh_c[rows]
         h[:n] = out if weight_hr is None else run("linear", out, weight_hr, None)
         y[rows] = h[:n]
-    return y, h, c, gates, last_h, last_c, tanh_c
+    return (y, h, c, gates, last_h, last_c, tanh_c) if recorded else (y, h, c)
 
 
 @kernel("lstm_backward", "array")
@@ -230,9 +228,7 @@ def gru_steps(
 def gru_array(
     gates: Array, h0: Array, weight_hh: Array, bias_hh: Array | None, steps: Steps, recorded: bool = True
 ) -> tuple[Array, ...]:
-    """Return the values of `gru_steps`, and for backward the gates, the state before each row, and its part of s for n.
-
-    Kernels need not return the latter unless `recorded`.
+    """Return the values of `gru_steps`; if `recorded`, also the gates, the state before each row, and the s of n.
 
     Shapes:  gates (R, 3 H), h0 (N, H), weight_hh (3 H, H), bias_hh (3 H)
              -> y (R, H), h (N, H), gates (R, 3, H), last_h (R, H), s_n (R, H)
@@ -261,7 +257,7 @@ def gru_array(
         h[:n] *= sigmoids[:, 1]
         h[:n] += new
         y[rows] = h[:n]
-    return y, h, gates, last_h, s_n
+    return (y, h, gates, last_h, s_n) if recorded else (y, h)
 
 
 @op("")

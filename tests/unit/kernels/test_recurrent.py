@@ -115,7 +115,8 @@ def test_gru(batch_sizes: tuple[int, ...], n: int, has_bias: bool, poisoned_empt
     inputs, steps = gru_operands(batch_sizes, n, has_bias), steps_of(batch_sizes, has_bias)
     got = compiled("gru", *inputs, steps)
     with kernels.off():
-        expected = gru_array(*[x if x is None else x.astype(np.float64) for x in inputs], tuple(steps))
+        gates, h0, weight, bias = (x if x is None else x.astype(np.float64) for x in inputs)
+        expected = gru_array(gates, h0, weight, bias, tuple(steps))
     for mine, value in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine, value, rtol=TOLERANCE, atol=TOLERANCE * np.abs(value).max())
     for array in poisoned_empty:

@@ -64,14 +64,9 @@ class _Call:
     """The steps of one layer for C, after checking that all sizes fit them."""
 
     def __init__(
-        self,
-        gate_count: int,
-        gates: Array,
-        weight_hh: Array,
-        steps: Steps,
-        by_row: list[Array],
+        self, gate_count: int, gates: Array, weight_hh: Array, steps: Steps, by_row: list[Array],
         by_sequence: list[Array],
-    ) -> None:
+    ) -> None:  # fmt: skip
         layout = _layout(tuple([(rows.start, rows.stop, n) for rows, n in steps]))
         self.rows, self.sequences, self.starts, self.counts = layout
         self.n = weight_hh.shape[1]

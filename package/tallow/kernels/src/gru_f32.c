@@ -21,11 +21,13 @@ static void step_forward(float *active, const float *gates, const float *from_h,
   for (size_t j = 0; j < n; j += LANES) {
     size_t width = smaller(LANES, n - j);
     vf gate[3], s[3];
+#pragma clang loop unroll(full)
     for (size_t k = 0; k < 3; k++) gate[k] = load_some(gates + k * n + j, width), s[k] = load(from_h + k * n + j);
     vf r = quick_sigmoid(gate[0] + s[0]), z = quick_sigmoid(gate[1] + s[1]), new = tanh(fma(r, s[2], gate[2]));
     store_some(h + j, fma(z, load_some(h + j, width) - new, new), width);
     if (!active) continue;
     const vf all[3] = {r, z, new};
+#pragma clang loop unroll(full)
     for (size_t k = 0; k < 3; k++) store_some(active + k * n + j, all[k], width);
     store_some(s_n + j, s[2], width);
   }

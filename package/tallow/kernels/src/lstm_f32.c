@@ -38,11 +38,13 @@ static void step_forward(float *active, const float *gates, const float *from_h,
   for (size_t j = 0; j < n; j += LANES) {
     size_t width = smaller(LANES, n - j);
     vf gate[4];
+#pragma clang loop unroll(full)
     for (size_t k = 0; k < 4; k++) gate[k] = load_some(gates + k * n + j, width) + load(from_h + k * n + j);
     cell made = forward(gate[0], gate[1], gate[2], gate[3], load_some(c + j, width));
     store_some(c + j, made.c, width), store_some(h + j, made.h, width);
     if (!active) continue;
     const vf all[4] = {made.i, made.f, made.g, made.o};
+#pragma clang loop unroll(full)
     for (size_t k = 0; k < 4; k++) store_some(active + k * n + j, all[k], width);
     store_some(tanh_c + j, made.tanh_c, width);
   }
@@ -63,7 +65,8 @@ EXPORT void tl_lstm_f32(float *active, const float *gates, float *y, float *last
     for (size_t s = 0; s < sequences; s++) {
       size_t at = (start[t] + first + s) * n, own = (first + s) * n;
       if (active) copy(last_h + at, h + own, n), copy(last_c + at, c + own, n);
-      step_forward(active ? active + 4 * at : 0, gates + 4 * at, from_h + s * row, c + own, active ? tanh_c + at : 0, h + own, n);
+      step_forward(active ? active + 4 * at : 0, gates + 4 * at, from_h + s * row, c + own, active ? tanh_c + at : 0,
+                   h + own, n);
       copy(y + at, h + own, n);
     }
   }
@@ -85,11 +88,13 @@ static void step_backward(float *d_gates, float *d_c, const float *d_h, const fl
   for (size_t j = 0; j < n; j += LANES) {
     size_t width = smaller(LANES, n - j);
     vf gate[4];
+#pragma clang loop unroll(full)
     for (size_t k = 0; k < 4; k++) gate[k] = load_some(active + k * n + j, width);
     cell_gradient d =
         backward(gate[0], gate[1], gate[2], gate[3], load_some(last_c + j, width), load_some(tanh_c + j, width),
                  load_some(d_h + j, width) + load_some(g_y + j, width), load_some(d_c + j, width));
     const vf all[4] = {d.i, d.f, d.g, d.o};
+#pragma clang loop unroll(full)
     for (size_t k = 0; k < 4; k++) store_some(d_gates + k * n + j, all[k], width);
     store_some(d_c + j, d.c, width);
   }

@@ -138,6 +138,7 @@ static inline vf or_nan(vf y, vf x) {
 
 #if defined __AVX512F__
 static inline vf scaled(vf y, vf n) { // y 2^n, rounded once
+#pragma clang loop unroll(full)
   for (int i = 0; i < REGISTERS; i++) {
     one_register *own = (one_register *)&y + i;
     *own = __builtin_ia32_scalefps512_mask(*own, ((one_register *)&n)[i], *own, -1, 4); // all lanes, the current rounding mode

@@ -1,7 +1,7 @@
 """Single operations on a million elements, tallow and PyTorch alternating on one thread.
 
-NumPy computes most of them, where it is as fast; the others have a kernel, or another formula. The table shows where one
-takes far longer than it must: there is no claim for each.
+NumPy computes most of them, where it is as fast; the others have a kernel, or another formula. The table shows where
+one takes far longer than it must: there is no claim for each.
 """
 
 from __future__ import annotations

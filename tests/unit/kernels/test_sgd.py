@@ -108,3 +108,9 @@ def test_the_optimizer_steps_the_same_with_kernels_on_and_off(momentum: float) -
     with kernels.off():
         plain = run()
     np.testing.assert_allclose(run(), plain, rtol=1e-5, atol=1e-5)
+
+
+def test_without_decay_an_infinite_parameter_stays_infinite() -> None:
+    p, g = np.array([np.inf, 1.0], np.float32), np.ones(2, np.float32)
+    compiled(p, g, None, 0.5, 0.0, 0.0, 0.0, False, False)
+    np.testing.assert_array_equal(p, np.array([np.inf, 0.5], np.float32))

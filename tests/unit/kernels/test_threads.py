@@ -300,7 +300,8 @@ def test_a_thread_computes_calls_of_c_functions_without_the_gil(
     from tallow.kernels.bindings import native_threads
 
     use(2)
-    team, started, x = native_threads._Team(), threading.Event(), normal(1 << 22)
+    # A part takes some 10 ms, within which a busy system runs the thread.
+    team, started, x = native_threads._Team(), threading.Event(), np.ones(1 << 24, np.float32)
     monkeypatch.setattr(native_threads, "_team", lambda: team)
 
     def call() -> None:

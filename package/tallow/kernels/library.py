@@ -13,6 +13,9 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
+from tallow.dtypes import CONVERTERS
 from tallow.errors import KernelUnavailable
 from tallow.kernels import on_arrays, table, threads
 
@@ -115,8 +118,9 @@ def provide() -> dict[str, str]:
     _keep_freed_memory()
     _builtins = on_arrays.Builtins(_loaded.handles[-1])
     # Not at the top: importing the bindings looks up the functions of the library that has just been loaded.
-    import tallow.kernels.bindings  # noqa: F401
+    from tallow.kernels.bindings import casting  # and the others, which the package imports
 
+    CONVERTERS[np.ndarray] = casting.convert
     return absent
 
 

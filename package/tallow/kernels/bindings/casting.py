@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tallow.dtypes import BF16, CONVERTERS, F16, HALVES, Array, Dtype
+from tallow.dtypes import BF16, F16, HALVES, Array, Dtype
 from tallow.kernels.bindings.arrays import FLOAT32
 from tallow.kernels.bindings.matrices import DTYPES
 from tallow.kernels.bindings.threads import ELEMENT, by_rows
@@ -32,6 +32,3 @@ def convert(array: Array, to: Dtype) -> Array | None:
     else:
         by_rows(_widen[source], (y, array), size, ELEMENT * size)
     return y
-
-
-CONVERTERS[np.ndarray] = convert

@@ -48,7 +48,7 @@ OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser on
 # Every other import inside a function: (module, imported module) -> reason.
 LATE = {
     ("tallow.autograd.api", "tallow.autograd.recorded"): "with its rules, which use the ops, only for create_graph",
-    (
+    ("tallow.kernels.library", "tallow.kernels.bindings.casting"): "bindings look up functions in the loaded library",
         "tallow.kernels.library",
         "tallow.kernels.bindings.casting",
     ): "the bindings look up functions in the library just loaded",

@@ -49,9 +49,6 @@ OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser on
 LATE = {
     ("tallow.autograd.api", "tallow.autograd.recorded"): "with its rules, which use the ops, only for create_graph",
     ("tallow.kernels.library", "tallow.kernels.bindings.casting"): "bindings look up functions in the loaded library",
-        "tallow.kernels.library",
-        "tallow.kernels.bindings.casting",
-    ): "the bindings look up functions in the library just loaded",
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
     ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",

@@ -55,7 +55,9 @@ def smooth_absolute_error(input: Array, target: Array, beta: float = 1.0) -> Res
     value = xp.abs(d)
     if beta:
         bent = at_most(value, beta)  # one formula for both: |d| is bent, or beta is
-        value = (value - bent * 0.5) * bent / beta
+        value -= bent * 0.5
+        value *= bent
+        value /= beta
 
     def backward(g: Array) -> tuple[object, ...]:
         slope = at_most(at_least(d / beta, -1), 1) if beta else xp.sign(d)

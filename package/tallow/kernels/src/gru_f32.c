@@ -22,14 +22,14 @@ static void step_forward(float *active, const float *gates, const float *from_h,
     size_t width = smaller(LANES, n - j);
     vf gate[3], s[3];
 #pragma clang loop unroll(full)
-    for (size_t k = 0; k < 3; k++) gate[k] = load_some(gates + k * n + j, width), s[k] = load(from_h + k * n + j);
+    for (size_t k = 0; k < 3; k++) gate[k] = load_up_to(gates + k * n + j, width), s[k] = load(from_h + k * n + j);
     vf r = quick_sigmoid(gate[0] + s[0]), z = quick_sigmoid(gate[1] + s[1]), new = tanh(fma(r, s[2], gate[2]));
-    store_some(h + j, fma(z, load_some(h + j, width) - new, new), width);
+    store_up_to(h + j, width, fma(z, load_up_to(h + j, width) - new, new));
     if (!active) continue;
     const vf all[3] = {r, z, new};
 #pragma clang loop unroll(full)
-    for (size_t k = 0; k < 3; k++) store_some(active + k * n + j, all[k], width);
-    store_some(s_n + j, s[2], width);
+    for (size_t k = 0; k < 3; k++) store_up_to(active + k * n + j, width, all[k]);
+    store_up_to(s_n + j, width, s[2]);
   }
 }
 

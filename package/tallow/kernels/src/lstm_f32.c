@@ -39,14 +39,14 @@ static void step_forward(float *active, const float *gates, const float *from_h,
     size_t width = smaller(LANES, n - j);
     vf gate[4];
 #pragma clang loop unroll(full)
-    for (size_t k = 0; k < 4; k++) gate[k] = load_some(gates + k * n + j, width) + load(from_h + k * n + j);
-    cell made = forward(gate[0], gate[1], gate[2], gate[3], load_some(c + j, width));
-    store_some(c + j, made.c, width), store_some(h + j, made.h, width);
+    for (size_t k = 0; k < 4; k++) gate[k] = load_up_to(gates + k * n + j, width) + load(from_h + k * n + j);
+    cell made = forward(gate[0], gate[1], gate[2], gate[3], load_up_to(c + j, width));
+    store_up_to(c + j, width, made.c), store_up_to(h + j, width, made.h);
     if (!active) continue;
     const vf all[4] = {made.i, made.f, made.g, made.o};
 #pragma clang loop unroll(full)
-    for (size_t k = 0; k < 4; k++) store_some(active + k * n + j, all[k], width);
-    store_some(tanh_c + j, made.tanh_c, width);
+    for (size_t k = 0; k < 4; k++) store_up_to(active + k * n + j, width, all[k]);
+    store_up_to(tanh_c + j, width, made.tanh_c);
   }
 }
 
@@ -89,14 +89,14 @@ static void step_backward(float *d_gates, float *d_c, const float *d_h, const fl
     size_t width = smaller(LANES, n - j);
     vf gate[4];
 #pragma clang loop unroll(full)
-    for (size_t k = 0; k < 4; k++) gate[k] = load_some(active + k * n + j, width);
+    for (size_t k = 0; k < 4; k++) gate[k] = load_up_to(active + k * n + j, width);
     cell_gradient d =
-        backward(gate[0], gate[1], gate[2], gate[3], load_some(last_c + j, width), load_some(tanh_c + j, width),
-                 load_some(d_h + j, width) + load_some(g_y + j, width), load_some(d_c + j, width));
+        backward(gate[0], gate[1], gate[2], gate[3], load_up_to(last_c + j, width), load_up_to(tanh_c + j, width),
+                 load_up_to(d_h + j, width) + load_up_to(g_y + j, width), load_up_to(d_c + j, width));
     const vf all[4] = {d.i, d.f, d.g, d.o};
 #pragma clang loop unroll(full)
-    for (size_t k = 0; k < 4; k++) store_some(d_gates + k * n + j, all[k], width);
-    store_some(d_c + j, d.c, width);
+    for (size_t k = 0; k < 4; k++) store_up_to(d_gates + k * n + j, width, all[k]);
+    store_up_to(d_c + j, width, d.c);
   }
 }
 

@@ -12,16 +12,6 @@ static inline vf quick_sigmoid(vf x) {
   return (vf)((vi)y | is_nan);
 }
 
-// LANES elements of a row, or the last ones, of which there are fewer.
-static inline vf load_some(const float *p, size_t n) { return n == LANES ? load(p) : load_part(p, n, 0.0f); }
-
-static inline void store_some(float *p, vf v, size_t n) {
-  if (n == LANES)
-    store(p, v);
-  else
-    store_part(p, n, v);
-}
-
 static inline void copy(float *dst, const float *src, size_t n) {
   for (size_t i = 0; i < n; i++) dst[i] = src[i];
 }

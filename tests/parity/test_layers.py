@@ -139,7 +139,8 @@ NORMS: dict[str, Call] = {
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("norm", NORMS)
 def test_norms_in_float32_take_halves(norm: str, dtype: str) -> None:
-    values, results = normal(6, 4, 5, 3), []
+    # The same values whichever tests ran before: with some, PyTorch's own rounding exceeds the tolerance.
+    values, results = np.random.default_rng(0).standard_normal((6, 4, 5, 3)), []
     for module in (tl, torch):
         layer = NORMS[norm](module)
         x = module.from_numpy(values).to(getattr(module, dtype)).requires_grad_()

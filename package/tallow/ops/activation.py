@@ -18,7 +18,7 @@ from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float, kind, refuse_bool
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
-from tallow.ops.selection import at_least, at_most, masked, select
+from tallow.ops.selection import at_least, at_most, between, masked, select
 from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
@@ -134,7 +134,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Resul
     if kind(input) != "f":
         min_val, max_val = int(min_val), int(max_val)
     inside = (input > min_val) & (input < max_val)
-    return at_most(at_least(input, min_val), max_val), lambda g: (masked(g, inside),)
+    return between(input, min_val, max_val), lambda g: (masked(g, inside),)
 
 
 @op("F_")
@@ -145,7 +145,7 @@ def hardsigmoid(input: Array) -> Result:
     """
     expect_float("hardsigmoid", input)
     inside = (input > -3) & (input < 3)
-    return at_most(at_least(input + 3, 0), 6) / 6, lambda g: (masked(g, inside) / 6,)
+    return between(input + 3, 0, 6) / 6, lambda g: (masked(g, inside) / 6,)
 
 
 @op("F_")
@@ -159,7 +159,7 @@ def hardswish(input: Array) -> Result:
     def backward(g: Array) -> tuple[Array]:
         return (masked(g, input > -3) * select(input < 3, input / 3 + 0.5, 1),)
 
-    return input * at_most(at_least(input + 3, 0), 6) / 6, backward
+    return input * between(input + 3, 0, 6) / 6, backward
 
 
 @op("F")
@@ -169,7 +169,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Result:
         raise ArgumentError(f"softshrink: lambda must not be negative, got {lambd}")
     expect_float("softshrink", input)
     xp = array_module(input)
-    return input - at_most(at_least(input, -lambd), lambd), lambda g: (masked(g, xp.abs(input) > lambd),)
+    return input - between(input, -lambd, lambd), lambda g: (masked(g, xp.abs(input) > lambd),)
 
 
 @op("tl Tensor F")

@@ -13,7 +13,7 @@ from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float
-from tallow.ops.pooling import maxima_and_places
+from tallow.ops.pooling import Axis, axis_sum, maxima_and_places
 from tallow.ops.reduction import sum_floats
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.table import Array, Result, op
@@ -63,11 +63,10 @@ def axis_mean(x: Array, axis: int, out: int) -> Array:
     if size % out:
         return mean_taps(size, out).apply(x, axis)
     lead, width = x.ndim + axis, size // out
+    if axis == -1 and width <= NARROW:
+        return axis_sum(x, Axis(axis, size, width, width, 1, 0, out)) / width
     windows = x.reshape(*x.shape[:lead], out, width, *x.shape[lead + 1 :])
-    if axis < -1:
-        return windows.mean(axis=axis)
-    sums = sum_floats(windows, (x.ndim,)) if width > NARROW else sum(windows[..., i] for i in range(width))
-    return sums / width
+    return windows.mean(axis=axis) if axis < -1 else sum_floats(windows, (x.ndim,)) / width
 
 
 def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:

@@ -10,7 +10,7 @@ from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.checks import expect_float
 from tallow.ops.filling import put_number
-from tallow.ops.selection import at_least, at_most, select
+from tallow.ops.selection import at_least, at_most, between, select
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -60,7 +60,7 @@ def smooth_absolute_error(input: Array, target: Array, beta: float = 1.0) -> Res
         value /= beta
 
     def backward(g: Array) -> tuple[object, ...]:
-        slope = at_most(at_least(d / beta, -1), 1) if beta else xp.sign(d)
+        slope = between(d / beta, -1, 1) if beta else xp.sign(d)
         g = g * slope
         return g, lambda: -g
 

@@ -95,9 +95,8 @@ def _spread(g: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
 
 def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
     if input.size < WORTH_A_KERNEL:
-        if (
-            dim is None and keepdim is False
-        ):  # into an array: NumPy would return a scalar, which takes longer to convert
+        if dim is None and keepdim is False:
+            # Into an array: NumPy would return a scalar, which takes longer to convert.
             return _add_up(input, None, None, np.empty((), input.dtype))
         if dim is None or (type(dim) is int and (input.ndim < 3 or input.flags.c_contiguous)):
             return _add_up(input, dim, None, None, keepdim)

@@ -77,6 +77,11 @@ def at_most(x: Array, bound: Array | Scalar) -> Array:
     return np.minimum(x, bound) if isinstance(x, np.generic) else run("at_most", x, bound)
 
 
+def between(x: Array, low: Array | Scalar, high: Array | Scalar) -> Array:
+    """Return min(max(x, low), high)."""
+    return at_most(at_least(x, low), high)
+
+
 def _small_where(condition: Array, input: Array, other: Array) -> Array:
     if condition.dtype is not BOOL:
         _check_mask("where", condition)

@@ -48,6 +48,11 @@ def two_float32_arrays(a: Array, b: Array, *_: object) -> bool:
     return a.dtype == FLOAT32 and b.dtype == FLOAT32 and a.shape == b.shape and isinstance(b, np.ndarray)
 
 
+def broadcasts_to(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether an array of shape `own` broadcasts to `shape`, without more dims."""
+    return len(own) <= len(shape) and all(m in (1, n) for m, n in zip(own[::-1], shape[::-1], strict=False))
+
+
 def row_weight(name: str, n: int, weight: Array | None) -> Array | None:
     """Return a weight for rows of length `n`, ready for C."""
     if weight is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous, is_plain
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, broadcasts_to, contiguous, is_plain
 from tallow.kernels.bindings.threads import WORTH_A_THREAD, by_range, by_steps
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
@@ -82,8 +82,7 @@ def _fit(q: Sizes, k: Sizes, v: Sizes, groups: int) -> bool:
 
 def _is_float32_for(bias: Array, scores: tuple[int, ...]) -> bool:
     """Return whether the bias is float32 and broadcasts to the scores."""
-    sizes = zip(bias.shape[::-1], scores[::-1], strict=False)
-    return bias.dtype == FLOAT32 and bias.ndim <= 4 and all(n in (1, of_all) for n, of_all in sizes)
+    return bias.dtype == FLOAT32 and broadcasts_to(bias.shape, scores)
 
 
 def float32_attention_backward(

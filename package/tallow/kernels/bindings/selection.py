@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.dtypes import Array, Scalar
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous, is_plain
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, broadcasts_to, contiguous, is_plain
 from tallow.kernels.bindings.threads import ELEMENT, by_rows, by_steps
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
@@ -19,13 +19,9 @@ LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 def float32_of_one_shape(condition: Array, yes: Array | Scalar, no: Array | Scalar) -> bool:
     """At least 2^12 elements of float32 arrays of one shape, or of one and a number; any condition."""
     shape = np.shape(yes) or np.shape(no)
-    if not shape or not isinstance(condition, np.ndarray) or not _broadcasts_to(condition.shape, shape):
+    if not shape or not isinstance(condition, np.ndarray) or not broadcasts_to(condition.shape, shape):
         return False
     return all(_is_number(x) or (x.shape == shape and x.size >= LEAST and x.dtype == FLOAT32) for x in (yes, no))
-
-
-def _broadcasts_to(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    return len(own) <= len(shape) and all(m in (1, n) for m, n in zip(own[::-1], shape[::-1], strict=False))
 
 
 def _is_number(x: Array | Scalar) -> bool:

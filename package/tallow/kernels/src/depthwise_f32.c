@@ -262,16 +262,16 @@ typedef struct {
 #define IN_PLACE_OR_HALVES(NAME, taps_h, step)                                                                           \
   IN_PLACE(NAME, taps_h, step, 0, 8) IN_PLACE(NAME##_in_halves, taps_h, step, 1, 4)
 IN_PLACE_OR_HALVES(three, 3, 1) IN_PLACE_OR_HALVES(three_by_2, 3, 2)
-IN_PLACE_OR_HALVES(five, 5, 1) IN_PLACE_OR_HALVES(seven, 7, 1)
-IN_PLACE(five_by_2, 5, 2, 0, 8) // rare for small images
+IN_PLACE_OR_HALVES(five, 5, 1) IN_PLACE_OR_HALVES(five_by_2, 5, 2)
+IN_PLACE_OR_HALVES(seven, 7, 1)
 
 // Return the functions for these sizes, or null.
 static const in_place *in_place_of(const sizes *n) {
 #define CASE(NAME, taps_h, step)                                                                                         \
   if (n->kernel_h == taps_h && n->stride_h == step) return is_pair(n) ? &NAME##_in_halves : &NAME;
   if (n->dilation_h > 1 || n->stride_w != n->stride_h || n->out_h < (is_pair(n) ? 4 : 7)) return 0;
-  CASE(three, 3, 1) CASE(three_by_2, 3, 2) CASE(five, 5, 1) CASE(seven, 7, 1)
-  return n->kernel_h == 5 && n->stride_h == 2 && !is_pair(n) ? &five_by_2 : 0;
+  CASE(three, 3, 1) CASE(three_by_2, 3, 2) CASE(five, 5, 1) CASE(five_by_2, 5, 2) CASE(seven, 7, 1)
+  return 0;
 }
 
 // Prefetch a part of the next image, of as many rows as there are of y, while eight rows from `i` on are computed: the

@@ -11,9 +11,11 @@
 //   scratch tl_convolution_scratch(shape) floats, contents irrelevant
 //   error   ≤ (K / 4 + 8) ulp of the sum of the magnitudes of the K products
 //
-// Windows are gathered into the columns of a matrix that is small enough to stay in L2: some positions of the windows, of
-// whole channels, and a tile of y. A tile is of several samples if images are small, or of some rows or a part of one row.
-// Tiles begin at the same places in each sample whatever the range, so that sums have one order.
+// Where direct.h takes less time, x is read as it lies. Otherwise windows are gathered into the columns of a matrix that is
+// small enough to stay in L2: some positions of the windows, of whole channels, and a tile of y. A tile is of several samples
+// if images are small, or of some rows or a part of one row. Tiles begin at the same places in each sample whatever the range,
+// so that sums have one order.
+#include "direct.h"
 #include "planes.h"
 #include "product.h"
 #include "transpose.h"
@@ -100,7 +102,10 @@ static __attribute__((noinline)) memory divided(float *scratch, const sizes *n) 
 static size_t scratch_of(const sizes *n) {
   const box b = box_at(n, 0);
   const memory m = divided(0, n);
-  return LINE / sizeof(float) + (size_t)(m.copy - m.columns) + b.p.rows * b.p.row;
+  size_t floats = LINE / sizeof(float) + (size_t)(m.copy - m.columns) + b.p.rows * b.p.row;
+  const size_t direct = is_direct(n) ? direct_divided(0, n).floats : 0, dw = is_direct_dw(n) ? direct_dw_divided(0, n).floats : 0;
+  if (floats < direct) floats = direct;
+  return floats < dw ? dw : floats;
 }
 
 // Return whether the gradient of x is a convolution of g with turned kernels, of these sizes; with at least eight outputs,
@@ -154,10 +159,10 @@ static __attribute__((noinline)) void gather(float *columns, size_t row, const f
       // Of a later channel, which is far away, the rows that the previous tile has not met.
       const size_t met = smaller(b->n.height, b->p.rows), fresh = smaller(met, b->n.out_h * n->stride_h);
       fetch(in + (2 * n->height + met - fresh) * n->width, fresh * n->width);
-      for (size_t t = 0; t < taps; t++) {
+      for (size_t t = 0, h = 0, w = 0; t < taps; t++, w + 1 < n->kernel_w ? w++ : (w = 0, h++)) {
         size_t r = channel * taps + t;
         if (r < first || r >= last) continue;
-        const float *from = copy + place_of(n, &b->p, t / n->kernel_w, t % n->kernel_w);
+        const float *from = copy + place_of(n, &b->p, h, w);
         float *to = columns + (r - first) * row + s * b->area; // the next row overwrites the end of the last vector
 #if defined __AVX512F__
 #define SHORT(of) /* short vectors are in one cache line more often */                                                   \
@@ -253,6 +258,10 @@ static void convolve(float *y, const float *x, const float *w, const float *bias
   const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
   for (size_t group = 0; group < n->groups; group++) {
     const range own = samples_of(n, group, first, last);
+    if (is_direct(n)) {
+      convolve_directly(y, x, w, bias, group, own, n, scratch, is_turned);
+      continue;
+    }
     const float *weight = w + group * n->outputs * depth;
     const size_t weight_row = is_turned ? row_of(depth) : depth;
     if (is_turned) turn(m.weight, weight_row, weight, n->channels, n->outputs, n->kernel_h * n->kernel_w), weight = m.weight;
@@ -400,6 +409,10 @@ static __attribute__((noinline, minsize)) void dw_of_few(float *dw, const float 
 EXPORT __attribute__((minsize)) void tl_convolution_dw_f32(float *dw, const float *x, const float *g, size_t first, size_t last,
                                                            const size_t *shape, float *scratch) {
   const sizes *n = (const sizes *)shape;
+  if (is_direct_dw(n)) {
+    correlate_directly(dw, x, g, first, last, n, scratch);
+    return;
+  }
   const memory m = divided(scratch, n);
   const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
   // Gradients of so many rows of columns are computed together that they stay in L2, and g is transposed once for them.

@@ -33,9 +33,9 @@ FLAGS = (
 # kernels of floats that spend their time on vectors in registers or in a cache, which are twice as long.
 PRODUCTS = ("library.c", "products.c", "interleave*.c", "linear_q*.c")
 LONG_VECTORS = (
-    *("product.c", "matmul_f32.c", "convolution_f32.c", "depthwise_f32.c", "attention_f32.c"),
+    *("product.c", "matmul_f32.c", "linear_panels.c", "widen.c", "convolution_f32.c", "depthwise_f32.c"),
     *("softmax*_f32.c", "exp_rows_f32.c", "gelu_f32.c", "silu_f32.c", "arithmetic_f32.c", "*_norm_f32.c"),
-    *("encoder_block_f32.c", "round_rows_f32.c", "chain_f32.c", "gru_f32.c", "lstm_f32.c"),
+    *("attention_f32.c", "encoder_block_f32.c", "round_rows_f32.c", "chain_f32.c", "gru_f32.c", "lstm_f32.c"),
 )
 # Loops that are unrolled by hand, or do not matter: unrolled further, they take more memory and no less time.
 UNROLLED = (

@@ -8,6 +8,7 @@ threadpoolctl can set the number of threads of NumPy's BLAS.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -31,7 +32,7 @@ MUCH_LARGER = 4
 # the whole product: rows always, columns only in float32. Its functions for Haswell, also used on AMD's processors
 # with AVX2, sum the columns at both ends of a product in another order.
 GROUP = 24
-NO_COLUMNS = ("Haswell", "Zen")
+CORES_WITH_AVX2 = ("Haswell", "Zen")
 FLOAT32 = np.dtype(np.float32)
 FLOATS = (FLOAT32, np.dtype(np.float64))
 
@@ -42,7 +43,7 @@ class _Library:
     def __init__(self, controller: Any) -> None:
         self.get_num_threads: Callable[[], int] = controller.get_num_threads
         self.set_num_threads: Callable[[int], None] = controller.set_num_threads
-        self.divides_columns = getattr(controller, "architecture", None) not in NO_COLUMNS
+        self.divides_columns = getattr(controller, "architecture", None) not in CORES_WITH_AVX2
         if getattr(controller, "threading_layer", None) == "pthreads":
             for before, after in product(("", "scipy_"), ("", "64_", "_64")):
                 names = [f"{before}openblas_{verb}_num_threads{after}" for verb in ("get", "set")]
@@ -54,6 +55,18 @@ class _Library:
 @cache
 def _libraries() -> list[Any]:
     return [_Library(each) for each in blas_libraries() or []]
+
+
+@cache
+def has_short_vectors() -> bool:
+    """Return whether NumPy's OpenBLAS says that it uses its code for AVX2, as 0.3.31 does on a Zen 5."""
+    library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)  # and what it is linked with
+    for before, after in product(("scipy_", ""), ("64_", "")):
+        core_name = getattr(library, f"{before}openblas_get_corename{after}", None)
+        if core_name is not None:
+            core_name.restype = ctypes.c_char_p
+            return core_name().decode() in CORES_WITH_AVX2
+    return False
 
 
 class _OneThread:

@@ -26,9 +26,9 @@ _panels_scratch = function("tl_linear_panels_scratch", SIZE, SIZE, SIZE, INT)
 _widen = {
     dtype: function(f"tl_widen_{name}", None, POINTER, POINTER, SIZE) for dtype, name in ((F16, "f16"), (BF16, "bf16"))
 }
-# Maximum rows of x for which float32 weights are read without packing. In WASM packing takes 1.2 to 1.5 times as
-# long with 16 to 64 rows, and no longer than that with more. Natively NumPy's BLAS is faster with more rows, and always
-# on a Mac (its matrix unit). For one row with a matrix in the cache NumPy is faster too; but on a Zen 4 it takes 2 to 5
+# Maximum rows of x for which large weights are read without packing. In WASM packing takes 1.2 to 1.5 times as long
+# with 16 to 64 rows, and no longer than that with more. Natively NumPy's BLAS is faster with more rows, and always on a
+# Mac (its matrix unit). For one row with a matrix in the cache NumPy is faster too; but on a Zen 4 it takes 2 to 5
 # times as long with 4 to 32 rows, 1.3 times with 128 and 1.15 with 256, and 2.5 times with one row and a matrix from
 # memory; (1, 384) by (51865, 384) on a Zen 5.
 FEW_ROWS = 512 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 256
@@ -60,23 +60,27 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
     rows = x.size // max(x.shape[-1], 1)
     if rows == 1:
         return weight.nbytes > CACHED_BYTES
-    if _is_for_blas(rows, weight):
+    if _is_for_matmul(rows, weight):
         return blas.is_divided(work)
     minimum = (4 if rows <= UNPACKED_ROWS else 2) * matmul.WORTH_A_CALL
     return rows > 0 and weight.size >= minimum and weight.strides[1] == ITEM
 
 
 def _is_own(x: Array, weight: Array) -> bool:
-    """Return whether src/matmul_f32.c multiplies by a float32 weight, because there are many rows."""
+    """Return whether src/matmul_f32.c multiplies by a float32 weight: for many rows, natively for a small one too."""
     rows = x.size // max(x.shape[-1], 1)
-    return rows > FEW_ROWS if BACKEND == "wasm" else matmul.is_own_product(1, rows, weight.shape[1], weight.shape[0])
+    if BACKEND == "wasm":
+        return rows > FEW_ROWS
+    return _is_for_matmul(rows, weight) and matmul.is_own_product(1, rows, weight.shape[1], weight.shape[0])
 
 
-def _is_for_blas(rows: int, weight: Array) -> bool:
-    """Return whether BLAS multiplies by a weight, natively: for many rows, and for a small float32 weight."""
+def _is_for_matmul(rows: int, weight: Array) -> bool:
+    """Return whether `matmul` or BLAS multiplies, natively: for many rows, and for a small float32 weight."""
     if BACKEND == "wasm" or rows <= UNPACKED_ROWS:
         return False
-    return rows > FEW_ROWS or (weight.dtype == FLOAT32 and weight.size < 2 * matmul.WORTH_A_CALL)
+    if weight.dtype != FLOAT32:
+        return rows > FEW_ROWS and not matmul.HAS_LONG_VECTORS
+    return rows > FEW_ROWS or weight.size < 2 * matmul.WORTH_A_CALL
 
 
 @kernel("linear", BACKEND, accepts=few_rows_or_float32)
@@ -100,7 +104,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         weight = np.array(weight, order="C")
     bias = None if bias is None else contiguous(bias)
     y = np.empty((*x.shape[:-1], n), FLOAT32)
-    if _is_for_blas(rows, weight):
+    if _is_for_matmul(rows, weight):
         if weight.dtype == FLOAT32:
             blas.matmul_into(x.reshape(rows, k), weight.T, y.reshape(rows, n))
         else:

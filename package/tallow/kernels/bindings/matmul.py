@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,22 +28,40 @@ POINTER_BYTES = np.dtype(np.intp).itemsize
 # With fewer multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
 WORTH_A_CALL = 32_768
 
-# Natively, with AVX-512, src/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5, or half where OpenBLAS
-# has no code for AVX-512. With fewer rows or a larger b its copy of b takes too long; with more work OpenBLAS is ahead.
+# Natively, with AVX-512, src/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5. With fewer rows or a larger
+# b its copy of b takes too long; with more work OpenBLAS is ahead. Where OpenBLAS uses AVX2, it takes twice as long.
 HAS_LONG_VECTORS = name().endswith("-v4")
-LEAST_ROWS, LEAST_SIDE, MOST_OF_B = 64, 32, 1 << 19
-LEAST_WORK, LEAST_OF_MATRIX, MOST_OF_MATRIX = 1 << 21, 1 << 20, 1 << 28
+LEAST_SIDE, LEAST_WORK = 32, 1 << 18
+
+
+class _Limits(NamedTuple):
+    """Of the products that are quicker here than by BLAS: rows; elements of b; multiplications of all and of each."""
+
+    least_rows: int
+    most_of_b: float
+    least_work: int
+    least_of_matrix: int
+    most_of_matrix: float
+
+
+@cache
+def _limits() -> _Limits:
+    if blas.has_short_vectors():
+        return _Limits(16, math.inf, LEAST_WORK, LEAST_WORK, math.inf)
+    return _Limits(64, 1 << 19, 1 << 21, 1 << 20, 1 << 28)
 
 
 def is_own_product(matrices: int, m: int, k: int, n: int) -> bool:
     """Return whether src/matmul_f32.c computes float32 products of these sizes natively, rather than BLAS."""
+    if not HAS_LONG_VECTORS:
+        return False
+    least = _limits()
     return (
-        HAS_LONG_VECTORS
-        and m >= LEAST_ROWS
+        m >= least.least_rows
         and min(k, n) >= LEAST_SIDE
-        and k * n <= MOST_OF_B
-        and LEAST_OF_MATRIX <= m * k * n <= MOST_OF_MATRIX
-        and matrices * m * k * n >= LEAST_WORK
+        and k * n <= least.most_of_b
+        and least.least_of_matrix <= m * k * n <= least.most_of_matrix
+        and matrices * m * k * n >= least.least_work
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from support import model_pairs
-from support.model_pairs import BASES, ENCODERS, EVERY, HEADS, inputs_of, reference_model
+from support.model_pairs import BASES, ENCODERS, EVERY, HEADS, IMAGE_MODELS, inputs_of, reference_model
 from support.outputs import outputs_of, without_padding
 from support.unusual_configs import BASE_MODELS, CLASSIFIERS, ENCODER_HEADS
 
@@ -32,6 +32,7 @@ LANGUAGE_MODELS = (
 VARIANTS = (
     *LANGUAGE_MODELS,
     *BASES,
+    *IMAGE_MODELS,
     *(f"{variant} {head}" for variant in ENCODERS if "," not in variant for head in HEADS),
 )
 ELSEWHERE = {

@@ -21,6 +21,7 @@ CONFIGS = {
     },
     "XLMRobertaConfig": "RobertaConfig",
     "Gemma3TextConfig": "Gemma3Config",
+    **{name: name for name in ("ViTConfig", "Dinov2Config", "CLIPTextConfig", "CLIPVisionConfig")},
 }
 # Another value for fields that are None or whose type does not suggest one.
 OTHERS = {
@@ -46,6 +47,7 @@ OTHERS = {
     "hidden_activation": "relu",
     "classifier_activation": "relu",
     "classifier_pooling": "mean",
+    "pooler_act": "relu",
 }
 # Small sizes that are consistent.
 SIZES = {

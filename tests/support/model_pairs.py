@@ -206,6 +206,30 @@ ENCODERS: dict[str, Sizes] = {
 }
 
 
+IMAGE_SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "image_size": 24,
+    "patch_size": 4,
+    "initializer_range": 0.2,
+}
+DINOV2_SIZES = {name: value for name, value in IMAGE_SIZES.items() if name != "intermediate_size"}
+END = ENCODER_SIZES["vocab_size"] - 1  # of a text for CLIP
+CLIP_TEXT_SIZES = ENCODER_SIZES | {"eos_token_id": END, "bos_token_id": 1}
+CLIP_SIZES = {"text_config": CLIP_TEXT_SIZES, "vision_config": IMAGE_SIZES, "projection_dim": 12}
+IMAGE_MODELS: dict[str, Sizes] = {
+    "vit": ("ViTModel", IMAGE_SIZES | {"pooler_output_size": 20}),
+    "vit ForImageClassification": ("ViTForImageClassification", IMAGE_SIZES | LABELS | {"qkv_bias": False}),
+    "dinov2": ("Dinov2Model", DINOV2_SIZES | {"use_swiglu_ffn": True}),
+    "dinov2 ForImageClassification": ("Dinov2ForImageClassification", DINOV2_SIZES | LABELS),
+    "clip": ("CLIPModel", CLIP_SIZES),
+    "clip, texts": ("CLIPTextModel", CLIP_TEXT_SIZES | {"eos_token_id": 2}),
+    "clip, images": ("CLIPVisionModel", IMAGE_SIZES | {"hidden_act": "gelu"}),
+}
+
+
 # Some decoders with another head or none: all share these heads.
 BASES: dict[str, Sizes] = {
     "gpt2, no head": ("GPT2Model", GPT2_SIZES),
@@ -224,6 +248,7 @@ def _encoder(name: str, changes: dict[str, Any], head: str) -> Sizes:
 EVERY: dict[str, Sizes] = {
     **LANGUAGE_MODELS,
     **BASES,
+    **IMAGE_MODELS,
     **{f"{variant} {head}": _encoder(*ENCODERS[variant], head) for variant in ENCODERS for head in HEADS},
 }
 
@@ -246,9 +271,11 @@ def tokens(length: int, batch: int = 2) -> list[list[int]]:
     return np.random.default_rng(0).integers(0, VOCAB, (batch, length)).tolist()
 
 
-def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[np.int64]]:
-    """Return inputs for a variant in EVERY. Encoders get two text lengths and padding, which is id 1 in all."""
+def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[Any]]:
+    """Return inputs for a variant in EVERY. Encoders get two text lengths and padding, which is id 1 in most."""
     name, sizes = EVERY[variant]
+    if variant in IMAGE_MODELS:
+        return _image_inputs(name, batch)
     if not name.startswith(tuple(encoder for encoder, _ in ENCODERS.values())):
         return {"input_ids": np.array(tokens(50, batch))}
     rng = np.random.default_rng(0)
@@ -260,6 +287,16 @@ def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[np.int64]]:
     if not name.startswith(("DistilBert", "ModernBert")):
         inputs["token_type_ids"] = rng.integers(0, sizes.get("type_vocab_size", 2), (batch, 30))
     return inputs
+
+
+def _image_inputs(name: str, batch: int) -> dict[str, npt.NDArray[Any]]:
+    rng = np.random.default_rng(0)
+    pixels = rng.standard_normal((batch, 3, IMAGE_SIZES["image_size"], IMAGE_SIZES["image_size"])).astype(np.float32)
+    ids, mask = rng.integers(5, END, (batch, 30)), np.ones((batch, 30), np.int64)
+    ids[:, -1], ids[1::2, 19:], mask[1::2, 20:] = END, END, 0
+    if name == "CLIPModel":
+        return {"input_ids": ids, "pixel_values": pixels, "attention_mask": mask}
+    return {"input_ids": ids, "attention_mask": mask} if name == "CLIPTextModel" else {"pixel_values": pixels}
 
 
 def outputs_of(model: Any, inputs: dict[str, npt.NDArray[np.int64]]) -> list[npt.NDArray[np.float32]]:

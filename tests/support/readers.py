@@ -37,7 +37,16 @@ from tallow.io.contents import contents
 from tallow.io.model_folder import load_folder
 from tallow.io.named import named_tensors
 from tallow.io.stored import stored_folder
-from tallow.models import AutoModel, Llama, Whisper, gguf_models
+from tallow.models import (
+    AutoModel,
+    CLIPModel,
+    CLIPVisionModel,
+    Dinov2Model,
+    Llama,
+    ViTModel,
+    Whisper,
+    gguf_models,
+)
 from tallow.models.causal_lm import CausalLM
 from tallow.models.generation_config import GenerationConfig
 from tallow.models.sentence_folder import encoder_files, files_of, modules_of
@@ -379,7 +388,12 @@ def _load_and_run(folder: Path) -> list[int] | list[Any]:
     model = AutoModel.from_pretrained(folder)
     if isinstance(model, CausalLM):
         return _generates(model)
-    return [] if isinstance(model, Whisper) else list(model(tl.tensor([[1, 2, 3]])))
+    tokens, pixels = tl.tensor([[1, 2, 3]]), tl.zeros(1, 3, 8, 8)
+    if isinstance(model, CLIPModel):
+        return list(model(tokens, pixels))
+    if isinstance(model, ViTModel | Dinov2Model | CLIPVisionModel):
+        return list(model(pixels))
+    return [] if isinstance(model, Whisper) else list(model(tokens))
 
 
 def _of_config(name: str) -> Reader:

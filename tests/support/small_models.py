@@ -11,12 +11,19 @@ from tallow.text.whisper import OTHER_SPECIALS
 ENCODER = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
 ENCODER |= {"intermediate_size": 12, "max_position_embeddings": 10}
 DECODER = ENCODER | {"num_key_value_heads": 1, "rope_theta": 100.0, "eos_token_id": [2]}
+IMAGES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 8, "patch_size": 4}
+IMAGES_AND_FF = IMAGES | {"intermediate_size": 12}
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
     "RobertaModel": ENCODER | {"model_type": "roberta"},
     "DistilBertModel": {"model_type": "distilbert", "vocab_size": 20, "dim": 8, "n_layers": 2, "n_heads": 2}
     | {"hidden_dim": 12, "max_position_embeddings": 10},
     "ModernBertModel": ENCODER | {"model_type": "modernbert", "pad_token_id": 0},
+    "ViTModel": IMAGES_AND_FF | {"model_type": "vit"},
+    "Dinov2Model": IMAGES | {"model_type": "dinov2"},
+    "CLIPTextModel": ENCODER | {"model_type": "clip_text_model"},
+    "CLIPVisionModel": IMAGES_AND_FF | {"model_type": "clip_vision_model"},
+    "CLIPModel": {"model_type": "clip", "projection_dim": 6, "text_config": ENCODER, "vision_config": IMAGES_AND_FF},
     "GPT2": {"model_type": "gpt2", "vocab_size": 20, "n_positions": 10, "n_embd": 8, "n_layer": 2, "n_head": 2},
     "Llama": DECODER | {"model_type": "llama"},
     "Mistral": DECODER | {"model_type": "mistral"},

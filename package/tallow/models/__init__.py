@@ -3,6 +3,7 @@
 from tallow.core.lazy_names import names_of
 
 LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
+IMAGE_HEADS = ("Model", "ForImageClassification")
 ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
 # For each family of decoders: the model without a head, and the heads other than the language model's.
 DECODER_HEADS = {
@@ -19,6 +20,8 @@ def _decoders(*names: str) -> tuple[str, ...]:
 _CLASSES = {
     "auto": ("AutoModel",),
     "bert": ("BertConfig", "BertForPreTraining", "BertLMHeadModel", *(f"Bert{head}" for head in ENCODER_HEADS)),
+    "clip": tuple(f"CLIP{part}{kind}" for part in ("", "Text", "Vision") for kind in ("Config", "Model")),
+    "dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
     "distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in ENCODER_HEADS)),
     "falcon": _decoders("Falcon"),
     "gemma": _decoders("Gemma"),
@@ -33,6 +36,7 @@ _CLASSES = {
     "sentence": ("SentenceEncoder",),
     "sparse_encoder": ("SparseEncoder",),
     "text_classifier": ("TextClassifier",),
+    "vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
     "whisper": ("Whisper", "WhisperConfig"),
     "roberta": ("RobertaConfig", "RobertaForCausalLM", *(f"Roberta{head}" for head in ENCODER_HEADS)),
 }

@@ -19,6 +19,8 @@ ARCHITECTURES = {
     **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
     **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
     **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
+    **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
+    **{f"CLIP{part}Model": f"CLIP{part}Model" for part in ("", "Text", "Vision")},
     "BertForPreTraining": "BertForPreTraining",
     "BertLMHeadModel": "BertLMHeadModel",
     "GPT2LMHeadModel": "GPT2",
@@ -31,6 +33,10 @@ ARCHITECTURES = {
 # `model_type` -> architecture, for a config without `architectures`.
 MODEL_TYPES = {
     "bert": "BertModel",
+    "clip": "CLIPModel",
+    "clip_text_model": "CLIPTextModel",
+    "clip_vision_model": "CLIPVisionModel",
+    "dinov2": "Dinov2Model",
     "distilbert": "DistilBertModel",
     "falcon": "FalconForCausalLM",
     "gemma": "GemmaForCausalLM",
@@ -44,6 +50,7 @@ MODEL_TYPES = {
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",
     "roberta": "RobertaModel",
+    "vit": "ViTModel",
     "whisper": "WhisperForConditionalGeneration",
     "xlm-roberta": "XLMRobertaModel",
 }

@@ -148,12 +148,12 @@ class BertEmbeddings(Module):
 class BertSelfAttention(Module):
     """Multi-head self-attention without the output projection."""
 
-    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+    def __init__(self, config: Any, device: Any, dtype: Any, *, bias: bool = True) -> None:
         super().__init__()
         self.num_heads = config.num_attention_heads
-        self.query = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
-        self.key = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
-        self.value = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+        self.query = Linear(config.hidden_size, config.hidden_size, bias, device, dtype)
+        self.key = Linear(config.hidden_size, config.hidden_size, bias, device, dtype)
+        self.value = Linear(config.hidden_size, config.hidden_size, bias, device, dtype)
         self.dropout_p = config.attention_probs_dropout_prob
 
     def forward(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
@@ -192,7 +192,7 @@ class BertAttention(Module):
 class BertIntermediate(Module):
     """activation(dense(x))"""
 
-    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+    def __init__(self, config: Any, device: Any, dtype: Any) -> None:
         super().__init__()
         self.dense = Linear(config.hidden_size, config.intermediate_size, device=device, dtype=dtype)
         self.activation = activation_named(config.hidden_act)

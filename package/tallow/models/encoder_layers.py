@@ -51,6 +51,19 @@ def encoder_pattern(kinds: dict[type[Module], Kind]) -> Pattern:
     return Pattern(common | kinds, frozenset({dtypes.float32}), frozenset({"cpu"}))
 
 
+class FeedForward(Module):
+    """fc2(activation(fc1(x)))"""
+
+    def __init__(self, width: int, inner: int, activation: Activation, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.fc1 = Linear(width, inner, device=device, dtype=dtype)
+        self.fc2 = Linear(inner, width, device=device, dtype=dtype)
+        self.activation = activation
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.fc2(self.activation(self.fc1(x_BTD)))
+
+
 class EncoderLayers(Module):
     """Layers of one kind, each applied to the output of the one before it.
 

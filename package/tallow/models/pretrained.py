@@ -20,6 +20,7 @@ from tallow.models.encoder_layers import EncoderLayers
 from tallow.models.quantize import block_format
 from tallow.nn import init
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear, block_notes, put_block_layers
+from tallow.nn.convolution import Conv2d
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
@@ -216,9 +217,9 @@ class PretrainedModel(Module):
         for module in self.modules():
             if module in initialized:
                 continue
-            if isinstance(module, Linear | Embedding):
+            if isinstance(module, Linear | Conv2d | Embedding):
                 init.normal_(module.weight, 0.0, self.config.initializer_range)
-            if isinstance(module, Linear) and module.bias is not None:
+            if isinstance(module, Linear | Conv2d) and module.bias is not None:
                 init.zeros_(module.bias)
             if isinstance(module, Embedding) and module.padding_idx is not None:
                 with no_grad():

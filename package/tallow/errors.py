@@ -25,6 +25,7 @@ clauses of ported code keep working:
     ├── DistributedError    RuntimeError      a rank that died, does not answer, or runs another collective
     ├── DatasetError        RuntimeError      data that is missing, truncated or malformed; a ValueError as well
     ├── AudioError          RuntimeError      audio that is damaged or in an unknown format; a ValueError as well
+    ├── ImageError          RuntimeError      an image that is damaged, too large or in an unknown format; a ValueError
     ├── HubError            OSError           a model that is neither on this machine nor available from the Hub
     ├── CheckpointError     RuntimeError      a truncated, malformed or mismatched file; a ValueError as well
     └── TokenizerError      ValueError        an invalid tokenizer file or text
@@ -160,6 +161,10 @@ class DatasetError(TallowError, RuntimeError, ValueError):
 
 class AudioError(TallowError, RuntimeError, ValueError):
     """Audio that is truncated, damaged, or in an unknown format."""
+
+
+class ImageError(TallowError, RuntimeError, ValueError):
+    """An image that is truncated, damaged, too large, or in an unknown format."""
 
 
 class HubError(TallowError, OSError):

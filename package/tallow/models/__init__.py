@@ -28,6 +28,7 @@ _CLASSES = {
     "gemma2": _decoders("Gemma2"),
     "gemma3": _decoders("Gemma3"),
     "gpt2": _decoders("GPT2"),
+    "image_processor": ("ImageProcessor",),
     "llama": _decoders("Llama"),
     "mistral": _decoders("Mistral"),
     "modernbert": ("ModernBertConfig", *(f"ModernBert{head}" for head in ENCODER_HEADS)),

@@ -10,21 +10,14 @@ import numpy as np
 
 import tallow as tl
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, MissingPackageError, ShapeError, warn
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError, warn
+from tallow.io.images import pillow
 from tallow.keras import settings
 from tallow.keras.functions.images import resize
 
 FILTERS = ("nearest", "bilinear", "bicubic", "hamming", "box", "lanczos")
 MODES = {"rgb": ("RGB",), "rgba": ("RGBA",), "grayscale": ("L", "I;16", "I")}  # other modes are converted to the first
 CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
-
-
-def _pillow(name: str) -> Any:
-    try:
-        from PIL import Image  # optional: the extra `image`
-    except ImportError as error:
-        raise MissingPackageError("pillow", name, "image") from error
-    return Image
 
 
 def _layout(data_format: str | None) -> str:
@@ -55,7 +48,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
     Shapes:  x as `img_to_array` returns it, with 1, 3 or 4 channels
     Raises:  ShapeError, MissingPackageError
     """
-    image = _pillow("array_to_img")
+    image = pillow("array_to_img")
     x = np.asarray(x, dtype=settings.floatx() if dtype is None else dtype)
     if x.ndim != 3:
         raise ShapeError(f"array_to_img: expected an image of 3 dims, got shape {x.shape}")
@@ -104,7 +97,7 @@ def load_img(
 
     Raises:  ArgumentError, ArgumentTypeError, MissingPackageError; Pillow's error for a file that is not an image
     """
-    image = _pillow("load_img")
+    image = pillow("load_img")
     if color_mode not in MODES:
         raise ArgumentError(f"load_img: color_mode={color_mode!r}", hint=f"use {', '.join(MODES)}")
     if interpolation not in FILTERS:

@@ -1,0 +1,211 @@
+"""From images to the input of a model: resize, crop, rescale and normalise, as a folder's `preprocessor_config.json`
+says.
+
+Letters: N images, Y and X pixels.
+
+Source:  `ViTImageProcessor`, `BitImageProcessor` and `CLIPImageProcessor` of transformers, with Pillow
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import ArgumentError, CheckpointError, ShapeError
+from tallow.hub import local_folder
+from tallow.io.images import MAX_PIXELS, as_rgb, pillow, read_image, too_large
+from tallow.models.config import CONFIG, Config, Count, read_entries
+
+Image: TypeAlias = Any  # a path, a Pillow image, or an array (Y, X, 3), (Y, X, 4) or (Y, X) of uint8
+FILE, NESTED = "preprocessor_config.json", "processor_config.json"
+LANCZOS, BILINEAR, BICUBIC = 1, 2, 3  # filters, numbered as in Pillow
+HALF = {"image_mean": (0.5, 0.5, 0.5), "image_std": (0.5, 0.5, 0.5)}
+CLIP = {
+    "image_mean": (0.48145466, 0.4578275, 0.40821073),
+    "image_std": (0.26862954, 0.26130258, 0.27577711),
+    "size": {"shortest_edge": 224},
+    "resample": BICUBIC,
+    "do_center_crop": True,
+    "crop_size": 224,
+}
+# For each kind of processor, what a file may leave out.
+KINDS: dict[str, dict[str, Any]] = {
+    "ViT": {"size": {"height": 224, "width": 224}, "resample": BILINEAR} | HALF,
+    "Bit": CLIP,
+    "CLIP": CLIP,
+}
+KIND_OF_MODEL = {"vit": "ViT", "dinov2": "Bit", "clip": "CLIP"}  # for a file that names no kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageProcessor(Config):
+    """Turns images into the input of a model.
+
+    Attributes:
+        size: (height, width); or the length of the shorter side, and the longer one follows.
+        resample: Pillow's number of the filter for resizing.
+        crop_size: (height, width) to cut from the centre; smaller images get a black border.
+        rescale_factor: of grey levels, before the mean is subtracted.
+        image_mean, image_std: of red, green and blue.
+
+    Example:
+        processor = ImageProcessor.from_pretrained("google/vit-base-patch16-224")
+        pixels = processor(["cat.jpg", "dog.jpg"])  # (2, 3, 224, 224)
+    """
+
+    size: tuple[int, int] | int
+    resample: Count
+    image_mean: tuple[float, float, float]
+    image_std: tuple[float, float, float]
+    crop_size: tuple[int, int] | None = None
+    rescale_factor: float = 1 / 255
+    do_resize: bool = True
+    do_center_crop: bool = False
+    do_rescale: bool = True
+    do_normalize: bool = True
+
+    model_types: ClassVar[tuple[str, ...]] = tuple(KIND_OF_MODEL)
+    computed: ClassVar = {"do_pad": (False,), "use_square_size": (False,)}
+    # How transformers calls it; images are always converted to RGB.
+    neutral: ClassVar = frozenset(
+        {"image_processor_type", "feature_extractor_type", "processor_class", "_valid_processor_keys", "do_convert_rgb"}
+        | {"data_format", "input_data_format", "return_tensors", "device", "disable_grouping", "default_to_square"}
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require("resample", "a filter of Pillow, 0 to 5", lambda number: number <= 5)
+        self.require("size", "a length in pixels, or two", lambda size: _is_length(size) or _is_size(size))
+        self.require("crop_size", "two lengths in pixels", lambda size: size is None or _is_size(size))
+        self.require("image_mean", "three numbers", _are_numbers)
+        self.require("image_std", "three positive numbers", lambda std: _are_numbers(std) and min(std) > 0)
+        if self.do_center_crop and self.crop_size is None:
+            raise ArgumentError("ImageProcessor: do_center_crop without a crop_size", hint="pass crop_size")
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, revision: str | None = None, token: str | None = None) -> Self:
+        """Read the `preprocessor_config.json` of a folder or of a Hub repository.
+
+        Args:    revision, token: as in `tallow.hub.local_folder`
+        Raises:  CheckpointError when it is missing, of another kind, or has unsupported entries; HubError
+        """
+        folder = local_folder(name, revision=revision, token=token)
+        path = folder / FILE
+        if not path.exists() and (folder / NESTED).exists():  # transformers 5 writes one file for texts and images
+            path = folder / NESTED
+            entries = read_entries(path).get("image_processor")
+            if not isinstance(entries, dict):
+                raise CheckpointError(f"{path} has no image_processor", hint="it may be a model of texts")
+        else:
+            entries = read_entries(path)
+        if "image_processor_type" not in entries and (folder / CONFIG).exists():
+            kind = KIND_OF_MODEL.get(str(read_entries(folder / CONFIG).get("model_type")))
+            entries.setdefault("feature_extractor_type", kind)
+        return cls.from_entries(entries, str(path))
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        """Take defaults of the kind of processor, and the forms of sizes that older files have, in place."""
+        named = entries.get("image_processor_type") or entries.get("feature_extractor_type")
+        kind = re.sub("(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(named))
+        if kind not in KINDS:
+            raise CheckpointError(
+                f"{FILE}: image_processor_type is {named!r:.80}; tallow supports {', '.join(KINDS)}",
+                hint="use a model that tallow.models.AutoModel loads",
+            )
+        given = {name: value for name, value in entries.items() if value is not None}
+        entries.update(KINDS[kind] | given)
+        for name in ("size", "crop_size"):
+            value = entries.get(name)
+            if isinstance(value, dict) and {*value} == {"shortest_edge"}:
+                entries[name] = value["shortest_edge"]
+            elif isinstance(value, dict) and {*value} == {"height", "width"}:
+                entries[name] = value["height"], value["width"]
+            elif type(value) is int and (name == "crop_size" or kind == "ViT"):
+                entries[name] = value, value
+        for name in ("image_mean", "image_std"):
+            if isinstance(entries[name], list):
+                entries[name] = tuple(entries[name])
+
+    def __call__(self, images: Image | Sequence[Image]) -> Tensor:
+        """Return one or more images as the input of the model.
+
+        Args:    images: paths, whose EXIF orientation is applied; Pillow images, used as they are; or arrays of uint8,
+                 (Y, X, 3), (Y, X, 4) with an opacity, or (Y, X) of grey levels. Transparent parts are put on white.
+        Shapes:  (N, 3, height, width), float32 on the CPU
+        Raises:  ArgumentError for no images; ShapeError for arrays of other shapes, and results of different sizes;
+                 ImageError for unreadable files and too many pixels; MissingPackageError without Pillow; OSError
+        """
+        arrays = [self._array(_opened(image)) for image in ([images] if is_one(images) else images)]
+        if not arrays:
+            raise ArgumentError("a batch of no images", hint="pass one or more images")
+        if len(sizes := {array.shape[1:] for array in arrays}) > 1:
+            raise ShapeError(
+                f"images of {' and '.join(map(str, sorted(sizes)))} pixels do not form a batch",
+                hint="pass one at a time, or a processor with a crop_size",
+            )
+        return wrap(np.stack(arrays))
+
+    def _array(self, image: Any) -> npt.NDArray[np.float32]:
+        """Return a Pillow image as an array (3, Y, X)."""
+        if self.do_resize:
+            image = image.resize(self._target(image.width, image.height), self.resample)
+        if self.do_center_crop and self.crop_size is not None:
+            height, width = self.crop_size
+            top, left = (image.height - height) // 2, (image.width - width) // 2
+            image = image.crop((left, top, left + width, top + height))
+        levels = np.arange(256) * (self.rescale_factor if self.do_rescale else 1.0)
+        table_3L = np.tile(levels.astype(np.float32), (3, 1))
+        if self.do_normalize:
+            mean, std = (np.array(each, np.float32)[:, None] for each in (self.image_mean, self.image_std))
+            table_3L = (table_3L - mean) / std
+        pixels_3YX = np.moveaxis(np.asarray(image), -1, 0)
+        return np.stack([table[pixels] for table, pixels in zip(table_3L, pixels_3YX, strict=True)])
+
+    def _target(self, width: int, height: int) -> tuple[int, int]:
+        """Return the width and height of an image after resizing."""
+        if isinstance(self.size, tuple):
+            return self.size[1], self.size[0]
+        long = int(self.size * max(width, height) / min(width, height))
+        if self.size * long > MAX_PIXELS:
+            raise too_large(f"an image of {width} by {height} pixels, resized", long, self.size)
+        return (self.size, long) if width <= height else (long, self.size)
+
+
+def is_one(images: Image | Sequence[Image]) -> bool:
+    """Return whether this is an image, and not a sequence of images."""
+    return isinstance(images, str | os.PathLike | np.ndarray) or hasattr(images, "getbands")
+
+
+def _opened(image: Image) -> Any:
+    """Return an image as a Pillow image in RGB."""
+    if isinstance(image, np.ndarray):
+        if image.dtype != np.uint8 or not image.size or not (image.ndim == 2 or image.shape[2:] in ((3,), (4,))):
+            raise ShapeError(
+                f"an array of {image.dtype} {image.shape}; expected uint8 (height, width, 3)",
+                hint="multiply values from 0 to 1 by 255 first, and move the channels to the end",
+            )
+        image = pillow("ImageProcessor").fromarray(image)
+    elif not hasattr(image, "getbands"):
+        image = read_image(image)
+    return as_rgb(image)
+
+
+def _is_length(value: Any) -> bool:
+    return type(value) is int and value > 0 and value * value <= MAX_PIXELS
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is tuple and len(value) == 2 and all(map(_is_length, value))
+
+
+def _are_numbers(values: Any) -> bool:
+    return type(values) is tuple and len(values) == 3 and all(type(value) in (int, float) for value in values)

@@ -18,7 +18,7 @@ from tallow.errors import TallowError
 
 # Modules of this folder. Running a command imports only its module; `tallow --help` imports all of them.
 COMMANDS = (
-    *("generate", "chat", "embed", "fill-mask", "transcribe", "serve"),
+    *("generate", "chat", "embed", "fill-mask", "classify", "transcribe", "serve"),
     *("train", "convert", "inspect", "info", "demo"),
 )
 

@@ -29,6 +29,7 @@ _CLASSES = {
     "gemma3": _decoders("Gemma3"),
     "gpt2": _decoders("GPT2"),
     "image_processor": ("ImageProcessor",),
+    "images": ("ImageClassifier", "ImageEncoder"),
     "llama": _decoders("Llama"),
     "mistral": _decoders("Mistral"),
     "modernbert": ("ModernBertConfig", *(f"ModernBert{head}" for head in ENCODER_HEADS)),

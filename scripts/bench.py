@@ -41,6 +41,7 @@ MODULES = {
     "decoding": "decoding",
     "embeddings": "embeddings",
     "generate": "generate",
+    "images": "images",
     "import": "imports",
     "keras": "keras_fit",
     "large": "large_ops",

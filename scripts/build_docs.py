@@ -40,6 +40,7 @@ GUIDES = (
     ("Guides", "Language models", "docs/language-models.md"),
     ("Guides", "Embeddings", "docs/embeddings.md"),
     ("Guides", "Speech", "docs/speech.md"),
+    ("Guides", "Images", "docs/vision.md"),
     ("Guides", "Serving", "docs/serving.md"),
     ("Guides", "In the browser", "docs/browser.md"),
     ("Guides", "Shared memory in the tab", "docs/threads.md"),

@@ -33,6 +33,7 @@ ELSEWHERE = ("distributed", "kernels", "porting", "serving")  # tested below or 
 AS_PYTORCH = {"README": 1, "getting-started": 2, "pytorch": 3, "data": 2}
 MAX_README_LINES = 160
 # Directories that are in front of a Hub id: tallow looks for a local folder first.
+IMAGE_MODELS = ("google/vit-base-patch16-224", "openai/clip-vit-base-patch32", "facebook/dinov2-small")
 SMALL_MODELS = ("Qwen/Qwen3-0.6B", "openai/whisper-tiny", "sentence-transformers/all-MiniLM-L6-v2")
 
 
@@ -53,6 +54,20 @@ def save_qwen3(folder: Path) -> None:
     config = transformers.Qwen3Config(**entries)
     transformers.Qwen3ForCausalLM(config).save_pretrained(folder)
     save_tokenizer(folder)
+
+
+def save_images(folder: Path) -> None:
+    """Save small models of images with random weights, and a photo."""
+    image = pytest.importorskip("PIL.Image")
+    from support.image_folders import END, saved, tokenizer
+    from support.model_pairs import CLIP_SIZES, DINOV2_SIZES, IMAGE_SIZES, LABELS
+
+    vit, clip, dinov2 = (folder / name for name in IMAGE_MODELS)
+    saved("ViTForImageClassification", IMAGE_SIZES | LABELS, vit)
+    saved("CLIPModel", CLIP_SIZES | {"text_config": CLIP_SIZES["text_config"] | {"eos_token_id": END}}, clip)
+    tokenizer().save_pretrained(clip)
+    saved("Dinov2Model", DINOV2_SIZES, dinov2)
+    image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)).save(folder / "photo.jpg")
 
 
 def save_speech(path: Path) -> None:
@@ -77,6 +92,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (config,) = Path(spec.origin).parent.rglob("modules.json")
         shutil.copytree(config.parent, minilm)
     save_speech(folder / "talk.wav")
+    save_images(folder)
     examples.load("mnist_cnn").draw_data_set(folder / "data", train=20, test=10)
     (folder / "flowers.csv").write_text("length,width,kind\n5.1,3.5,0\n6.2,2.9,1\n")
     return folder

@@ -56,7 +56,7 @@ LATE = {
     ("tallow.errors", "difflib"): "only for the text of an error, on Python 3.11",
     ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
-    ("tallow.models.causal_lm", "tallow.generation.constrain"): "pages start without it",
+    ("tallow.models.text_generation", "tallow.generation.constrain"): "pages start without it",
     ("tallow.cli.constraint", "tallow.generation.constrain"): "commands without a form start without it, 30 ms sooner",
     ("tallow.cli.generate", "tallow.generation.constrain"): "commands without a form start without it",
     ("tallow.cli.serve", "tallow.cli.divided"): "one process starts without it, 100 ms sooner",

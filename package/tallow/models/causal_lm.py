@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError, TokenizerError
+from tallow.errors import ArgumentError
 from tallow.fused.decoder import FusedCache, FusedDecoder
 from tallow.fused.eligibility import ELEMENTS, Pattern, why_not
 from tallow.fused.explanation import LayerReport, explanation
@@ -21,7 +20,7 @@ from tallow.fused.steps import MOST_ROWS, DecodeStep
 from tallow.generation import LogitsProcessor, PromptCache, Sample, Sampler, generate, until
 from tallow.kernels.fallback import check_fallback
 from tallow.models.decoder import DERIVED, DecoderHead
-from tallow.models.generation_config import GenerationConfig
+from tallow.models.text_generation import TextGeneration
 from tallow.nn import functional as F
 from tallow.nn.block_layers import BlockEmbedding, block_notes
 from tallow.nn.cache import KVCache
@@ -31,12 +30,24 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.weight_only_layers import WeightOnlyEmbedding
 from tallow.text.chat import Message
-from tallow.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # pages and commands that constrain nothing do not import it
-    from tallow.generation.constrain import Constraint, Grammar, Vocabulary
+    from tallow.generation.constrain import Grammar
 
 CACHE_DTYPES = {d.name: d for d in (dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.int8)}
+
+
+def kv_dtype(dtype: Any, weight: Tensor) -> dtypes.dtype:
+    """Return the dtype of a cache; by default float32 on a CPU, unless the weights are float64, and theirs elsewhere.
+
+    Raises:  ArgumentError for a dtype that caches do not have
+    """
+    if dtype is None:
+        widened = weight.device.type == "cpu" and weight.dtype is not dtypes.float64
+        return dtypes.float32 if widened else weight.dtype
+    if (dtype := dtypes.as_dtype(dtype)) not in CACHE_DTYPES.values():
+        raise ArgumentError(f"a cache of {dtype.name}", hint=f"use one of {', '.join(CACHE_DTYPES)}")
+    return dtype
 
 
 class CacheShape(NamedTuple):
@@ -47,7 +58,7 @@ class CacheShape(NamedTuple):
     head_dim: int
 
 
-class CausalLM(DecoderHead):
+class CausalLM(TextGeneration, DecoderHead):
     """A language model: logits of the next token for each position; `tallow.generation` continues texts with it.
 
     Letters: B batch, T positions, D width, V vocabulary, G key/value heads, K head width.
@@ -150,8 +161,8 @@ class CausalLM(DecoderHead):
 
         Raises:  ArgumentError for a length beyond the context, and for another dtype
         """
-        if dtype is not None and (dtype := dtypes.as_dtype(dtype)) not in CACHE_DTYPES.values():
-            raise ArgumentError(f"a cache of {dtype.name}", hint=f"use one of {', '.join(CACHE_DTYPES)}")
+        weight = next(self.parameters())
+        dtype = kv_dtype(dtype, weight)
         length = self.context_length if length is None else length
         if not 0 <= length <= self.context_length:
             raise ArgumentError(
@@ -159,8 +170,6 @@ class CausalLM(DecoderHead):
                 hint="make it no longer than the context",
             )
         layers, kv_heads, head_dim = self.cache_shape
-        weight = next(self.parameters())
-        widened = weight.device.type == "cpu" and weight.dtype is not dtypes.float64
         cache = self.cache_class(
             layers,
             batch,
@@ -170,7 +179,7 @@ class CausalLM(DecoderHead):
             windows=self.windows if sliding else None,
             padding=padding,
             growing=growing,
-            dtype=dtype or (dtypes.float32 if widened else weight.dtype),
+            dtype=dtype,
             device=weight.device,
         )
         cache.decoder = self._fused_decoder()
@@ -292,36 +301,6 @@ class CausalLM(DecoderHead):
 
     # ----------------------------------------------------------------------------------------------------------- text
 
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer of the folder that the model was loaded from, read at first use. It can be set.
-
-        Raises:  TokenizerError when there is none; MissingPackageError
-        """
-        if self.folder is None:
-            raise TokenizerError(
-                "the model was not loaded from a folder, so it has no tokenizer",
-                hint="set one: model.tokenizer = Tokenizer.from_pretrained(folder)",
-            )
-        return Tokenizer.from_pretrained(self.folder)
-
-    @cached_property
-    def generation_config(self) -> GenerationConfig:
-        """The generation settings of the folder that the model was loaded from.
-
-        Raises:  CheckpointError when its `generation_config.json` is invalid
-        """
-        return GenerationConfig.from_folder(self.folder)
-
-    @property
-    def stop_ids(self) -> frozenset[int]:
-        """The tokens that end a text, from the model's config, its `generation_config.json` and its tokenizer.
-
-        Raises:  CheckpointError, TokenizerError when one of those files is invalid
-        """
-        ids = [*self.config.eos_token_id, *self.generation_config.eos_token_id, self.tokenizer.eos_token_id]
-        return frozenset(token for token in ids if isinstance(token, int))
-
     def generate_text(
         self,
         prompt: str,
@@ -378,22 +357,6 @@ class CausalLM(DecoderHead):
         options = {"max_tokens": max_tokens, **self._choice(sample, processors, grammar)}
         generated = generate(self, tokens, **options) if cache is None else cache.generate(tokens, **options)
         return until(self.tokenizer.decode_stream(generated), stop)
-
-    def constraint(self, grammar: Grammar) -> Constraint:
-        """Return the logits processor that keeps texts within a grammar, for `generate` and its relatives.
-
-        Raises:  TokenizerError as `tokenizer.token_bytes`; ArgumentError for a model without stop ids
-        """
-        from tallow.generation.constrain import Constraint
-
-        return Constraint(grammar, self._vocabulary, self.stop_ids)
-
-    @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        """The bytes of the tokenizer's tokens, for constraints."""
-        from tallow.generation.constrain import Vocabulary
-
-        return Vocabulary(self.tokenizer.token_bytes())
 
     def _choice(
         self, sample: Sample | None, processors: Sequence[LogitsProcessor], grammar: Grammar | None

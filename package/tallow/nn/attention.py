@@ -32,6 +32,35 @@ def key_mask(attention_mask_BS: Tensor) -> Tensor:
     return attention_mask_BS.bool()[:, None, None, :]
 
 
+def cross_attention(
+    q_BHTK: Tensor,
+    k_AHSK: Tensor,
+    v_AHSK: Tensor,
+    mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    """Attend from B texts to A sources; B is a multiple of A, and adjacent texts share a source.
+
+    Args:
+        mask: as `scaled_dot_product_attention` takes it, the same for all queries of a source.
+        scale: factor of the scores; None means 1 / √K.
+
+    Returns: (B, H, T, K)
+    """
+    batch, heads, length, width = q_BHTK.shape
+    sources = k_AHSK.shape[0]
+    if sources == batch:
+        return F.scaled_dot_product_attention(q_BHTK, k_AHSK, v_AHSK, mask, dropout_p, scale=scale)
+    # Adjacent texts of one source become one long text.
+    q_AHNK = q_BHTK.reshape(sources, batch // sources, heads, length, width).transpose(1, 2)
+    q_AHNK = q_AHNK.reshape(sources, heads, -1, width)
+    mixed_AHNK = F.scaled_dot_product_attention(q_AHNK, k_AHSK, v_AHSK, mask, dropout_p, scale=scale)
+    mixed = mixed_AHNK.reshape(sources, heads, batch // sources, length, width).transpose(1, 2)
+    return mixed.reshape(batch, heads, length, width)
+
+
 def causal_attention(
     q_BHTK: Tensor,
     k_BGSK: Tensor,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,13 +31,13 @@ from tallow.fused.weights import affine, matrix
 from tallow.io.source import Source, open_source
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
+from tallow.models.cross_layers import CausalAttention, CrossAttention, CrossKeys, CrossLayer, EncoderAttention
 from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.models.quantize import block_format
 from tallow.models.whisper import checkpoint
 from tallow.models.whisper.alignment import published_heads
 from tallow.nn import functional as F
 from tallow.nn import init
-from tallow.nn.attention import causal_attention, merge_heads, split_heads
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear, has_kernel, put_block_layers
 from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
@@ -108,16 +108,6 @@ class WhisperConfig(Config):
                 raise ArgumentError(f"WhisperConfig: {heads} heads do not divide d_model={self.d_model}")
 
 
-class CrossKeys(NamedTuple):
-    """The keys and values of the sounds for one layer of the decoder, computed once for all tokens.
-
-    Shapes:  (A, H, S, K)
-    """
-
-    keys: Tensor
-    values: Tensor
-
-
 @dataclass
 class Heard:
     """Encoded sounds in the form that the decoder attends to.
@@ -132,86 +122,12 @@ class Heard:
     scores: list[Tensor] | None = None
 
 
-class WhisperAttention(Module):
-    """The projections of attention; the keys have no bias."""
-
-    def __init__(self, width: int, heads: int, dropout_p: float, device: Any, dtype: Any) -> None:
-        super().__init__()
-        self.num_heads = heads
-        self.k_proj = Linear(width, width, bias=False, device=device, dtype=dtype)
-        self.v_proj = Linear(width, width, device=device, dtype=dtype)
-        self.q_proj = Linear(width, width, device=device, dtype=dtype)
-        self.out_proj = Linear(width, width, device=device, dtype=dtype)
-        self.dropout_p = dropout_p
-
-    @property
-    def dropout(self) -> float:
-        """The dropout probability in effect; 0 in evaluation mode."""
-        return self.dropout_p if self.training else 0.0
-
-    def query(self, x_BTD: Tensor) -> Tensor:
-        """Return queries (B, H, T, K)."""
-        return split_heads(self.q_proj(x_BTD), self.num_heads)
-
-    def keys_and_values(self, x_BTD: Tensor) -> CrossKeys:
-        """Return keys and values (B, H, T, K)."""
-        return CrossKeys(*(split_heads(project(x_BTD), self.num_heads) for project in (self.k_proj, self.v_proj)))
-
-
-class WhisperEncoderAttention(WhisperAttention):
-    """Self-attention of the encoder: every position sees all others."""
-
-    def forward(self, x_BSD: Tensor) -> Tensor:
-        keys, values = self.keys_and_values(x_BSD)
-        mixed_BHSK = F.scaled_dot_product_attention(self.query(x_BSD), keys, values, dropout_p=self.dropout)
-        return self.out_proj(merge_heads(mixed_BHSK))
-
-
-class WhisperSelfAttention(WhisperAttention):
-    """Causal self-attention of the decoder."""
-
-    def forward(self, x_BTD: Tensor, layer: int, cache: KVCache | None) -> Tensor:
-        keys, values = self.keys_and_values(x_BTD)
-        if cache is not None:
-            keys, values = cache.append(layer, keys, values)
-        return self.out_proj(merge_heads(causal_attention(self.query(x_BTD), keys, values, dropout_p=self.dropout)))
-
-
-class WhisperCrossAttention(WhisperAttention):
-    """Attention of tokens to their whole sound. Rows of the batch with the same sound share its keys."""
-
-    def forward(self, x_BTD: Tensor, heard: CrossKeys, scores: list[Tensor] | None) -> Tensor:
-        q_BHTK = self.query(x_BTD)
-        if scores is not None:
-            scores.append(q_BHTK @ heard.keys.mT * q_BHTK.shape[-1] ** -0.5)
-        batch, heads, length, head_dim = q_BHTK.shape
-        sounds = heard.keys.shape[0]
-        # Adjacent rows of one sound become one long row of queries.
-        q_AHNK = q_BHTK.reshape(sounds, batch // sounds, heads, length, head_dim).transpose(1, 2)
-        q_AHNK = q_AHNK.reshape(sounds, heads, -1, head_dim)
-        mixed_AHNK = F.scaled_dot_product_attention(q_AHNK, heard.keys, heard.values, dropout_p=self.dropout)
-        mixed = mixed_AHNK.reshape(sounds, heads, batch // sounds, length, head_dim).transpose(1, 2)
-        return self.out_proj(merge_heads(mixed.reshape(batch, heads, length, head_dim)))
-
-
-class WhisperLayer(Module):
-    """The base of encoder and decoder layers: the feed-forward part."""
-
-    def __init__(self, config: WhisperConfig, inner: int, device: Any, dtype: Any) -> None:
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        self.self_attn_layer_norm = LayerNorm(config.d_model, **factory)
-        self.fc1 = Linear(config.d_model, inner, **factory)
-        self.fc2 = Linear(inner, config.d_model, **factory)
-        self.final_layer_norm = LayerNorm(config.d_model, **factory)
-        self.activation = activation_named(config.activation_function)
-        self.dropout = Dropout(config.dropout)
-        self.activation_dropout = Dropout(config.activation_dropout)
+class WhisperLayer(CrossLayer):
+    """The base of encoder and decoder layers: the feed-forward part, after its norm and added to its input."""
 
     def feed_forward(self, x_BTD: Tensor) -> Tensor:
         """Return x + fc2(activation(fc1(norm(x)))), with dropout."""
-        inner = self.activation_dropout(self.activation(self.fc1(self.final_layer_norm(x_BTD))))
-        return x_BTD + self.dropout(self.fc2(inner))
+        return x_BTD + self.inner(self.final_layer_norm(x_BTD))
 
 
 class WhisperEncoderLayer(WhisperLayer):
@@ -219,9 +135,8 @@ class WhisperEncoderLayer(WhisperLayer):
 
     def __init__(self, config: WhisperConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, config.encoder_ffn_dim, device, dtype)
-        self.self_attn = WhisperEncoderAttention(
-            config.d_model, config.encoder_attention_heads, config.attention_dropout, device, dtype
-        )
+        sizes = config.d_model, config.encoder_attention_heads, config.attention_dropout, device, dtype
+        self.self_attn = EncoderAttention(*sizes, key_bias=False)
 
     def forward(self, x_BSD: Tensor) -> Tensor:
         return self.feed_forward(x_BSD + self.dropout(self.self_attn(self.self_attn_layer_norm(x_BSD))))
@@ -233,14 +148,17 @@ class WhisperDecoderLayer(WhisperLayer):
     def __init__(self, config: WhisperConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, config.decoder_ffn_dim, device, dtype)
         sizes = config.d_model, config.decoder_attention_heads, config.attention_dropout, device, dtype
-        self.self_attn = WhisperSelfAttention(*sizes)
-        self.encoder_attn = WhisperCrossAttention(*sizes)
+        self.self_attn = CausalAttention(*sizes, key_bias=False)
+        self.encoder_attn = CrossAttention(*sizes, key_bias=False)
         self.encoder_attn_layer_norm = LayerNorm(config.d_model, device=device, dtype=dtype)
 
     def forward(self, x_BTD: Tensor, layer: int, heard: Heard, cache: KVCache | None) -> Tensor:
         x_BTD = x_BTD + self.dropout(self.self_attn(self.self_attn_layer_norm(x_BTD), layer, cache))
-        mixed_BTD = self.encoder_attn(self.encoder_attn_layer_norm(x_BTD), heard.layers[layer], heard.scores)
-        return self.feed_forward(x_BTD + self.dropout(mixed_BTD))
+        normed_BTD, sound = self.encoder_attn_layer_norm(x_BTD), heard.layers[layer]
+        if heard.scores is not None:
+            q_BHTK = self.encoder_attn.query(normed_BTD)
+            heard.scores.append(q_BHTK @ sound.keys.mT * q_BHTK.shape[-1] ** -0.5)
+        return self.feed_forward(x_BTD + self.dropout(self.encoder_attn(normed_BTD, sound)))
 
     def fused_block(self) -> CrossDecodeBlock:
         """Return the layer as a fused block.
@@ -460,7 +378,7 @@ class Whisper(PretrainedModel):
         {
             **dict.fromkeys((WhisperDecoder, ModuleList, Embedding, Linear), Kind()),
             **dict.fromkeys((BlockLinear, BlockEmbedding), Kind(settings=("format",))),
-            **dict.fromkeys((WhisperSelfAttention, WhisperCrossAttention), ATTENTION),
+            **dict.fromkeys((CausalAttention, CrossAttention), ATTENTION),
             WhisperDecoderLayer: Kind(allowed={"activation": (F.gelu,)}),
             LayerNorm: Kind(settings=("eps",)),
             Dropout: Kind(dropout=("p",)),

@@ -20,6 +20,7 @@ from tallow.generation.processors import (
     require_count,
     require_number,
 )
+from tallow.generation.sampling import not_a_number
 from tallow.generation.sequence import check_prompt, checked_ids, dtype_option, log_sum_exp
 
 
@@ -96,6 +97,8 @@ def beam_search(
                 break
         cache.select([candidate.row for candidate in running])
         pending = [candidate.text[-1:] for candidate in running]
+    if not finished:
+        raise not_a_number()
     return finished[:num_return_sequences]
 
 
@@ -105,13 +108,17 @@ def _best(
     count: int,
     processors: Sequence[LogitsProcessor],
 ) -> list[Candidate]:
-    """Return the `count` likeliest texts that extend those of the batch by one token, likeliest first."""
+    """Return the `count` likeliest texts that extend those of the batch by one token, likeliest first.
+
+    There may be fewer: tokens that a processor rules out extend no text.
+    """
     rows = []
     for candidate, logits_V in zip(running, logits_BV, strict=True):
         logprobs_V = apply_processors(logits_V - np.float32(log_sum_exp(logits_V)), candidate.text, processors)
         rows.append(logprobs_V + np.float32(candidate.score))
     scores_N = np.concatenate(rows)
     best = np.argpartition(-scores_N, count)[:count] if count < len(scores_N) else np.arange(len(scores_N))
+    best = best[scores_N[best] > -inf]
     candidates = []
     for index in best[np.argsort(-scores_N[best], kind="stable")]:
         row, token = divmod(int(index), logits_BV.shape[1])

@@ -29,6 +29,7 @@ from tallow.generation import (
     speculate,
     until,
 )
+from tallow.generation.rules import SuppressTokens
 
 LOGITS = np.log(np.array([0.1, 0.4, 0.2, 0.25, 0.05], dtype=np.float32))
 SAMPLER = list(inspect.signature(Sampler).parameters)
@@ -402,6 +403,24 @@ def test_beams_of_a_stateless_model() -> None:
     texts = beam_search(model, [0], num_beams=2, max_tokens=9, stop_ids={1}, length_penalty=0)
     assert texts[0].tokens == []
     assert texts[0].score == pytest.approx(np.log(0.3), abs=1e-6)
+
+
+def test_beams_do_not_take_tokens_that_are_ruled_out() -> None:
+    model = Fixed([0.5, 0.3, 0.2])
+    for ended in ({0}, {2}):  # a stop id that is ruled out, and one that is not
+        beams = beam_search(
+            model,
+            [0],
+            num_beams=3,
+            max_tokens=2,
+            num_return_sequences=3,
+            stop_ids=ended,
+            processors=[SuppressTokens([0])],
+        )
+        assert all(0 not in beam.tokens and beam.score > -np.inf for beam in beams)
+        assert [1, 1] in [beam.tokens for beam in beams]
+    with pytest.raises(NumericError, match="rules out every token"):
+        beam_search(model, [0], num_beams=2, max_tokens=2, processors=[SuppressTokens([0, 1, 2])])
 
 
 @pytest.mark.parametrize(

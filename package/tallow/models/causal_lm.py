@@ -20,15 +20,14 @@ from tallow.fused.steps import MOST_ROWS, DecodeStep
 from tallow.generation import LogitsProcessor, PromptCache, Sample, Sampler, generate, until
 from tallow.kernels.fallback import check_fallback
 from tallow.models.decoder import DERIVED, DecoderHead
+from tallow.models.pretrained import tied_logits
 from tallow.models.text_generation import TextGeneration
-from tallow.nn import functional as F
-from tallow.nn.block_layers import BlockEmbedding, block_notes
+from tallow.nn.block_layers import block_notes
 from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.nn.weight_only_layers import WeightOnlyEmbedding
 from tallow.text.chat import Message
 
 if TYPE_CHECKING:  # pages and commands that constrain nothing do not import it
@@ -118,10 +117,7 @@ class CausalLM(TextGeneration, DecoderHead):
         """Return logits (B, T, V) from the head's input (B, T, D)."""
         if self.lm_head is not None:
             return self.lm_head(hidden_BTD)
-        embedding = self.base_model.token_embedding
-        if isinstance(embedding, BlockEmbedding | WeightOnlyEmbedding):
-            return embedding.project(hidden_BTD)
-        return F.linear(hidden_BTD, embedding.weight)
+        return tied_logits(hidden_BTD, self.base_model.token_embedding)
 
     @property
     def windows(self) -> tuple[int | None, ...]:

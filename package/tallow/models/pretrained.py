@@ -18,6 +18,7 @@ from tallow.kernels.gguf_blocks import FORMATS
 from tallow.models.config import CONFIG, Config
 from tallow.models.encoder_layers import EncoderLayers
 from tallow.models.quantize import block_format
+from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear, block_notes, put_block_layers
 from tallow.nn.convolution import Conv2d
@@ -26,6 +27,7 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.quantization import QUANTIZED, count_weights
 from tallow.nn.transposed_linear import Conv1D
+from tallow.nn.weight_only_layers import WeightOnlyEmbedding
 
 LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
 
@@ -34,6 +36,13 @@ def check_length(length: int, limit: int) -> None:
     """Raise ArgumentError for a text of more tokens than the model has positions."""
     if length > limit:
         raise ArgumentError(f"a text of {length} tokens; the model has {limit} positions", hint="shorten the text")
+
+
+def tied_logits(hidden_BTD: Tensor, table: Embedding) -> Tensor:
+    """Return logits (B, T, V) from the head's input (B, T, D), where the head's matrix is that of an embedding."""
+    if isinstance(table, BlockEmbedding | WeightOnlyEmbedding):
+        return table.project(hidden_BTD)
+    return F.linear(hidden_BTD, table.weight)
 
 
 def _width(module: Module) -> int | None:

@@ -32,7 +32,7 @@ from tallow.io.source import Source, open_source
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
 from tallow.models.cross_layers import CausalAttention, CrossAttention, CrossKeys, CrossLayer, EncoderAttention
-from tallow.models.pretrained import PretrainedModel, check_length
+from tallow.models.pretrained import PretrainedModel, check_length, tied_logits
 from tallow.models.quantize import block_format
 from tallow.models.whisper import checkpoint
 from tallow.models.whisper.alignment import published_heads
@@ -347,10 +347,7 @@ class Whisper(PretrainedModel):
         """Return logits (B, T, V) from the head's input (B, T, D)."""
         if self.proj_out is not None:
             return self.proj_out(hidden_BTD)
-        table = self.decoder.embed_tokens
-        if isinstance(table, BlockEmbedding):
-            return table.project(hidden_BTD)
-        return F.linear(hidden_BTD, table.weight)
+        return tied_logits(hidden_BTD, self.decoder.embed_tokens)
 
     @property
     def head_table(self) -> Embedding | None:

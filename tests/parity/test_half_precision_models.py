@@ -28,6 +28,7 @@ TEXTS = 24  # outputs per text have only a few elements each
 LANGUAGE_MODELS = (
     *("gpt2", "llama", "mistral, sliding", "qwen2, sliding", "qwen3", "gemma", "gemma2", "gemma3"),
     *("phi3, a part of each head", "falcon 7b", "falcon 40b", "falcon rw"),
+    *("bart", "marian"),
 )
 VARIANTS = (
     *LANGUAGE_MODELS,
@@ -39,6 +40,7 @@ ELSEWHERE = {
     *("WhisperForConditionalGeneration", "RWForCausalLM"),  # test_whisper.py; another name of Falcon's
     # test_unusual_configs.py covers these in float32; they have the same parts.
     *(case.family + case.head for case in (*BASE_MODELS, *CLASSIFIERS, *ENCODER_HEADS)),
+    *("T5ForConditionalGeneration", "T5EncoderModel"),  # test_seq2seq.py; they are not computed in float16
     *("RobertaForCausalLM", "XLMRobertaForCausalLM"),
 }
 

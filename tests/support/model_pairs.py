@@ -239,6 +239,53 @@ BASES: dict[str, Sizes] = {
 }
 
 
+T5_SIZES = {
+    "vocab_size": VOCAB,
+    "d_model": 32,
+    "d_kv": 12,
+    "d_ff": 64,
+    "num_layers": 3,
+    "num_decoder_layers": 2,
+    "num_heads": 4,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 20,
+    "decoder_start_token_id": 0,
+}
+BART_SIZES = {
+    "vocab_size": VOCAB,
+    "d_model": 32,
+    "encoder_layers": 3,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 40,
+    "max_position_embeddings": 64,
+    "init_std": 0.2,
+}
+MARIAN_SIZES = BART_SIZES | {
+    "pad_token_id": 96,
+    "eos_token_id": 0,
+    "forced_eos_token_id": 0,
+    "decoder_start_token_id": 96,
+    "scale_embedding": True,
+    "activation_function": "swish",
+}
+SEQ2SEQ: dict[str, Sizes] = {
+    "t5": ("T5ForConditionalGeneration", T5_SIZES),
+    "t5, gated": (
+        "T5ForConditionalGeneration",
+        T5_SIZES | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+    ),
+    "bart": ("BartForConditionalGeneration", BART_SIZES),
+    "bart, scaled": (
+        "BartForConditionalGeneration",
+        BART_SIZES | {"scale_embedding": True, "activation_function": "relu"},
+    ),
+    "marian": ("MarianMTModel", MARIAN_SIZES),
+}
+
+
 def _encoder(name: str, changes: dict[str, Any], head: str) -> Sizes:
     labels = {} if head == "ForQuestionAnswering" else LABELS  # two outputs: start and end logits
     sizes = {"DistilBert": DISTILBERT_SIZES, "ModernBert": MODERNBERT_SIZES}.get(name, ENCODER_SIZES)
@@ -249,6 +296,8 @@ EVERY: dict[str, Sizes] = {
     **LANGUAGE_MODELS,
     **BASES,
     **IMAGE_MODELS,
+    **SEQ2SEQ,
+    "t5, encoder": ("T5EncoderModel", T5_SIZES),
     **{f"{variant} {head}": _encoder(*ENCODERS[variant], head) for variant in ENCODERS for head in HEADS},
 }
 
@@ -260,6 +309,10 @@ def reference_model(variant: str) -> Any:
     model_class = getattr(transformers, name)
     model = model_class(model_class.config_class(**sizes)).eval()
     with torch.no_grad():
+        if variant in SEQ2SEQ and sizes.get("tie_word_embeddings") is False:
+            model.lm_head.weight = torch.nn.Parameter(torch.randn_like(model.lm_head.weight))  # transformers ties it
+        if hasattr(model, "final_logits_bias"):
+            model.final_logits_bias.normal_()
         for parameter in model.parameters():
             if parameter.ndim == 1:  # norms are initialized to ones, biases to zeros
                 parameter.add_(torch.randn_like(parameter) / 4)
@@ -276,6 +329,12 @@ def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[Any]]:
     name, sizes = EVERY[variant]
     if variant in IMAGE_MODELS:
         return _image_inputs(name, batch)
+    if variant in SEQ2SEQ or name == "T5EncoderModel":
+        rng = np.random.default_rng(0)
+        ids, mask = rng.integers(3, VOCAB - 1, (batch, 30)), np.ones((batch, 30), np.int64)
+        ids[1::2, 20:], mask[1::2, 20:] = sizes.get("pad_token_id", 0), 0
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        return inputs | ({"decoder_input_ids": rng.integers(3, VOCAB - 1, (batch, 25))} if variant in SEQ2SEQ else {})
     if not name.startswith(tuple(encoder for encoder, _ in ENCODERS.values())):
         return {"input_ids": np.array(tokens(50, batch))}
     rng = np.random.default_rng(0)

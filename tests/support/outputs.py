@@ -16,7 +16,7 @@ def outputs_of(model: Any, inputs: Mapping[str, npt.NDArray[np.int64]]) -> list[
     with tl.no_grad():
         outputs = model(*(tl.as_tensor(array) for array in inputs.values()))
     outputs = [outputs] if isinstance(outputs, tl.Tensor) else outputs
-    return [output.float().numpy() for output in outputs]
+    return [output.float().numpy() for output in outputs if output is not None]
 
 
 def without_padding(

@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -51,6 +52,7 @@ from tallow.models.causal_lm import CausalLM
 from tallow.models.generation_config import GenerationConfig
 from tallow.models.sentence_folder import encoder_files, files_of, modules_of
 from tallow.models.sentence_parts import Dense, Pooling
+from tallow.models.seq2seq import Seq2SeqGeneration, Seq2SeqLM
 from tallow.optim import lr_scheduler
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.llama2c import Llama2cTokenizer
@@ -388,6 +390,8 @@ def _load_and_run(folder: Path) -> list[int] | list[Any]:
     model = AutoModel.from_pretrained(folder)
     if isinstance(model, CausalLM):
         return _generates(model)
+    if isinstance(model, Seq2SeqLM):
+        return list(model.generate_ids([1, 2, 3], max_tokens=3))
     tokens, pixels = tl.tensor([[1, 2, 3]]), tl.zeros(1, 3, 8, 8)
     if isinstance(model, CLIPModel):
         return list(model(tokens, pixels))
@@ -444,6 +448,11 @@ MODELS: dict[str, Reader] = {
     "weights of BertModel": _of_weights("BertModel"),
     "weights of Llama": _of_weights("Llama"),
     "generation_config.json": Reader(_json(GENERATION), _folder("generation_config.json", _sampling), change_json),
+    "generation_config.json of an encoder-decoder model": Reader(
+        _json(GENERATION | {"num_beams": 2, "max_length": 9, "early_stopping": True, "bad_words_ids": [[3]]}),
+        _folder("generation_config.json", lambda folder: list(asdict(Seq2SeqGeneration.from_folder(folder)).values())),
+        change_json,
+    ),
     "modules.json": Reader(_json(MODULES), _folder("modules.json", _modules), change_json),
     "config.json of a pooling": Reader(
         _json({"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}),

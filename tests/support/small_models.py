@@ -13,6 +13,9 @@ ENCODER |= {"intermediate_size": 12, "max_position_embeddings": 10}
 DECODER = ENCODER | {"num_key_value_heads": 1, "rope_theta": 100.0, "eos_token_id": [2]}
 IMAGES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 8, "patch_size": 4}
 IMAGES_AND_FF = IMAGES | {"intermediate_size": 12}
+CROSSING = {"vocab_size": 20, "d_model": 8, "max_position_embeddings": 10, "pad_token_id": 0, "eos_token_id": 2}
+CROSSING |= {f"{half}_{size}": 2 for half in ("encoder", "decoder") for size in ("layers", "attention_heads")}
+CROSSING |= {"encoder_ffn_dim": 12, "decoder_ffn_dim": 16, "decoder_start_token_id": 0, "is_encoder_decoder": True}
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
     "RobertaModel": ENCODER | {"model_type": "roberta"},
@@ -34,6 +37,10 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},
     "Gemma3": DECODER | {"model_type": "gemma3_text", "head_dim": 4},
     "Falcon": {"model_type": "falcon", "alibi": True, "new_decoder_architecture": True, "num_kv_heads": 1} | ENCODER,
+    "T5ForConditionalGeneration": {"model_type": "t5", "is_encoder_decoder": True, "vocab_size": 20, "d_model": 8}
+    | {"d_kv": 4, "d_ff": 12, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2},
+    "BartForConditionalGeneration": CROSSING | {"model_type": "bart"},
+    "MarianMTModel": CROSSING | {"model_type": "marian"},
     "Whisper": {"model_type": "whisper"} | asdict(small_config(260 + OTHER_SPECIALS)),
 }
 ENTRIES["Whisper"]["init_std"] = ENTRIES["Whisper"].pop("initializer_range")

@@ -19,6 +19,7 @@ def _decoders(*names: str) -> tuple[str, ...]:
 
 _CLASSES = {
     "auto": ("AutoModel",),
+    "bart": ("BartConfig", "BartForConditionalGeneration"),
     "bert": ("BertConfig", "BertForPreTraining", "BertLMHeadModel", *(f"Bert{head}" for head in ENCODER_HEADS)),
     "clip": tuple(f"CLIP{part}{kind}" for part in ("", "Text", "Vision") for kind in ("Config", "Model")),
     "dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
@@ -31,12 +32,14 @@ _CLASSES = {
     "image_processor": ("ImageProcessor",),
     "images": ("ImageClassifier", "ImageEncoder"),
     "llama": _decoders("Llama"),
+    "marian": ("MarianConfig", "MarianMTModel"),
     "mistral": _decoders("Mistral"),
     "modernbert": ("ModernBertConfig", *(f"ModernBert{head}" for head in ENCODER_HEADS)),
     "phi3": _decoders("Phi3"),
     "qwen": _decoders("Qwen2", "Qwen3"),
     "sentence": ("SentenceEncoder",),
     "sparse_encoder": ("SparseEncoder",),
+    "t5": ("T5Config", "T5EncoderModel", "T5ForConditionalGeneration"),
     "text_classifier": ("TextClassifier",),
     "vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
     "whisper": ("Whisper", "WhisperConfig"),

@@ -68,8 +68,8 @@ def test_every_model_type_is_read_by_its_class(kind: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "entries",
     [
-        {"architectures": ["T5ForConditionalGeneration"]},
-        {"model_type": "t5"},
+        {"architectures": ["PegasusForConditionalGeneration"]},
+        {"model_type": "pegasus"},
         {},
         {"architectures": [3]},
         {"architectures": [[1]]},

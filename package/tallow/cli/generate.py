@@ -1,5 +1,7 @@
 """`tallow generate`: continue a text with a language model.
 
+An encoder-decoder model, such as T5, writes another text instead: a translation or a summary.
+
 Without --model, a small built-in model tells a story: tallow generate "Once upon a time". The text may also come from
 standard input: echo "Once upon a time" | tallow generate
 
@@ -23,23 +25,28 @@ from tallow.cli.language_model import (
     add_cache_option,
     add_loading_options,
     add_sampling_options,
-    load_language_model,
+    load_text_model,
     number,
+    own_sampler,
     quantized,
     sampler,
 )
 from tallow.cli.terminal import print_text, prompt_from_stdin, report
 from tallow.errors import ArgumentError
-from tallow.generation import decode_stream, generate
+from tallow.generation import Sampler, decode_stream, generate
 from tallow.io.gguf import is_gguf
 from tallow.models import stories
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.llama import Llama
+from tallow.models.seq2seq import Seq2SeqLM
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tallow.generation.constrain import Constraint, Grammar
+
+
+STEPS = 256
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,8 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--steps",
         metavar="N",
         type=number(int, "1 or more", lambda n: n >= 1),
-        default=256,
-        help="maximum number of tokens, prompt included; limited by the model's context (default: %(default)s)",
+        help="maximum number of tokens, the prompt of a language model included; limited by the model's context "
+        f"(default: {STEPS}; of an encoder-decoder model its own)",
     )
     add_constraint_options(parser)
     add_sampling_options(parser, temperature=1.0, top_p=0.9)
@@ -92,10 +99,44 @@ def run(arguments: argparse.Namespace) -> int:
     text = arguments.prompt if arguments.text is None else arguments.text
     if text is None:
         text = prompt_from_stdin()
+    if isinstance(model, Seq2SeqLM):
+        _rewrite(arguments, model, text, form, started)
+    else:
+        _continue(arguments, model, tokenizer, text, form, started)
+    return 0
+
+
+def _rewrite(arguments: argparse.Namespace, model: Seq2SeqLM, text: str, form: Grammar | None, started: float) -> None:
+    """Print what an encoder-decoder model writes about the text."""
+    sample = own_sampler(arguments, model.generation_config)
+    tokens = model.generate_ids(
+        model.tokenizer.encode(text),
+        max_tokens=arguments.steps,
+        sample=sample,
+        processors=_processors(form, model.tokenizer, model.stop_ids),
+        cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
+    )
+    clock = _clock(arguments, tokens, sample, started)
+    try:
+        print_text(model.tokenizer.decode_stream(clock))
+    finally:
+        report(clock.summary())
+
+
+def _continue(
+    arguments: argparse.Namespace,
+    model: CausalLM,
+    tokenizer: Llama2cTokenizer | Tokenizer,
+    text: str,
+    form: Grammar | None,
+    started: float,
+) -> None:
+    """Print the text and what a language model continues it with."""
     prompt, stop_ids = _prompt(model, tokenizer, text)
     sample = sampler(arguments, model.generation_config)
     # run.c counts the positions it feeds to the model: all tokens but the last.
-    steps = min(arguments.steps, model.context_length)
+    wanted = arguments.steps or STEPS
+    steps = min(wanted, model.context_length)
     tokens = generate(
         model,
         prompt,
@@ -105,12 +146,9 @@ def run(arguments: argparse.Namespace) -> int:
         processors=_processors(form, tokenizer, stop_ids),
         cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
     )
-    report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")
-    if steps < arguments.steps:
-        report(f"--steps {arguments.steps} exceeds the model's context; stopping at {steps}")
-    if sample.temperature > 0:
-        report(f"seed {sample.seed}")
-    clock = _Clock(tokens)
+    clock = _clock(arguments, tokens, sample, started)
+    if steps < wanted:
+        report(f"--steps {wanted} exceeds the model's context; stopping at {steps}")
     try:
         if isinstance(tokenizer, Llama2cTokenizer):
             print_text(decode_stream(tokenizer, islice(chain(prompt[1:], clock), steps), previous=prompt[0]))
@@ -118,10 +156,17 @@ def run(arguments: argparse.Namespace) -> int:
             print_text(chain([text], tokenizer.decode_stream(clock, previous=prompt)))
     finally:
         report(clock.summary())
-    return 0
 
 
-def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | Tokenizer]:
+def _clock(arguments: argparse.Namespace, tokens: Iterator[int], sample: Sampler | None, started: float) -> _Clock:
+    """Report what was loaded and the seed; return the tokens with a clock."""
+    report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")
+    if sample is not None and sample.temperature > 0:
+        report(f"seed {sample.seed}")
+    return _Clock(tokens)
+
+
+def _load(arguments: argparse.Namespace) -> tuple[CausalLM | Seq2SeqLM, Llama2cTokenizer | Tokenizer]:
     path, dtype = arguments.model, DTYPES.get(arguments.dtype)
     if path is None:
         if arguments.tokenizer is not None:
@@ -129,7 +174,7 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | T
         story_teller, words = stories.load(dtype=dtype, device=arguments.device)
         return quantized(story_teller, arguments.quant, arguments.dtype), words
     if not _is_llama2c(path):
-        model = load_language_model(path, arguments.dtype, arguments.device, arguments.quant)
+        model = load_text_model(path, arguments.dtype, arguments.device, arguments.quant, (CausalLM, Seq2SeqLM))
     elif arguments.tokenizer is None:
         raise ArgumentError(
             f"{path} is a file without a tokenizer",
@@ -143,6 +188,8 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM, Llama2cTokenizer | T
     if os.path.isdir(arguments.tokenizer) or arguments.tokenizer.endswith(".json"):
         model.tokenizer = Tokenizer.from_pretrained(arguments.tokenizer)
         return model, model.tokenizer
+    if isinstance(model, Seq2SeqLM):
+        raise ArgumentError(f"--tokenizer {arguments.tokenizer}", hint="pass the model's tokenizer.json")
     return model, Llama2cTokenizer.load(arguments.tokenizer, vocab_size=model.vocab_size)
 
 

@@ -17,6 +17,7 @@ from tallow.models.auto import model_class
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.generation_config import GenerationConfig
 from tallow.models.pretrained import PretrainedModel
+from tallow.models.seq2seq import Seq2SeqLM
 
 M = TypeVar("M", bound=PretrainedModel)
 
@@ -28,6 +29,12 @@ def load_language_model(name: str, dtype: str | None, device: str, quant: str | 
 
     Raises:  ArgumentError if it is not a language model; CheckpointError, HubError
     """
+    model: CausalLM = load_text_model(name, dtype, device, quant, (CausalLM,))
+    return model
+
+
+def load_text_model(name: str, dtype: str | None, device: str, quant: str | None, kinds: tuple[type, ...]) -> Any:
+    """Load a model of one of these classes, as `load_language_model`."""
     path = local_model(name)
     target = DTYPES[dtype] if dtype else None
     if path.is_file():
@@ -36,7 +43,7 @@ def load_language_model(name: str, dtype: str | None, device: str, quant: str | 
             raise _not_a_language_model(name, type(model))
         return quantized(model, quant, dtype)
     kind = model_class(path)
-    if not issubclass(kind, CausalLM):
+    if not issubclass(kind, kinds):
         raise _not_a_language_model(name, kind)
     return kind.from_pretrained(path, target, device, quant=quant)
 
@@ -47,7 +54,10 @@ def quantized(model: M, quant: str | None, dtype: str | None) -> M:
 
 
 def _not_a_language_model(name: str, kind: type) -> ArgumentError:
-    return ArgumentError(f"{name} is a {kind.__name__}, not a language model", hint="pass a causal language model")
+    hint = "pass a causal language model"
+    if issubclass(kind, Seq2SeqLM):
+        hint += "; tallow generate takes this one, too"
+    return ArgumentError(f"{name} is a {kind.__name__}, not a language model", hint=hint)
 
 
 def add_loading_options(group: argparse._ArgumentGroup) -> None:
@@ -115,10 +125,27 @@ def add_sampling_options(parser: argparse.ArgumentParser, *, temperature: float,
 
 def sampler(arguments: argparse.Namespace, config: GenerationConfig) -> Sampler:
     """Return the sampler for the options of `add_sampling_options`. Defaults: `config`, then the command's own."""
-    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
-    overrides = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     defaults = arguments.sampling | {"repetition_penalty": config.repetition_penalty}
-    options = (defaults if config.do_sample is None else config.sampling) | overrides
+    options = (defaults if config.do_sample is None else config.sampling) | _overrides(arguments)
+    return _sampler(arguments, options)
+
+
+def own_sampler(arguments: argparse.Namespace, config: GenerationConfig) -> Sampler | None:
+    """Return the sampler for the options, or None without any: tokens are chosen as the model says."""
+    overrides = _overrides(arguments)
+    if not overrides and not config.do_sample:
+        return None
+    draws = config.do_sample or overrides.keys() - {"repetition_penalty"}
+    defaults = config.sampling if config.do_sample or not draws else {"repetition_penalty": config.repetition_penalty}
+    return _sampler(arguments, defaults | overrides)
+
+
+def _overrides(arguments: argparse.Namespace) -> dict[str, Any]:
+    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
+
+
+def _sampler(arguments: argparse.Namespace, options: dict[str, Any]) -> Sampler:
     return Sampler(**options | {"top_k": options.get("top_k") or None}, seed=arguments.seed)
 
 

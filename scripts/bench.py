@@ -54,6 +54,7 @@ MODULES = {
     "perplexity": "perplexity",
     "products": "products",
     "quantised": "quantised",
+    "seq2seq": "seq2seq",
     "serve": "serve",
     "start": "start",
     "threads": "threads",

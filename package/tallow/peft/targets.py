@@ -12,15 +12,16 @@ from tallow.nn.module import Module
 from tallow.peft.config import LoraConfig, names_of
 
 ALL_LINEAR = "all-linear"
-# By model type. Those of peft, which has none for DistilBERT, Phi-3 and Whisper.
+# By model type. Those of peft, which has none for DistilBERT, Marian, Phi-3 and Whisper.
 DEFAULT_TARGETS = {
     **dict.fromkeys(("bert", "roberta"), ("query", "value")),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "llama", "mistral"), ("q_proj", "v_proj")),
-    **dict.fromkeys(("qwen2", "qwen3", "whisper"), ("q_proj", "v_proj")),
+    **dict.fromkeys(("bart", "marian", "qwen2", "qwen3", "whisper"), ("q_proj", "v_proj")),
     "distilbert": ("q_lin", "v_lin"),
     "falcon": ("query_key_value",),
     "gpt2": ("c_attn",),
     "phi3": ("qkv_proj",),
+    "t5": ("q", "v"),
 }
 OUTPUT_HEADS = ("lm_head", "proj_out", "decoder")  # heads of language models, which "all-linear" omits
 

@@ -450,6 +450,8 @@ def test_targets(settings: dict[str, Any], expected: str) -> None:
         "Falcon": "query_key_value",
         "GPT2": "c_attn",
         "Phi3": "qkv_proj",
+        "T5ForConditionalGeneration": "q v",
+        **dict.fromkeys(("BartForConditionalGeneration", "MarianMTModel"), "q_proj v_proj"),
     }.items(),
 )
 def test_default_targets(name: str, layers: str) -> None:

@@ -34,11 +34,8 @@ AS_PYTORCH = {"README": 1, "getting-started": 2, "pytorch": 3, "data": 2}
 MAX_README_LINES = 160
 # Directories that are in front of a Hub id: tallow looks for a local folder first.
 IMAGE_MODELS = ("google/vit-base-patch16-224", "openai/clip-vit-base-patch32", "facebook/dinov2-small")
-SMALL_MODELS = ("Qwen/Qwen3-0.6B", "openai/whisper-tiny", "sentence-transformers/all-MiniLM-L6-v2")
-SMALL_MODELS = (
-    *("Qwen/Qwen3-0.6B", "openai/whisper-tiny", "sentence-transformers/all-MiniLM-L6-v2"),
-    "google/flan-t5-small",
-)
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+SMALL_MODELS = ("Qwen/Qwen3-0.6B", "openai/whisper-tiny", MINILM, "google/flan-t5-small")
 
 
 def output_of(source: str, folder: Path, *launcher: str) -> str:
@@ -72,6 +69,8 @@ def save_images(folder: Path) -> None:
     tokenizer().save_pretrained(clip)
     saved("Dinov2Model", DINOV2_SIZES, dinov2)
     image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)).save(folder / "photo.jpg")
+
+
 def save_t5(folder: Path) -> None:
     """Save a small T5 with random weights and a tokenizer of bytes."""
     transformers = pytest.importorskip("transformers")

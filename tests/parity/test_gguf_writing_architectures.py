@@ -76,12 +76,13 @@ def test_outputs_are_those_of_the_folder(name: str, tmp_path: Path) -> None:
     assert convert(tmp_path / "folder", tmp_path / "model.gguf") == 0
     folder, file = ours(tmp_path / "folder"), ours(tmp_path / "model.gguf")
     # Rounding of 1 + weight, of sums over reordered heads, and of the factor of "longrope".
-    rounding = 1e-4 if name in ("gemma", "gemma2", "gemma2, 27B", "gemma3", "mistral", "phi3, longrope") else 0
+    rounded = ("gemma", "gemma2", "gemma2, 27B", "gemma3", "mistral", "mixtral", "phi3, longrope")
+    rounding = 1e-4 if name in rounded else 0
     np.testing.assert_allclose(file, folder, atol=rounding)
     np.testing.assert_allclose(file, output(model), atol=1e-4)
 
 
-@pytest.mark.parametrize("name", [name for name in WRITTEN if name not in ("mistral", "gemma2, 27B")])
+@pytest.mark.parametrize("name", [name for name in WRITTEN if name not in ("mistral", "mixtral", "gemma2, 27B")])
 @pytest.mark.parametrize("kind", ["q8_0", "q4_k_m"])
 def test_quantised_weights_are_those_that_the_package_reads(name: str, kind: str, tmp_path: Path) -> None:
     """Rows that are not multiples of 256 weights fall back from Q4_K to Q5_0."""
@@ -102,7 +103,7 @@ def test_quantised_weights_are_those_that_the_package_reads(name: str, kind: str
         assert np.abs(tensor.numpy() - state[key][-len(tensor) :]).max() <= scale * (0.01 if kind == "q8_0" else 0.1)
 
 
-@pytest.mark.parametrize("name", ["falcon, 40B", "gpt2", "gemma", "phi3, longrope", "bert", "mistral"])
+@pytest.mark.parametrize("name", ["falcon, 40B", "gpt2", "gemma", "phi3, longrope", "bert", "mistral", "mixtral", "qwen2 moe"])
 def test_a_quantised_model_is_written_as_it_was_read(name: str, tmp_path: Path) -> None:
     """Rows are reordered without another quantisation."""
     save(reference(*MODELS[name]), tmp_path / "folder")
@@ -157,6 +158,10 @@ def test_models_that_readers_would_compute_differently(
         ("GPT2LMHeadModel", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
         ("GPT2LMHeadModel", {"activation_function": "relu"}, "activation_function='relu'"),
         ("BertModel", {"hidden_act": "relu"}, "hidden_act='relu'"),
+        ("OlmoeForCausalLM", {"clip_qkv": 1.0}, "clip_qkv=1.0"),
+        ("OlmoeForCausalLM", {"norm_topk_prob": True}, "norm_topk_prob=True"),
+        ("Qwen3MoeForCausalLM", {}, "norm_topk_prob=False"),
+        ("Qwen2MoeForCausalLM", {"mlp_only_layers": [0]}, "mlp_only_layers=(0,)"),
         ("BertForMaskedLM", {}, "no GGUF files of a BertForMaskedLM"),
     ],
 )

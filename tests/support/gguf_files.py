@@ -45,13 +45,13 @@ def write_model(
     (add_sizes if config.model_type in SIZES else add_decoder_sizes)(writer, model, implied_heads)
     by_name = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
     names = gguf.get_tensor_name_map(by_name[architecture], config.num_hidden_layers)
-    for name, tensor in model.state_dict().items():
+    for name, tensor in with_experts(model.state_dict()).items():
         array = converted(model, name, tensor.numpy())
         if array is None or (name == "lm_head.weight" and config.tie_word_embeddings):
             continue
         theirs = names.get_name(name.removeprefix(f"{config.model_type}."), try_suffixes=(".weight", ".bias"))
         assert theirs is not None, name
-        if kind is not None and array.ndim == 2 and not theirs.startswith(("position_embd", "token_types")):
+        if kind is not None and array.ndim > 1 and not theirs.startswith(("position_embd", "token_types")):
             writer.add_tensor(theirs, (quantize or gguf.quants.quantize)(array, kind), raw_dtype=kind)
         else:
             writer.add_tensor(theirs, array)
@@ -60,7 +60,8 @@ def write_model(
 
 
 ENCODERS = ("roberta", "xlm-roberta", "distilbert")
-ARCHITECTURES = {"mistral": "llama", "gemma3_text": "gemma3", **dict.fromkeys(ENCODERS, "bert")}
+SPARSE = {"mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe"}
+ARCHITECTURES = SPARSE | {"mistral": "llama", "gemma3_text": "gemma3", **dict.fromkeys(ENCODERS, "bert")}
 # By model_type, for models not of Llama's design: the names of the feed-forward width and of eps in the config.
 SIZES = {
     "gpt2": ("n_inner", "layer_norm_epsilon"),
@@ -72,6 +73,21 @@ SIZES = {
 }
 GEMMAS = ("gemma", "gemma2", "gemma3_text")
 POSITIONS = "embeddings.position_embeddings.weight"
+
+
+def with_experts(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state dict of a transformers model with the experts' matrices as converters write them."""
+    tensors: dict[str, Any] = {}
+    for name, tensor in state.items():
+        path, _, kind = name.rpartition(".")
+        if kind == "gate_up_proj":
+            gate, up = tensor.chunk(2, 1)
+            tensors |= {f"{path}.gate_proj.weight": gate, f"{path}.up_proj.weight": up}
+        elif path.endswith(".experts"):
+            tensors[f"{name}.weight"] = tensor
+        else:
+            tensors[name] = tensor[0] if name.endswith("shared_expert_gate.weight") else tensor
+    return tensors
 
 
 def add_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
@@ -118,6 +134,13 @@ def add_decoder_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
         writer.add_value_length(head)
     elif config.model_type != "phi3" and not implied_heads:
         writer.add_key_length(head)
+    if config.model_type in (*SPARSE, "olmoe"):
+        writer.add_expert_count(config.num_experts)
+        writer.add_expert_used_count(config.num_experts_per_tok)
+    if config.model_type in ("qwen2_moe", "qwen3_moe"):
+        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    if config.model_type == "qwen2_moe":
+        writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
     if config.model_type == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
@@ -155,7 +178,7 @@ def converted(model: Any, name: str, array: Any) -> Any:
     """Return an array of a checkpoint as llama.cpp's converter stores it; None for one that it omits."""
     config = model.config
     kind = config.model_type
-    if kind in ("llama", "mistral") and name.endswith(("q_proj.weight", "k_proj.weight")):
+    if kind in ("llama", "mistral", "mixtral") and name.endswith(("q_proj.weight", "k_proj.weight")):
         heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
         halves = array.reshape(heads, 2, -1, array.shape[1])
         return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(array.shape)

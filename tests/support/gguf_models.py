@@ -42,12 +42,24 @@ GEMMA3 = {
         "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
     },
 }
+ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 3}
 HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
 GROUPS = {"new_decoder_architecture": True, "num_kv_heads": 2}
 # By name for a test: the class in transformers, and changes of SIZES.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "mistral": ("MistralForCausalLM", {"sliding_window": 4}),
     "qwen2, yarn": ("Qwen2ForCausalLM", {"rope_parameters": YARN}),
+    "mixtral": ("MixtralForCausalLM", {"rope_parameters": ROPE}),
+    "olmoe": ("OlmoeForCausalLM", EXPERTS),
+    "qwen2 moe": (
+        "Qwen2MoeForCausalLM",
+        EXPERTS | {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 64},
+    ),
+    "qwen3 moe": (
+        "Qwen3MoeForCausalLM",
+        EXPERTS | {"moe_intermediate_size": 32, "norm_topk_prob": True, "head_dim": 32},
+    ),
     "gemma": ("GemmaForCausalLM", {"head_dim": 32}),
     "gemma2": ("Gemma2ForCausalLM", {"head_dim": 32, "query_pre_attn_scalar": 32, "sliding_window": 4}),
     "gemma2, 27B": ("Gemma2ForCausalLM", {"head_dim": 32, "query_pre_attn_scalar": 16, "num_hidden_layers": 46}),

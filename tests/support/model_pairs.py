@@ -90,6 +90,7 @@ YARN = {
     "truncate": False,
 }
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
+EXPERTS = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 24}
 # transformers class and config sizes
 LANGUAGE_MODELS: dict[str, Sizes] = {
     "gpt2": ("GPT2LMHeadModel", GPT2_SIZES),
@@ -128,6 +129,24 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         | GEMMA3
         | {"layer_types": ["full_attention", "sliding_attention", "full_attention"], "attention_bias": True}
         | {"final_logit_softcapping": 3.0},
+    ),
+    "mixtral": ("MixtralForCausalLM", LLAMA_SIZES | {"num_local_experts": 5, "sliding_window": 7}),
+    "olmoe": (
+        "OlmoeForCausalLM",
+        LLAMA_SIZES | {"num_experts": 8, "num_experts_per_tok": 3, "norm_topk_prob": True, "attention_bias": True},
+    ),
+    "olmoe, clipped": ("OlmoeForCausalLM", LLAMA_SIZES | {"num_experts": 4, "num_experts_per_tok": 1, "clip_qkv": 0.5}),
+    "qwen2 moe": (
+        "Qwen2MoeForCausalLM",
+        LLAMA_SIZES | EXPERTS | SLIDING | {"shared_expert_intermediate_size": 40, "max_window_layers": 2},
+    ),
+    "qwen3 moe": (
+        "Qwen3MoeForCausalLM",
+        LLAMA_SIZES | EXPERTS | {"head_dim": 16, "norm_topk_prob": True, "num_experts_per_tok": 8},
+    ),
+    "qwen3 moe, by layer": (
+        "Qwen3MoeForCausalLM",
+        LLAMA_SIZES | EXPERTS | SLIDING | {"decoder_sparse_step": 2, "num_hidden_layers": 4, "mlp_only_layers": [3]},
     ),
     "phi3": ("Phi3ForCausalLM", LLAMA_SIZES | {"sliding_window": 9}),
     "falcon 7b": ("FalconForCausalLM", FALCON_SIZES),

@@ -125,13 +125,14 @@ class GGUF(Mapping[str, Tensor]):
         return self._data[name][info.begin : info.begin + info.bytes]
 
     def matrix(self, name: str) -> BlockMatrix | None:
-        """Return a quantised tensor of two dims as a matrix of the blocks in the file; None for any other tensor."""
+        """Return a quantised tensor of two or more dims as a matrix of the blocks in the file, with all rows one below
+        another; None for any other tensor."""
         info = self._infos[name]
-        if info.type not in gguf_blocks.FORMATS or len(info.shape) != 2:
+        if info.type not in gguf_blocks.FORMATS or len(info.shape) < 2:
             return None
         layout = gguf_blocks.FORMATS[info.type]
-        row_bytes = info.shape[1] // layout.weights * layout.record.itemsize
-        return BlockMatrix(self.get_blocks(name).reshape(info.shape[0], row_bytes), info.type)
+        row_bytes = info.shape[-1] // layout.weights * layout.record.itemsize
+        return BlockMatrix(self.get_blocks(name).reshape(prod(info.shape[:-1]), row_bytes), info.type)
 
     def get_array(self, name: str) -> np.ndarray[Any, Any]:
         """Return the array of a tensor: float32 for quantised formats, uint16 for BF16, else the stored dtype."""

@@ -41,7 +41,7 @@ class Target:
 
     Attributes:
         format: a name in TYPES, such as "F16" or "Q4_K".
-        get: returns the tensor when it is its turn, or a matrix of blocks of `format`.
+        get: returns the tensor when it is its turn, or a matrix of blocks of `format`, with all rows one below another.
         importance: of the columns, for `quantize`.
         finite: whether to refuse weights that are infinite or NaN even if they need no conversion.
     """
@@ -142,7 +142,8 @@ def _target(name: str, value: Any, format: str | None) -> Target:
 def _parts(name: str, target: Target) -> Iterator[Array]:
     """Yield the data of a tensor, some rows at a time."""
     value = target.get()
-    if tuple(value.shape) != target.shape:
+    rows = (prod(target.shape[:-1]), target.shape[-1]) if isinstance(value, BlockMatrix) else target.shape
+    if tuple(value.shape) != rows:
         raise ArgumentError(f"tensor {name!r:.200} has the shape {tuple(value.shape)}, not {target.shape}")
     if isinstance(value, BlockMatrix):
         yield np.ascontiguousarray(value.blocks)

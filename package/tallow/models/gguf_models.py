@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tallow.io.source import Source
 from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
 from tallow.models.gguf_config import Design, design_of
-from tallow.models.gguf_names import SETTINGS, rows_by_group
+from tallow.models.gguf_names import SETTINGS, of_experts, rows_by_group
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn.block_layers import has_kernel, put_block_layers, reads_codes
 
@@ -69,10 +70,14 @@ def load(
         if own is not None:
             matrix = _matrix(file, name) if keeps_blocks else None
             if matrix is None:
-                state[own] = _weight(file, name, own, design, target)
+                tensor = _weight(file, name, own, design, target)
+                state |= zip(_owned(own, design), tensor.unbind(0) if "*" in own else [tensor], strict=True)
             else:
                 rows = _rows(own, design)
-                matrices[own] = matrix if rows is None else BlockMatrix(matrix.blocks[rows], matrix.format)
+                chosen = matrix.blocks if rows is None else matrix.blocks[rows]
+                owned = _owned(own, design)
+                each = chosen.reshape(len(owned), -1, chosen.shape[1])
+                matrices |= {part: BlockMatrix(each[i], matrix.format) for i, part in enumerate(owned)}
         if progress is not None:
             progress(done, len(file))
     state |= put_block_layers(model, matrices, device)
@@ -88,23 +93,37 @@ def _matrix(file: GGUF, name: str) -> BlockMatrix | None:
     the product.
     """
     info = file.info(name)
-    if info.type not in HALF_FORMATS or len(info.shape) != 2:
+    if info.type not in HALF_FORMATS or len(info.shape) < 2:
         return file.matrix(name)
     blocks = file.get_blocks(name)
     if 0 in info.shape or not blocks.view(HALF_FORMATS[info.type]).flags.aligned:  # the kernel would copy each time
         return None
-    matrix = BlockMatrix(blocks.reshape(info.shape[0], -1), info.type)
+    matrix = BlockMatrix(blocks.reshape(prod(info.shape[:-1]), -1), info.type)
     return matrix if has_kernel(matrix) else None
 
 
 def _check_layers(file: GGUF, design: Design) -> None:
-    """Raise CheckpointError, before a model is built, if the file has too few tensors for the layers of the config."""
+    """Raise CheckpointError, before a model is built, if the file has too few tensors for the layers of the config, or
+    other experts."""
     layers = design.config.num_hidden_layers
     if layers * len(design.names.inner) > len(file):
         raise CheckpointError(
             f"{file.name}: {design.names.architecture}.block_count is {layers}, and there are only {len(file)} tensors",
             hint=HINT,
         )
+    for name in file:
+        own, shape = design.names.from_gguf(name), file.info(name).shape
+        if own is not None and "*" in own and (len(shape) != 3 or 0 in shape or shape[0] != design.config.num_experts):
+            raise CheckpointError(
+                f"{file.name}: tensor {name!r:.200} has the shape {tuple(shape)}; "
+                f"{design.names.architecture}.expert_count is {design.config.num_experts}",
+                hint=HINT,
+            )
+
+
+def _owned(own: str, design: Design) -> list[str]:
+    """Return the names of the state dict for a tensor of the file: one, or one for each expert."""
+    return of_experts(own, getattr(design.config, "num_experts", 0))
 
 
 def _check_tensors(file: GGUF, design: Design, model: PretrainedModel) -> None:
@@ -115,16 +134,22 @@ def _check_tensors(file: GGUF, design: Design, model: PretrainedModel) -> None:
         if name in SETTINGS:
             continue
         ours, shape = names.from_gguf(name), tuple(file.info(name).shape)
-        if ours is None or ours not in own:
+        owned = [] if ours is None else _owned(ours, design)
+        if ours is None or not own.keys() >= {*owned}:
             problems.append(f"unknown tensor {name!r:.200}")
             continue
-        present.add(ours)
-        expected = tuple(own[ours].shape)
+        present.update(owned)
+        expected = tuple(own[owned[0]].shape)
         if names.parts(ours)[1] in names.transposed:
             expected = expected[::-1]
+        if names.parts(ours)[1] in names.vectors:
+            expected = expected[1:]
+        if "*" in ours:
+            expected = (len(owned), *expected)
         if shape != expected:
             problems.append(f"tensor {name!r:.200} has the shape {shape}; the metadata gives {expected}")
-    problems += [f"no tensor {names.to_gguf(ours) or ours!r}" for ours in own if ours not in present]
+    missing = dict.fromkeys(names.to_gguf(ours) or repr(ours) for ours in own if ours not in present)
+    problems += [f"no tensor {theirs}" for theirs in missing]
     if problems:
         more = [f"{len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
         lines = "".join(f"\n  {problem}" for problem in problems[:SHOWN] + more)
@@ -146,6 +171,8 @@ def _weight(file: GGUF, name: str, own: str, design: Design, dtype: dtypes.dtype
         tensor = wrap(tensor.array[rows])
     if module in names.transposed:
         tensor = tensor.T if tensor.ndim == 2 else tensor
+    if module in names.vectors:
+        tensor = tensor.unsqueeze(0)
     if names.norm_offset and own.endswith("norm.weight"):
         tensor = (stored.float() - names.norm_offset).to(dtype)
     return tensor

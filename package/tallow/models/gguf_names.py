@@ -11,6 +11,7 @@ Source:  llama.cpp's `gguf-py/gguf/constants.py` for the names; its converters f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -44,6 +45,10 @@ class GGUFNames:
         grouped: modules of a layer that compute queries, keys and values, ordered by groups of heads. A file orders
             the rows by kind: see `rows_by_group`.
         interleaved: modules of a layer whose rows a file orders so that rotary pairs are neighbours.
+        vectors: modules of a layer with a matrix of one row, which a file stores as a vector.
+
+    In names of modules, "*" stands for the number of an expert: a file stores the matrices of all experts as one tensor
+    (E, out, in).
     """
 
     architecture: str
@@ -55,6 +60,7 @@ class GGUFNames:
     transposed: frozenset[str] = frozenset()
     grouped: frozenset[str] = frozenset()
     interleaved: frozenset[str] = frozenset()
+    vectors: frozenset[str] = frozenset()
     _inner_modules: Mapping[str, str] = field(init=False, repr=False)
     _outer_modules: Mapping[str, str] = field(init=False, repr=False)
 
@@ -82,13 +88,21 @@ class GGUFNames:
         return None
 
     def parts(self, name: str) -> tuple[str | None, str, str]:
-        """Split a name of the state dict: the layer's number, None outside of the layers; the module; "weight" or
-        "bias"."""
+        """Split a name of the state dict: the layer's number, None outside of the layers; the module, with "*" for the
+        number of an expert; "weight" or "bias"."""
         module, _, kind = name.rpartition(".")
         if not module.startswith(f"{self.layers}."):
             return None, module, kind
         number, _, inner = module.removeprefix(f"{self.layers}.").partition(".")
-        return number, inner, kind
+        return number, _EXPERT.sub(".experts.*.", inner), kind
+
+
+_EXPERT = re.compile(r"\.experts\.\d+\.")
+
+
+def of_experts(name: str, count: int) -> list[str]:
+    """Return the names of the state dict that "*" in a name stands for; the name itself if it has none."""
+    return [name.replace("*", str(i)) for i in range(count)] if "*" in name else [name]
 
 
 def rows_by_group(heads: int, groups: int, width: int) -> npt.NDArray[np.int64]:
@@ -139,6 +153,26 @@ def _llama(architecture: str, inner: Mapping[str, str], **options: object) -> GG
     return GGUFNames(architecture=architecture, layers="model.layers", outer=_LLAMA_OUTER, inner=inner, **settings)  # type: ignore[arg-type]
 
 
+_ATTENTION = {ours: theirs for ours, theirs in _LLAMA_INNER.items() if not ours.startswith("mlp.")}
+_EXPERT_FIELDS = {"num_experts": "expert_count", "num_experts_per_tok": "expert_used_count"}
+_EXPERT_WIDTH = {"moe_intermediate_size": "expert_feed_forward_length"}
+_SHARED_WIDTH = {"shared_expert_intermediate_size": "expert_shared_feed_forward_length"}
+
+
+def _experts(part: str, gate: str, up: str, down: str) -> dict[str, str]:
+    """Return the names of the inner modules of a layer with experts, from those of its feed-forward part."""
+    parts = {gate: "ffn_gate_exps", up: "ffn_up_exps", down: "ffn_down_exps"}
+    experts = {f"{part}.experts.*.{ours}": theirs for ours, theirs in parts.items()}
+    return {**_ATTENTION, f"{part}.gate": "ffn_gate_inp", **experts}
+
+
+_SPARSE = _experts("mlp", "gate_proj", "up_proj", "down_proj")
+_SHARED = {
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
+    "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp",
+    "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+}
 _ROTATED = frozenset({"self_attn.q_proj", "self_attn.k_proj"})
 _QWEN3 = {"self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm"}
 _FOUR_NORMS = {
@@ -273,6 +307,20 @@ NAMES: dict[str, GGUFNames] = {
     "Mistral": _llama("llama", _LLAMA_INNER, interleaved=_ROTATED),
     "Qwen2": _llama("qwen2", _LLAMA_INNER),
     "Qwen3": _llama("qwen3", _LLAMA_INNER | _QWEN3),
+    "Mixtral": _llama(
+        "llama",
+        _experts("block_sparse_moe", "w1", "w3", "w2"),
+        fields=_LLAMA_FIELDS | _EXPERT_FIELDS,
+        interleaved=_ROTATED,
+    ),
+    "Olmoe": _llama("olmoe", _SPARSE | _QWEN3, fields=_LLAMA_FIELDS | _EXPERT_FIELDS),
+    "Qwen2Moe": _llama(
+        "qwen2moe",
+        _SPARSE | _SHARED,
+        fields=_LLAMA_FIELDS | _EXPERT_FIELDS | _EXPERT_WIDTH | _SHARED_WIDTH,
+        vectors=frozenset({"mlp.shared_expert_gate"}),
+    ),
+    "Qwen3Moe": _llama("qwen3moe", _SPARSE | _QWEN3, fields=_LLAMA_FIELDS | _EXPERT_FIELDS | _EXPERT_WIDTH),
     "Gemma": _llama("gemma", _LLAMA_INNER, norm_offset=1.0),
     "Gemma2": _llama("gemma2", _LLAMA_INNER | _FOUR_NORMS, fields=_LLAMA_FIELDS | _SOFT_CAPS, norm_offset=1.0),
     "Gemma3": _llama(

@@ -19,6 +19,9 @@ from tallow.kernels.gguf_blocks import FORMATS
 
 HEAD, EMBEDDING = "output.weight", "token_embd.weight"
 UNQUANTISED = ("position_embd.weight", "token_types.weight")
+FLOATS = ("_norm.weight", ".ffn_gate_inp.weight")  # ends of names of norms, and of the matrix that chooses experts
+# With MIXTRAL experts the attention is small, so that more bits cost little.
+MIXTRAL, MIXTRAL_OUTPUT = 8, ("Q2_K", "Q3_K_S", "Q3_K_M", "Q4_K_S", "Q4_K_M")
 FINE = 4  # query heads per key head from which the value projection is small, so that more bits cost little
 LARGE = 80  # layers of models of 65 billion parameters and more
 # Formats for rows that are not multiples of 256 weights; F16 for those that are not multiples of 32.
@@ -26,11 +29,13 @@ FALLBACKS = {"Q2_K": "Q4_0", "Q3_K": "Q4_0", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6
 
 
 class Layers(NamedTuple):
-    """The number of layers, the query heads per key head, and whether it is a Falcon; formats depend on these."""
+    """The number of layers, the query heads per key head, whether it is a Falcon, and the number of experts; formats
+    depend on these."""
 
     number: int
     group: int
     is_falcon: bool = False
+    experts: int | None = None
 
 
 class Place(NamedTuple):
@@ -171,7 +176,7 @@ def formats_of(
     tied = HEAD not in shapes
     formats = {}
     for name, shape in shapes.items():
-        if len(shape) < 2 or not name.endswith(".weight") or name.endswith("_norm.weight") or name in UNQUANTISED:
+        if len(shape) < 2 or not name.endswith(".weight") or name.endswith(FLOATS) or name in UNQUANTISED:
             formats[name] = "F32"
             continue
         is_head = name == HEAD or (tied and name == EMBEDDING)
@@ -190,7 +195,12 @@ def _inner(recipe: Recipe, name: str, layers: Layers, importance: bool) -> str:
     parts = name.split(".")
     if len(parts) != 4 or parts[0] != "blk" or not parts[1].isdecimal():
         return recipe.format
-    layer, role = int(parts[1]), parts[2]
+    layer, role = int(parts[1]), parts[2].removesuffix("_exps").removesuffix("_shexp")
+    if layers.experts == MIXTRAL and recipe.format not in PLAIN:
+        if role in ("attn_v", "attn_k"):
+            return "Q8_0"
+        if role == "attn_output":
+            return "Q5_K" if recipe in map(RECIPES.get, MIXTRAL_OUTPUT) else recipe.format
     rules = {**recipe.rules, **recipe.falcon} if layers.is_falcon else recipe.rules
     rule = rules.get(role)
     format = (rule and rule(Place(layer, layers.number, layers.group))) or recipe.format

@@ -23,7 +23,7 @@ from tallow.models.falcon import Falcon, FalconConfig
 from tallow.models.gemma import Gemma
 from tallow.models.gemma2 import Gemma2
 from tallow.models.gemma3 import Gemma3
-from tallow.models.gguf_config import LARGEST
+from tallow.models.gguf_config import LARGEST, NORMALIZED
 from tallow.models.gguf_names import (
     CLASSIFIER,
     FREQUENCY_DIVISORS,
@@ -36,9 +36,12 @@ from tallow.models.gguf_names import (
 from tallow.models.gpt2 import GPT2
 from tallow.models.llama import Llama
 from tallow.models.mistral import Mistral
+from tallow.models.mixtral import Mixtral
+from tallow.models.olmoe import Olmoe
 from tallow.models.phi3 import Phi3
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.qwen import Qwen2, Qwen3
+from tallow.models.qwen_moe import Qwen2Moe, Qwen3Moe
 from tallow.models.roberta import RobertaModel
 from tallow.nn.rope_scaling import ORIGINAL, amplitude, frequencies
 
@@ -122,6 +125,27 @@ def _qwen(model: Any, values: Values) -> Settings:
     if any(window is not None for window in model.windows):
         raise ArgumentError(f"GGUF has no entry for the sliding window of a {type(model).__name__}")
     return Settings(_heads(model, values) | {"attention.sliding_window": None} | _scaling(model))
+
+
+def _mixtral(model: Any, values: Values) -> Settings:
+    _require_experts(model)
+    return _llama(model, values)
+
+
+def _olmoe(model: Any, values: Values) -> Settings:
+    _require(model, clip_qkv=None)
+    _require_experts(model)
+    return _qwen(model, values)
+
+
+def _qwen_moe(model: Any, values: Values) -> Settings:
+    _require(model, decoder_sparse_step=1, mlp_only_layers=())
+    _require_experts(model)
+    return _qwen(model, values)
+
+
+def _require_experts(model: PretrainedModel) -> None:
+    _require(model, norm_topk_prob=type(model).__name__ in NORMALIZED)
 
 
 def _gemma(model: Any, values: Values) -> Settings:
@@ -297,6 +321,10 @@ _WRITERS: dict[type[PretrainedModel], Callable[[Any, Values], Settings]] = {
     Mistral: _llama,
     Qwen2: _qwen,
     Qwen3: _qwen,
+    Mixtral: _mixtral,
+    Olmoe: _olmoe,
+    Qwen2Moe: _qwen_moe,
+    Qwen3Moe: _qwen_moe,
     Gemma: _gemma,
     Gemma2: _gemma2,
     Gemma3: _gemma3,

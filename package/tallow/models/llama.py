@@ -11,7 +11,7 @@ Source:  Touvron et al. 2023, arXiv:2302.13971 and arXiv:2307.09288; names as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -47,6 +47,7 @@ from tallow.nn.rotary import RotaryEmbedding
 from tallow.nn.weight_only_layers import WeightOnlyEmbedding, WeightOnlyLinear
 
 PRODUCTS = (Linear, WeightOnlyLinear, BlockLinear)
+MLP_NAMES = ("gate_proj", "up_proj", "down_proj")
 TO_HEADS = ("q_proj", "k_proj", "v_proj")  # whose biases the fused block has
 
 
@@ -210,18 +211,27 @@ class LlamaAttention(Module):
 
 
 class LlamaMLP(Module):
-    """down(activation(gate(x)) ⊙ up(x)).  Source: Shazeer 2020, arXiv:2002.05202, section 2"""
+    """down(activation(gate(x)) ⊙ up(x)).  Source: Shazeer 2020, arXiv:2002.05202, section 2
 
-    def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
+    Args:
+        hidden: F; None means config.intermediate_size.
+        names: of the three layers.
+    """
+
+    def __init__(
+        self, config: LlamaConfig, device: Any, dtype: Any, hidden: int | None = None, names: Sequence[str] = MLP_NAMES
+    ) -> None:
         super().__init__()
-        width, hidden, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
-        self.gate_proj = Linear(width, hidden, bias, device, dtype)
-        self.up_proj = Linear(width, hidden, bias, device, dtype)
-        self.down_proj = Linear(hidden, width, bias, device, dtype)
+        width, hidden, bias = config.hidden_size, hidden or config.intermediate_size, config.mlp_bias
+        self.names = gate, up, down = tuple(names)
+        self.add_module(gate, Linear(width, hidden, bias, device, dtype))
+        self.add_module(up, Linear(width, hidden, bias, device, dtype))
+        self.add_module(down, Linear(hidden, width, bias, device, dtype))
         self.activation = activation_named(config.activation)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        return self.down_proj(gated(self.activation, self.gate_proj(x_BTD), self.up_proj(x_BTD)))
+        gate, up, down = (getattr(self, name) for name in self.names)
+        return down(gated(self.activation, gate(x_BTD), up(x_BTD)))
 
 
 class LlamaDecoderLayer(Module):
@@ -229,6 +239,7 @@ class LlamaDecoderLayer(Module):
 
     attention_class: ClassVar[type[LlamaAttention]] = LlamaAttention
     mlp_class: ClassVar[Callable[..., Module]] = LlamaMLP
+    mlp_name: ClassVar[str] = "mlp"
     norm_class: ClassVar[type[RMSNorm]] = RMSNorm
 
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
@@ -238,11 +249,15 @@ class LlamaDecoderLayer(Module):
         self.post_attention_layernorm = self.norm_class(
             config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype
         )
-        self.mlp = self.mlp_class(config, device, dtype)
+        self.add_module(self.mlp_name, self.new_mlp(config, layer, device, dtype))
+
+    def new_mlp(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> Module:
+        """Return the feed-forward part of a layer."""
+        return self.mlp_class(config, device, dtype)
 
     def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
         x_BTD = x_BTD + self.self_attn(self.input_layernorm(x_BTD), rotary, cache)
-        return x_BTD + self.mlp(self.post_attention_layernorm(x_BTD))
+        return x_BTD + getattr(self, self.mlp_name)(self.post_attention_layernorm(x_BTD))
 
 
 class LlamaModel(DecoderModel):

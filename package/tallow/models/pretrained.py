@@ -141,6 +141,7 @@ class PretrainedModel(Module):
 
         Raises:  CheckpointError
         """
+        state = config.separated(state)
         config.check_layers(len(state), source)
         model = cls(config, device="meta", **parts)  # type: ignore[call-arg]  # a subclass's
         return model.fill(state, dtype, device, source)

@@ -1,0 +1,162 @@
+"""Mixtures of experts: feed-forward parts of which each token uses a few, chosen by a router.
+
+Letters: B batch, T positions, N = B · T tokens, D width, E experts, C experts chosen for a token.
+
+Source:  Shazeer et al. 2017, arXiv:1701.06538; Jiang et al. 2024, arXiv:2401.04088
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tallow import devices
+from tallow.ops.joining import cat
+from tallow.core.apply import apply
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import CheckpointError
+from tallow.models.llama import MLP_NAMES, LlamaConfig, LlamaDecoderLayer, LlamaMLP
+from tallow.nn import functional as F
+from tallow.nn.container import ModuleList
+from tallow.nn.linear import Linear
+from tallow.nn.module import Module
+
+FUSED = (".experts.gate_up_proj", ".experts.down_proj")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpertsConfig(LlamaConfig):
+    """The sizes of a Llama with experts, as LlamaConfig.
+
+    Attributes:
+        expert_names: of the three matrices of an expert in checkpoints.
+        mlp_name: of the feed-forward part of a layer in checkpoints.
+        num_experts: E.
+        num_experts_per_tok: C.
+        norm_topk_prob: whether the weights of a token's experts add up to 1.
+    """
+
+    num_experts: int
+    num_experts_per_tok: int
+    norm_topk_prob: bool = False
+
+    expert_names: ClassVar[Sequence[str]] = MLP_NAMES
+    mlp_name: ClassVar[str] = "mlp"
+    # Both are about the loss of the router, which training by tallow does not add.
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**LlamaConfig.computed, "output_router_logits": (False,)}
+    neutral: ClassVar[frozenset[str]] = frozenset({"router_aux_loss_coef"})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(
+            "num_experts_per_tok", f"at most num_experts, {self.num_experts}", lambda value: value <= self.num_experts
+        )
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        if "num_local_experts" in entries:
+            entries["num_experts"] = entries.pop("num_local_experts")
+
+    def check_layers(self, tensors: int, source: str) -> None:
+        super().check_layers(tensors, source)
+        if self.num_experts * sum(map(self.has_experts, range(self.num_hidden_layers))) > tensors:
+            raise CheckpointError(
+                f"{source} does not fit: the config says num_experts={self.num_experts}, and there are {tensors} tensors",
+                hint="use the config and the weights of the same model",
+            )
+
+    def separated(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a state dict with matrices for each expert, where transformers 5 has written those of all fused.
+
+        Shapes:  gate_up_proj (E, 2F, D), down_proj (E, D, F) -> gate and up (F, D), down (D, F) of each expert
+        """
+        if not any(name.endswith(FUSED) for name in state):
+            return state
+        parts: dict[str, Any] = {}
+        gate, up, down = self.expert_names
+        for name, tensor in state.items():
+            name = name.replace(".mlp.", f".{self.mlp_name}.")
+            path, _, kind = name.rpartition(".")
+            if not name.endswith(FUSED) or tensor.ndim != 3:
+                parts[name] = tensor
+                continue
+            for i, matrix in enumerate(tensor.unbind(0)):
+                named = {down: matrix} if kind == "down_proj" else dict(zip((gate, up), matrix.chunk(2), strict=False))
+                parts |= {f"{path}.{i}.{part}.weight": rows for part, rows in named.items()}
+        return parts
+
+    @property
+    def expert_width(self) -> int:
+        """The number of hidden features of an expert."""
+        return self.intermediate_size
+
+    def has_experts(self, layer: int) -> bool:
+        """Return whether the feed-forward part of a layer has experts."""
+        return True
+
+
+class Gate(Linear):
+    """A linear layer without bias that stays in floats when a model is quantised: it decides about whole experts."""
+
+    def __init__(self, in_features: int, out_features: int, device: Any, dtype: Any) -> None:
+        super().__init__(in_features, out_features, False, device, dtype)
+
+
+class Router(Gate):
+    """Chooses experts for tokens (N, D): their weights (N, C) and numbers (N, C), those of the largest weights."""
+
+    def __init__(self, config: ExpertsConfig, device: Any, dtype: Any) -> None:
+        super().__init__(config.hidden_size, config.num_experts, device, dtype)
+        self.count = config.num_experts_per_tok
+        self.normalized = config.norm_topk_prob
+
+    def forward(self, x_ND: Tensor) -> tuple[Tensor, Tensor]:
+        weights_NC, chosen_NC = F.softmax(super().forward(x_ND).float(), -1).topk(self.count)
+        if self.normalized:
+            weights_NC = weights_NC / weights_NC.sum(-1, keepdim=True)
+        return weights_NC.to(x_ND.dtype), chosen_NC
+
+
+class SparseMLP(Module):
+    """The weighted sum of the outputs of the experts that the router chooses for each token."""
+
+    def __init__(self, config: ExpertsConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.gate = Router(config, device, dtype)
+        width, names, count = config.expert_width, config.expert_names, config.num_experts
+        self.experts = ModuleList(LlamaMLP(config, device, dtype, width, names) for _ in range(count))
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        x_ND = x_BTD.flatten(0, -2)
+        weights_NC, chosen_NC = self.gate(x_ND)
+        chosen = devices.to_host(chosen_NC.detach().array)
+        # The places in `chosen`, ordered by expert.
+        order = np.argsort(chosen, axis=None, kind="stable")
+        outputs, end = [], 0
+        for expert, count in enumerate(np.bincount(chosen.reshape(-1)).tolist()):
+            start, end = end, end + count
+            if count:
+                tokens = order[start:end] // chosen.shape[1]
+                outputs.append(self.experts[expert](x_ND if count == len(x_ND) else x_ND[_moved(tokens, x_ND)]))
+        places_NC = np.argsort(order).reshape(chosen.shape)
+        mixed_NCD = apply(cat, outputs)[_moved(places_NC, x_ND)] * weights_NC.unsqueeze(-1)
+        return mixed_NCD.sum(1).reshape(x_BTD.shape)
+
+
+def _moved(index: Any, like: Tensor) -> Tensor:
+    return wrap(devices.move(index, like.device))
+
+
+class SparseDecoderLayer(LlamaDecoderLayer):
+    """A Llama layer whose feed-forward part has experts, if the config says so."""
+
+    sparse_class: ClassVar[type[SparseMLP]] = SparseMLP
+
+    def new_mlp(self, config: Any, layer: int, device: Any, dtype: Any) -> Module:
+        if config.has_experts(layer):
+            return self.sparse_class(config, device, dtype)
+        return super().new_mlp(config, layer, device, dtype)

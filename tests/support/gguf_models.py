@@ -58,7 +58,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "qwen3 moe": (
         "Qwen3MoeForCausalLM",
-        EXPERTS | {"moe_intermediate_size": 32, "norm_topk_prob": True, "head_dim": 32},
+        EXPERTS | {"moe_intermediate_size": 32, "norm_topk_prob": True},
     ),
     "gemma": ("GemmaForCausalLM", {"head_dim": 32}),
     "gemma2": ("Gemma2ForCausalLM", {"head_dim": 32, "query_pre_attn_scalar": 32, "sliding_window": 4}),

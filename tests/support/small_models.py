@@ -16,6 +16,8 @@ IMAGES_AND_FF = IMAGES | {"intermediate_size": 12}
 CROSSING = {"vocab_size": 20, "d_model": 8, "max_position_embeddings": 10, "pad_token_id": 0, "eos_token_id": 2}
 CROSSING |= {f"{half}_{size}": 2 for half in ("encoder", "decoder") for size in ("layers", "attention_heads")}
 CROSSING |= {"encoder_ffn_dim": 12, "decoder_ffn_dim": 16, "decoder_start_token_id": 0, "is_encoder_decoder": True}
+EXPERTS = {"num_experts": 3, "num_experts_per_tok": 2}
+ONE = {"moe_intermediate_size": 6, "mlp_only_layers": [0]}  # one of two layers with experts
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
     "RobertaModel": ENCODER | {"model_type": "roberta"},
@@ -32,6 +34,10 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Mistral": DECODER | {"model_type": "mistral"},
     "Qwen2": DECODER | {"model_type": "qwen2"},
     "Qwen3": DECODER | {"model_type": "qwen3", "head_dim": 4},
+    "Mixtral": DECODER | EXPERTS | {"model_type": "mixtral"},
+    "Olmoe": DECODER | EXPERTS | {"model_type": "olmoe"},
+    "Qwen2Moe": DECODER | EXPERTS | {"model_type": "qwen2_moe", "shared_expert_intermediate_size": 6} | ONE,
+    "Qwen3Moe": DECODER | EXPERTS | {"model_type": "qwen3_moe"} | ONE,
     "Phi3": DECODER | {"model_type": "phi3"},
     "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},

@@ -21,6 +21,7 @@ from support.model_pairs import (
     MODERNBERT_SIZES,
 )
 
+EXPERTS = {"num_experts": 8, "num_experts_per_tok": 2}
 WHISPER_SIZES = dict.fromkeys(
     ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 2
 ) | {
@@ -43,7 +44,10 @@ SIZES = {
     **dict.fromkeys(("Bert", "Roberta", "XLMRoberta"), ENCODER_SIZES | {"pad_token_id": 1}),
     "DistilBert": DISTILBERT_SIZES | {"pad_token_id": 1},
     "Falcon": FALCON_SIZES,
+    "Mixtral": LLAMA_SIZES,
     "ModernBert": MODERNBERT_SIZES,
+    "Olmoe": LLAMA_SIZES | EXPERTS,
+    **dict.fromkeys(("Qwen2Moe", "Qwen3Moe"), LLAMA_SIZES | EXPERTS | {"moe_intermediate_size": 24}),
     "GPT2": GPT2_SIZES,
     "Phi3": LLAMA_SIZES,
     "Whisper": WHISPER_SIZES,
@@ -96,10 +100,15 @@ DECODERS = [
     Case("Mistral", CAUSAL, {}, {"attention_bias": True, "mlp_bias": True}),
     Case("Phi3", CAUSAL, {}, {"attention_bias": True}),
     Case("Qwen2", CAUSAL, {}, {"attention_bias": False}),
+    Case("Mixtral", CAUSAL, {"hidden_act": "gelu"}, {"norm_topk_prob": False}),
+    Case("Qwen2Moe", CAUSAL, {"qkv_bias": False, "norm_topk_prob": True}, {"attention_bias": True}),
+    Case("Qwen3Moe", CAUSAL, {"decoder_sparse_step": 3, "attention_bias": True}),
+    Case("Qwen3Moe", CAUSAL, WINDOW),
 ]
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3", "GPT2", "Falcon")
 BASE_MODELS = [
     *(Case(name, "Model") for name in FAMILIES),
+    *(Case(name, "Model") for name in ("Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")),
     Case("Gemma3", "TextModel"),
     Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
     Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),

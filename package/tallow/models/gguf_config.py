@@ -32,7 +32,7 @@ EMBEDDING, HEAD = "token_embd.weight", "output.weight"
 # Layers of the models whose scores are divided by the root of width / heads, not of the head width: Gemma 2 27B, 3 27B.
 LARGEST = {"Gemma2": 46, "Gemma3": 62}
 
-SPARSE = {"olmoe": "Olmoe", "qwen2moe": "Qwen2Moe", "qwen3moe": "Qwen3Moe"}  # architecture -> model with experts
+SPARSE = {"llama": "Mixtral", "olmoe": "Olmoe", "qwen2moe": "Qwen2Moe", "qwen3moe": "Qwen3Moe"}  # architecture -> model with experts
 NORMALIZED = ("Mixtral", "Qwen3Moe")  # models whose weights of a token's experts add up to 1, as readers assume
 
 
@@ -195,12 +195,14 @@ def _numbers(file: GGUF, name: str) -> list[float]:
 
 def _llama(metadata: _Metadata) -> Design:
     """Llama and Mistral, which files do not distinguish; and Mixtral, which has experts."""
-    return _plain(metadata, "Mixtral" if metadata.get("expert_count") else "Llama")
+    return _sparse(metadata) if metadata.get("expert_count") else _plain(metadata, "Llama")
 
 
 def _sparse(metadata: _Metadata) -> Design:
-    """OLMoE, Qwen2-MoE and Qwen3-MoE, whose files do not say whether the weights of experts add up to 1."""
+    """Models with experts, whose files do not say whether the weights of a token's experts add up to 1."""
     model = SPARSE[metadata.architecture]
+    if metadata.get("expert_used_count") is None:
+        raise CheckpointError(f"{metadata.file.name} has no {metadata.architecture}.expert_used_count")
     names = NAMES[model]
     settings = _llama_settings(metadata, names) | {"norm_topk_prob": model in NORMALIZED}
     metadata.require("expert_weights_norm", (settings["norm_topk_prob"],))
@@ -324,7 +326,7 @@ _READERS: dict[str, Callable[[_Metadata], Design]] = {
     "llama": _llama,
     "qwen2": _qwen2,
     "qwen3": _qwen3,
-    **dict.fromkeys(SPARSE, _sparse),
+    **dict.fromkeys(("olmoe", "qwen2moe", "qwen3moe"), _sparse),
     "gemma": _gemma,
     "gemma2": _gemma2,
     "gemma3": _gemma3,

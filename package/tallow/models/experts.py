@@ -9,21 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tallow import devices
-from tallow.ops.joining import cat
+from tallow import devices, dtypes, kernels
+from tallow.autograd.modes import is_grad_enabled
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
 from tallow.errors import CheckpointError
+from tallow.fused.eligibility import Kind, Pattern, why_not
+from tallow.fused.expert_block import ExpertBlock
+from tallow.fused.weights import matrix
+from tallow.kernels.block_matrix import BlockMatrix
 from tallow.models.llama import MLP_NAMES, LlamaConfig, LlamaDecoderLayer, LlamaMLP
 from tallow.nn import functional as F
+from tallow.nn.block_layers import BlockLinear
 from tallow.nn.container import ModuleList
+from tallow.nn.hooks import STRUCTURE
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
+from tallow.ops.joining import cat
 
+FEW_TOKENS = 4  # more share experts, so that one product for each expert is faster
 FUSED = (".experts.gate_up_proj", ".experts.down_proj")
 
 
@@ -121,17 +131,33 @@ class Router(Gate):
         return weights_NC.to(x_ND.dtype), chosen_NC
 
 
+class _Kept:
+    """What a SparseMLP has derived from its modules; not part of a copy of it."""
+
+    def __init__(self) -> None:
+        self.changes = -1  # of the structure of modules, when `is_plain` was found
+        self.is_plain = False
+        self.blocks: dict[int, tuple[ExpertBlock, list[Array]]] = {}  # by expert, with the arrays of its matrices
+
+    def __reduce__(self) -> tuple[type[_Kept], tuple[()]]:
+        return _Kept, ()
+
+
 class SparseMLP(Module):
     """The weighted sum of the outputs of the experts that the router chooses for each token."""
 
     def __init__(self, config: ExpertsConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.gate = Router(config, device, dtype)
+        self._kept = _Kept()
         width, names, count = config.expert_width, config.expert_names, config.num_experts
         self.experts = ModuleList(LlamaMLP(config, device, dtype, width, names) for _ in range(count))
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         x_ND = x_BTD.flatten(0, -2)
+        if len(x_ND) <= FEW_TOKENS and not is_grad_enabled() and x_ND.device.type == "cpu" and self._is_plain():
+            few = np.stack([self._mixed(x_D) for x_D in dtypes.widen(x_ND.array)])
+            return wrap(dtypes.cast(few, x_ND.dtype)).reshape(x_BTD.shape)
         weights_NC, chosen_NC = self.gate(x_ND)
         chosen = devices.to_host(chosen_NC.detach().array)
         # The places in `chosen`, ordered by expert.
@@ -145,6 +171,47 @@ class SparseMLP(Module):
         places_NC = np.argsort(order).reshape(chosen.shape)
         mixed_NCD = apply(cat, outputs)[_moved(places_NC, x_ND)] * weights_NC.unsqueeze(-1)
         return mixed_NCD.sum(1).reshape(x_BTD.shape)
+
+    # ------------------------------------------------------------------------------------------------- a few tokens
+
+    def _is_plain(self) -> bool:
+        """Return whether the kernel computes what the modules do."""
+        kept = self._kept
+        if kept.changes != STRUCTURE.changes:
+            kept.is_plain = why_not({"gate": self.gate, "experts": self.experts}, PLAIN) is None
+            kept.changes = STRUCTURE.changes
+        return kept.is_plain
+
+    def _mixed(self, x_D: Array) -> Array:
+        """Return the output for one token in float32, computed by one kernel for all its experts."""
+        logits_E = kernels.run("linear", x_D, self.gate.weight.array, None)
+        chosen_C = np.argsort(-logits_E, kind="stable")[: self.gate.count]
+        powers_E = np.exp(logits_E - logits_E[chosen_C[0]])
+        weights_C = powers_E[chosen_C]
+        total = (weights_C if self.gate.normalized else powers_E).sum()
+        return kernels.run("experts", x_D, [self._block(i) for i in chosen_C.tolist()], weights_C / total)
+
+    def _block(self, i: int) -> ExpertBlock:
+        """Return the weights of an expert, a new block if an array of them has been replaced."""
+        expert = self.experts[i]
+        matrices = [matrix(getattr(expert, name)) for name in expert.names]
+        arrays = [each.blocks if isinstance(each, BlockMatrix) else each for each in matrices]
+        kept = self._kept.blocks.get(i)
+        if kept is None or not all(map(is_, kept[1], arrays)):
+            kept = self._kept.blocks[i] = ExpertBlock(*matrices), arrays
+        return kept[0]
+
+
+# The modules that "experts" replaces.
+PLAIN = Pattern(
+    {
+        Router: Kind(),
+        ModuleList: Kind(),
+        LlamaMLP: Kind(allowed={"activation": (F.silu,)}),
+        Linear: Kind(allowed={"bias": (None,)}),
+        BlockLinear: Kind(allowed={"bias": (None,)}),
+    }
+)
 
 
 def _moved(index: Any, like: Tensor) -> Tensor:

@@ -43,6 +43,7 @@ EXPORT void tl_linear_bf16(float *y, const float *x, const uint16_t *w, const fl
 EXPORT void tl_round_int8_rows(int8_t *codes, float *scales, const float *x, size_t rows, size_t n);
 EXPORT void tl_widen_int8_rows(float *y, const int8_t *codes, const float *scales, size_t rows, size_t n);
 EXPORT void tl_round_rows_f32(unsigned char *rounded, const float *x, size_t m, size_t k);
+EXPORT size_t tl_rounded_bytes(size_t k);
 
 // Products with blocks; the contract is in quantized_linear.h.
 typedef void linear_quantized(float *y, const unsigned char *x, const unsigned char *w, const float *bias, size_t m, size_t k,

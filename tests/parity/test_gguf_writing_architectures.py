@@ -103,7 +103,9 @@ def test_quantised_weights_are_those_that_the_package_reads(name: str, kind: str
         assert np.abs(tensor.numpy() - state[key][-len(tensor) :]).max() <= scale * (0.01 if kind == "q8_0" else 0.1)
 
 
-@pytest.mark.parametrize("name", ["falcon, 40B", "gpt2", "gemma", "phi3, longrope", "bert", "mistral", "mixtral", "qwen2 moe"])
+@pytest.mark.parametrize(
+    "name", ["falcon, 40B", "gpt2", "gemma", "phi3, longrope", "bert", "mistral", "mixtral", "qwen2 moe"]
+)
 def test_a_quantised_model_is_written_as_it_was_read(name: str, tmp_path: Path) -> None:
     """Rows are reordered without another quantisation."""
     save(reference(*MODELS[name]), tmp_path / "folder")

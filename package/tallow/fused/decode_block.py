@@ -16,7 +16,7 @@ S positions in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +33,8 @@ from tallow.kernels.table import ARRAY, kernel, run
 VECTORS = ("attention_norm", "mlp_norm", "cos", "sin")
 OPTIONAL = ("query_bias", "key_bias", "value_bias", "query_norm", "key_norm")
 CACHES = ("key_cache", "value_cache")
-MATRICES = ("query", "key", "value", "output", "gate", "up", "down")
+MLP = ("gate", "up", "down")
+MATRICES = ("query", "key", "value", "output", *MLP)
 
 
 @dataclass(slots=True, eq=False)
@@ -45,10 +46,12 @@ class DecodeBlock:
 
     Args:
         interleaved: rotary pairs are (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face models.
+        mlp: computes the feed-forward part from normalized rows (M, D); gate, up and down are then None.
 
     Shapes:  attention_norm, mlp_norm (D,);  query (H·K, D);  key, value (G·K, D);  output (D, H·K);  gate, up (F, D);
              down (D, F);  cos, sin (≥ S, K/2);  key_cache, value_cache (B, G, S, K);
-             or None: query_bias (H·K,), key_bias, value_bias (G·K,), query_norm, key_norm (K,)
+             or None: query_bias (H·K,), key_bias, value_bias (G·K,), query_norm, key_norm (K,), or (H·K,) and (G·K,)
+             for one norm of all heads
     Dtypes:  matrices quantized, or else all float32, all float16 or all bfloat16 (uint16); caches of one of these
              dtypes, or both Int8Rows; everything else float32
     Raises:  ShapeError, DtypeError: an array does not fit the others
@@ -60,9 +63,9 @@ class DecodeBlock:
     value: Matrix
     output: Matrix
     mlp_norm: Array
-    gate: Matrix
-    up: Matrix
-    down: Matrix
+    gate: Matrix | None
+    up: Matrix | None
+    down: Matrix | None
     cos: Array
     sin: Array
     key_cache: Array | Int8Rows
@@ -74,6 +77,7 @@ class DecodeBlock:
     value_bias: Array | None = None
     query_norm: Array | None = None
     key_norm: Array | None = None
+    mlp: Callable[[Array], Array] | None = None
     width: int = field(init=False)
     heads: int = field(init=False)
     kv_heads: int = field(init=False)
@@ -84,12 +88,13 @@ class DecodeBlock:
     packed: object = field(init=False, default=None, repr=False)  # a compiled kernel's own form of the block
 
     def __post_init__(self) -> None:
-        if [len(a.shape) for a in (self.key_cache, self.query, self.gate)] != [4, 2, 2]:
+        gate = self.query if self.gate is None else self.gate
+        if [len(a.shape) for a in (self.key_cache, self.query, gate)] != [4, 2, 2]:
             raise ShapeError("DecodeBlock: key_cache must be (B, G, S, K), query (H*K, D) and gate (F, D)")
         self.texts, self.kv_heads, self.positions, self.head_width = self.key_cache.shape
         self.width = self.query.shape[1]
         self.heads = self.query.shape[0] // self.head_width
-        self.hidden = self.gate.shape[0]
+        self.hidden = 0 if self.gate is None else self.gate.shape[0]
         self._check_shapes()
         self._check_dtypes()
 
@@ -101,7 +106,8 @@ class DecodeBlock:
             "attention_norm": (d,), "query": (h * k, d), "key": (g * k, d), "value": (g * k, d), "output": (d, h * k),
             "mlp_norm": (d,), "gate": (f, d), "up": (f, d), "down": (d, f),
             "cos": table, "sin": table, "key_cache": cache, "value_cache": cache,
-            "query_bias": (h * k,), "key_bias": (g * k,), "value_bias": (g * k,), "query_norm": (k,), "key_norm": (k,),
+            "query_bias": (h * k,), "key_bias": (g * k,), "value_bias": (g * k,),
+            "query_norm": (h * k,) if self.norms_all else (k,), "key_norm": (g * k,) if self.norms_all else (k,),
         }  # fmt: skip
         for name, array in self._given(expected):
             if array.shape != expected[name]:
@@ -116,7 +122,7 @@ class DecodeBlock:
         for name, vector in self._given((*VECTORS, *OPTIONAL)):
             if vector.dtype != np.float32:
                 raise DtypeError(f"DecodeBlock: {name} is {vector.dtype}, not float32")
-        check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in MATRICES])
+        check_dtypes("DecodeBlock", list(self._given(MATRICES)))
         if not all(isinstance(cache, Int8Rows) for cache in self.caches):
             check_dtypes("DecodeBlock", [(name, getattr(self, name)) for name in CACHES])
 
@@ -124,13 +130,18 @@ class DecodeBlock:
         """Yield the arrays of these names, without those that the block may lack and does."""
         for name in names:
             array = getattr(self, name)
-            if array is not None or name not in OPTIONAL:
+            if array is not None or not (name in OPTIONAL or (self.mlp and name in MLP)):
                 yield name, array
 
     @property
+    def norms_all(self) -> bool:
+        """True if the norms of queries and keys are of all heads together."""
+        return self.query_norm is not None and self.query_norm.shape[0] != self.head_width
+
+    @property
     def matrices(self) -> tuple[Matrix, ...]:
-        """Every matrix, in the order of the arguments."""
-        return self.query, self.key, self.value, self.output, self.gate, self.up, self.down
+        """Every matrix that the block has, in the order of the arguments."""
+        return tuple(matrix for _, matrix in self._given(MATRICES))
 
     @property
     def weights(self) -> tuple[Matrix | None, ...]:
@@ -218,6 +229,9 @@ def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Arr
     h = x.reshape(-1) + _times(block.output, (weights_GNS @ values_GSK).reshape(-1))
 
     m = _rms_norm(h, block.mlp_norm, block.eps)
+    if block.gate is None or block.up is None or block.down is None:
+        assert block.mlp is not None
+        return (h + block.mlp(m.reshape(1, -1)).reshape(-1)).reshape(x.shape)
     gate = _times(block.gate, m)
     gate /= 1 + xp.exp(-gate)
     y = h + _times(block.down, gate * _times(block.up, m))
@@ -228,8 +242,9 @@ def _heads(block: DecodeBlock, x_D: Array, matrix: Matrix, bias: Array | None, n
     y = _times(matrix, x_D)
     if bias is not None:
         y = y + bias
-    heads_NK = y.reshape(-1, block.head_width)
-    return heads_NK if norm is None else run("rms_norm", heads_NK, norm, block.eps)
+    if norm is not None:
+        y = run("rms_norm", y.reshape(-1, norm.shape[0]), norm, block.eps)
+    return y.reshape(-1, block.head_width)
 
 
 def _times(matrix: Matrix, x: Array) -> Array:

@@ -35,12 +35,14 @@ class Kind:
         allowed: attributes that must be one of these objects.
         dropout: attributes with a probability, which must be 0 in training mode.
         methods: a subclass that overrides none of these computes the same. Without any, every subclass is refused.
+        is_called: the block calls the module, whatever is in it.
     """
 
     settings: tuple[str, ...] = ()
     allowed: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     dropout: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
+    is_called: bool = False
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -89,6 +91,8 @@ def _why_not(name: str, module: Module, pattern: Pattern, elements: set[dtypes.d
     kind = pattern.kind_of(type(module))
     if kind is None:
         return f"{name} is a {type(module).__name__}, which no fused block computes"
+    if kind.is_called:
+        return None
     if module.has_hooks():
         return f"{name} has hooks"
     if "forward" in vars(module):
@@ -192,7 +196,7 @@ _ARRAY, _HELD = attrgetter("array"), attrgetter("held")
 def _structure(parts: Mapping[str, Module], pattern: Pattern) -> Iterator[Any]:
     """Yield everything that determines the result of modules: modules, tensors, settings, presence of hooks."""
     for part in parts.values():
-        for module in part.modules():
+        for module in _modules(part, pattern):
             yield module
             yield module.has_hooks()
             yield "forward" in vars(module)
@@ -202,6 +206,15 @@ def _structure(parts: Mapping[str, Module], pattern: Pattern) -> Iterator[Any]:
             if kind is not None:
                 yield from (getattr(module, name) for name in kind.attributes)
                 yield module.training and any(getattr(module, name) for name in kind.dropout)
+
+
+def _modules(module: Module, pattern: Pattern) -> Iterator[Module]:
+    """Yield a module and those in it, without those in modules that the block calls."""
+    yield module
+    kind = pattern.kind_of(type(module))
+    if kind is None or not kind.is_called:
+        for child in module.children():
+            yield from _modules(child, pattern)
 
 
 class Blocks(Generic[T]):

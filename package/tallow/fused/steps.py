@@ -171,13 +171,15 @@ class DecodeStep:
         return _projected(kernels.run("decode_blocks", dtypes.widen(embedded), self._stack, places), self._head)
 
     def backends(self, places: int | Array = 0) -> list[str]:
-        """Return the backend that computes each block."""
+        """Return the backend that computes each block, and whether it calls a module."""
         x = dtypes.widen(self.embedded(slice(1) if isinstance(places, int) else places[:, 0] * 0))
         blocks = self._stack.blocks
         backend = kernels.pick("decode_blocks", self.device.type, x, self._stack, places).backend
         if backend != ARRAY:
             return [backend] * len(blocks)
-        return [kernels.pick("decode_block", self.device.type, x, block, places).backend for block in blocks]
+        backends = [kernels.pick("decode_block", self.device.type, x, block, places).backend for block in blocks]
+        notes = ["" if block.mlp is None else ", and the module of the experts" for block in blocks]
+        return [backend + note for backend, note in zip(backends, notes, strict=True)]
 
 
 def _memory(cache: KVCache) -> Iterator[Array]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import is_
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tallow import devices, dtypes, kernels
-from tallow.autograd.modes import is_grad_enabled
+from tallow.autograd.modes import is_grad_enabled, no_grad
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
@@ -24,9 +25,11 @@ from tallow.fused.eligibility import Kind, Pattern, why_not
 from tallow.fused.expert_block import ExpertBlock
 from tallow.fused.weights import matrix
 from tallow.kernels.block_matrix import BlockMatrix
-from tallow.models.llama import MLP_NAMES, LlamaConfig, LlamaDecoderLayer, LlamaMLP
+from tallow.models.llama import MLP_NAMES, Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaMLP
+from tallow.models.qwen import Qwen3Attention
 from tallow.nn import functional as F
 from tallow.nn.block_layers import BlockLinear
+from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.hooks import STRUCTURE
 from tallow.nn.linear import Linear
@@ -227,3 +230,33 @@ class SparseDecoderLayer(LlamaDecoderLayer):
         if config.has_experts(layer):
             return self.sparse_class(config, device, dtype)
         return super().new_mlp(config, layer, device, dtype)
+
+
+class SparseLlama(Llama):
+    """The base of language models with experts. Their fused blocks call the module of the experts."""
+
+    fused_pattern = Pattern(
+        {
+            **Llama.fused_pattern.kinds,
+            SparseDecoderLayer: Kind(methods=("forward",)),
+            Qwen3Attention: Llama.fused_pattern.kinds[LlamaAttention],
+            SparseMLP: Kind(methods=("__call__",), is_called=True),
+        }
+    )
+
+    def fused_limit(self, cache: KVCache) -> str | None:
+        if cache.device.type != "cpu":
+            return f"no fused block computes experts on {cache.device}"
+        return super().fused_limit(cache)
+
+    def fused_mlp(self, layer: Any) -> dict[str, Any]:
+        mlp = getattr(layer, layer.mlp_name)
+        if not isinstance(mlp, SparseMLP):
+            return super().fused_mlp(layer)
+        return {"gate": None, "up": None, "down": None, "mlp": partial(_rows, mlp)}
+
+
+def _rows(mlp: SparseMLP, rows_MD: Array) -> Array:
+    """Return the output of a module for rows in float32."""
+    with no_grad():
+        return dtypes.widen(mlp(wrap(dtypes.cast(rows_MD, mlp.gate.weight.dtype))).array)

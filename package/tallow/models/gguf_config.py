@@ -32,7 +32,12 @@ EMBEDDING, HEAD = "token_embd.weight", "output.weight"
 # Layers of the models whose scores are divided by the root of width / heads, not of the head width: Gemma 2 27B, 3 27B.
 LARGEST = {"Gemma2": 46, "Gemma3": 62}
 
-SPARSE = {"llama": "Mixtral", "olmoe": "Olmoe", "qwen2moe": "Qwen2Moe", "qwen3moe": "Qwen3Moe"}  # architecture -> model with experts
+SPARSE = {
+    "llama": "Mixtral",
+    "olmoe": "Olmoe",
+    "qwen2moe": "Qwen2Moe",
+    "qwen3moe": "Qwen3Moe",
+}  # architecture -> model with experts
 NORMALIZED = ("Mixtral", "Qwen3Moe")  # models whose weights of a token's experts add up to 1, as readers assume
 
 

@@ -141,7 +141,9 @@ def _parts(model: PretrainedModel, names: GGUFNames) -> dict[str, Part]:
             value = tensor.detach()
         if not (names.architecture == "bert" and name.startswith("pooler.")):
             parts.setdefault(file_name(name, names), []).append(_part(name, value, model, names))
-    return {name: _together(each) if ".*." in (names.from_gguf(name) or "") else each[0] for name, each in parts.items()}
+    return {
+        name: _together(each) if ".*." in (names.from_gguf(name) or "") else each[0] for name, each in parts.items()
+    }
 
 
 def _together(experts: Sequence[Part]) -> Part:

@@ -395,9 +395,6 @@ class Llama(CausalLM):
                 value=matrix(layer.self_attn.v_proj),
                 output=matrix(layer.self_attn.o_proj),
                 mlp_norm=vector(layer.post_attention_layernorm.weight),
-                gate=matrix(layer.mlp.gate_proj),
-                up=matrix(layer.mlp.up_proj),
-                down=matrix(layer.mlp.down_proj),
                 cos=cos,
                 sin=sin,
                 key_cache=cache.layers[layer.self_attn.layer].keys,
@@ -405,12 +402,17 @@ class Llama(CausalLM):
                 eps=eps,
                 interleaved=config.rope_interleaved,
                 **_additions(layer.self_attn),
+                **self.fused_mlp(layer),
             )
             for layer in inner.layers
         ]
         embedding = matrix(inner.embed_tokens)
         head = embedding if self.lm_head is None else matrix(self.lm_head)
         return DecodeStep(embedding, blocks, cache, vector(inner.norm.weight), eps, head)
+
+    def fused_mlp(self, layer: Any) -> dict[str, Any]:
+        """Return the arguments of a block for the feed-forward part of a layer."""
+        return {name: matrix(getattr(layer.mlp, f"{name}_proj")) for name in ("gate", "up", "down")}
 
     # -------------------------------------------------------------------------------------------------------- loading
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.models.experts import ExpertsConfig, SparseDecoderLayer
-from tallow.models.llama import Llama, LlamaModel
+from tallow.models.experts import ExpertsConfig, SparseDecoderLayer, SparseLlama
+from tallow.models.llama import LlamaModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class MixtralModel(LlamaModel):
     layer_class = MixtralDecoderLayer
 
 
-class Mixtral(Llama):
+class Mixtral(SparseLlama):
     """A language model; Hugging Face's `MixtralForCausalLM`.
 
     Args:    as DecoderModel

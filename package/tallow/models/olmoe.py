@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
-from tallow.models.experts import ExpertsConfig, SparseDecoderLayer
-from tallow.models.llama import Llama, LlamaAttention, LlamaModel
+from tallow.fused.eligibility import Kind, Pattern
+from tallow.models.experts import ExpertsConfig, SparseDecoderLayer, SparseLlama
+from tallow.models.llama import LlamaAttention, LlamaModel
 from tallow.nn.attention import split_heads
 from tallow.nn.normalization import RMSNorm
 
@@ -65,10 +66,16 @@ class OlmoeModel(LlamaModel):
     layer_class = OlmoeDecoderLayer
 
 
-class Olmoe(Llama):
+class Olmoe(SparseLlama):
     """A language model; Hugging Face's `OlmoeForCausalLM`.
 
     Args:    as DecoderModel
     """
 
     model_class = OlmoeModel
+    fused_pattern = Pattern(
+        {
+            **SparseLlama.fused_pattern.kinds,
+            OlmoeAttention: Kind(settings=("layer", "window"), dropout=("dropout_p",), allowed={"bound": (None,)}),
+        }
+    )

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
 from tallow.models.config import rename
-from tallow.models.experts import ExpertsConfig, Gate, SparseDecoderLayer, SparseMLP
-from tallow.models.llama import Llama, LlamaMLP, LlamaModel
+from tallow.models.experts import ExpertsConfig, Gate, SparseDecoderLayer, SparseLlama, SparseMLP
+from tallow.models.llama import LlamaMLP, LlamaModel
 from tallow.models.qwen import Qwen2Config, Qwen3Attention
 from tallow.nn import functional as F
 
@@ -78,7 +78,7 @@ class Qwen3MoeModel(LlamaModel):
     layer_class = Qwen3MoeDecoderLayer
 
 
-class Qwen3Moe(Llama):
+class Qwen3Moe(SparseLlama):
     """A language model; Hugging Face's `Qwen3MoeForCausalLM`.
 
     Args:    as DecoderModel
@@ -143,7 +143,7 @@ class Qwen2MoeModel(LlamaModel):
     layer_class = Qwen2MoeDecoderLayer
 
 
-class Qwen2Moe(Llama):
+class Qwen2Moe(SparseLlama):
     """A language model; Hugging Face's `Qwen2MoeForCausalLM`.
 
     Args:    as DecoderModel

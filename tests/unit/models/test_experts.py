@@ -59,7 +59,10 @@ def test_experts_in_one_tensor(name: str, tmp_path: Path) -> None:
         matrices = [[state.pop(f"{path}.experts.{i}.{part}.weight") for i in range(count)] for part in (gate, up, down)]
         theirs = path.replace("block_sparse_moe", "mlp")
         both = [tl.cat(pair) for pair in zip(*matrices[:2], strict=True)]
-        state |= {f"{theirs}.experts.gate_up_proj": tl.stack(both), f"{theirs}.experts.down_proj": tl.stack(matrices[2])}
+        state |= {
+            f"{theirs}.experts.gate_up_proj": tl.stack(both),
+            f"{theirs}.experts.down_proj": tl.stack(matrices[2]),
+        }
         state[f"{theirs}.gate.weight"] = state.pop(f"{path}.gate.weight")
     expected = output(model)
     safetensors.save(state, tmp_path / "model.safetensors")

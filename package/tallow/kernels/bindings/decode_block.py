@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from tallow.dtypes import Array
 from tallow.fused.decode_block import DecodeBlock, check_call
-from tallow.fused.decode_stack import DecodeStack
+from tallow.fused.decode_stack import DecodeStack, check_rows
 from tallow.kernels.bindings.arrays import FLOAT32
-from tallow.kernels.bindings.decode_stack import PackedStack, block_can_be_packed, computed
+from tallow.kernels.bindings.decode_stack import PackedStack, are_integers, block_can_be_packed, computed
 from tallow.kernels.library import BACKEND
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, run
 
 
-def float32_row(x: Array, block: DecodeBlock, position: int) -> bool:
-    """A float32 array, and a block of contiguous, aligned NumPy arrays, with writable caches."""
-    return x.dtype == FLOAT32 and isinstance(position, int) and (block.packed is not None or block_can_be_packed(block))
+def float32_rows(x: Array, block: DecodeBlock, places: int | Array) -> bool:
+    """Float32 rows, and a block of contiguous, aligned NumPy arrays, with writable caches."""
+    if x.dtype != FLOAT32 or not are_integers(places):
+        return False
+    return block.packed is not None or block_can_be_packed(block)
 
 
-@kernel("decode_block", BACKEND, accepts=float32_row)
-def decode_block(x: Array, block: DecodeBlock, position: int) -> Array:
+@kernel("decode_block", BACKEND, accepts=float32_rows)
+def decode_block(x: Array, block: DecodeBlock, places: int | Array) -> Array:
     """Compute tallow.fused.decode_block.decode_block, as a stack of one block."""
-    check_call(x, block, position)
     if block.packed is None:
         block.packed = PackedStack(DecodeStack([block], None, block.eps))
-    return computed(x, block.packed, position)  # type: ignore[arg-type]
+    packed: PackedStack = block.packed  # type: ignore[assignment]
+    check_call(x, block, places)
+    if not isinstance(places, int):
+        check_rows(x, packed.source, places)
+    y = computed(x, packed, places)
+    if block.mlp is not None:
+        y += block.mlp(run("rms_norm", y.reshape(-1, block.width), block.mlp_norm, block.eps)).reshape(y.shape)
+    return y

@@ -31,7 +31,8 @@ class _Block(ctypes.Structure):
         ("weights", POINTER * 16), ("caches", POINTER * 4),
         ("width", SIZE), ("heads", SIZE), ("kv_heads", SIZE), ("head_width", SIZE), ("hidden", SIZE),
         ("positions", SIZE),
-        ("formats", ctypes.c_int32 * 7), ("interleaved", ctypes.c_int32), ("cache_format", ctypes.c_int32),
+        ("formats", ctypes.c_int32 * 7), ("interleaved", ctypes.c_int32), ("norms_all", ctypes.c_int32),
+        ("cache_format", ctypes.c_int32),
         ("eps", ctypes.c_float),
     ]  # fmt: skip
 
@@ -58,6 +59,7 @@ class PackedStack:
             raise KernelUnavailable(
                 "decode_blocks: the arrays of a block do not meet the kernel's requirements; see kernels.explain"
             )
+        self.source = stack
         self.blocks = (_Block * len(stack.blocks))(*map(_packed_block, stack.blocks))
         norm = optional_address(stack.norm)
         self.stack = _Stack(ctypes.addressof(self.blocks), norm, len(stack.blocks), stack.eps)
@@ -93,7 +95,7 @@ def _packed_block(block: DecodeBlock) -> _Block:
     caches = (POINTER * 4)(*[optional_address(a) for cache in block.caches for a in _codes_and_scales(cache)])
     formats = (ctypes.c_int32 * 7)(*[number for m in block.matrices if (number := format_number(m)) is not None])
     cache_format = _CACHE_FORMATS[block.key_cache.dtype]
-    return _Block(weights, caches, *sizes, formats, block.interleaved, cache_format, block.eps)
+    return _Block(weights, caches, *sizes, formats, block.interleaved, block.norms_all, cache_format, block.eps)
 
 
 def _codes_and_scales(cache: Array | Int8Rows) -> tuple[Array, Array | None]:
@@ -101,10 +103,15 @@ def _codes_and_scales(cache: Array | Int8Rows) -> tuple[Array, Array | None]:
 
 
 def float32_rows(x: Array, stack: DecodeStack, places: int | Array) -> bool:
-    """Contiguous float32 rows, and blocks of contiguous, aligned NumPy arrays, with writable caches."""
-    if not isinstance(places, int) and (places.ndim != 2 or places.dtype.kind != "i"):
+    """Contiguous float32 rows, and blocks of contiguous, aligned NumPy arrays, with writable caches and without mlp."""
+    if any(block.mlp is not None for block in stack.blocks) or not are_integers(places):
         return False
     return x.dtype == FLOAT32 and (stack.packed is not None or _can_be_packed(stack))
+
+
+def are_integers(places: int | Array) -> bool:
+    """Return whether places may be those of rows."""
+    return isinstance(places, int) or (places.ndim == 2 and places.dtype.kind == "i")
 
 
 def _can_be_packed(stack: DecodeStack) -> bool:

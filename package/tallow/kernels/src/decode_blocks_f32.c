@@ -1,12 +1,13 @@
 // Run rows through pre-norm transformer blocks with a key/value cache, and through a last norm. In each block x becomes
 //   h = x + Wo attention(rope(Wq n + bq), rope(Wk n + bk), Wv n + bv),  n = rms_norm(x)
 //   h + Wdown (silu(Wgate m) * (Wup m)),                                m = rms_norm(h)
-// Each head of queries and keys may have a norm before it is rotated.
+// Each head of queries and keys may have a norm before it is rotated, or all heads together. Without hidden features a block
+// is its attention alone.
 // A row is one position of one text: `places` says which. All blocks store the keys and values of all rows before any row
 // attends, so the rows may be positions of one text that follow each other, or of several texts.
 //   layout  x (rows, D); matrices (out, in) row-major contiguous, of floats or of quantised blocks as `formats` says, in the
 //           order query, key, value, output, gate, up, down; norms (D,); the last norm may be null for none;
-//           biases (H·K,), (G·K,), (G·K,), and norms of heads (K,), each may be null for none
+//           biases (H·K,), (G·K,), (G·K,), and norms of heads (K,), or (H·K,) and (G·K,), each may be null for none
 //           cos, sin (> the last position, K / 2); caches (B, G, S, K) contiguous, of floats or int8 as `cache_format` says,
 //           to which keys and values are rounded: the places of the rows are written,
 //           positions from `start` to that of the row are read; scales (B, G, S) contiguous, for caches in int8
@@ -41,7 +42,7 @@ typedef struct {
   const float *query_bias, *key_bias, *value_bias, *query_norm, *key_norm;
   head_rows key_cache, value_cache;
   size_t width, heads, kv_heads, head_width, hidden, positions; // D, H, G, K, F, S
-  int32_t formats[MATRICES], interleaved, cache_format; // the last FLOAT32, FLOAT16, BFLOAT16 or INT8_ROWS
+  int32_t formats[MATRICES], interleaved, norms_all, cache_format; // the last FLOAT32, FLOAT16, BFLOAT16 or INT8_ROWS
   float eps;
 } decode_block;
 
@@ -116,14 +117,15 @@ static const float *read_heads(const head_rows *cache, int32_t format, size_t ro
 // Normalize and rotate the query and the key of a row, and write the key and the value to the caches.
 static void store_row(const decode_block *b, const int64_t *place, float *query, float *key, const float *value) {
   size_t k = b->head_width, position = (size_t)place[1], angle = position * (k / 2);
-  if (b->query_norm) tl_rms_norm_f32(query, query, b->query_norm, b->heads, k, b->eps);
-  if (b->key_norm) tl_rms_norm_f32(key, key, b->key_norm, b->kv_heads, k, b->eps);
+  size_t h = b->heads, g = b->kv_heads, all = b->norms_all;
+  if (b->query_norm) tl_rms_norm_f32(query, query, b->query_norm, all ? 1 : h, all ? h * k : k, b->eps);
+  if (b->key_norm) tl_rms_norm_f32(key, key, b->key_norm, all ? 1 : g, all ? g * k : k, b->eps);
   tl_rotary_f32(query, query, b->cos + angle, b->sin + angle, b->heads, 1, k, b->interleaved);
   tl_rotary_f32(key, key, b->cos + angle, b->sin + angle, b->kv_heads, 1, k, b->interleaved);
-  for (size_t g = 0; g < b->kv_heads; g++) {
-    size_t row = ((size_t)place[0] * b->kv_heads + g) * b->positions + position;
-    write_head(&b->key_cache, b->cache_format, row, key + g * k, k);
-    write_head(&b->value_cache, b->cache_format, row, value + g * k, k);
+  for (size_t i = 0; i < g; i++) {
+    size_t row = ((size_t)place[0] * g + i) * b->positions + position;
+    write_head(&b->key_cache, b->cache_format, row, key + i * k, k);
+    write_head(&b->value_cache, b->cache_format, row, value + i * k, k);
   }
 }
 
@@ -154,6 +156,7 @@ static void run_stage(const decode_block *b, const decode_call *c, uint32_t stag
   unsigned char *rounded = (unsigned char *)rounded_rows;
   p.rounded = rounded;
   p.rows = rows;
+  if (stage > MIX && !f) return;
   switch (stage) {
   case NORM:
     tl_rms_norm_f32(normed, c->x, b->attention_norm, rows, d, b->eps);

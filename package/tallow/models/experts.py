@@ -78,7 +78,8 @@ class ExpertsConfig(LlamaConfig):
         super().check_layers(tensors, source)
         if self.num_experts * sum(map(self.has_experts, range(self.num_hidden_layers))) > tensors:
             raise CheckpointError(
-                f"{source} does not fit: the config says num_experts={self.num_experts}, and there are {tensors} tensors",
+                f"{source} does not fit: the config says num_experts={self.num_experts}, and there are only {tensors} "
+                "tensors",
                 hint="use the config and the weights of the same model",
             )
 
@@ -97,8 +98,9 @@ class ExpertsConfig(LlamaConfig):
             if not name.endswith(FUSED) or tensor.ndim != 3:
                 parts[name] = tensor
                 continue
-            for i, matrix in enumerate(tensor.unbind(0)):
-                named = {down: matrix} if kind == "down_proj" else dict(zip((gate, up), matrix.chunk(2), strict=False))
+            for i, of_expert in enumerate(tensor.unbind(0)):
+                both = zip((gate, up), of_expert.chunk(2), strict=False)
+                named = {down: of_expert} if kind == "down_proj" else dict(both)
                 parts |= {f"{path}.{i}.{part}.weight": rows for part, rows in named.items()}
         return parts
 
@@ -127,7 +129,7 @@ class Router(Gate):
         self.count = config.num_experts_per_tok
         self.normalized = config.norm_topk_prob
 
-    def forward(self, x_ND: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x_ND: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         weights_NC, chosen_NC = F.softmax(super().forward(x_ND).float(), -1).topk(self.count)
         if self.normalized:
             weights_NC = weights_NC / weights_NC.sum(-1, keepdim=True)

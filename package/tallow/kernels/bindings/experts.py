@@ -38,7 +38,7 @@ class _Call(ctypes.Structure):
 
 
 class _Packed:
-    """The C struct of an expert. Its addresses are valid as long as the block, which owns the arrays and this object."""
+    """The C struct of an expert. Its addresses are valid as long as the block, which owns the arrays and this."""
 
     __slots__ = ("struct", "work")
 

@@ -24,6 +24,7 @@ LAYERS = (
     (
         *("kernels", "fused.affine", "fused.decode_block", "fused.decode_stack", "fused.cross_decode_block"),
         "fused.encoder_block",
+        "fused.expert_block",
     ),
     ("ops",),
     ("autograd", "core", "functions", "linalg", "random", "special"),

@@ -3,7 +3,8 @@
 Calling a model's modules costs a call from Python for each op, some fifteen to forty for a layer. A fused block
 computes the layer in one call.
 
-    decode_block, cross_decode_block, encoder_block     descriptors: a block's arrays, and the reference in array code
+    decode_block, cross_decode_block, encoder_block, expert_block
+                                                        descriptors: a block's arrays, and the reference in array code
     eligibility                                         why modules cannot run fused, and when they have changed
     steps                                               one token through all blocks of a decoder, and to logits
     decoder                                             steps as long as a model and its cache allow them

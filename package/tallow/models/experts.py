@@ -137,7 +137,7 @@ class Router(Gate):
 
 
 class _Kept:
-    """What a SparseMLP has derived from its modules; not part of a copy of it."""
+    """Results derived from the modules of a SparseMLP. They are not part of a copy of it."""
 
     def __init__(self) -> None:
         self.changes = -1  # of the structure of modules, when `is_plain` was found

@@ -9,7 +9,6 @@ import pytest
 from support.decode_blocks import BACKENDS, STORAGE, D, G, H, K, Reference, additions, arrays
 from support.quantized_blocks import random_matrix
 
-import tallow as tl
 import tallow.ops.quantized_linear  # noqa: F401 - array code of a kernel that experts call
 from tallow import kernels
 from tallow.errors import ShapeError

@@ -18,6 +18,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from tallow.devices import MULTI_DEVICE, device_type_of, guard_for
 from tallow.errors import ArgumentError, KernelUnavailable
 from tallow.kernels.halves import widening
@@ -117,7 +119,7 @@ def run(name: str, *args: Any) -> Any:
     for _, fn, accepts in candidates:
         if accepts is None or accepts(*args):
             return fn(*args)
-    raise _unavailable(name, device_type_of(args[0]), args)
+    raise _unavailable(name, _device_type(args[0]), args)
 
 
 def of_array(name: str) -> Callable[[Any], Any]:
@@ -131,7 +133,7 @@ def of_array(name: str) -> Callable[[Any], Any]:
         for _, fn, accepts in candidates:
             if accepts is None or accepts(x):
                 return fn(x)
-        raise _unavailable(name, device_type_of(x), (x,))
+        raise _unavailable(name, _device_type(x), (x,))
 
     return call
 
@@ -170,7 +172,7 @@ def explain(name: str, *args: Any) -> None:
     """
     if not args:
         raise ArgumentError(f"explain({name!r}) without arguments", hint="pass arrays as to kernels.run")
-    device_type = device_type_of(args[0])
+    device_type = _device_type(args[0])
     provide(device_type)
     if not _exists(name):
         raise _unknown(name)
@@ -240,8 +242,14 @@ def _preference(device_type: str) -> tuple[str, ...]:
     return PREFERENCE.get(device_type) or (device_type, ARRAY)
 
 
+def _device_type(array: Any) -> str:
+    return "cpu" if isinstance(array, np.generic) else device_type_of(array)
+
+
 def _find_candidates(name: str, array: Any) -> Candidates:
-    candidates = _order(name, device_type_of(array))
+    candidates = _order(name, _device_type(array))
+    if isinstance(array, np.generic):  # a result of zero-dim arrays: it has no address, so it takes the array code
+        candidates = tuple(row for row in candidates if row[0] == ARRAY)
     _candidates.setdefault(type(array), {})[name] = candidates
     return candidates
 

@@ -66,8 +66,7 @@ def relu(input: Array) -> Result:
     """Return max(x, 0) of each element."""
     refuse_bool("relu", input)
     value = run("relu", input)
-    # The gradient of one element may be a NumPy scalar, which has no device.
-    return value, lambda g: (run("relu_backward", g, value) if g.ndim else relu_backward_array(g, value),)
+    return value, lambda g: (run("relu_backward", g, value),)
 
 
 @kernel("relu", "array")

@@ -43,8 +43,6 @@ def select(condition: Array, yes: Array | Scalar, no: Array | Scalar) -> Array:
 
     Where neighbours differ, as after most comparisons, NumPy's `where` takes thirty times as long as the kernel.
     """
-    if isinstance(condition, np.generic):  # comparing zero-dim arrays gives scalars, which no device has
-        return np.where(condition, yes, no)
     selected: Array = run("select", condition, yes, no)
     return selected
 
@@ -69,12 +67,14 @@ def at_most_array(x: Array, bound: Array | Scalar) -> Array:
 
 def at_least(x: Array, bound: Array | Scalar) -> Array:
     """Return max(x, bound). NumPy takes three times as long with a number as with an array."""
-    return np.maximum(x, bound) if isinstance(x, np.generic) else run("at_least", x, bound)
+    value: Array = run("at_least", x, bound)
+    return value
 
 
 def at_most(x: Array, bound: Array | Scalar) -> Array:
     """Return min(x, bound)."""
-    return np.minimum(x, bound) if isinstance(x, np.generic) else run("at_most", x, bound)
+    value: Array = run("at_most", x, bound)
+    return value
 
 
 def between(x: Array, low: Array | Scalar, high: Array | Scalar) -> Array:

@@ -145,3 +145,11 @@ def test_the_environment_accepts_on_and_off_only() -> None:
     assert not table._kernels_are_off("on")
     with pytest.raises(ValueError, match="TALLOW_KERNELS='no'"):
         table._kernels_are_off("no")
+
+
+@pytest.mark.parametrize("x", [np.float32(-2), np.float64(-2), np.int64(-2)], ids=str)
+def test_a_numpy_scalar_takes_the_array_code(x: Any) -> None:
+    assert kernels.run("at_least", x, 1) == 1
+    assert kernels.run("select", x > 0, 1.0, x) == -2
+    with kernels.require("native"), pytest.raises(KernelUnavailable, match="int64|float"):
+        kernels.run("at_least", x, 1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tallow import return_types
 from tallow.devices import array_module
+from tallow.kernels import kernel, run
 from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import axis_of, part, places, position, reversal
 from tallow.ops.memory_format import standard_order
@@ -17,8 +18,15 @@ from tallow.ops.table import Array, Result, op
 
 def reversed_sum(g: Array, axis: int) -> Array:
     """Return Σ over each element and those after it: the gradient of a cumulative sum."""
-    reverse = reversal(axis)
-    return g[reverse].cumsum(axis=axis)[reverse]
+    value: Array = run("running_sum", g, axis, True)
+    return value
+
+
+@kernel("running_sum", "array")
+def running_sum_array(x: Array, axis: int, reverse: bool) -> Array:
+    """Return the sum of each float and those before it along an axis, or with `reverse` those after it."""
+    order = reversal(axis) if reverse else ()
+    return x[order].cumsum(axis=axis)[order]
 
 
 def running(name: str, x: Array, axis: int) -> Array:
@@ -50,7 +58,8 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     """
     x, axis = axis_of(input, dim, "cumsum")
     input_shape, shape = input.shape, x.shape
-    y = x.cumsum(axis=axis) if x.dtype.kind == "f" else x.cumsum(axis=axis, dtype=sum_dtype(input, dtype))
+    is_float = x.dtype.kind == "f"
+    y = run("running_sum", x, axis, False) if is_float else x.cumsum(axis=axis, dtype=sum_dtype(input, dtype))
     y = standard_order(y) if input_shape else y.reshape(())
     return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(input_shape),)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -71,6 +72,31 @@ def test_relu_and_its_gradient(n: int) -> None:
     y = run("relu", x)
     np.testing.assert_array_equal(y, np.maximum(x, 0))
     np.testing.assert_array_equal(run("relu_backward", g, y), np.where(y > 0, g, 0))
+    for slope in (0.1, -2, 0):
+        np.testing.assert_array_equal(run("bent", g, x, slope), np.where(x > 0, g, g * np.float32(slope)))
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (3, 41), (2, 5, 9), (2, 3, 40)], ids=str)
+def test_running_sums(shape: tuple[int, ...], poisoned_empty: list[GuardedArray]) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    x.flat[0] = -0.0
+    for axis in range(x.ndim):
+        flipped = np.flip(x, axis)
+        np.testing.assert_array_equal(run("running_sum", x, axis, False), x.cumsum(axis))
+        np.testing.assert_array_equal(run("running_sum", x, axis, True), np.flip(flipped.cumsum(axis), axis))
+        assert np.signbit(run("running_sum", x, axis, False).flat[0])
+    for memory in poisoned_empty:
+        memory.check_outside()
+
+
+@pytest.mark.skipif(library.IN_BROWSER, reason="the libraries for WASM lack it")
+def test_erf_is_as_accurate_as_a_float() -> None:
+    x = np.concatenate([np.linspace(-5, 5, 200_001), np.logspace(-40, 0, 10_001)]).astype(np.float32)
+    exact = np.vectorize(math.erf)(x.astype(np.float64))
+    assert (abs(run("erf", x) - exact) <= 1.5 * np.spacing(abs(exact).astype(np.float32))).all()
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32)
+    np.testing.assert_array_equal(run("erf", special), [0, 0, 1, -1, np.nan])
+    assert np.signbit(run("erf", special)[1])
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -35,6 +35,7 @@ ALL = [
         "attention",
         "attention_backward",
         "attention_decode",
+        "bent",
     ),
     *("chain", "channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
@@ -52,10 +53,12 @@ ALL = [
         "relu",
         "relu_backward",
     ),
-    *("rms_norm", "rotary", "row_sums", "scaled_exp", "select", "sgd_step", "sgd_steps", "sigmoid", "silu"),
+    *("rms_norm", "rotary", "row_sums", "running_sum", "scaled_exp", "select", "sgd_step", "sgd_steps", "sigmoid", "silu"),
     *("silu_mul", "softmax", "softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
     *("sum_exp", "take_along", "take_rows", "weight_only_linear"),
 ]
+if not library.IN_BROWSER:
+    ALL = sorted([*ALL, "erf"])
 
 # Run every elementwise kernel on arrays whose last byte is the last of its memory page, before a protected page: a
 # kernel that reads or writes one element too many crashes.
@@ -110,7 +113,8 @@ for n in (*range(1, 20), 33, 100):
     fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
     mask, places = edge((3, n), np.bool_), edge((3, n), np.int64)
     mask[...], places[...] = True, n - 1
-    fn["at_least"](x, 0.5), fn["at_most"](x, 0.5)
+    fn["at_least"](x, 0.5), fn["at_most"](x, 0.5), fn["bent"](x, x, 0.5), fn["erf"](x)
+    fn["running_sum"](x, 0, False), fn["running_sum"](x, 0, True), fn["running_sum"](x, 1, True)
     fn["select"](mask, x, x), fn["select"](mask, x, 1.0), fn["select"](mask, 0.0, x)
     for axis, index in ((1, places), (1, places[0]), (0, places // n), (0, places[0, :1] // n)):
         fn["add_along"](x, index, fn["take_along"](x, index, axis), axis)

@@ -134,6 +134,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "at_most": lambda: run("at_most", normal(70_000), 0.5),
     "select": lambda: run("select", places(70_000, 2).astype(bool), normal(70_000), 0.5),
     "halves": lambda: cast(cast(normal(70_000), float16), float32),
+    "bent": lambda: run("bent", normal(70_000), normal(70_000, seed=1), 0.1),
+    "running_sum": lambda: run("running_sum", normal(70, 80, 3), 1, True),
     "rms_norm": lambda: run("rms_norm", normal(7, 33), normal(33), 1e-5),
     "gelu": lambda: run("gelu", normal(101), "none"),
     "gelu backward": lambda: run("gelu_backward", normal(101), normal(101, seed=1), "tanh"),

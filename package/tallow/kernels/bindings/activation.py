@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tallow.dtypes import Array
@@ -22,7 +24,8 @@ _gelu_backward = {
     "tanh": function("tl_gelu_tanh_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
 }
 _at_least = function("tl_at_least_f32", None, *[POINTER] * 3, SIZE, FLOAT)
-_relu_backward = function("tl_relu_backward_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_bend = function("tl_bend_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+NOTHING = math.nan  # the slope of `_bend` for 0, of infinite elements too
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
 
@@ -73,4 +76,20 @@ def two_of_float32_elements(g: Array, y: Array) -> bool:
 @kernel("relu_backward", BACKEND, accepts=two_of_float32_elements)
 def relu_backward(g: Array, y: Array) -> Array:
     """Return the gradient of x from that of y = relu(x)."""
-    return elementwise("relu_backward", _relu_backward, ELEMENT, g, y, numbers=(0.0,))
+    return elementwise("relu_backward", _bend, ELEMENT, g, y, numbers=(NOTHING,))
+
+
+def two_of_float32_elements_and_number(x: Array, y: Array, slope: float) -> bool:
+    """Two contiguous float32 arrays of one shape, of at least 2^12 elements, and a number that is not NaN."""
+    return type(slope) in (float, int) and slope == slope and two_of_float32_elements(x, y)
+
+
+@kernel("bent", BACKEND, accepts=two_of_float32_elements_and_number)
+def bent(x: Array, y: Array, slope: float) -> Array:
+    """Return x where y is positive and slope · x elsewhere."""
+    return elementwise("bent", _bend, ELEMENT, x, y, numbers=(slope,))
+
+
+if BACKEND == "native":  # the libraries for WASM have no room for it
+    _erf = function("tl_erf_f32", None, POINTER, POINTER, SIZE)
+    kernel("erf", BACKEND, accepts=float32_array)(element_kernel("erf", _erf, EXPONENTIAL))

@@ -1,9 +1,9 @@
 // tl_add_f32, tl_sub_f32, tl_mul_f32, tl_div_f32   y[i] = a[i] + b[i], and so on; with b null a number instead of b[i]
 // tl_at_least_f32        y[i] = the larger of a[i] and the number; tl_at_most_f32 the smaller one; NaN in a stays NaN
-// tl_relu_backward_f32   dx[i] = g[i] where y[i] > 0, and 0 elsewhere
+// tl_bend_f32            y[i] = a[i] where b[i] > 0, and a[i] times the number elsewhere; if that is NaN, 0 elsewhere
 //   layout  all (n,) contiguous      align  none needed       length  any n ≥ 0
 //   alias   the result may be an operand; any other overlap is undefined
-//   special IEEE 754: NaN stays NaN; relu_backward returns 0 even for an infinite gradient
+//   special IEEE 754: NaN stays NaN
 //   error   each result is rounded once: the same bits as NumPy's, but the sign of a zero from the larger or smaller
 #include "vec.h"
 
@@ -31,4 +31,4 @@ RESULT(tl_mul_f32, p *q)
 RESULT(tl_div_f32, p / q)
 RESULT(tl_at_least_f32, or_nan(select(p < q, q, p), p))
 RESULT(tl_at_most_f32, or_nan(select(p > q, q, p), p))
-RESULT(tl_relu_backward_f32, select(q > splat(0.0f), p, splat(0.0f)))
+RESULT(tl_bend_f32, select(q > splat(0.0f), p, (vf)((vi)(p * splat(number)) & ((vi){0} - (number == number)))))

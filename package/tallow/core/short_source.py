@@ -265,7 +265,8 @@ class _Writer:
             return None
         conditions = [] if self.form is Form.inplace else ["not _recorded"]
         if self.op.dtypes != "keep" and self.lead.role is not Role.OPERANDS:
-            conditions.append(f"_{self.lead.name}.size < LARGE")
+            if self.form is not Form.inplace or ufunc_of(self.op) is None:  # no kernel is as fast as NumPy in place
+                conditions.append(f"_{self.lead.name}.size < LARGE")
             if self.op.dtypes != "float":  # else they are floats already
                 conditions.append("(_dtype is F32 or _dtype is F64)")
         for p in self.keywords:

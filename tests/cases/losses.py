@@ -83,10 +83,10 @@ for op, name in (("squared_error", "mse_loss"), ("absolute_error", "l1_loss")):
     case(op, functional(name, reduction="none"), a, a + b)
     case(op, broadcasting(name), a, normal(3))
     case(op, lambda m, x, t, w, name=name: getattr(m.nn.functional, name)(x, t, weight=w), a, a + b, uniform(4, 3))
-SMOOTH = "smooth_absolute_error"
+SMOOTH = "huber_error"
 case(SMOOTH, functional("smooth_l1_loss"), a, a + 2 * b)
 case(SMOOTH, functional("smooth_l1_loss", beta=0.5, reduction="none"), a, a + b)
-case(SMOOTH, functional("smooth_l1_loss", beta=0.0, reduction="sum"), a, a + b)
+case("absolute_error", functional("smooth_l1_loss", beta=0.0, reduction="sum"), a, a + b)
 case(SMOOTH, functional("huber_loss"), a, a + 2 * b)
 case(SMOOTH, functional("huber_loss", delta=0.3, reduction="sum"), a, a + b)
 case(SMOOTH, lambda m, x, t, w: m.nn.functional.huber_loss(x, t, weight=w), a, a + b, uniform(4, 3))

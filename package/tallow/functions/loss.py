@@ -134,8 +134,12 @@ def smooth_l1_loss(
     if beta < 0:
         raise ShapeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     reduction = reduction_of(size_average, reduce, reduction)
-    values = _differences("smooth_l1_loss", losses.smooth_absolute_error, input, target, None, beta)
-    return reduced(values, reduction, "smooth_l1_loss")
+    if not beta:
+        values = _differences("smooth_l1_loss", losses.absolute_error, input, target, None)
+        return reduced(values, reduction, "smooth_l1_loss")
+    values = _differences("smooth_l1_loss", losses.huber_error, input, target, None, beta)
+    loss = reduced(values, reduction, "smooth_l1_loss")
+    return loss if beta == 1 else loss / beta
 
 
 @public("F")
@@ -148,8 +152,8 @@ def huber_loss(
     """
     if delta <= 0:
         raise ShapeError(f"huber_loss: delta must be positive, got {delta}")
-    values = _differences("huber_loss", losses.smooth_absolute_error, input, target, weight, delta)
-    return reduced(values, reduction, "huber_loss") * delta
+    values = _differences("huber_loss", losses.huber_error, input, target, weight, delta)
+    return reduced(values, reduction, "huber_loss")
 
 
 # ----------------------------------------------------------------------------------------------------- probabilities

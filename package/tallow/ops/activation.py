@@ -18,7 +18,8 @@ from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float, kind, refuse_bool
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
-from tallow.ops.selection import at_least, at_most, between, masked, select
+from tallow.ops.formulas import formula
+from tallow.ops.selection import at_least, at_most, bent, between, masked, select
 from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
@@ -41,7 +42,12 @@ def sigmoid_array(x: Array) -> Array:
 def sigmoid(input: Array) -> Result:
     """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
     value = run("sigmoid", input)
-    return value, lambda g: (g * value * (1 - value),)
+    return value, lambda g: (_sigmoid_backward(g, value),)
+
+
+@formula
+def _sigmoid_backward(g: Array, y: Array) -> Array:
+    return g * y * (1 - y)
 
 
 @op("F")
@@ -92,8 +98,7 @@ def relu6(input: Array) -> Result:
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
     """Return x where it is positive and negative_slope · x elsewhere."""
     expect_float("leaky_relu", input)
-    value = select(input > 0, input, input * negative_slope)
-    return value, lambda g: (select(input > 0, g, g * negative_slope),)
+    return bent(input, input, negative_slope), lambda g: (bent(g, input, negative_slope),)
 
 
 @op("tl Tensor F")
@@ -132,8 +137,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Resul
     refuse_bool("hardtanh", input)
     if kind(input) != "f":
         min_val, max_val = int(min_val), int(max_val)
-    inside = (input > min_val) & (input < max_val)
-    return between(input, min_val, max_val), lambda g: (masked(g, inside),)
+    return between(input, min_val, max_val), lambda g: (masked(g, (input > min_val) & (input < max_val)),)
 
 
 @op("F_")
@@ -143,8 +147,13 @@ def hardsigmoid(input: Array) -> Result:
     Source: Courbariaux et al. 2015, arXiv:1511.00363; this slope: Howard et al. 2019, arXiv:1905.02244
     """
     expect_float("hardsigmoid", input)
-    inside = (input > -3) & (input < 3)
-    return between(input + 3, 0, 6) / 6, lambda g: (masked(g, inside) / 6,)
+    return _hardsigmoid(input), lambda g: (masked(g, (input > -3) & (input < 3)) / 6,)
+
+
+@formula
+def _hardsigmoid(x: Array) -> Array:
+    xp = array_module(x)
+    return xp.minimum(xp.maximum(x + 3, 0), 6) / 6
 
 
 @op("F_")
@@ -158,7 +167,13 @@ def hardswish(input: Array) -> Result:
     def backward(g: Array) -> tuple[Array]:
         return (masked(g, input > -3) * select(input < 3, input / 3 + 0.5, 1),)
 
-    return input * between(input + 3, 0, 6) / 6, backward
+    return _hardswish(input), backward
+
+
+@formula
+def _hardswish(x: Array) -> Array:
+    xp = array_module(x)
+    return x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6
 
 
 @op("F")
@@ -280,6 +295,7 @@ def _silu(x: Array) -> Array:
 
 
 @kernel("silu_backward", "array", round_like=1)
+@formula
 def _silu_backward(x: Array, g: Array) -> Array:
     return g * silu_slope(x, logistic(x))
 

@@ -13,6 +13,7 @@ from tallow.errors import ArgumentError, DtypeError, NumericError
 from tallow.kernels import kernel, run
 from tallow.ops.checks import kind, no_floats, refuse_bool
 from tallow.ops.filling import factor
+from tallow.ops.formulas import formula
 from tallow.ops.quotients import floor_quotient, modulus, truncated_rest
 from tallow.ops.table import Result, op
 
@@ -88,7 +89,7 @@ def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
     if alpha == 1 and alpha is not True:
         return _plus(input, other), lambda g: (g, g)
     _check_factor("add", alpha, input, other)
-    return input + other * factor(alpha, other, "add"), lambda g: (g, lambda: g * alpha)
+    return _plus_product(input, other, factor(alpha, other, "add")), lambda g: (g, lambda: g * alpha)
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("subtract",), small=operator.sub)
@@ -101,7 +102,12 @@ def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
         raise DtypeError(f"sub: {error}", hint="use ^ or logical_xor for two booleans, ~ for one") from error
     refuse_bool("sub", input, other)
     _check_factor("sub", alpha, input, other)
-    return input - other * factor(alpha, other, "sub"), lambda g: (g, lambda: g * -alpha)
+    return _minus_product(input, other, factor(alpha, other, "sub")), lambda g: (g, lambda: g * -alpha)
+
+
+@formula
+def _minus_product(x: Any, a: Any, b: Any) -> Any:
+    return x - a * b
 
 
 @op("tl Tensor", dtypes="promote", small=lambda a, b: b - a)
@@ -263,7 +269,13 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     """Return input + value · tensor1 · tensor2, broadcast."""
     _check_factor("addcmul", value, input, tensor1, tensor2)
     scaled = tensor1 if value == 1 else tensor1 * factor(value, tensor1, "addcmul")
-    return input + scaled * tensor2, lambda g: (g, lambda: g * tensor2 * value, lambda: g * tensor1 * value)
+    total = _plus_product(input, scaled, tensor2)
+    return total, lambda g: (g, lambda: g * tensor2 * value, lambda: g * tensor1 * value)
+
+
+@formula
+def _plus_product(x: Any, a: Any, b: Any) -> Any:
+    return x + a * b
 
 
 @op("tl Tensor Tensor_", dtypes="promote")
@@ -278,7 +290,12 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     def backward(g: Array) -> tuple[Any, ...]:
         return g, lambda: g * value / tensor2, lambda: g * -value * (tensor1 / tensor2) / tensor2
 
-    return input + value * (tensor1 / tensor2), backward
+    return _plus_quotient(input, tensor1, tensor2, value), backward
+
+
+@formula
+def _plus_quotient(x: Any, a: Any, b: Any, factor: Scalar) -> Any:
+    return x + factor * (a / b)
 
 
 @op("tl Tensor Tensor_")
@@ -287,9 +304,14 @@ def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
 
     Computed from `end` where the weight is at least one half, so that both ends are exact.
     """
+    if not hasattr(weight, "dtype"):
+        value = _on_the_way(input, end, weight) if weight < 0.5 else _on_the_way(end, input, 1 - weight)
+        return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, None)
     span = end - input
-    if hasattr(weight, "dtype"):
-        value = array_module(input).where(weight < 0.5, input + weight * span, end - (1 - weight) * span)
-    else:
-        value = input + weight * span if weight < 0.5 else end - (1 - weight) * span
+    value = array_module(input).where(weight < 0.5, input + weight * span, end - (1 - weight) * span)
     return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, lambda: g * span)
+
+
+@formula
+def _on_the_way(x: Any, end: Any, weight: Any) -> Any:
+    return x + weight * (end - x)

@@ -10,31 +10,39 @@ from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.checks import expect_float
 from tallow.ops.filling import put_number
-from tallow.ops.selection import at_least, at_most, between, select
+from tallow.ops.formulas import formula
+from tallow.ops.selection import at_least, select
 from tallow.ops.table import Array, Index, Result, op
-
-
-def _difference(name: str, input: Array, target: Array) -> Array:
-    expect_float(name, input)
-    return input - target
 
 
 @op("", dtypes="promote")
 def squared_error(input: Array, target: Array) -> Result:
     """Return (input - target)², broadcast."""
-    d = _difference("mse_loss", input, target)
+    expect_float("mse_loss", input)
 
     def backward(g: Array) -> tuple[object, ...]:
-        g = 2 * g * d
+        g = _squared_error_backward(g, input, target)
         return g, lambda: -g
 
-    return d * d, backward
+    return _squared_error(input, target), backward
+
+
+@formula
+def _squared_error(x: Array, t: Array) -> Array:
+    d = x - t
+    return d * d
+
+
+@formula
+def _squared_error_backward(g: Array, x: Array, t: Array) -> Array:
+    return 2 * g * (x - t)
 
 
 @op("", dtypes="promote")
 def absolute_error(input: Array, target: Array) -> Result:
     """Return |input - target|, broadcast."""
-    d = _difference("l1_loss", input, target)
+    expect_float("l1_loss", input)
+    d = input - target
     xp = array_module(d)
 
     def backward(g: Array) -> tuple[object, ...]:
@@ -45,26 +53,32 @@ def absolute_error(input: Array, target: Array) -> Result:
 
 
 @op("", dtypes="promote")
-def smooth_absolute_error(input: Array, target: Array, beta: float = 1.0) -> Result:
-    """Return d² / (2 beta) where |d| < beta, else |d| - beta / 2,  d = input - target, broadcast.
+def huber_error(input: Array, target: Array, delta: float) -> Result:
+    """Return d² / 2 where |d| < delta, else delta (|d| - delta / 2),  d = input - target, broadcast.
 
-    Source:  Girshick 2015, arXiv:1504.08083, eq. 3; Huber's loss is beta times this
+    Source:  Huber 1964, "Robust Estimation of a Location Parameter"
     """
-    d = _difference("smooth_l1_loss", input, target)
-    xp = array_module(d)
-    value = xp.abs(d)
-    if beta:
-        bent = at_most(value, beta)  # one formula for both: |d| is bent, or beta is
-        value -= bent * 0.5
-        value *= bent
-        value /= beta
+    expect_float("huber_loss", input)
 
     def backward(g: Array) -> tuple[object, ...]:
-        slope = between(d / beta, -1, 1) if beta else xp.sign(d)
-        g = g * slope
+        g = _huber_error_backward(g, input, target, delta)
         return g, lambda: -g
 
-    return value, backward
+    return _huber_error(input, target, delta), backward
+
+
+@formula
+def _huber_error(x: Array, t: Array, delta: float) -> Array:
+    xp = array_module(x)
+    size = xp.abs(x - t)
+    bent = xp.minimum(size, delta)  # one formula for both: |d| is bent, or delta is
+    return (size - bent * 0.5) * bent
+
+
+@formula
+def _huber_error_backward(g: Array, x: Array, t: Array, delta: float) -> Array:
+    xp = array_module(x)
+    return g * xp.minimum(xp.maximum(x - t, -delta), delta)
 
 
 @op("")

@@ -8,9 +8,11 @@ from typing import Any
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ShapeError
+from tallow.kernels import kernel, run
 from tallow.ops import approximation
 from tallow.ops.arithmetic import log
 from tallow.ops.checks import expect_float
+from tallow.ops.formulas import formula
 from tallow.ops.table import Result, op
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -21,8 +23,15 @@ SINC_SLOPE = tuple((-1) ** k * math.pi * 2 * k / math.factorial(2 * k + 1) for k
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")
 def erf(input: Array) -> Result:
     """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
-    xp = array_module(input)
-    return approximation.erf(input), lambda g: (g * (TWO_OVER_ROOT_PI * xp.exp(-input * input)),)
+    return run("erf", input), lambda g: (_erf_backward(g, input),)
+
+
+kernel("erf", "array")(approximation.erf)
+
+
+@formula
+def _erf_backward(g: Array, x: Array) -> Array:
+    return g * (TWO_OVER_ROOT_PI * array_module(x).exp(-x * x))
 
 
 @op("tl tl_ Tensor Tensor_ special", dtypes="float")

@@ -8,6 +8,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
+from tallow.ops.formulas import formula
 from tallow.ops.table import Result, op
 
 DEGREE = math.pi / 180
@@ -72,7 +73,12 @@ def cosh(input: Array) -> Result:
 def tanh(input: Array) -> Result:
     """Return the hyperbolic tangent."""
     value = array_module(input).tanh(input)
-    return value, lambda g: (g * (1 - value * value),)
+    return value, lambda g: (_tanh_backward(g, value),)
+
+
+@formula
+def _tanh_backward(g: Array, y: Array) -> Array:
+    return g * (1 - y * y)
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arcsinh",))

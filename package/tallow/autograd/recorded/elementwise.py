@@ -237,7 +237,6 @@ def _lerp(saved: Saved, g: Tensor) -> Gradients:
         end, start = saved.node.edges[1], saved.node.edges[0]
         w = connected(weight, saved.node.edges[2])
         return [g * (1 - w), g * w, g * difference(saved.constant("span"), [end, start])]
-    saved.ignore("span")
     return [g * (1 - weight), g * weight, None]
 
 

@@ -12,13 +12,19 @@ from tallow.ops.activation import logsigmoid
 from tallow.ops.cross_entropy import Targets
 
 
-@rule("squared_error", "absolute_error", "smooth_absolute_error")
+@rule("absolute_error")
+def _absolute_error(saved: Saved, g: Tensor) -> Gradients:
+    slope = difference(saved.constant("d"), saved.node.edges).sign().detach()
+    return [g * slope, -g * slope]
+
+
+@rule("squared_error", "huber_error")
 def _error(saved: Saved, g: Tensor) -> Gradients:
-    d = difference(saved.constant("d"), saved.node.edges)
-    beta = saved.constant("beta") if saved.has("beta") else 0
+    d = saved.operand("input") - saved.operand("target", 1)
     if saved.node.op_name == "squared_error":
         return [g * 2 * d, g * -2 * d]
-    slope = (d / beta).clamp(-1, 1) if beta else d.sign().detach()
+    delta = saved.constant("delta")
+    slope = d.clamp(-delta, delta)
     return [g * slope, -g * slope]
 
 

@@ -171,6 +171,68 @@ class _Map(NamedTuple):
         return w[(slice(None), 0, *place)].reshape(self.groups, -1, *[1] * len(self.out))
 
 
+def _is_of_images(weight: Sizes, groups: int) -> bool:
+    """Return whether `_Volumes` computes a convolution: over three dims, and not depthwise."""
+    return len(weight) == 5 and (groups == 1 or weight[1] > 1)
+
+
+class _Volumes:
+    """A convolution over three dims as one over the last two: the windows along the first dim are channels of images.
+
+    For K windows of a plane, the images have K times the elements of x, where the columns of a matrix have those of all
+    three dims of the kernel.
+    """
+
+    def __init__(
+        self, weight: Sizes, spatial: Sizes, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, out: Sizes
+    ) -> None:
+        self.planes = _Map((weight[2], 1, 1), (stride[0], 1, 1), (dilation[0], 1, 1), 1, (out[0], *spatial[1:]))
+        self.before, self.spatial, self.out = (before[0], 0, 0), spatial, out
+        self.settings = (stride[1:], before[1:], dilation[1:], groups)
+        self.weight, self.weight_of_images = weight, (weight[0], weight[1] * weight[2], *weight[3:])
+        self.channels = weight[1] * groups
+
+    def value(self, x: Array, w: Array) -> Array:
+        y = array_module(x).empty((len(x), len(w), *self.out), x.dtype)
+        x, w = self.planes.pad(x, self.before), w.reshape(self.weight_of_images)
+        for samples, rows in self.planes.tiles(len(x), self.channels):
+            part = y[samples, :, rows].swapaxes(1, 2)
+            images = run("convolution", self._images(x, samples, rows), w, None, *self.settings, self.out[1:])
+            part[...] = images.reshape(part.shape)
+        return y
+
+    def d_x(self, g: Array, w: Array) -> Array:
+        padded = self.planes.padded(self.spatial, self.before)
+        d = array_module(g).zeros((len(g), self.channels, *padded), g.dtype)
+        w = w.reshape(self.weight_of_images)
+        for samples, rows in self.planes.tiles(len(g), self.channels):
+            tile = g[samples, :, rows]
+            images = run("convolution_dx", _as_images(tile), w, *self.settings, self.spatial[1:])
+            patches = images.reshape(len(tile), tile.shape[2], self.channels, -1, 1, 1, *self.spatial[1:])
+            target = d[samples, :, rows.start * self.planes.stride[0] :]
+            add_windows(target, patches.transpose(0, 2, 3, 4, 5, 1, 6, 7), self.planes.stride, self.planes.dilation)
+        return array_module(d).ascontiguousarray(d[inner(self.before, self.spatial)])
+
+    def d_w(self, x: Array, g: Array) -> Array:
+        d = array_module(g).zeros(self.weight_of_images, g.dtype)
+        x = self.planes.pad(x, self.before)
+        for samples, rows in self.planes.tiles(len(x), self.channels):
+            of_images = _as_images(g[samples, :, rows])
+            d += run("convolution_dw", self._images(x, samples, rows), of_images, *self.settings, d.shape)
+        return d.reshape(self.weight)
+
+    def _images(self, x: Array, samples: slice, rows: slice) -> Array:
+        """Return the images of a tile, (n · rows, C · kernel, H, W)."""
+        view = windows(x, self.planes.kernel, self.planes.stride, self.planes.dilation, self.planes.out)
+        view = view[samples, ..., rows, :, :].transpose(0, 5, 1, 2, 3, 4, 6, 7)
+        return view.reshape(view.shape[0] * view.shape[1], -1, *view.shape[6:])
+
+
+def _as_images(g: Array) -> Array:
+    """Reshape (n, O, D, H, W) to (n · D, O, H, W)."""
+    return g.swapaxes(1, 2).reshape(g.shape[0] * g.shape[2], g.shape[1], *g.shape[3:])
+
+
 def _convolution(
     name: str,
     dims: int,
@@ -258,6 +320,9 @@ def convolution_array(
 
     Shapes:  x (N, C, *spatial), w (O, C / groups, *kernel), bias (O) -> (N, O, *out)
     """
+    if _is_of_images(w.shape, groups):
+        volumes = _Volumes(w.shape, x.shape[2:], stride, before, dilation, groups, out)
+        return _add_bias(volumes.value(x, w), bias)
     bilinear = _Map(w.shape[2:], stride, dilation, groups, out)
     return _add_bias(bilinear.value(bilinear.pad(x, before), w), bias)
 
@@ -267,6 +332,8 @@ def convolution_dx_array(
     g: Array, w: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, spatial: Sizes
 ) -> Array:
     """Apply the adjoint in x.  Shapes:  g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *spatial)"""
+    if _is_of_images(w.shape, groups):
+        return _Volumes(w.shape, spatial, stride, before, dilation, groups, g.shape[2:]).d_x(g, w)
     bilinear = _Map(w.shape[2:], stride, dilation, groups, g.shape[2:])
     d = bilinear.d_x(g, w, bilinear.padded(spatial, before))[inner(before, spatial)]
     return array_module(d).ascontiguousarray(d)
@@ -277,6 +344,8 @@ def convolution_dw_array(
     x: Array, g: Array, stride: Sizes, before: Sizes, dilation: Sizes, groups: int, shape: Sizes
 ) -> Array:
     """Apply the adjoint in w.  Shapes:  x (N, C, *spatial), g (N, O, *out) -> `shape`, (O, C / groups, *kernel)"""
+    if _is_of_images(shape, groups):
+        return _Volumes(shape, x.shape[2:], stride, before, dilation, groups, g.shape[2:]).d_w(x, g)
     bilinear = _Map(shape[2:], stride, dilation, groups, g.shape[2:])
     return bilinear.d_w(bilinear.pad(x, before), g, shape)
 

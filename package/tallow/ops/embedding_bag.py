@@ -38,7 +38,7 @@ def embedding_bag(
     else:
         selected = slice(None)
     sizes = xp.bincount(bags.astype(np.intp), minlength=count)
-    rows = weight[input]
+    rows = run("take_rows", weight, input)
 
     def into_table(d_rows: Array) -> Array:
         if scale_grad_by_freq:  # each row by its own count; PyTorch's CPU code divides all rows by one row's
@@ -59,10 +59,10 @@ def embedding_bag(
 
         return y, max_backward
 
-    factors = xp.ones(len(input), weight.dtype) if per_sample_weights is None else per_sample_weights[selected]
-    if mode == "mean":
-        factors = factors / sizes[bags].astype(weight.dtype)
-    y = run("add_rows", rows * factors[:, None], bags, count, None)
+    factors = None if per_sample_weights is None else per_sample_weights[selected]
+    y = run("add_rows", rows if factors is None else rows * factors[:, None], bags, count, None)
+    share = (1 / sizes.clip(1, None)).astype(weight.dtype)[:, None] if mode == "mean" else 1
+    y *= share
     weight_count = None if per_sample_weights is None else len(per_sample_weights)
 
     def backward(g: Array) -> tuple[object, ...]:
@@ -71,7 +71,11 @@ def embedding_bag(
             d[selected] = (g[bags] * weight[input]).sum(axis=1)
             return d
 
-        return lambda: into_table(g[bags] * factors[:, None]), None if weight_count is None else d_factors
+        def d_weight() -> Array:
+            d_rows = run("take_rows", g * share, bags)
+            return into_table(d_rows if factors is None else d_rows * factors[:, None])
+
+        return d_weight, None if weight_count is None else d_factors
 
     return y, backward
 

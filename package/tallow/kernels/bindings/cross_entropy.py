@@ -10,7 +10,7 @@ from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
 from tallow.kernels.bindings.threads import EXPONENTIAL, WORTH_A_THREAD, by_rows
-from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.library import BACKEND, IN_BROWSER, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
 _sum_exp = function("tl_sum_exp_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE)
@@ -19,12 +19,13 @@ _class_gradients = function("tl_class_gradients_f32", None, *[POINTER] * 6, SIZE
 _scaled_exp = function("tl_scaled_exp_f32", None, *[POINTER] * 4, SIZE, SIZE)
 
 INT64 = np.dtype(np.int64)  # an array's dtype is mostly this very object, and compares slowly with np.int64
+FAR = 1024  # bytes between classes, as in images: NumPy computes many positions of a class at once, without a copy
 FEW = 32  # rows whose classes Python compares quicker than NumPy
 
 
 def float32_filled_rows(x: Array) -> bool:
-    """A float32 array of at least one dimension, the last of them not empty."""
-    return x.dtype == FLOAT32 and x.ndim > 0 and x.shape[-1] > 0
+    """A float32 array of at least one dimension, the last of them not empty; natively not one of far classes."""
+    return x.dtype == FLOAT32 and x.ndim > 0 and x.shape[-1] > 0 and (IN_BROWSER or x.strides[-1] < FAR)
 
 
 @kernel("sum_exp", BACKEND, accepts=float32_filled_rows)

@@ -137,6 +137,8 @@ def unique(
     occurrences.
     """
     items = _items(input, dim, "unique")
+    if items.ndim == 1 and not return_inverse:
+        return _answer(array_module(items).sort(sorting.sortable(items)), None, input, dim, False, return_counts)
     order = _lexical_order(items) if items.ndim > 1 else sorting.order(items, 0, descending=False)
     return _answer(items, order, input, dim, return_inverse, return_counts)
 

@@ -6,6 +6,7 @@ from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.dims import normalize_dim
 from tallow.ops.memory_format import standard_order
+from tallow.ops.selection import select
 from tallow.ops.table import Array, Result, op
 
 
@@ -65,13 +66,21 @@ def _check_matrix(input: Array, name: str) -> None:
 def tril(input: Array, diagonal: int = 0) -> Result:
     """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "tril")
-    xp = array_module(input)
-    return standard_order(xp.tril(input, diagonal)), lambda g: (xp.tril(g, diagonal),)
+    return standard_order(_lower(input, diagonal)), lambda g: (_lower(g, diagonal),)
+
+
+def _lower(x: Array, diagonal: int) -> Array:
+    xp = array_module(x)
+    return select(xp.tri(*x.shape[-2:], diagonal, dtype=bool), x, xp.zeros((), x.dtype))
 
 
 @op("tl Tensor Tensor_", dtypes="keep")
 def triu(input: Array, diagonal: int = 0) -> Result:
     """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "triu")
-    xp = array_module(input)
-    return standard_order(xp.triu(input, diagonal)), lambda g: (xp.triu(g, diagonal),)
+    return standard_order(_upper(input, diagonal)), lambda g: (_upper(g, diagonal),)
+
+
+def _upper(x: Array, diagonal: int) -> Array:
+    xp = array_module(x)
+    return select(xp.tri(*x.shape[-2:], diagonal - 1, dtype=bool), xp.zeros((), x.dtype), x)

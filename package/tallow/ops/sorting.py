@@ -10,9 +10,11 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
-from tallow.ops.axis_index import axis_of, on_axis, part, put, reversal, take
+from tallow.ops.axis_index import axis_of, on_axis, part, position, put, reversal, take
 from tallow.ops.checks import refuse_bool
 from tallow.ops.table import Array, Result, op
+
+WORTH_KEYS = 1 << 10  # elements
 
 _largest: Any = np.maximum.reduce  # `x.max` calls a Python function, which calls this
 
@@ -56,12 +58,47 @@ def sortable(x: Array) -> Array:
 def order(x: Array, axis: int, descending: bool) -> Array:
     """Return the indices that sort along `axis`; equal elements keep their order, NaN is the greatest."""
     xp, x = array_module(x), sortable(x)
+    if xp is np and (keys := _keys(x, axis, descending)) is not None:
+        keys.sort(axis=axis)
+        keys &= (1 << _bits(x.shape[axis])) - 1
+        return keys
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable").astype(np.int64, copy=False)
     # Reversed before and after sorting: a descending order in which equal elements keep their order.
     reverse = reversal(axis)
     indices = xp.argsort(x[reverse], axis=axis, kind="stable").astype(np.int64, copy=False)
     return x.shape[axis] - 1 - indices[reverse]
+
+
+def _bits(places: int) -> int:
+    return max(places - 1, 0).bit_length()
+
+
+def _keys(x: Array, axis: int, descending: bool) -> Array | None:
+    """Return an int64 for each element of a NumPy array that sorts as it does: its rank, and below that its place.
+
+    Sorting them takes a tenth of the time of a stable argsort. None for few elements, and for dtypes that do not fit.
+    """
+    bits = _bits(x.shape[axis])
+    if x.size < WORTH_KEYS:
+        return None
+    if x.dtype == np.float32:
+        rank = (x + np.float32(0)).view(np.int32)  # of -0 as of 0
+        rank ^= (rank >> 31) & 0x7FFFFFFF
+        rank[x != x] = 0x7FFFFFFF
+        keys = rank.astype(np.int64)
+    elif x.dtype in (np.int32, np.int64):  # NumPy sorts shorter ones in linear time
+        low = int(x.min())
+        if (int(x.max()) - low) >> (63 - bits):
+            return None
+        keys = x.astype(np.int64) - low
+    else:
+        return None
+    if descending:
+        np.invert(keys, out=keys)
+    keys <<= bits
+    keys |= position(x, axis)
+    return keys
 
 
 def partial_order(x: Array, kth: int, axis: int) -> Array:

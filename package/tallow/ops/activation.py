@@ -27,6 +27,7 @@ ZEROS = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)
 WORTH_A_KERNEL = 4096  # elements
 
 
+@formula
 def logistic(x: Array) -> Array:
     """Return 1 / (1 + exp(-x))."""
     return 1 / (1 + array_module(x).exp(-x))

@@ -126,11 +126,16 @@ def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: In
 
     def backward(g: Array) -> tuple[object, ...]:
         return (
-            lambda: g * (1 - target - weight / (1 + xp.exp(input))),
-            lambda: g * (surplus * softplus() - input),
+            lambda: _logits_backward(g, input, target, weight),
+            lambda: g * -input if pos_weight is None else g * (surplus * softplus() - input),
         )
 
     return (1 - target) * input + weight * softplus(), backward
+
+
+@formula
+def _logits_backward(g: Array, x: Array, t: Array, weight: Array | float) -> Array:
+    return g * (1 - t - weight / (1 + array_module(x).exp(x)))
 
 
 @op("", dtypes="promote")

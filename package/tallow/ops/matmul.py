@@ -260,4 +260,7 @@ def outer(input: Array, vec2: Array) -> Result:
 
 def outer_result(a: Array, b: Array) -> tuple[Array, Products]:
     """Return the outer product of two vectors, and its backward."""
-    return a[:, None] * b, lambda g: (lambda: product(g, b, "outer"), lambda: product(a, g, "outer"))
+    rows, columns = a[:, None], b[None]
+    is_large = a.size * b.size >= SMALL and a.dtype.kind == "f"
+    value = kernels.run("matmul", rows, columns) if is_large else rows * columns
+    return value, lambda g: (lambda: product(g, b, "outer"), lambda: product(a, g, "outer"))

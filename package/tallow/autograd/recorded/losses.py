@@ -38,7 +38,7 @@ def _binary_cross_entropy(saved: Saved, g: Tensor) -> Gradients:
 def _binary_cross_entropy_with_logits(saved: Saved, g: Tensor) -> Gradients:
     x, t, surplus = saved.operand("input"), saved.operand("target", 1), saved.constant("surplus")
     surplus = from_array(surplus) if hasattr(surplus, "dtype") else surplus
-    saved.ignore("weight", "softplus")
+    saved.ignore("weight", "softplus", "pos_weight")
     return [g * (1 - t - (surplus * t + 1) * (-x).sigmoid()), g * (-surplus * apply(logsigmoid, x) - x)]
 
 

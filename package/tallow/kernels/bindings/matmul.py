@@ -32,6 +32,7 @@ WORTH_A_CALL = 32_768
 # b its copy of b takes too long; with more work OpenBLAS is ahead. Where OpenBLAS uses AVX2, it takes twice as long.
 HAS_LONG_VECTORS = name().endswith("-v4")
 LEAST_SIDE, LEAST_WORK = 32, 1 << 18
+LEAST_OF_OUTER, MOST_OF_OUTER = 128, 1 << 22  # NumPy's product of columns and rows takes two to four times as long
 
 
 class _Limits(NamedTuple):
@@ -50,11 +51,12 @@ def _limits() -> _Limits:
         return _Limits(16, math.inf, LEAST_WORK, LEAST_WORK, math.inf)
     return _Limits(64, 1 << 19, 1 << 21, 1 << 20, 1 << 28)
 
-
 def is_own_product(matrices: int, m: int, k: int, n: int) -> bool:
     """Return whether src/matmul_f32.c computes float32 products of these sizes natively, rather than BLAS."""
     if not HAS_LONG_VECTORS:
         return False
+    if k == 1:
+        return LEAST_OF_OUTER <= m and LEAST_OF_OUTER <= n and m * n <= MOST_OF_OUTER
     least = _limits()
     return (
         m >= least.least_rows

@@ -15,7 +15,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
-from tallow.ops.accumulate import add_at
+from tallow.ops.axis_index import add_along, take
 from tallow.ops.checks import expect_float
 from tallow.ops.interpolation import CUBIC, cubic_filter
 from tallow.ops.table import Array, Result, op
@@ -74,20 +74,20 @@ def grid_sample(input: Array, grid: Array, mode: str, padding_mode: str, align_c
     source = rows_of(input)
     y = xp.zeros((batch * points, channels), input.dtype)
     for place, inside, combination in corners(taps()):
-        y += source[place] * (_product(combination) * inside)[:, None]
+        y += take(source, place, 0) * (_product(combination) * inside)[:, None]
 
     def d_input(g: Array) -> Array:
         d = xp.zeros((batch * math.prod(spatial), channels), g.dtype)
         rows = rows_of(g)
         for place, inside, combination in corners(taps()):
-            add_at(d, (place,), rows * (_product(combination) * inside)[:, None])
+            add_along(d, place, rows * (_product(combination) * inside)[:, None], 0)
         return image_of(d, spatial)
 
     def d_grid(g: Array) -> Array:
         d = xp.zeros((batch * points, len(spatial)), g.dtype)
         rows, source = rows_of(g), rows_of(input)
         for place, inside, combination in corners(taps()):
-            along = (rows * source[place]).sum(axis=1) * inside
+            along = (rows * take(source, place, 0)).sum(axis=1) * inside
             for axis, tap in enumerate(combination):
                 others = combination[:axis] + combination[axis + 1 :]
                 d[:, -1 - axis] += along * tap.slope * _product(others)

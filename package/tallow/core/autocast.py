@@ -18,9 +18,9 @@ _PRODUCTS = (
 # Losses, and ops that lose accuracy by summing many numbers or by cancellation.
 _FLOAT32 = (
     "absolute_error binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_of_classes ctc "
-    "grid_sample huber_error kl_divergence linalg_cholesky linalg_det linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh "
-    "linalg_inv linalg_pinv linalg_qr linalg_slogdet linalg_solve linalg_solve_triangular linalg_svd linalg_svdvals "
-    "lu_factor multi_margin multilabel_margin nanquantile nll_loss_of_classes prod quantile "
+    "grid_sample huber_error kl_divergence linalg_cholesky linalg_det linalg_eig linalg_eigh linalg_eigvals "
+    "linalg_eigvalsh linalg_inv linalg_pinv linalg_qr linalg_slogdet linalg_solve linalg_solve_triangular linalg_svd "
+    "linalg_svdvals lu_factor multi_margin multilabel_margin nanquantile nll_loss_of_classes prod quantile "
     "squared_error"
 )
 # PyTorch keeps these in float32 on a GPU only.

@@ -32,7 +32,7 @@ OPERATIONS = {
 
 
 class _Traced(NDArrayOperatorsMixin):
-    """A value of a formula. NumPy's functions and Python's operators of it become steps: operation, result, operands."""
+    """A value of a formula. Operators and functions of NumPy become steps: an operation, its result and operands."""
 
     def __init__(self, steps: list[tuple[Operation, _Traced, Any, Any]]) -> None:
         self.steps = steps
@@ -80,7 +80,7 @@ def formula(function: Callable[..., Any]) -> Callable[..., Any]:
         if any(x is None for x in inputs):
             return function(*operands)
         chain, numbers = chain_of(first.shape, len(inputs))
-        return chain(*inputs, *numbers)[0]  # type: ignore[arg-type]
+        return chain(*inputs, *numbers)[0]
 
     return call
 

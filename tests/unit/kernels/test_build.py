@@ -53,8 +53,8 @@ ALL = [
         "relu",
         "relu_backward",
     ),
-    *("rms_norm", "rotary", "row_sums", "running_sum", "scaled_exp", "select", "sgd_step", "sgd_steps", "sigmoid", "silu"),
-    *("silu_mul", "softmax", "softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
+    *("rms_norm", "rotary", "row_sums", "running_sum", "scaled_exp", "select", "sgd_step", "sgd_steps", "sigmoid"),
+    *("silu", "silu_mul", "softmax", "softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
     *("sum_exp", "take_along", "take_rows", "weight_only_linear"),
 ]
 if not library.IN_BROWSER:

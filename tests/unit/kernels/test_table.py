@@ -151,5 +151,5 @@ def test_the_environment_accepts_on_and_off_only() -> None:
 def test_a_numpy_scalar_takes_the_array_code(x: Any) -> None:
     assert kernels.run("at_least", x, 1) == 1
     assert kernels.run("select", x > 0, 1.0, x) == -2
-    with kernels.require("native"), pytest.raises(KernelUnavailable, match="int64|float"):
+    with kernels.require("native"), pytest.raises(KernelUnavailable, match="at_least"):
         kernels.run("at_least", x, 1)

@@ -51,12 +51,13 @@ def _limits() -> _Limits:
         return _Limits(16, math.inf, LEAST_WORK, LEAST_WORK, math.inf)
     return _Limits(64, 1 << 19, 1 << 21, 1 << 20, 1 << 28)
 
+
 def is_own_product(matrices: int, m: int, k: int, n: int) -> bool:
     """Return whether src/matmul_f32.c computes float32 products of these sizes natively, rather than BLAS."""
     if not HAS_LONG_VECTORS:
         return False
     if k == 1:
-        return LEAST_OF_OUTER <= m and LEAST_OF_OUTER <= n and m * n <= MOST_OF_OUTER
+        return min(m, n) >= LEAST_OF_OUTER and m * n <= MOST_OF_OUTER
     least = _limits()
     return (
         m >= least.least_rows

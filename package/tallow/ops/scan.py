@@ -15,17 +15,27 @@ from tallow.ops.memory_format import standard_order
 from tallow.ops.reduction import sum_dtype
 from tallow.ops.table import Array, Result, op
 
+WORTH_A_KERNEL = 4096  # elements
+
 
 def reversed_sum(g: Array, axis: int) -> Array:
     """Return Σ over each element and those after it: the gradient of a cumulative sum."""
-    value: Array = run("running_sum", g, axis, True)
+    return _running_sum(g, axis, True)
+
+
+def _running_sum(x: Array, axis: int, reverse: bool) -> Array:
+    if x.size < WORTH_A_KERNEL:
+        return running_sum_array(x, axis, reverse)
+    value: Array = run("running_sum", x, axis, reverse)
     return value
 
 
 @kernel("running_sum", "array")
 def running_sum_array(x: Array, axis: int, reverse: bool) -> Array:
     """Return the sum of each float and those before it along an axis, or with `reverse` those after it."""
-    order = reversal(axis) if reverse else ()
+    if not reverse:
+        return x.cumsum(axis=axis)
+    order = reversal(axis)
     return x[order].cumsum(axis=axis)[order]
 
 
@@ -59,7 +69,7 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     x, axis = axis_of(input, dim, "cumsum")
     input_shape, shape = input.shape, x.shape
     is_float = x.dtype.kind == "f"
-    y = run("running_sum", x, axis, False) if is_float else x.cumsum(axis=axis, dtype=sum_dtype(input, dtype))
+    y = _running_sum(x, axis, False) if is_float else x.cumsum(axis=axis, dtype=sum_dtype(input, dtype))
     y = standard_order(y) if input_shape else y.reshape(())
     return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(input_shape),)
 

@@ -19,7 +19,8 @@ from bench.timing import in_turn
 NAME = "large"
 SIDE = 1000
 
-# Functions of the library and its operands: x, y (1000, 1000), mask and places of the same shape, index (1000,)
+# Functions of the library and its operands: x, y (1000, 1000), mask and places of the same shape, index (1000,);
+# volumes, images, and kernels and classes for them
 OPS: dict[str, Callable[[Any, Any], Any]] = {
     "x + y": lambda m, t: t.x + t.y,
     "x * column": lambda m, t: t.x * t.y[:, :1],
@@ -28,7 +29,13 @@ OPS: dict[str, Callable[[Any, Any], Any]] = {
     "masked_fill": lambda m, t: t.x.masked_fill(t.mask, 0.0),
     "x[mask]": lambda m, t: t.x[t.mask],
     "leaky_relu": lambda m, t: m.nn.functional.leaky_relu(t.x),
+    "silu": lambda m, t: m.nn.functional.silu(t.x),
+    "sigmoid": lambda m, t: t.x.sigmoid(),
+    "hardswish": lambda m, t: m.nn.functional.hardswish(t.x),
     "elu": lambda m, t: m.nn.functional.elu(t.x),
+    "erf": lambda m, t: m.erf(t.x),
+    "lerp": lambda m, t: m.lerp(t.x, t.y, 0.3),
+    "mse_loss": lambda m, t: m.nn.functional.mse_loss(t.x, t.y),
     "smooth_l1_loss": lambda m, t: m.nn.functional.smooth_l1_loss(t.x, t.y),
     "sum": lambda m, t: t.x.sum(),
     "sum(0)": lambda m, t: t.x.sum(0),
@@ -37,8 +44,12 @@ OPS: dict[str, Callable[[Any, Any], Any]] = {
     "std": lambda m, t: t.x.std(),
     "norm": lambda m, t: t.x.norm(),
     "median": lambda m, t: t.x.median(),
+    "cumsum(0)": lambda m, t: t.x.cumsum(0),
     "cumsum(1)": lambda m, t: t.x.cumsum(1),
+    "sort(0)": lambda m, t: t.x.sort(0)[0],
     "sort(1)": lambda m, t: t.x.sort(1)[0],
+    "unique": lambda m, t: m.unique(t.places),
+    "tril": lambda m, t: t.x.tril(),
     "topk(5, 1)": lambda m, t: t.x.topk(5, 1)[0],
     "gather(0)": lambda m, t: t.x.gather(0, t.places),
     "gather(1)": lambda m, t: t.x.gather(1, t.places),
@@ -46,11 +57,14 @@ OPS: dict[str, Callable[[Any, Any], Any]] = {
     "index_add(0)": lambda m, t: t.x.index_add(0, t.index, t.y),
     "x[index]": lambda m, t: t.x[t.index],
     "x[:, index]": lambda m, t: t.x[:, t.index],
+    "embedding_bag": lambda m, t: m.nn.functional.embedding_bag(t.places[:64, :16], t.x),
     "cat": lambda m, t: m.cat([t.x, t.y]),
     "x.T.contiguous()": lambda m, t: t.x.T.contiguous(),
     "x.half().float()": lambda m, t: t.x.half().float(),
     "outer": lambda m, t: m.outer(t.x[0], t.y[0]),
     "integers @ integers": lambda m, t: t.places[:128, :128] @ t.places[:128, 128:256],
+    "conv3d": lambda m, t: m.nn.functional.conv3d(t.volumes, t.kernels, None, padding=1),
+    "cross_entropy of images": lambda m, t: m.nn.functional.cross_entropy(t.images, t.classes),
     "randn": lambda m, t: m.randn(SIDE, SIDE),
 }
 
@@ -65,6 +79,11 @@ class Operands:
         self.mask = m.tensor(rng.random((SIDE, SIDE)) < 0.5)
         self.places = m.tensor(rng.integers(0, SIDE, (SIDE, SIDE)))
         self.index = self.places[0]
+        shapes = (2, 8, 16, 32, 32), (16, 8, 3, 3, 3), (4, 21, 64, 64)
+        arrays = (m.tensor(rng.standard_normal(shape).astype(np.float32)) for shape in shapes)
+        self.volumes, self.kernels, self.images = images = [x.requires_grad_() for x in arrays]
+        self.floats += tuple(images)
+        self.classes = m.tensor(rng.integers(0, 21, (4, 64, 64)))
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tallow.ops.checks import expect_float, kind, refuse_bool
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
 from tallow.ops.formulas import formula
-from tallow.ops.selection import at_least, at_most, bent, between, masked, select
+from tallow.ops.selection import at_least, at_most, between, masked, select
 from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
@@ -99,7 +99,14 @@ def relu6(input: Array) -> Result:
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
     """Return x where it is positive and negative_slope · x elsewhere."""
     expect_float("leaky_relu", input)
-    return bent(input, input, negative_slope), lambda g: (bent(g, input, negative_slope),)
+    value = run("bent", input, input, negative_slope)
+    return value, lambda g: (run("bent", g, input, negative_slope),)
+
+
+@kernel("bent", "array")
+def bent_array(x: Array, y: Array, slope: float) -> Array:
+    """Return x where y is positive and slope · x elsewhere."""
+    return select(y > 0, x, x * slope)
 
 
 @op("tl Tensor F")

@@ -7,7 +7,7 @@ memory.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any
 
 import numpy as np
@@ -51,25 +51,7 @@ def formula(function: Callable[..., Any]) -> Callable[..., Any]:
     Its operations are those of `OPERATIONS`, and signs. Other operands, broadcast ones too, are passed to it.
     """
 
-    @lru_cache(PLANS)
-    def chain_of(shape: tuple[int, ...], count: int) -> tuple[Chain, list[Array]]:
-        steps: list[tuple[Operation, _Traced, Any, Any]] = []
-        values = [_Traced(steps) for _ in range(count)]
-        function(*values)
-        numbers = list(dict.fromkeys(x for step in steps for x in step[2:] if not isinstance(x, _Traced)))
-        inputs = count + len(numbers)
-        place = {id(x): i for i, x in enumerate(values)} | {id(step[1]): inputs + i for i, step in enumerate(steps)}
-        instructions = [
-            Instruction(
-                operation,
-                place[id(result)],
-                *(place[id(x)] if isinstance(x, _Traced) else count + numbers.index(x) for x in (a, b)),
-            )
-            for operation, result, a, b in steps
-        ]
-        operands = inputs + len(steps)
-        chain = Chain(instructions, inputs, [operands - 1], operands, shape, function.__name__)
-        return chain, [np.full(1, x, FLOAT32) for x in numbers]
+    chain_of = lru_cache(PLANS)(partial(_chain, function))
 
     @wraps(function)
     def call(*operands: Any) -> Any:
@@ -83,6 +65,24 @@ def formula(function: Callable[..., Any]) -> Callable[..., Any]:
         return chain(*inputs, *numbers)[0]
 
     return call
+
+
+def _chain(function: Callable[..., Any], shape: tuple[int, ...], count: int) -> tuple[Chain, list[Array]]:
+    """Return the chain for `count` operands of a shape, and the numbers of the function, which are its last inputs."""
+    steps: list[tuple[Operation, _Traced, Any, Any]] = []
+    values = [_Traced(steps) for _ in range(count)]
+    function(*values)
+    numbers = list(dict.fromkeys(x for step in steps for x in step[2:] if not isinstance(x, _Traced)))
+    inputs = count + len(numbers)
+    place = {id(x): i for i, x in enumerate(values)} | {id(step[1]): inputs + i for i, step in enumerate(steps)}
+    instructions = []
+    for operation, result, *pair in steps:
+        for i, x in enumerate(pair):
+            pair[i] = place[id(x)] if isinstance(x, _Traced) else count + numbers.index(x)
+        instructions.append(Instruction(operation, place[id(result)], *pair))
+    operands = inputs + len(steps)
+    chain = Chain(instructions, inputs, [operands - 1], operands, shape, function.__name__)
+    return chain, [np.full(1, x, FLOAT32) for x in numbers]
 
 
 def _input(x: Any, shape: tuple[int, ...]) -> Array | None:

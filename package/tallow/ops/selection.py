@@ -82,18 +82,6 @@ def between(x: Array, low: Array | Scalar, high: Array | Scalar) -> Array:
     return at_most(at_least(x, low), high)
 
 
-def bent(x: Array, y: Array, slope: float) -> Array:
-    """Return x where y is positive and slope · x elsewhere, for two arrays of one shape."""
-    value: Array = run("bent", x, y, slope)
-    return value
-
-
-@kernel("bent", "array")
-def bent_array(x: Array, y: Array, slope: float) -> Array:
-    """Return x where y is positive and slope · x elsewhere."""
-    return select(y > 0, x, x * slope)
-
-
 def _small_where(condition: Array, input: Array, other: Array) -> Array:
     if condition.dtype is not BOOL:
         _check_mask("where", condition)

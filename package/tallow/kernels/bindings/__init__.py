@@ -30,9 +30,11 @@ from tallow.kernels.bindings import (
     recurrent,
     reduction,
     rotary,
+    scan,
     selection,
     sgd,
     softmax,
+    special,
     weight_only_linear,
 )
 
@@ -61,8 +63,10 @@ __all__ = [
     "recurrent",
     "reduction",
     "rotary",
+    "scan",
     "selection",
     "sgd",
     "softmax",
+    "special",
     "weight_only_linear",
 ]

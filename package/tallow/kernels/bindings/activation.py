@@ -88,8 +88,3 @@ def two_of_float32_elements_and_number(x: Array, y: Array, slope: float) -> bool
 def bent(x: Array, y: Array, slope: float) -> Array:
     """Return x where y is positive and slope · x elsewhere."""
     return elementwise("bent", _bend, ELEMENT, x, y, numbers=(slope,))
-
-
-if BACKEND == "native":  # the libraries for WASM have no room for it
-    _erf = function("tl_erf_f32", None, POINTER, POINTER, SIZE)
-    kernel("erf", BACKEND, accepts=float32_array)(element_kernel("erf", _erf, EXPONENTIAL))

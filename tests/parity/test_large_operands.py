@@ -97,7 +97,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "embedding_bag": (lambda m, x, i: m.nn.functional.embedding_bag(i, x), (X, PLACES)),
     "embedding_bag, sum": (lambda m, x, i: m.nn.functional.embedding_bag(i, x, mode="sum") / 9, (X, PLACES)),
     "conv3d": (lambda m, x, w: m.nn.functional.conv3d(x, w, None, 2, 1, groups=2), (VOLUMES, OF_VOLUMES)),
-    "conv3d, dilated": (lambda m, x, w: m.nn.functional.conv3d(x, w, None, 1, (2, 0, 1), 2, 2) / 9, (VOLUMES, OF_VOLUMES)),
+    "conv3d, dilated": (
+        lambda m, x, w: m.nn.functional.conv3d(x, w, None, 1, (2, 0, 1), 2, 2) / 9,
+        (VOLUMES, OF_VOLUMES),
+    ),
     "cross_entropy of images": (lambda m, x, i: m.nn.functional.cross_entropy(x, i), (IMAGES, CLASSES)),
     "gather 0": (lambda m, x, i: x.gather(0, i), (X, PLACES)),
     "gather 1": (lambda m, x, i: x.gather(1, i[:200]), (X, PLACES)),

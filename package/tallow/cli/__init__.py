@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import tallow
 from tallow.cli.terminal import one_line
@@ -37,10 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = (sys.argv[1:] if argv is None else argv) or ["--help"]
     program = "tallow"
     try:
-        arguments = _parse(argv)
-        program = f"tallow {arguments.command}"
         if sys.stdout is None:  # closed by `>&-`
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "stdout")
+        arguments = _parse(argv)
+        program = f"tallow {arguments.command}"
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # the terminal's encoding may lack a character
         status = _module(arguments.command).run(arguments)
@@ -86,6 +86,12 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: error: {message}\n  hint: {self.prog} --help\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write help and version. argparse ignores that stdout has no space or no reader."""
+        if file is not sys.stdout:
+            return super()._print_message(message, file)
+        print(message, end="", file=file, flush=True)
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -239,13 +239,13 @@ def in_shell(redirection: str, *arguments: Any) -> subprocess.CompletedProcess[s
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")
 def test_a_full_disk_is_one_line_of_error(stories: list[Any]) -> None:
-    for command in (["info"], [*stories, "--steps", 8]):
+    for command in (["info"], ["--help"], ["train", "--help"], ["--version"], [*stories, "--steps", 8]):
         assert_one_error(in_shell(">/dev/full", *command), "No space left on device")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 def test_a_closed_stdout_is_one_line_of_error(stories: list[Any]) -> None:
-    for command in (["info"], [*stories, "--steps", 8]):
+    for command in (["info"], ["--help"], [*stories, "--steps", 8]):
         assert_one_error(in_shell(">&-", *command), "stdout: Bad file descriptor")
 
 

@@ -114,6 +114,10 @@ class Optimizer:
             raise ArgumentError(
                 f"{type(self).__name__}: differentiable=True: steps are computed on arrays and cannot be differentiated"
             )
+        if defaults.get("fused") and defaults.get("foreach"):
+            raise ArgumentError(
+                "`fused` and `foreach` cannot be `True` together.", hint="neither has an effect in tallow"
+            )
         self.defaults = defaults
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []

@@ -254,6 +254,15 @@ def test_names_of_parameters_are_kept() -> None:
     assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["weight", "bias"]
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_fused_and_foreach_exclude_each_other(name: str) -> None:
+    optimizer = getattr(tl.optim, name)
+    for options in ({"fused": True}, {"foreach": True}, {"fused": True, "foreach": False}):
+        optimizer([parameter(1)], lr=0.1, **options)
+    with pytest.raises(ArgumentError, match="`fused` and `foreach` cannot be `True` together"):
+        optimizer([parameter(1)], lr=0.1, fused=True, foreach=True)
+
+
 def test_duplicates_warn_within_a_group_and_are_refused_across() -> None:
     p = parameter(1)
     with pytest.warns(UserWarning, match="duplicate parameters"):

@@ -14,6 +14,7 @@ clauses of ported code keep working:
     ├── OutOfMemoryError    RuntimeError      not enough memory for an array; a MemoryError as well
     ├── DimensionError      IndexError        a dim or an index out of range
     ├── ArgumentError       ValueError        any other invalid argument; a RuntimeError as well
+    ├── InvalidKeyError     KeyError          a name or key that is missing, taken or malformed; a ValueError as well
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
     ├── UnsupportedError    NotImplementedError  an argument for a feature that tallow lacks
     ├── MissingNameError    AttributeError    a PyTorch name that tallow lacks
@@ -98,6 +99,12 @@ class DimensionError(TallowError, IndexError):
 
 class ArgumentError(TallowError, ValueError, RuntimeError):
     """An invalid argument. PyTorch raises ValueError from its Python code, RuntimeError from its C++ code."""
+
+
+class InvalidKeyError(ArgumentError, KeyError):
+    """A name or key that is missing, taken or malformed."""
+
+    __str__ = Exception.__str__  # KeyError would print the message as a repr
 
 
 class ArgumentTypeError(TallowError, TypeError):

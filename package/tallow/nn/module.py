@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tallow import devices, dtypes
 from tallow.core.tensor import RemovableHandle, Tensor, wrap
-from tallow.errors import ArgumentError, ArgumentTypeError, MissingNameError
+from tallow.errors import ArgumentError, ArgumentTypeError, InvalidKeyError, MissingNameError
 from tallow.nn.hooks import GLOBAL_HOOKS, STRUCTURE, BackwardHooks
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from tallow.nn.stateful import Hooks, Stateful
@@ -159,7 +159,7 @@ class Module(Stateful):
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under a name; None reserves the name.
 
-        Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
+        Raises:  InvalidKeyError for a name that is taken or has a dot; ArgumentTypeError for another type
         """
         self._check_name(name, self._buffers, self._modules)
         if not isinstance(param, Parameter | None):
@@ -170,7 +170,7 @@ class Module(Stateful):
         """Add a buffer under a name: a tensor that is part of the state but not trained. None reserves the name.
 
         Args:    persistent: include it in `state_dict`
-        Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
+        Raises:  InvalidKeyError for a name that is taken or has a dot; ArgumentTypeError for another type
         """
         self._check_name(name, self._parameters, self._modules)
         if not isinstance(tensor, Tensor | None):
@@ -181,7 +181,7 @@ class Module(Stateful):
     def register_module(self, name: str, module: Module | None) -> None:
         """Add a submodule under a name; None reserves the name.
 
-        Raises:  ArgumentError for a name that is taken or has a dot; ArgumentTypeError for another type
+        Raises:  InvalidKeyError for a name that is taken or has a dot; ArgumentTypeError for another type
         """
         self._check_name(name, self._parameters, self._buffers)
         if not isinstance(module, Module | None):
@@ -191,10 +191,14 @@ class Module(Stateful):
     add_module = register_module
 
     def _check_name(self, name: str, *others: Container[str]) -> None:
-        if not isinstance(name, str) or not name or "." in name:
-            raise ArgumentError(f"invalid name {name!r} for a part of a module", hint="use a string without a dot")
+        if not isinstance(name, str):
+            raise ArgumentTypeError(f"the name of a part of a module must be a string, not {name!r}")
+        if not name or "." in name:
+            raise InvalidKeyError(f"invalid name {name!r} for a part of a module", hint="use a string without a dot")
         if hasattr(type(self), name) or any(name in names for names in (self.__dict__, *others)):
-            raise ArgumentError(f"{type(self).__name__} already has an attribute {name!r}", hint="choose another name")
+            raise InvalidKeyError(
+                f"{type(self).__name__} already has an attribute {name!r}", hint="choose another name"
+            )
 
     # ------------------------------------------------------------------------------------------------------ traversal
 

@@ -16,6 +16,7 @@ from tallow.errors import (
     CheckpointError,
     DeviceError,
     GraphError,
+    InvalidKeyError,
     MissingNameError,
     ShapeError,
 )
@@ -124,10 +125,15 @@ def test_init_must_come_first() -> None:
         Forgetful()
 
 
+@pytest.mark.parametrize("register", ["register_buffer", "register_module", "add_module", "register_parameter"])
 @pytest.mark.parametrize("name", ["", "a.b", "forward", "training"])
-def test_invalid_names(name: str) -> None:
-    with pytest.raises(ArgumentError):
-        Block().register_buffer(name, tl.zeros(1))
+def test_invalid_names(register: str, name: str) -> None:
+    """The error is a KeyError, as PyTorch's, but with its message in plain text."""
+    with pytest.raises(InvalidKeyError, match=r"^(?!['\"])") as error_info:
+        getattr(Block(), register)(name, None)
+    assert isinstance(error_info.value, KeyError)
+    with pytest.raises(TypeError, match="must be a string, not 3"):
+        getattr(Block(), register)(3, None)
 
 
 def test_a_name_has_one_kind() -> None:
@@ -135,11 +141,11 @@ def test_a_name_has_one_kind() -> None:
     model.register_buffer("shift", tl.zeros(1))
     model.register_buffer("shift", tl.ones(1))  # of its own kind, a name may be used again
     model.register_parameter("weight", Parameter(tl.ones(2, 2)))
-    with pytest.raises(ArgumentError, match="Linear already has an attribute 'weight'"):
+    with pytest.raises(InvalidKeyError, match="Linear already has an attribute 'weight'"):
         model.register_buffer("weight", tl.zeros(2, 2))
-    with pytest.raises(ArgumentError, match="already has an attribute 'shift'"):
+    with pytest.raises(InvalidKeyError, match="already has an attribute 'shift'"):
         model.register_parameter("shift", None)
-    with pytest.raises(ArgumentError, match="already has an attribute 'bias'"):
+    with pytest.raises(InvalidKeyError, match="already has an attribute 'bias'"):
         model.add_module("bias", tl.nn.ReLU())
     model.bias = tl.nn.Buffer(tl.zeros(2))  # an assignment replaces, as in PyTorch
     assert list(model.state_dict()) == ["weight", "shift", "bias"]

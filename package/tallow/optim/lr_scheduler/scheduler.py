@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tallow.autograd.graph import note_write
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, TallowError, warn
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, InvalidKeyError, TallowError, warn
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.state_checks import fault
 
@@ -38,7 +38,7 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", _copy_value(group["lr"]))
             elif "initial_lr" not in group:
-                raise MissingInitialLr(
+                raise InvalidKeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}], to resume at last_epoch={last_epoch}",
                     hint="load the optimizer's state first, or start with last_epoch=-1",
                 )
@@ -162,12 +162,6 @@ def _copy_optimizer(optimizer: Optimizer) -> Optimizer:
         {name: _copy_value(value) for name, value in group.items()} for group in optimizer.param_groups
     ]
     return duplicate
-
-
-class MissingInitialLr(ArgumentError, KeyError):
-    """Error for a group without initial_lr; PyTorch raises KeyError."""
-
-    __str__ = Exception.__str__  # KeyError would print the message as a repr
 
 
 def as_optimizer(optimizer: Any) -> Optimizer:

@@ -25,7 +25,7 @@ from tallow.audio.channels import speakers_of_mask
 from tallow.audio.telephone import a_law, mu_law
 from tallow.errors import ArgumentError, AudioError
 from tallow.io.atomic import atomic_write
-from tallow.io.source import Path
+from tallow.io.source import Path, shown
 
 PCM, FLOAT, A_LAW, MU_LAW, EXTENSIBLE = 1, 3, 6, 7, 0xFFFE
 SAMPLE_BITS = {PCM: (8, 16, 24, 32), FLOAT: (32, 64), A_LAW: (8,), MU_LAW: (8,)}
@@ -58,7 +58,7 @@ class WavReader:
         self._name = name
         magic, _, kind = HEADER.unpack(self._read_exactly(HEADER.size, "the header"))
         if magic != b"RIFF" or kind != b"WAVE":
-            raise AudioError(f"{name} is not a WAV file: it starts with {magic!r}")
+            raise AudioError(f"{name} is not a WAV file: it starts with {shown(magic)}")
         self._format = 0
         while True:
             tag, size = CHUNK.unpack(self._read_exactly(CHUNK.size, 'a chunk header; it has no chunk "data"'))

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import DatasetError
+from tallow.io.source import shown
 
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_EXPANSION = 1032  # maximum expansion of a byte by deflate
@@ -48,7 +49,7 @@ def _read(file: BinaryIO, path: str, item: tuple[int, ...], max_bytes: int) -> n
     header = file.read(4 + 4 * dims)
     if header[:4] != bytes([0, 0, 8, dims]):
         raise DatasetError(
-            f"{path} is not an idx file of bytes in {dims} dimensions: it starts with {header[:4]!r}",
+            f"{path} is not an idx file of bytes in {dims} dimensions: it starts with {shown(header[:4])}",
             hint="download it again",
         )
     if len(header) < 4 + 4 * dims:

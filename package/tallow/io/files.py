@@ -13,7 +13,7 @@ from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.io import gguf, gguf_layout, gguf_write, llama2c, npz, pytorch, pytorch_write, safetensors
 from tallow.io.atomic import atomic_write
 from tallow.io.location import MapLocation, relocate
-from tallow.io.source import Opened, Path, Source, open_source
+from tallow.io.source import Opened, Path, Source, open_source, shown
 from tallow.io.zip_archive import EMPTY_MAGIC, ZipArchive
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
 
@@ -102,7 +102,7 @@ def load(
         arrays = llama2c.load(opened).arrays
         return _relocate_all({name: wrap(array) for name, array in arrays.items()}, map_location)
     raise CheckpointError(
-        f"{opened.name}: a file of {len(opened.data)} bytes in an unknown format; it starts with {start!r}",
+        f"{opened.name}: a file of {len(opened.data)} bytes in an unknown format; it starts with {shown(start)}",
         hint=f"supported formats: {FORMATS}; or download the file again",
     )
 

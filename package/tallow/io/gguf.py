@@ -39,7 +39,7 @@ from tallow.io.gguf_layout import (
 )
 from tallow.io.gguf_write import save
 from tallow.io.location import MapLocation, relocate
-from tallow.io.source import Bytes, Opened, Source, open_source
+from tallow.io.source import Bytes, Opened, Source, open_source, shown
 from tallow.kernels import gguf_blocks
 from tallow.kernels.block_matrix import BlockMatrix
 
@@ -207,7 +207,7 @@ class _Reader:
         """Check the start of the file and return the numbers of tensors and of metadata entries."""
         magic = bytes(self._take(4))
         if magic != MAGIC:
-            raise self._error(f"is not a GGUF file: it starts with {magic!r}")
+            raise self._error(f"is not a GGUF file: it starts with {shown(magic)}")
         version = self._scalar("I")
         if version not in VERSIONS:
             swapped = int.from_bytes(version.to_bytes(4, "little"), "big")

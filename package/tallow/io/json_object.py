@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tallow.errors import CheckpointError
+from tallow.io.source import shown
 
 _SPACES = b" \t\r\n"  # allowed before a value, RFC 8259 section 2
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character beyond U+FFFF
@@ -38,7 +39,7 @@ def _parse(text: bytes, name: str, max_depth: int, opening: bytes, kind: str) ->
         raise CheckpointError(f"{name} is empty; expected a JSON {kind}", hint="it may be another file")
     if text[:1] != opening:
         raise CheckpointError(
-            f"{name} is not a JSON {kind}: it starts with {text[:1]!r}", hint="it may be another file"
+            f"{name} is not a JSON {kind}: it starts with {shown(text[:1])}", hint="it may be another file"
         )
     try:
         if (depth := _depth(text)) > max_depth:  # in WASM, deep recursion kills the interpreter before Python notices

@@ -24,7 +24,7 @@ from tallow import dtypes
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.io.elements import as_elements
-from tallow.io.source import Bytes, Source, open_source
+from tallow.io.source import Bytes, Source, open_source, shown
 from tallow.io.zip_archive import ZipArchive, ZipWriter
 
 MAGIC = b"\x93NUMPY"
@@ -123,7 +123,7 @@ def _split(data: Bytes, name: str) -> tuple[str, Bytes]:
     """Return the header's text and the elements' bytes."""
     start = data[:12].tobytes()
     if start[:6] != MAGIC or len(start) < 12:
-        raise CheckpointError(f"{name} is not an .npy file: it starts with {start!r}", hint="download it again")
+        raise CheckpointError(f"{name} is not an .npy file: it starts with {shown(start)}", hint="download it again")
     if start[6] not in (1, 2, 3):
         raise CheckpointError(f"{name}: version {start[6]} of the .npy format; expected 1 to 3")
     header_start = 10 if start[6] == 1 else 12

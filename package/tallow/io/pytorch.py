@@ -28,7 +28,7 @@ from tallow.io.elements import as_elements
 from tallow.io.location import MapLocation, relocate
 from tallow.io.pickle_budget import Budget
 from tallow.io.pytorch_names import NAMES, StorageType, is_count, set_state
-from tallow.io.source import Bytes, Source, open_source
+from tallow.io.source import Bytes, Source, open_source, shown
 from tallow.io.unpickler import Unpickler
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
 from tallow.io.zip_archive import ZipArchive
@@ -54,7 +54,7 @@ def load(source: Source, map_location: MapLocation = None) -> Any:
         return _load_legacy(data, name, map_location)
     if data[:4].tobytes() != ZIP_MAGIC:
         raise CheckpointError(
-            f"{name} is not a PyTorch checkpoint: it starts with {data[:4].tobytes()!r}",
+            f"{name} is not a PyTorch checkpoint: it starts with {shown(data[:4].tobytes())}",
             hint="pass a file that torch.save wrote",
         )
     return load_archive(ZipArchive(data, name), map_location)

@@ -29,7 +29,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.atomic import atomic_write
 from tallow.io.elements import as_elements
 from tallow.io.json_object import parse_object
-from tallow.io.source import Bytes, Path, Source, open_source
+from tallow.io.source import Bytes, Path, Source, open_source, shown
 
 MAX_HEADER_BYTES = 100_000_000
 MAX_DEPTH = 3  # {"name": {"shape": [...]}}
@@ -173,7 +173,7 @@ def _parse(data: Bytes, name: str) -> tuple[dict[str, TensorInfo], dict[str, str
     header = data[8 : 8 + length].tobytes()
     if header[:1].isspace():  # the format forbids the leading spaces that JSON allows
         raise CheckpointError(
-            f"{name}: the header is not a JSON object: it starts with {header[:1]!r}", hint="download it again"
+            f"{name}: the header is not a JSON object: it starts with {shown(header[:1])}", hint="download it again"
         )
     entries = parse_object(header, f"{name}: the header", MAX_DEPTH)
     metadata = _metadata(entries.pop("__metadata__", None), name)

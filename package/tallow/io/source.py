@@ -49,6 +49,11 @@ def open_source(source: Source) -> Opened:
     return Opened(data, f"<{view.nbytes} bytes in memory>")
 
 
+def shown(start: bytes) -> str:
+    """Return the first bytes of a file as text for error messages: in quotes, with escapes for all but ASCII."""
+    return ascii(start.decode("latin-1"))
+
+
 def _map(path: Path) -> Bytes:
     with open(path, "rb") as file:
         # mmap refuses empty files. Emscripten's mmap copies the file to the heap on each call, so read it once instead.

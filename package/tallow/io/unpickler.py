@@ -131,7 +131,7 @@ class Unpickler:
                 break
             run = OPCODES.get(opcode)
             if run is None:
-                raise self.error(f"instruction {bytes([opcode])!r} is not supported", NAMES_HINT)
+                raise self.error(f"instruction 0x{opcode:02x} is not supported", NAMES_HINT)
             run(self)
         if len(self._stack) != 1 or self._marks:
             raise self.error("it does not end with exactly one value")

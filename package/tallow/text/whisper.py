@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from tallow.errors import ArgumentError, TokenizerError
 from tallow.io.json_object import parse_object
+from tallow.io.source import shown
 from tallow.text.byte_letters import BYTES_OF_LETTERS
 from tallow.text.languages import LANGUAGES, UNSPACED, language_code
 
@@ -271,7 +272,8 @@ def _parse_tiktoken(content: bytes, name: str) -> dict[bytes, int]:
             ranks[base64.b64decode(token)] = int(rank)
         except (ValueError, binascii.Error) as error:
             raise TokenizerError(
-                f"{name}, line {number}: {line[:40]!r} is not a token in base64 and its rank", hint="download it again"
+                f"{name}, line {number}: {shown(line[:40])} is not a token in base64 and its rank",
+                hint="download it again",
             ) from error
     return ranks
 

@@ -122,7 +122,7 @@ def test_a_size_not_known_when_it_was_written(size: int) -> None:
         (wav(b"", 1, 16, channels=0), "0 channels"),
         (wav(b"", 1, 16, rate=0), "at 0 Hz"),
         (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "there is no chunk"),
-        (b"RIFF\0\0\0\0AVI ", "not a WAV file"),
+        (b"RIFF\0\0\0\0AVI ", "not a WAV file: it starts with 'RIFF'"),
         (b"RIFF\0\0\0\0WAVEfmt \xff\xff\xff\xff", "has 4294967295 bytes"),
     ],
 )

@@ -162,7 +162,8 @@ def test_large_tensors_are_dequantized_in_chunks() -> None:
     [
         (b"", "truncated"),
         (b"GGUF", "truncated"),
-        (file([], [], magic=b"GGML"), "is not a GGUF file"),
+        (file([], [], magic=b"GGML"), "is not a GGUF file: it starts with 'GGML' "),
+        (file([], [], magic=b"\x80\x02}q"), r"it starts with '\x80\x02}q' "),
         (file([], [], version=b"\x01\0\0\0"), "of version 1"),
         (file([], [], version=b"\0\0\0\x03"), "big-endian"),
         (VALID[:200], "truncated"),

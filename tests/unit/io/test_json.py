@@ -42,7 +42,7 @@ def test_lists_are_read_too(value: list[Any]) -> None:
 def test_whitespace_around_a_value(before: str) -> None:
     assert parse_object(f'{before}{{"a": [1]}}\n'.encode(), "text", 2) == {"a": [1]}
     assert parse_list(f"{before}[1] ".encode(), "text", 1) == [1]
-    with pytest.raises(CheckpointError, match=r"is not a JSON object: it starts with b'\['"):
+    with pytest.raises(CheckpointError, match=r"is not a JSON object: it starts with '\['\n"):
         parse_object(f"{before}[1]".encode(), "text", 2)
 
 

@@ -284,7 +284,7 @@ def test_a_storage_alone_is_a_flat_tensor() -> None:
         (b"}" + plain((((),),)) + b"K\x01s", "a tuple as a key"),
         (b"h\x05", "loads value 5"),
         (b"NNb", "a state for a NoneType"),
-        (b"I1\n", "instruction b'I'"),
+        (b"I1\n", "instruction 0x49 is not supported"),
         (b"\x80\x06N", "protocol 6"),
         (b"X\x02\x00\x00\x00\xff\xff", "not UTF-8"),
         (b"c" + b"a" * 2000 + b"\nb\n", "a name without an end"),

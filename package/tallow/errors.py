@@ -35,6 +35,7 @@ clauses of ported code keep working:
 from __future__ import annotations
 
 import sys
+import types
 import warnings
 
 from tallow.core.extras import install_command
@@ -120,12 +121,19 @@ class MissingNameError(TallowError, AttributeError):
 
     def __str__(self) -> str:
         message = super().__str__()
-        if sys.version_info >= (3, 12) or self.name is None:  # later tracebacks suggest names themselves
+        if self.name is None or _will_be_suggested(sys._getframe().f_back):
             return message
         import difflib  # most programs do without it
 
         near = difflib.get_close_matches(self.name, dir(self.obj), n=1, cutoff=0.7)
         return f"{message}. Did you mean: {near[0]!r}?" if near else message
+
+
+def _will_be_suggested(caller: types.FrameType | None) -> bool:
+    """Return whether the caller of `str` suggests a name itself. The module `traceback` does since Python 3.12; Python
+    prints uncaught errors with it since 3.13."""
+    in_module = caller is not None and caller.f_globals.get("__name__") == "traceback"
+    return sys.version_info >= (3, 13) or (sys.version_info >= (3, 12) and in_module)
 
 
 class MissingModuleError(TallowError, ModuleNotFoundError):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import traceback
 
 import pytest
@@ -43,6 +45,15 @@ def test_a_traceback_suggests_a_name_once(owner: object, misspelt: str, name: st
     text = "".join(traceback.format_exception_only(error.value))
     assert text.endswith(f". Did you mean: '{name}'?\n")
     assert text.count("Did you mean") == 1
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("wrong", ["tl.arrange", "tl.nn.Liner", "tl.ones(1).dettach", "tl.nn.Linear(1, 1).wieght"])
+def test_an_uncaught_error_suggests_a_name_once(wrong: str) -> None:
+    program = [sys.executable, "-c", f"import tallow as tl\n{wrong}"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.stderr.count("Did you mean") == 1
+    assert done.stderr.rstrip().endswith("'?")
 
 
 def test_no_name_is_suggested_where_none_is_near() -> None:

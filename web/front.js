@@ -10,4 +10,4 @@ onSubmit(element("story-form", HTMLFormElement), () => story.toggle());
 element("prompt", HTMLInputElement).addEventListener("focus", () => story.start());
 for (const card of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".demo"))) bringToLife(card);
 story.startIfQuick();
-isolate();
+element("kept", HTMLElement).hidden = !(await isolate());

@@ -139,6 +139,7 @@ def test_host_with_headers_needs_no_reload(named_host: tuple[Page, str, Callable
     wait_until(page, f"async () => (await ({KEPT})()).includes('web/tiny-training.js')")
     wait_until(page, f"async () => (await ({KEPT})()).includes('')")
     assert len(loads) == 1
+    expect(page.get_by_test_id("kept")).to_be_visible()
     stop()
     page.goto(url)
     expect(page.get_by_test_id("tell")).to_be_visible()
@@ -148,3 +149,4 @@ def test_server_of_this_computer_gets_no_worker(page: Page, site: str) -> None:
     """`tallow demo` isolates. Other servers will use its address."""
     page.goto(site, wait_until="networkidle")
     assert page.evaluate("async () => (await navigator.serviceWorker.getRegistrations()).length") == 0
+    expect(page.get_by_test_id("kept")).to_be_hidden()  # the front page does not promise it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -327,6 +328,26 @@ def test_a_thread_computes_calls_of_c_functions_without_the_gil(
     finally:
         sys.setswitchinterval(before)
         team.end()
+
+
+@pytest.mark.native
+def test_a_thread_that_was_woken_for_parts_of_python_leaves_those_of_c() -> None:
+    """It may get the GIL late: the caller has computed all parts of Python itself, and has published a call of C."""
+    from tallow.kernels.bindings import native_threads
+
+    team, claims = native_threads._Team(), []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_ssize_t)
+    def call(part: int) -> None:
+        claims.append((part, team.claim(team.control)))
+
+    call.__name__ = "call"
+    plan = (ctypes.cast(call, ctypes.c_void_p).value, 1, 0, 0)
+    assert library._builtins is not None
+    in_parts = library._builtins.make_in_parts(call, plan)
+    in_parts(team.control, 2, team.idle, 2, 1, 2, np.array([[1, 0, 0]], np.intp), 0)
+    none_left = -1
+    assert claims == [(0, none_left), (1, none_left)]
 
 
 @in_the_tab

@@ -8,7 +8,7 @@
 //   tl_parts_work    compute `calls` in one of the other threads, which Python starts; sleep after `spins` spins without any.
 //                    Report first how the thread's part before has ended. Return 1 `head_start` spins after parts that only
 //                    Python can compute have been published, or 0 if the thread is to end
-//   tl_parts_claim   return the next part for such a thread, or NONE_LEFT
+//   tl_parts_claim   return the next part for such a thread that only Python can compute, or NONE_LEFT
 //   tl_parts_end     let the threads end
 // In WASM the other threads claim in JavaScript (web/kernel-thread.js), which says what a part is: float64 numbers.
 //   layout  `claim` is generation · 2^16 + count · 2^8 + the next part: one word, so that a claim is of the parts that its
@@ -177,8 +177,11 @@ int tl_parts_work(parts *p, size_t thread, int ended, size_t spins, size_t head_
 }
 
 int tl_parts_claim(parts *p) {
-  int taken;
-  return claim(p, 0, &taken);
+  int32_t seen = read(&p->claim);
+  // Not a call of C that has been published since the thread was told to claim. `has_calls` changes as the calls do.
+  while (next_of(seen) < count_of(seen) && !read(&p->has_calls))
+    if (exchange(&p->claim, &seen, seen + 1)) return next_of(seen);
+  return NONE_LEFT;
 }
 
 int tl_parts_end(parts *p) {

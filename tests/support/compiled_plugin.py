@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tallow as tl
@@ -76,4 +77,6 @@ def _is_plain(target: Any) -> bool:
     """Return whether a write to a copy does all that a write to the target does, apart from the memory."""
     if type(target) is not tl.Tensor or target.requires_grad or target._base is not None:
         return False
-    return target.array.flags.c_contiguous and not (target.is_inference() or tl.is_inference_mode_enabled())
+    array = target.array  # a dim of length 1 may have any stride, which its copy has not
+    is_compact = array.flags.c_contiguous and array.strides == np.empty(array.shape, array.dtype).strides
+    return is_compact and not (target.is_inference() or tl.is_inference_mode_enabled())

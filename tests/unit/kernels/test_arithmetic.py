@@ -115,7 +115,7 @@ def test_tensors_compute_with_the_kernels(name: str, monkeypatch: pytest.MonkeyP
     a, b = (tl.from_numpy(np.abs(x) + 1) for x in np.random.default_rng(0).standard_normal((2, 5, 7), dtype=np.float32))
     got = OPERATORS[name](a, b)
     kernels.table._candidates.clear()
-    assert calls == [name]
+    assert set(calls) == {name}  # with --compiled more than once
     np.testing.assert_array_equal(got.numpy(), OPERATORS[name](a.numpy(), b.numpy()))
 
 

@@ -47,8 +47,9 @@ def test_averaged_model(kind: str) -> None:
             net(x).pow(2).mean().backward()
             optimizer.step()
             averaged.update_parameters(net)
+        state = {f"before {name}": value.clone() for name, value in averaged.state_dict().items()}
         m.optim.swa_utils.update_bn([(x,), (x * 2,)], averaged)
-        results.append((averaged.state_dict(), averaged.eval()(x)))
+        results.append((state | averaged.state_dict(), averaged.eval()(x)))
         assert copy.deepcopy(averaged).n_averaged == 4
     (ours, y), (theirs, expected) = results
     assert list(ours) == list(theirs)

@@ -66,7 +66,7 @@ def _over_lists(average: Average) -> Averages:
     def update(averages: Any, currents: Any, num_averaged: Any) -> None:
         with no_grad():
             for target, current in zip(averages, currents, strict=True):
-                target.copy_(average(target, current, num_averaged) if target.is_floating_point() else current)
+                target.copy_(average(target, current, num_averaged))
 
     return update
 
@@ -79,7 +79,8 @@ class AveragedModel(Module):
         device: the device of the copy; by default the model's.
         avg_fn: (average, current, number of averaged) -> the new average; by default the running mean.
         multi_avg_fn: the same for lists of tensors, in place.
-        use_buffers: also average the buffers; otherwise they are copied from the model.
+        use_buffers: also average the buffers, and round those of integers towards zero; otherwise they are copied from
+            the model.
     """
 
     n_averaged: Tensor

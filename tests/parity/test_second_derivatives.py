@@ -26,7 +26,6 @@ PARTLY = {
     "cdist": "an infinite order",
     "index_fill": "a value with a gradient",
     "linear": "a weight that is a vector",
-    "log_softmax": "no dims",
     "linalg_vector_norm": "an order below 1",
     "cat": "tensors without elements",
     "nanquantile": "a gradient of q",

@@ -138,11 +138,10 @@ def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> R
     if input.dtype.kind != "f":
         expect_float("log_softmax", input)
     dim = _required_dim("log_softmax", dim, input)
-    if not input.size:
-        return input.copy(), lambda g: (g,)
-    if input.ndim == 0:
+    if not input.size or not input.ndim:
         x = widen(input)
-        return x - x, lambda g: (g - g,)
+        value = x - x
+        return value, lambda g: (g - array_module(value).exp(value) * g,)
 
     value = standard_order(_along("log_softmax", dim, input))
     return value, lambda g: (_along("log_softmax_backward", dim, g, value),)

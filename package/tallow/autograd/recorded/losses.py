@@ -57,13 +57,15 @@ def _kl_divergence(saved: Saved, g: Tensor) -> Gradients:
 def _softmax(saved: Saved, g: Tensor) -> Gradients:
     y, dim = saved.result(), saved.constant("dim")
     saved.ignore("last")
-    return [y * (g - (g * y).sum(dim, keepdim=True))] if y.ndim else [g - g]
+    return [y * (g - (g * y).sum(dim, keepdim=True))]
 
 
 @rule("log_softmax")
 def _log_softmax(saved: Saved, g: Tensor) -> Gradients:
-    y, dim = saved.result(), saved.constant("dim")
-    return [g - y.exp() * g.sum(dim, keepdim=True)]
+    y = saved.result()
+    if not saved.has("dim"):  # of a number, or of no elements
+        return [g - y.exp() * g]
+    return [g - y.exp() * g.sum(saved.constant("dim"), keepdim=True)]
 
 
 @rule("cross_entropy_of_classes")

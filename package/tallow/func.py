@@ -32,6 +32,7 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "jvp",
+    "linearize",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -247,15 +248,41 @@ def jvp(
     Args:
         strict: raise GraphError for a result that does not depend on the primals, in place of zeros.
     """
-    made = _Run("jvp", func, primals, lambda function, replaced: function(*replaced), has_aux)
-    vectors = _leaves(list(tangents))
-    if [getattr(v, "shape", None) for v in vectors] != [x.shape for x in made.inputs]:
-        raise ShapeError("jvp: the tangents must have the shapes of the primals")
+    made, change = _linear("jvp", func, primals, has_aux)
     if strict and not all(y.requires_grad for y in made.outputs):
         raise GraphError("jvp: a result does not depend on the primals, which `strict` forbids")
-    changes = [along(y, made.jacobian(y), vectors) for y in made.outputs]
-    moved = _filled(made.tree, changes)
+    moved = change(*tangents)
     return (made.result(), moved, made.aux) if has_aux else (made.result(), moved)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Return func(*primals), and a function of tangents to the change of the results, as `jvp` gives it.
+
+    It takes a backward pass for each element of the results, once for all tangents.
+
+    Example:
+        >>> import tallow as tl
+        >>> value, change = tl.func.linearize(tl.exp, tl.tensor(0.0))
+        >>> value, change(tl.tensor(2.0))
+        (tensor(1.), tensor(2.))
+    """
+    made, change = _linear("linearize", func, primals, False)
+    return made.result(), change
+
+
+def _linear(name: str, func: Callable[..., Any], primals: Any, has_aux: bool) -> tuple[_Run, Callable[..., Any]]:
+    """Return the run of a function, and a function of tangents to the change of its results."""
+    made = _Run(name, func, primals, lambda function, replaced: function(*replaced), has_aux)
+    jacobians = [made.jacobian(y) for y in made.outputs]
+
+    def change(*tangents: Any) -> Any:
+        vectors = _leaves(list(tangents))
+        if [getattr(v, "shape", None) for v in vectors] != [x.shape for x in made.inputs]:
+            raise ShapeError(f"{name}: the tangents must have the shapes of the primals")
+        changes = [along(y, rows, vectors) for y, rows in zip(made.outputs, jacobians, strict=True)]
+        return _filled(made.tree, changes)
+
+    return made, change
 
 
 def jacrev(

@@ -14,7 +14,10 @@ torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tes
 
 import tallow as tl  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # by PyTorch's own jvp
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning"),  # by PyTorch's own jvp
+    pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node"),  # by its linearize
+]
 A, B, C = normal(2, 3), normal(3), normal(4, 3)
 Program = Callable[..., Any]
 
@@ -122,6 +125,11 @@ PROGRAMS: dict[str, Program] = {
     "vjp with aux": lambda m: m.func.vjp(lambda x: (x.sum(), x), m.a, has_aux=True)[::2],
     "jvp": lambda m: m.func.jvp(lambda x: x.sin().sum(0), (m.a,), (m.a * 2,)),
     "jvp of two": lambda m: m.func.jvp(lambda x, y: (x @ y, y * 2), (m.a, m.b), (m.a, m.b)),
+    "linearize": lambda m: [
+        (r := m.func.linearize(lambda x, y: {"p": x @ y, "q": y.sin()}, m.a, m.b))[0],
+        r[1](m.a, m.b),
+        r[1](m.a * 2, m.b),
+    ],
     "jacrev": lambda m: m.func.jacrev(lambda x: x.sin().sum(1))(m.a),
     "jacrev by both": lambda m: m.func.jacrev(lambda x, y: {"p": x @ y, "q": y.sum()}, argnums=(0, 1))(m.a, m.b),
     "jacfwd": lambda m: m.func.jacfwd(lambda x: x.exp())(m.b),
@@ -168,6 +176,7 @@ ERRORS: dict[str, Program] = {
     "vmap with a dim": lambda m: m.func.vmap(lambda x: x, in_dims=2)(m.a),
     "vmap with random numbers": lambda m: m.func.vmap(lambda x: x + m.lib.rand(1))(m.a),
     "vjp of another shape": lambda m: m.func.vjp(lambda x: x, m.a)[1](m.b),
+    "linearize of another shape": lambda m: m.func.linearize(lambda x: x, m.a)[1](m.b),
     "jvp of another shape": lambda m: m.func.jvp(lambda x: x, (m.a,), (m.b,)),
     "functional_call, strict": lambda m: m.func.functional_call(m.model(), {"x": m.a}, m.c, strict=True),
     "strict jvp of a constant": lambda m: m.func.jvp(lambda x: m.lib.ones(3), (m.a,), (m.a,), strict=True),

@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import soundfile
-from support.small_server import KEY, Running, get, post, running, story_teller
+from support.small_server import HANG_S, KEY, Running, connected, get, post, running, story_teller
 
 from tallow.serving.catalog import Catalog
 from tallow.serving.http.app import make_app
@@ -170,11 +169,10 @@ def test_large_bodies_are_refused(server: Running) -> None:
         for _ in range(40):
             yield b" " * (1 << 16)
 
-    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
     headers = {"Authorization": f"Bearer {KEY}"}
-    connection.request("POST", "/v1/completions", chunks(), headers, encode_chunked=True)
-    assert connection.getresponse().status == 413
-    connection.close()
+    with connected(server) as connection:
+        connection.request("POST", "/v1/completions", chunks(), headers, encode_chunked=True)
+        assert connection.getresponse().status == 413
 
 
 NOT_A_NUMBER = io.BytesIO()
@@ -198,7 +196,7 @@ def test_sounds_that_are_none(server: Running, data: bytes) -> None:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + HANG_S
     while not holds():
         assert time.monotonic() < end, "it does not happen"
         time.sleep(0.01)
@@ -239,11 +237,10 @@ def test_pages_cannot_call_the_server(server: Running) -> None:
 
 def test_other_host_names_are_refused() -> None:
     catalog = Catalog()
-    with running(make_app(catalog, Access(hosts=("127.0.0.1",))), catalog) as server:
-        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    app = make_app(catalog, Access(hosts=("127.0.0.1",)))
+    with running(app, catalog) as server, connected(server) as connection:
         connection.request("GET", "/health", headers={"Host": "evil.example"})
         assert connection.getresponse().status == 400
-        connection.close()
 
 
 def test_errors_say_what_is_expected(server: Running) -> None:
@@ -285,12 +282,11 @@ def test_a_server_that_warms_up_is_alive_but_not_ready(monkeypatch: pytest.Monke
 
 def test_health_and_metrics(server: Running) -> None:
     for path in ("/health", "/ready", "/metrics"):
-        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
-        connection.request("GET", path, headers={"Authorization": f"Bearer {KEY}"})
-        answer = connection.getresponse()
-        assert answer.status == 200
-        text = answer.read().decode()
-        connection.close()
+        with connected(server) as connection:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {KEY}"})
+            answer = connection.getresponse()
+            assert answer.status == 200
+            text = answer.read().decode()
     assert 'tallow_text_generated_tokens_total{model="stories"}' in text
     assert "process_resident_memory_bytes" in text or not Path("/proc").exists()
 
@@ -311,7 +307,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 def test_a_client_that_writes_slowly_holds_up_nobody(server: Running) -> None:
     data = request_text(json.dumps(TEXT | {"max_tokens": 3}).encode())
-    with socket.create_connection(address_of(server), timeout=30) as slow:
+    with socket.create_connection(address_of(server), timeout=HANG_S) as slow:
         for i in range(0, len(data), 40):
             slow.sendall(data[i : i + 40])
             assert post(server, "/v1/completions", TEXT | {"max_tokens": 1})[0] == 200
@@ -338,7 +334,7 @@ def test_a_client_that_reads_slowly_holds_up_nobody() -> None:
 def test_a_body_that_ends_too_early_is_no_error_of_the_server(
     server: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with socket.create_connection(address_of(server), timeout=30) as connection:
+    with socket.create_connection(address_of(server), timeout=HANG_S) as connection:
         connection.sendall(request_text(json.dumps(TEXT | {"max_tokens": 3}).encode())[:-5])
         connection.shutdown(socket.SHUT_WR)  # the body ends before its length
         assert not read_all(connection).startswith(b"HTTP/1.1 200")
@@ -364,7 +360,7 @@ NOT_HTTP = {
 
 @pytest.mark.parametrize("data", NOT_HTTP.values(), ids=NOT_HTTP.keys())
 def test_what_is_not_http_is_refused(server: Running, data: bytes) -> None:
-    with socket.create_connection(address_of(server), timeout=30) as connection:
+    with socket.create_connection(address_of(server), timeout=HANG_S) as connection:
         connection.sendall(data + b"\r\n\r\n")
         assert b" 400 " in read_all(connection).partition(b"\r\n")[0]
 
@@ -391,7 +387,7 @@ def test_not_a_number_of_one_text_is_its_error_alone(monkeypatch: pytest.MonkeyP
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(HANG_S)
         ask(server, "Lily")
         status, answer, _ = post(server, "/v1/completions", {"prompt": "Tom"})
     assert (status, answer["error"]["code"]) == (500, "not_a_number")
@@ -406,10 +402,9 @@ def test_cached_tokens_are_counted() -> None:
     body = {"prompt": "Once there was a red ball in a big park. " * 8, "max_tokens": 3, "n": 2, "temperature": 0}
     with running(make_app(catalog), catalog) as server:
         cold, warm = (post(server, "/v1/completions", body)[1] for _ in range(2))
-        metrics = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
-        metrics.request("GET", "/metrics")
-        text = metrics.getresponse().read().decode()
-        metrics.close()
+        with connected(server) as metrics:
+            metrics.request("GET", "/metrics")
+            text = metrics.getresponse().read().decode()
     assert cold["choices"] == warm["choices"]
     assert cold["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
     known = warm["usage"]["prompt_tokens_details"]["cached_tokens"]

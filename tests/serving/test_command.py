@@ -15,6 +15,7 @@ from support.guides import program
 from support.paths import ROOT
 from support.serve_process import client_of, serving
 from support.small_models import ENTRIES
+from support.small_server import HANG_S
 
 import tallow as tl
 from tallow.io import safetensors
@@ -28,7 +29,9 @@ def test_the_guide_and_the_end(tmp_path: Path) -> None:
         (tmp_path / "tallow").symlink_to(ROOT)  # the guide installs from this folder
         source = program(ROOT / "docs/serving.md", "py").replace("http://127.0.0.1:8000", url.removesuffix("/v1"))
         assert url in source
-        done = subprocess.run([sys.executable, "-c", source], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", source], cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S
+        )
         assert done.returncode == 0, done.stderr
         with client_of(url) as client:
             stream = client.completions.create(model="stories", prompt="Lily", max_tokens=240, seed=1, stream=True)
@@ -37,7 +40,7 @@ def test_the_guide_and_the_end(tmp_path: Path) -> None:
             chunks = list(stream)
             assert chunks[-1].choices[0].finish_reason in ("length", "stop")
             assert len(pieces) + len(chunks) > 20
-        assert process.wait(30) == -signal.SIGTERM
+        assert process.wait(HANG_S) == -signal.SIGTERM
     log = (tmp_path / "log").read_text()
     assert '"status": 200' in log
     assert "Lily" not in log
@@ -73,7 +76,7 @@ BAD_OPTIONS = {
 def test_bad_options(options: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("Not a certificate.")
     command = [sys.executable, "-m", "tallow", "serve", "--port", "0", *options.split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 2
     assert re.search(f"tallow serve: error: .*({message})", done.stderr), done.stderr
     assert "Traceback" not in done.stderr

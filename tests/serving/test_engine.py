@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.small_server import story_teller
+from support.small_server import HANG_S, story_teller
 
 from tallow.errors import ArgumentError, NumericError
 from tallow.generation import Sampler, decode_stream, generate
@@ -36,7 +36,7 @@ class Reader:
             self.ended.set()
 
     def wait(self) -> Reader:
-        assert self.ended.wait(60), "the text does not end"
+        assert self.ended.wait(HANG_S), "the text does not end"
         return self
 
     @property

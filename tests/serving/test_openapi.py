@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from http.client import HTTPConnection
-from urllib.parse import urlsplit
 
 import pytest
-from support.small_server import KEY, Running
+from support.small_server import KEY, Running, connected
 
 from tallow.serving.http.app import GETS, POSTS
 from tallow.serving.http.errors import TEI_PATHS
@@ -23,12 +21,11 @@ def test_the_document_has_all_endpoints() -> None:
 
 def head(server: Running, method: str, path: str, body: str = "", key: str = "") -> tuple[int, str]:
     """Return the status and the type of the answer."""
-    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
-    connection.request(method, path, body, {"Authorization": f"Bearer {key}"})
-    answer = connection.getresponse()
-    answer.read()
-    connection.close()
-    return answer.status, answer.getheader("Content-Type", "").split(";")[0]
+    with connected(server) as connection:
+        connection.request(method, path, body, {"Authorization": f"Bearer {key}"})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.getheader("Content-Type", "").split(";")[0]
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.keys() - TEI_PATHS))

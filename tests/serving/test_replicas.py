@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from httpx2 import Client, Response
 from support.serve_process import serving
-from support.small_server import story_teller
+from support.small_server import HANG_S, story_teller
 
 from tallow.generation import Sampler, decode_stream, generate
 from tallow.serving.replicas import BLOCK, MOST_BLOCKS, Replicas, blocks_of
@@ -53,7 +53,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     headers = {"Authorization": "Bearer a key"}
     with (
         serving("--replicas", "2", "--api-key", "a key", cwd=tmp_path_factory.mktemp("front")) as (process, url),
-        Client(base_url=url.removesuffix("/v1"), headers=headers, timeout=60) as client,
+        Client(base_url=url.removesuffix("/v1"), headers=headers, timeout=HANG_S) as client,
     ):
         yield Front(process, client)
 
@@ -78,7 +78,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + HANG_S
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -190,7 +190,7 @@ def test_the_end_lets_a_stream_end(front: Front) -> None:
     answer = front.stream("/v1/completions", prompt=PROMPT, max_tokens=240)
     front.process.send_signal(signal.SIGTERM)
     assert answer.read().endswith(b"data: [DONE]\n\n")
-    assert front.process.wait(30) == -signal.SIGTERM
+    assert front.process.wait(HANG_S) == -signal.SIGTERM
     assert len(replicas) == 2
     assert not set(replicas) & set(parents())
 
@@ -204,7 +204,7 @@ def test_replicas_end_with_a_front_that_is_killed(tmp_path: Path) -> None:
 
 def test_models_that_cannot_be_loaded(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tallow", "serve", "--port", "0", "--replicas", "2", "--model", str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 2
     assert "replica 0 did not start" in done.stderr
     assert "Traceback" not in done.stderr

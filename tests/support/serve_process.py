@@ -13,6 +13,8 @@ from pathlib import Path
 
 from openai import OpenAI
 
+from support.small_server import HANG_S
+
 ENVIRONMENT = os.environ | {"TALLOW_API_KEY": "", "OMP_NUM_THREADS": "1"}
 
 
@@ -28,7 +30,7 @@ def serving(*options: str, cwd: Path, launcher: tuple[str, ...] = ()) -> Iterato
     with (cwd / "log").open("w") as log:
         process = subprocess.Popen(command, stderr=log, cwd=cwd, env=ENVIRONMENT, text=True)
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + HANG_S
         while not (found := re.search(r"serving on (\S+)", (cwd / "log").read_text())):
             assert process.poll() is None, (cwd / "log").read_text()
             assert time.monotonic() < end
@@ -40,4 +42,4 @@ def serving(*options: str, cwd: Path, launcher: tuple[str, ...] = ()) -> Iterato
 
 
 def client_of(url: str) -> OpenAI:
-    return OpenAI(base_url=url, api_key="none", max_retries=2, timeout=60)
+    return OpenAI(base_url=url, api_key="none", max_retries=2, timeout=HANG_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any
@@ -21,6 +21,7 @@ from tallow.serving.catalog import Catalog
 from tallow.serving.http.server import listen
 
 KEY = "a key"
+HANG_S = 180  # until an answer counts as missing: a busy machine may hold up a process for half a minute
 
 
 @dataclass
@@ -33,7 +34,7 @@ class Running:
     def client(self, *, strict: bool = True) -> OpenAI:
         """Return a client; a strict one raises errors for answers that do not have the package's types."""
         options: Any = {"_strict_response_validation": strict}
-        return OpenAI(base_url=f"{self.url}/v1", api_key=KEY, max_retries=0, timeout=60, **options)
+        return OpenAI(base_url=f"{self.url}/v1", api_key=KEY, max_retries=0, timeout=HANG_S, **options)
 
     @property
     def engine(self) -> TextEngine:
@@ -50,7 +51,7 @@ def running(app: Starlette, catalog: Catalog) -> Iterator[Running]:
         yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", catalog)
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(HANG_S)
         listener.close()
     assert not thread.is_alive()
 
@@ -76,9 +77,12 @@ def get(server: Running, path: str) -> tuple[int, Any, dict[str, str]]:
 def _request(
     server: Running, method: str, path: str, data: bytes | None, headers: dict[str, str]
 ) -> tuple[int, Any, dict[str, str]]:
-    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=30)
-    connection.request(method, path, data, headers)
-    answer = connection.getresponse()
-    content = answer.read()
-    connection.close()
-    return answer.status, json.loads(content), dict(answer.getheaders())
+    with connected(server) as connection:
+        connection.request(method, path, data, headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read()), dict(answer.getheaders())
+
+
+def connected(server: Running) -> closing[HTTPConnection]:
+    """Return a connection to the server for a `with`, which closes it also after an error."""
+    return closing(HTTPConnection(urlsplit(server.url).netloc, timeout=HANG_S))

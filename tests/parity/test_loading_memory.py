@@ -93,7 +93,10 @@ def test_peak(
     copies: int,
     parameters: dict[str, torch.Tensor],
     tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if request.config.getoption("--compiled"):
+        pytest.skip("each op is recorded first, which takes memory of its own")
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))
     model.load_state_dict(parameters)
     path = write(model, tmp_path)

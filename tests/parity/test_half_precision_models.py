@@ -42,6 +42,8 @@ ELSEWHERE = {
     *(case.family + case.head for case in (*BASE_MODELS, *CLASSIFIERS, *ENCODER_HEADS)),
     *("T5ForConditionalGeneration", "T5EncoderModel"),  # test_seq2seq.py; they are not computed in float16
     *("RobertaForCausalLM", "XLMRobertaForCausalLM"),
+    # Rounding may choose other experts: no distance is to be expected. test_causal_lms.py
+    *("MixtralForCausalLM", "OlmoeForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM"),
 }
 
 

@@ -148,8 +148,8 @@ def _check_tensors(file: GGUF, design: Design, model: PretrainedModel) -> None:
             expected = (len(owned), *expected)
         if shape != expected:
             problems.append(f"tensor {name!r:.200} has the shape {shape}; the metadata gives {expected}")
-    missing = dict.fromkeys(names.to_gguf(ours) or repr(ours) for ours in own if ours not in present)
-    problems += [f"no tensor {theirs}" for theirs in missing]
+    missing = dict.fromkeys(names.to_gguf(ours) or ours for ours in own if ours not in present)
+    problems += [f"no tensor {theirs!r}" for theirs in missing]
     if problems:
         more = [f"{len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
         lines = "".join(f"\n  {problem}" for problem in problems[:SHOWN] + more)

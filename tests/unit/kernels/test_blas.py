@@ -116,10 +116,12 @@ def test_other_products_are_left_to_numpy(a: Array, b: Array, library: Number) -
     assert kernels.pick("matmul", "cpu", a, b).backend == "array"
 
 
-def test_with_long_vectors_products_of_moderate_size_are_not_for_blas(
-    library: Number, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_short", [False, True])
+def test_with_long_vectors_products_are_not_for_blas(
+    is_short: bool, library: Number, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tallow.kernels.bindings import matmul
+    """Those of moderate size, and nearly all where BLAS has no long vectors."""
+    from tallow.kernels.bindings import blas, matmul
 
     own: list[tuple[int, ...]] = []
 
@@ -127,17 +129,21 @@ def test_with_long_vectors_products_of_moderate_size_are_not_for_blas(
         own.append(a.shape + b.shape)
         return np.asarray(a @ b)
 
+    monkeypatch.setattr(blas, "has_short_vectors", lambda: is_short)
+    monkeypatch.setattr(matmul, "_limits", matmul._limits.__wrapped__)
     monkeypatch.setattr(matmul, "HAS_LONG_VECTORS", True)
     monkeypatch.setattr(matmul, "matmul", multiply)
     a, w = normal(70, 300), normal(301, 300)
-    kernels.run("matmul", a, w.T)
-    kernels.run("linear", a, w, None)
-    kernels.run("matmul", normal(6, 70, 300), normal(1, 300, 301))
-    assert own == [(70, 300, 300, 301)] * 2 + [(6, 70, 300, 1, 300, 301)]
-    for few, b in ((a[:60], w.T), (a, normal(300, 3000)), (a, normal(300, 20)), (normal(300, 70).T, w.T)):
+    for moderate, b in ((a, w.T), (normal(6, 70, 300), normal(1, 300, 301)), (normal(300, 70).T, w.T)):
+        kernels.run("matmul", moderate, b)
+    kernels.run("linear", normal(257, 300), w, None)
+    assert own == [(70, 300, 300, 301), (6, 70, 300, 1, 300, 301), (70, 300, 300, 301), (257, 300, 300, 301)]
+    for few, b in ((a[:60], w.T), (a, normal(300, 3000))):
         kernels.run("matmul", few, b)
-    kernels.run("matmul", a.astype(np.float64), w.T.astype(np.float64))
-    assert own[3:] == [(70, 300, 300, 301)]  # the transposed one
+    assert own[4:] == [(60, 300, 300, 301), (70, 300, 300, 3000)] * is_short
+    for other, b in ((a[:15], w.T), (a, normal(300, 20)), (a.astype(np.float64), w.T.astype(np.float64))):
+        kernels.run("matmul", other, b)
+    assert len(own) == 4 + 2 * is_short
     assert library.number == 8
 
 

@@ -58,7 +58,7 @@ ALL = [
     *("sum_exp", "take_along", "take_rows", "weight_only_linear"),
 ]
 if not library.IN_BROWSER:
-    ALL = sorted([*ALL, "erf"])
+    ALL = sorted([*ALL, "erf", "experts"])
 
 # Run every elementwise kernel on arrays whose last byte is the last of its memory page, before a protected page: a
 # kernel that reads or writes one element too many crashes.

@@ -608,9 +608,10 @@ def test_linear_natively_handles_shapes_that_are_slow_in_blas(monkeypatch: pytes
         pytest.skip("kernels are switched off")
     if sys.platform == "darwin":
         pytest.skip("Apple's BLAS is slow at nothing")
-    from tallow.kernels.bindings import blas
+    from tallow.kernels.bindings import blas, matmul
 
     monkeypatch.setattr(blas, "thread_count", lambda: 1)
+    monkeypatch.setattr(matmul, "HAS_LONG_VECTORS", False)
     large = np.empty((2**20, 5), np.float32)  # 20 MiB
     for rows, weight, backend in [(1, large, "native"), (1, large[:9], "array"), (257, large, "array")]:
         assert kernels.pick("linear", "cpu", np.zeros((rows, 5), np.float32), weight, None).backend == backend

@@ -20,6 +20,7 @@ from tallow.models.experts import Router, SparseMLP
 from tallow.models.gguf_export import model_targets
 from tallow.models.llama_formats import save_hugging_face
 from tallow.nn.block_layers import BlockLinear
+from tallow.nn.weight_only_layers import WeightOnlyLinear
 
 SPARSE = ("Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")
 SIZES = {"vocab_size": 40, "hidden_size": 32, "num_attention_heads": 4}
@@ -94,7 +95,7 @@ def test_configs_that_do_not_fit(entries: dict[str, Any], message: str, tmp_path
         (lambda metadata, tensors: metadata.update({"llama.expert_count": 4}), r"\(3, .*expert_count is 4"),
         (lambda metadata, tensors: metadata.update({"llama.expert_used_count": 4}), "num_experts_per_tok=4"),
         (lambda metadata, tensors: metadata.pop("llama.expert_used_count"), "no llama.expert_used_count"),
-        (lambda metadata, tensors: tensors.pop("blk.0.ffn_up_exps.weight"), "no tensor blk.0.ffn_up_exps.weight"),
+        (lambda metadata, tensors: tensors.pop("blk.0.ffn_up_exps.weight"), "no tensor 'blk.0.ffn_up_exps.weight'"),
         (
             lambda metadata, tensors: tensors.update({"blk.1.ffn_up_exps.weight": tl.zeros(3, 11, 8)}),
             r"ffn_up_exps.weight' has the shape \(3, 11, 8\)",
@@ -123,7 +124,8 @@ def test_experts_are_quantised_and_routers_are_not(name: str) -> None:
     model.quantize("q8_0")
     for part in sparse(model):
         assert type(part.gate) is Router
-        assert all(type(getattr(expert, each)) is BlockLinear for expert in part.experts for each in expert.names)
+        layers = [getattr(expert, name) for expert in part.experts for name in expert.names]
+        assert all(isinstance(layer, BlockLinear | WeightOnlyLinear) for layer in layers)
     np.testing.assert_allclose(output(model), expected, atol=0.02 * np.abs(expected).max())
 
 

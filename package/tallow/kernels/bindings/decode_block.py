@@ -23,11 +23,10 @@ def decode_block(x: Array, block: DecodeBlock, places: int | Array) -> Array:
     """Compute tallow.fused.decode_block.decode_block, as a stack of one block."""
     if block.packed is None:
         block.packed = PackedStack(DecodeStack([block], None, block.eps))
-    packed: PackedStack = block.packed  # type: ignore[assignment]
     check_call(x, block, places)
     if not isinstance(places, int):
-        check_rows(x, packed.source, places)
-    y = computed(x, packed, places)
+        check_rows(x, DecodeStack([block], None, block.eps), places)
+    y = computed(x, block.packed, places)  # type: ignore[arg-type]
     if block.mlp is not None:
         y += block.mlp(run("rms_norm", y.reshape(-1, block.width), block.mlp_norm, block.eps)).reshape(y.shape)
     return y

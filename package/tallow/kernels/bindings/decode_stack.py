@@ -59,7 +59,6 @@ class PackedStack:
             raise KernelUnavailable(
                 "decode_blocks: the arrays of a block do not meet the kernel's requirements; see kernels.explain"
             )
-        self.source = stack
         self.blocks = (_Block * len(stack.blocks))(*map(_packed_block, stack.blocks))
         norm = optional_address(stack.norm)
         self.stack = _Stack(ctypes.addressof(self.blocks), norm, len(stack.blocks), stack.eps)

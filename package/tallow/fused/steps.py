@@ -28,6 +28,7 @@ from tallow.nn.cache import KVCache
 MOST_ROWS = 256  # that a step reads at once: the modules read more rows as fast
 # A step attends for one row after the other, the modules for a whole prompt, which is faster with many rows that see
 # many positions. With up to FEW_ROWS, or this many pairs of a row and a position, a step is faster: stories15M, Xeon.
+# With AVX-512, modules multiply more than a few rows by floats twice as fast, as that library has no blocks: Zen 5.
 FEW_ROWS, MOST_PAIRS = 16, 1 << 16
 
 
@@ -151,7 +152,11 @@ class DecodeStep:
         rows = batch * count
         if rows > self.most_rows or batch != cache.batch:
             return False
-        return count == 1 or rows <= FEW_ROWS or rows * (cache.length + count) <= MOST_PAIRS
+        if count == 1 or rows <= FEW_ROWS:
+            return True
+        if isinstance(self._head, np.ndarray) and kernels.info().library.endswith("-v4"):
+            return False
+        return rows * (cache.length + count) <= MOST_PAIRS
 
     def _outside(self, token: int) -> DimensionError:
         return DimensionError(f"token {token} is outside the vocabulary of {self.embedding.shape[0]}")

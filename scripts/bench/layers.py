@@ -81,6 +81,18 @@ CASES: dict[str, Case] = {
         _of(lambda f, x, w, b: f.conv2d(x, w, b, padding=1, groups=32)),
         ((8, 128, 28, 28), (128, 4, 3, 3), (128,)),
     ),
+    "conv2d depthwise 5x5, stride 2, (8, 576, 14, 14)": (
+        _of(lambda f, x, w, b: f.conv2d(x, w, b, 2, padding=2, groups=576)),
+        ((8, 576, 14, 14), (576, 1, 5, 5), (576,)),
+    ),
+    "conv2d 5x5, (64, 6, 14, 14) to 16": (
+        _of(lambda f, x, w, b: f.conv2d(x, w, b)),
+        ((64, 6, 14, 14), (16, 6, 5, 5), (16,)),
+    ),
+    "conv2d 3x3, (64, 32, 14, 14) to 64": (
+        _of(lambda f, x, w: f.conv2d(x, w, padding=1)),
+        ((64, 32, 14, 14), (64, 32, 3, 3)),
+    ),
     "conv2d 3x3, (32, 64, 32, 32) to 64": (
         _of(lambda f, x, w: f.conv2d(x, w, padding=1)),
         ((32, 64, 32, 32), (64, 64, 3, 3)),
@@ -97,6 +109,13 @@ CASES: dict[str, Case] = {
         _of(lambda f, x, w: f.conv2d(x, w)),
         ((8, 64, 56, 56), (256, 64, 1, 1)),
     ),
+    **{
+        f"linear ({rows}, 768) to 3072": (
+            _of(lambda f, x, w, b: f.linear(x, w, b)),
+            ((rows, 768), (3072, 768), (3072,)),
+        )
+        for rows in (16, 128, 512)
+    },
     "gelu (256, 1024)": (_of(lambda f, x: f.gelu(x)), ((256, 1024),)),
     "exp (256, 1024)": (lambda m, _: m.exp, ((256, 1024),)),
     "attention, no mask, (4, 4, 256, 64)": (_of(lambda f, q, k, v: f.scaled_dot_product_attention(q, k, v)), HEADS),

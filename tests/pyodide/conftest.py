@@ -36,6 +36,7 @@ SKIPS = {
     "no compiled kernels for": 0.02,
     "not on x86-64 Linux": 0.02,
     "in WASM the kernel takes": 0.02,
+    "the libraries for WASM lack it": 0.02,
     "looks in /proc": 0.02,
     "needs mprotect": 0.02,
     "needs /dev/full": 0.02,

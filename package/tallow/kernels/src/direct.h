@@ -21,12 +21,13 @@ enum {
 #else
   ROWS = 6, // 12 sums, two vectors of kernels and one element of x: sixteen registers
 #endif
-  PAIR = 2 * LANES, // outputs whose sums are in a tile
-  CORNERS = 8,      // samples at once, whose corners fill a tile
+  PAIR = 2 * LANES,   // outputs whose sums are in a tile
+  CORNERS = 8,        // samples at once, whose corners fill a tile
   LEAST_POINTS = 192, // of which few are in tiles that are not full
-  SUMS = 131072,    // floats, in L2
-  WINDOW = 320,     // elements of a window at once, in whole channels: the kernels of a pair of vectors are in L1
-  GRADIENTS = 512,  // points at once, whose gradients of a pair of vectors are near
+  SUMS = 1 << 17,     // floats, in L2
+  KERNELS = 1 << 22,  // floats at most, of which each thread has a copy
+  WINDOW = 320,       // elements of a window at once, in whole channels: the kernels of a pair of vectors are in L1
+  GRADIENTS = 512,    // points at once, whose gradients of a pair of vectors are near
 };
 
 // A row of a tile: where the first element of x lies, and the sums.
@@ -107,8 +108,9 @@ static int fills_vectors(const sizes *n) {
 // the outputs in pairs of vectors: with one, each product waits for an element of x.
 static int is_direct(const sizes *n) {
   const size_t points = n->samples * n->out_h * n->out_w, depth = n->channels * n->kernel_h * n->kernel_w;
-  return fills_vectors(n) && depth >= 64 && points >= LEAST_POINTS && 2 * points >= n->outputs &&
-         (n->outputs > LANES || n->out_w < LANES) && n->out_w * to_lanes(n->outputs) <= SUMS / CORNERS;
+  return fills_vectors(n) && depth >= 64 && depth * n->outputs <= KERNELS && points >= LEAST_POINTS &&
+         2 * points >= n->outputs && (n->outputs > LANES || n->out_w < LANES) &&
+         n->out_w * to_lanes(n->outputs) <= SUMS / CORNERS;
 }
 
 // Where the parts of scratch memory are, and how much is done at once.

@@ -10,9 +10,8 @@ Source:  Devlin et al. 2018, arXiv:1810.04805; names as in transformers' `modeli
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from tallow.core.creation import arange, zeros
 from tallow.core.tensor import Tensor
@@ -22,7 +21,7 @@ from tallow.fused.encoder_block import EncoderBlock
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, labels_of
 from tallow.models.encoder_layers import ACTIVATION, ATTENTION, EncoderLayers, encoder_block, encoder_pattern
-from tallow.models.pretrained import PretrainedModel, SpanLogits, check_length
+from tallow.models.pretrained import PooledModel, PretrainedModel, SpanLogits, check_length
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask, merge_heads, split_heads
 from tallow.nn.dropout import Dropout
@@ -283,7 +282,7 @@ class BertPretrainedModel(PretrainedModel):
         return name.startswith((*self.heads, *pooler)) or name.endswith((".position_ids", ".token_type_ids"))
 
 
-class BertModel(BertPretrainedModel):
+class BertModel(BertPretrainedModel, PooledModel):
     """The encoder without a head.
 
     Args:
@@ -309,20 +308,6 @@ class BertModel(BertPretrainedModel):
         self.encoder = BertEncoder(config, device, dtype)
         self.pooler = BertPooler(config, device, dtype) if add_pooling_layer else None
         self.reset_parameters()
-
-    @classmethod
-    def assemble(
-        cls,
-        config: Any,
-        state: Mapping[str, Tensor],
-        dtype: Any = None,
-        device: Any = None,
-        source: str = "state dict",
-        **parts: bool,
-    ) -> Self:
-        """As PretrainedModel. By default the model has a pooler if the state has one."""
-        parts = {"add_pooling_layer": any("pooler." in name for name in state)} | parts
-        return super().assemble(config, state, dtype, device, source, **parts)
 
     @property
     def context_length(self) -> int:

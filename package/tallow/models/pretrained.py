@@ -259,3 +259,21 @@ class PretrainedModel(Module):
         Such a tensor repeats another tensor or the config, or belongs to another head.
         """
         return False
+
+
+class PooledModel(PretrainedModel):
+    """The base of encoders whose pooler a checkpoint may lack, such as that of a masked language model."""
+
+    @classmethod
+    def assemble(
+        cls,
+        config: Any,
+        state: Mapping[str, Tensor],
+        dtype: Any = None,
+        device: Any = None,
+        source: str = "state dict",
+        **parts: bool,
+    ) -> Self:
+        """As PretrainedModel. By default the model has a pooler if the state has one."""
+        parts = {"add_pooling_layer": any("pooler." in name for name in state)} | parts
+        return super().assemble(config, state, dtype, device, source, **parts)

@@ -10,9 +10,8 @@ Source:  Dosovitskiy et al. 2020, arXiv:2010.11929; names as in the checkpoints
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
@@ -20,7 +19,7 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.models.activations import activation_named
 from tallow.models.bert import BertIntermediate, BertSelfAttention
 from tallow.models.config import Config, labels_of
-from tallow.models.pretrained import PretrainedModel
+from tallow.models.pretrained import PooledModel, PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.container import ModuleList
@@ -232,7 +231,7 @@ class ViTPretrainedModel(PretrainedModel):
         return name.startswith(("classifier.", "decoder.")) or "pooler." in name or name.endswith(".mask_token")
 
 
-class ViTModel(ViTPretrainedModel):
+class ViTModel(ViTPretrainedModel, PooledModel):
     """The encoder without a head.
 
     Args:
@@ -250,20 +249,6 @@ class ViTModel(ViTPretrainedModel):
         self.layernorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
         self.pooler = ViTPooler(config, device, dtype) if add_pooling_layer else None
         self.reset_parameters()
-
-    @classmethod
-    def assemble(
-        cls,
-        config: Any,
-        state: Mapping[str, Tensor],
-        dtype: Any = None,
-        device: Any = None,
-        source: str = "state dict",
-        **parts: bool,
-    ) -> Self:
-        """As PretrainedModel. By default the model has a pooler if the state has one."""
-        parts = {"add_pooling_layer": any("pooler." in name for name in state)} | parts
-        return super().assemble(config, state, dtype, device, source, **parts)
 
     def forward(self, pixel_values: Tensor, *, interpolate_pos_encoding: bool = False) -> PooledOutput:
         """Encode images.

@@ -29,7 +29,10 @@ typedef struct {
   stages stages;
 } mixture_call;
 
-EXPORT size_t tl_experts_scratch(const mixture *m) { return m->width + 2 * m->count * m->hidden + (m->width > m->count * m->hidden ? m->width : m->count * m->hidden); }
+EXPORT size_t tl_experts_scratch(const mixture *m) {
+  const size_t inner = m->count * m->hidden;
+  return m->width + 2 * inner + (m->width > inner ? m->width : inner);
+}
 
 static void run(const void *of, const void *call, uint32_t stage, part p) {
   const mixture *m = of;

@@ -5,8 +5,7 @@
 //   error   elements are added one after the other: the bits of NumPy's
 #include "vec.h"
 
-EXPORT void tl_running_sum_f32(float *y, const float *x, size_t outer, size_t n, size_t inner, size_t reverse);
-void tl_running_sum_f32(float *y, const float *x, size_t outer, size_t n, size_t inner, size_t reverse) {
+EXPORT void tl_running_sum_f32(float *y, const float *x, size_t outer, size_t n, size_t inner, size_t reverse) {
   const ptrdiff_t step = reverse ? -(ptrdiff_t)inner : (ptrdiff_t)inner;
   for (; outer--; x += n * inner, y += n * inner) {
     const float *from = reverse ? x + (n - 1) * inner : x;

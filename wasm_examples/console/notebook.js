@@ -35,19 +35,19 @@ export class Notebook {
    * @param {HTMLElement} place @param {Session} session @param {PageView} view @param {() => Options} options  of each run
    */
   static async open(place, session, view, options) {
-    const notebook = new Notebook(place, session, view, options);
+    const notebook = new Notebook(session, view, options);
     await notebook.#restore();
+    place.replaceChildren(notebook.#bar(), notebook.#list); // from here on: what restores would replace a file that is opened earlier
     return notebook;
   }
 
-  /** @param {HTMLElement} place @param {Session} session @param {PageView} view @param {() => Options} options */
-  constructor(place, session, view, options) {
+  /** @param {Session} session @param {PageView} view @param {() => Options} options */
+  constructor(session, view, options) {
     this.#session = session;
     this.#view = view;
     this.#options = options;
     this.#list.className = "cells";
     this.#list.setAttribute("aria-label", "Cells");
-    place.replaceChildren(this.#bar(), this.#list);
     addEventListener("pagehide", () => this.#keepNow());
   }
 

@@ -20,7 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import tallow as tl
+from support import sentencepiece_files
 from support.fuzz import Change, Reader, change_bytes, change_json, change_safetensors, change_zip, to_plain
+from support.grammar_cases import GRAMMARS
 from support.pytorch_files import LEGACY, ZIP
 from support.schedulers import SCHEDULERS
 from support.small_models import ENTRIES
@@ -52,11 +54,12 @@ from tallow.models.causal_lm import CausalLM
 from tallow.models.generation_config import GenerationConfig
 from tallow.models.sentence_folder import encoder_files, files_of, modules_of
 from tallow.models.sentence_parts import Dense, Pooling
-from tallow.models.seq2seq import Seq2SeqGeneration, Seq2SeqLM
+from tallow.models.seq2seq import Seq2SeqLM
 from tallow.optim import lr_scheduler
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.llama2c import Llama2cTokenizer
-from tallow.text.tokenizer import Encoded, Tokenizer
+from tallow.text.tokenizer import Tokenizer
+from tallow.text.tokenizer_folder import read_folder
 from tallow.text.whisper import WhisperTokenizer
 
 MIB = 2**20
@@ -412,12 +415,15 @@ def _of_weights(name: str) -> Reader:
     return Reader(partial(_weights, name), read, change_safetensors)
 
 
-def _sampling(folder: Path) -> list[Any]:
-    sampling = GenerationConfig.from_folder(folder).sampling
-    return [sampling, list(Sampler(**sampling).limits)]
+def _settings(folder: Path) -> list[Any]:
+    config = GenerationConfig.from_folder(folder)
+    rules = config.rules([5, 6], 10, [1], 100)
+    return [config.sampling, list(Sampler(**config.sampling).limits), len(rules), *asdict(config).values()]
 
 
 GENERATION = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.9, "eos_token_id": [1, 2], "min_p": 0.1}
+GENERATION |= {"max_length": 9, "early_stopping": True, "bad_words_ids": [[3], [4, 5]], "suppress_tokens": [6]}
+GENERATION |= {"sequence_bias": [[[7, 8], 1.5]], "exponential_decay_length_penalty": [3, 1.5], "stop_strings": ["a"]}
 MODULES = [
     {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
     for i, (kind, path) in enumerate([("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense")])
@@ -447,12 +453,7 @@ MODELS: dict[str, Reader] = {
     **{f"config.json of {name}": _of_config(name) for name in ENTRIES},
     "weights of BertModel": _of_weights("BertModel"),
     "weights of Llama": _of_weights("Llama"),
-    "generation_config.json": Reader(_json(GENERATION), _folder("generation_config.json", _sampling), change_json),
-    "generation_config.json of an encoder-decoder model": Reader(
-        _json(GENERATION | {"num_beams": 2, "max_length": 9, "early_stopping": True, "bad_words_ids": [[3]]}),
-        _folder("generation_config.json", lambda folder: list(asdict(Seq2SeqGeneration.from_folder(folder)).values())),
-        change_json,
-    ),
+    "generation_config.json": Reader(_json(GENERATION), _folder("generation_config.json", _settings), change_json),
     "modules.json": Reader(_json(MODULES), _folder("modules.json", _modules), change_json),
     "config.json of a pooling": Reader(
         _json({"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}),
@@ -477,9 +478,8 @@ MODELS: dict[str, Reader] = {
 class Letters:
     """A tokenizer of letters, for environments without the package `tokenizers`."""
 
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        ids = [ord(letter) % 20 for letter in text + (pair or "")]
-        return Encoded(ids, [0] * len(ids))
+    def encode(self, text: str) -> list[int]:
+        return [ord(letter) % 20 for letter in text]
 
     def decode(self, ids: Any, special: bool) -> str:
         return "x" * len(ids)
@@ -489,10 +489,9 @@ class Letters:
 
 
 def _tokenizer_config(raw: bytes, place: Path) -> list[Any]:
+    (place / "tokenizer.json").write_text(json.dumps(TOKENIZER))
     (place / "tokenizer_config.json").write_bytes(raw)
-    from tallow.text.tokenizer import _read_object
-
-    tokenizer = Tokenizer(Letters(), _read_object(place / "tokenizer_config.json"))
+    tokenizer = Tokenizer(Letters(), read_folder(place).config)
     batch = tokenizer.encode_batch(["text", ("a", "b")])
     return [str(batch), tokenizer.render_chat([{"role": "user", "content": "hello"}])]
 
@@ -619,6 +618,8 @@ NATIVE_TEXT: dict[str, Reader] = {
         )
         for entries in (TOKENIZER, UNIGRAM, WORDPIECE)
     },
+    "spiece.model": Reader(sentencepiece_files.model(), _folder("spiece.model", _encodes), extra_bytes=8 * MIB),
+    "vocab.txt": Reader(b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\n##s\n", _folder("vocab.txt", _encodes)),
     "tokenizer.json of training": Reader(_json(TOKENIZER), _folder("tokenizer.json", _read_vocabulary), change_json),
     **{
         f"gguf, the tokenizer {vocabulary[f'{GGML}.model']}": _gguf_tokenizer_reader(vocabulary)
@@ -794,4 +795,4 @@ KERAS: dict[str, Reader] = {
 }
 
 # All readers by name. Those that need optional packages are separate.
-READERS = {**TENSORS, **MODELS, **TEXT, **TRAINING, **DATA, **KERAS}
+READERS = {**TENSORS, **MODELS, **TEXT, **TRAINING, **DATA, **KERAS, **GRAMMARS}

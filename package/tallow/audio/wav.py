@@ -6,9 +6,11 @@
            format at byte 24
     data   frames: one sample of each channel
 
-The reader supports integers of 8 (unsigned), 16, 24 and 32 bits, floats of 32 and 64 bits, A-law and mu-law.
+The reader supports integers of 8 (unsigned), 16, 24 and 32 bits, floats of 32 and 64 bits, A-law and mu-law. Other
+codecs are left to libsndfile and ffmpeg, in `tallow.audio.decoders`.
 
-Source:  Microsoft & IBM 1991, "Multimedia Programming Interface and Data Specifications 1.0"; Microsoft, mmreg.h;
+Source:  Microsoft & IBM 1991, "Multimedia Programming Interface and Data Specifications 1.0"; Microsoft, mmreg.h, and
+         "Multiple channel audio data and WAVE files" (samples of fewer bits than their bytes);
          ITU-T G.711 for A-law and mu-law
 """
 
@@ -22,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.audio.channels import speakers_of_mask
+from tallow.audio.limits import require_form
 from tallow.audio.telephone import a_law, mu_law
-from tallow.errors import ArgumentError, AudioError
+from tallow.errors import ArgumentError, AudioError, TallowWarning, warn
 from tallow.io.atomic import atomic_write
 from tallow.io.source import Path, shown
 
@@ -33,10 +36,14 @@ HEADER = struct.Struct("<4sI4s")
 CHUNK = struct.Struct("<4sI")
 FORMAT = struct.Struct("<HHIIHH")
 MASK_AT, SUBFORMAT_AT = 20, 24
-UNKNOWN_SIZES = (0, 0xFFFFFFFF)  # written by programs that do not know the length in advance
+MARGIN = 4096  # SoX writes 0x7FFFF000, others the largest size less the headers
 MAX_FORMAT_BYTES = 1 << 16
 
 Floats = npt.NDArray[np.float32]
+
+
+class UnknownCodecError(AudioError):
+    """A WAV file whose samples this reader does not decode. Another decoder may."""
 
 
 class WavReader:
@@ -50,7 +57,8 @@ class WavReader:
         sample_rate_hz, channels: as in the file.
         speakers: speaker of each channel, such as "FL" for front left; empty if unknown.
 
-    Raises:  AudioError if it is not a WAV file, is truncated or malformed, or has an unsupported sample format
+    Raises:  AudioError if it is not a WAV file, is malformed or truncated before its sound begins, or has a rate or a
+             number of channels beyond `tallow.audio.limits`; UnknownCodecError for another sample format
     """
 
     def __init__(self, file: BinaryIO, name: str = "the sound") -> None:
@@ -71,13 +79,17 @@ class WavReader:
             self._skip(size % 2)
         if not self._format:
             raise AudioError(f'{name}: there is no chunk "fmt " before "data"')
-        self._bytes = None if size in UNKNOWN_SIZES else size
+        self._bytes = None if _is_unknown(size) else size
+
+    def frames_in(self, size: int) -> int:
+        """Return the number of frames, if the file has `size` bytes from here."""
+        return (size if self._bytes is None else min(size, self._bytes)) // (self.channels * self._sample_bytes)
 
     def blocks(self, frames: int = 1 << 16) -> Iterator[Floats]:
         """Yield the rest of the samples, `frames` at a time.
 
         Shapes:  each (frames, channels), the last one shorter
-        Raises:  AudioError if the file is truncated
+        Warns:   TallowWarning if the file ends before its sound, as after a crash of the program that recorded it
         """
         frame_bytes = self.channels * self._sample_bytes
         remaining = self._bytes
@@ -89,12 +101,10 @@ class WavReader:
                 yield self._samples(raw[:complete]).reshape(-1, self.channels)
             if remaining is not None:
                 remaining -= len(raw)
-                if len(raw) < size:
-                    raise AudioError(
-                        f"{self._name} is truncated: {remaining} of {self._bytes} bytes of sound are missing",
-                        hint="download or copy the file again",
-                    )
-            elif not raw:
+            if len(raw) < size:
+                if remaining:
+                    missing = f"{remaining} of {self._bytes} bytes of sound are missing"
+                    warn(f"{self._name} is truncated: {missing}; the rest is used", TallowWarning)
                 return
 
     def _read_format(self, size: int) -> None:
@@ -105,16 +115,16 @@ class WavReader:
         mask = 0
         if kind == EXTENSIBLE and size >= SUBFORMAT_AT + 2:
             mask, kind = struct.unpack_from("<IH", raw, MASK_AT)
-        if bits not in SAMPLE_BITS.get(kind, ()):
-            raise AudioError(
-                f"{self._name} has samples of {bits} bits in WAV format {kind}",
+        require_form(self._name, self.sample_rate_hz, self.channels)
+        # Integers of 20 bits, for example, are the upper bits of 3 bytes. Some programs leave the size of a frame 0.
+        container = 8 * frame_bytes // self.channels
+        width = container if kind == PCM and 0 < bits <= container else bits
+        if width not in SAMPLE_BITS.get(kind, ()) or frame_bytes not in (0, self.channels * width // 8):
+            raise UnknownCodecError(
+                f"{self._name} has samples of {bits} bits in WAV format {kind}, in frames of {frame_bytes} bytes",
                 hint="convert it to 16-bit PCM: ffmpeg -i IN -c:a pcm_s16le OUT.wav",
             )
-        if not self.channels or not self.sample_rate_hz or frame_bytes != self.channels * bits // 8:
-            raise AudioError(
-                f"{self._name}: {self.channels} channels at {self.sample_rate_hz} Hz in frames of {frame_bytes} bytes"
-            )
-        self._format, self._sample_bytes = kind, bits // 8
+        self._format, self._sample_bytes = kind, width // 8
         self.speakers = speakers_of_mask(mask, self.channels)
 
     def _samples(self, raw: bytes) -> Floats:
@@ -140,6 +150,12 @@ class WavReader:
     def _skip(self, size: int) -> None:
         while size and (raw := self._file.read(min(size, 1 << 16))):
             size -= len(raw)
+
+
+def _is_unknown(size: int) -> bool:
+    """Return whether a program wrote this size of the sound because it did not know it: 0, or nearly the largest signed
+    or unsigned number, or 2^31. A sound of that size would be longer than half a day in 16 kHz."""
+    return size == 0 or any(top - MARGIN <= size <= top for top in (1 << 31, 0xFFFFFFFF))
 
 
 def _scale(bits: int) -> np.float32:

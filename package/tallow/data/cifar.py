@@ -23,6 +23,7 @@ from tallow.data.download import fetch
 from tallow.data.images import ImageDataset, Pixels, check_labels, find_file, look_for
 from tallow.errors import CheckpointError, DatasetError
 from tallow.io.pytorch_names import NAMES, set_state
+from tallow.io.regular import regular
 from tallow.io.source import open_source
 from tallow.io.unpickler import Unpickler
 
@@ -64,7 +65,6 @@ class CIFAR10(ImageDataset):
         names = [*self.batches[True], *self.batches[False]]
         if all(look_for(self._folders(), _names(name)) for name in names):
             return
-        os.makedirs(self.root, exist_ok=True)
         archive = os.path.join(self.root, os.path.basename(self.url))
         fetch([self.url], archive, self.md5)
         unpack(archive, [f"{self.base_folder}/{name}" for name in names], self.root)
@@ -119,7 +119,11 @@ def _no_storage(identity: Any) -> Any:
 def unpack(archive: str, members: list[str], folder: str) -> None:
     """Extract files of a tar archive, all or none.  Raises: DatasetError if one is missing or not a plain file"""
     try:
-        with tarfile.open(archive) as tar, tempfile.TemporaryDirectory(dir=folder, prefix=".unpacking-") as temporary:
+        with (
+            open(archive, "rb", opener=regular) as file,
+            tarfile.open(fileobj=file) as tar,
+            tempfile.TemporaryDirectory(dir=folder, prefix=".unpacking-") as temporary,
+        ):
             entries = [tar.getmember(name) for name in members]
             if any(not member.isfile() or member.size > MAX_MEMBER_BYTES for member in entries):
                 raise DatasetError(f"{archive} has entries that are not the files of the data set")

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallow.errors import DatasetError, MissingPackageError
+from tallow.io.atomic import made_folder
+from tallow.io.regular import regular
 
 
 def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
@@ -18,16 +20,19 @@ def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
     Args:
         md5: checksum of the content; if None, only the size reported by the server is checked.
 
-    Raises:  DatasetError if no server responds, or the content does not match
+    Raises:  DatasetError if no server responds, or the content does not match; SpecialFileError if `path` is no
+             regular file
     """
     pooch, downloader = _downloader()
+    if os.path.exists(path):
+        open(path, "rb", opener=regular).close()  # pooch would wait for a pipe
     folder, name = os.path.split(os.path.abspath(path))
-    os.makedirs(folder, exist_ok=True)
     known_hash = None if md5 is None else f"md5:{md5}"
     failures = []
     for url in urls:
         try:
-            pooch.retrieve(url, known_hash, fname=name, path=folder, downloader=downloader)
+            with made_folder(folder):
+                pooch.retrieve(url, known_hash, fname=name, path=folder, downloader=downloader)
             return
         except OSError as error:  # from the connection or the disk
             failures.append(f"{url}: {error}")

@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import DatasetError
+from tallow.io.regular import regular
 from tallow.io.source import shown
+from tallow.io.zip_archive import expansion_limit
 
 GZIP_MAGIC = b"\x1f\x8b"
-MAX_EXPANSION = 1032  # maximum expansion of a byte by deflate
 
 
 def read_idx(path: str, item: tuple[int, ...]) -> npt.NDArray[np.uint8]:
@@ -33,10 +34,11 @@ def read_idx(path: str, item: tuple[int, ...]) -> npt.NDArray[np.uint8]:
 
     Raises:  DatasetError if the file is truncated, damaged or longer than it says, or its items have another size
     """
-    with open(path, "rb") as raw:
+    with open(path, "rb", opener=regular) as raw:
         compressed = raw.read(2) == GZIP_MAGIC
         raw.seek(0)
-        max_bytes = os.fstat(raw.fileno()).st_size * (MAX_EXPANSION if compressed else 1)
+        size = os.fstat(raw.fileno()).st_size
+        max_bytes = expansion_limit(size) if compressed else size
         try:
             file = gzip.GzipFile(fileobj=raw) if compressed else raw
             return _read(file, path, item, max_bytes)  # type: ignore[arg-type]
@@ -59,7 +61,11 @@ def _read(file: BinaryIO, path: str, item: tuple[int, ...], max_bytes: int) -> n
         raise DatasetError(f"{path}: items of {tuple(sizes)}; expected {item}")
     expected = count * prod(item)
     if expected > max_bytes:  # checked before allocating
-        raise DatasetError(f"{path}: truncated: the file is too small for {count} items", hint="download it again")
+        raise DatasetError(
+            f"{path}: truncated: the file is too small for {count} items, which take {expected} bytes; "
+            f"the limit for its size is {max_bytes}",
+            hint="download it again",
+        )
     data = np.empty(expected, np.uint8)
     size = _fill(file, memoryview(cast(bytearray, data)))
     if size < expected or file.read(1):

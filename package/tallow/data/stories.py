@@ -14,6 +14,7 @@ from tallow.data.download import fetch
 from tallow.data.images import find_file
 from tallow.data.worker_info import get_worker_info
 from tallow.errors import ArgumentError, DatasetError
+from tallow.io.regular import regular
 from tallow.io.source import Path
 
 SEPARATOR = "<|endoftext|>"
@@ -57,7 +58,7 @@ class TinyStories(IterableDataset[str]):
 def read_stories(path: Path) -> Iterator[str]:
     """Yield the texts of a file between its separators, stripped, without empty ones."""
     rest = ""
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8", opener=regular) as file:
         while chunk := _read(file.read, path):
             *complete, rest = (rest + chunk).split(SEPARATOR)
             yield from filter(None, map(str.strip, complete))

@@ -16,6 +16,7 @@ from tallow.core.tensor import Tensor
 from tallow.data.dataset import TensorDataset
 from tallow.errors import ArgumentError, DatasetError
 from tallow.io import npz
+from tallow.io.regular import regular
 from tallow.io.source import Path
 
 Column = str | int
@@ -175,7 +176,7 @@ def _open_table(path: str, header: bool, delimiter: str) -> tuple[Sequence[Colum
 
 
 def _records(path: str, delimiter: str) -> Iterator[Record]:
-    with open(path, newline="", encoding="utf-8-sig") as file:
+    with open(path, newline="", encoding="utf-8-sig", opener=regular) as file:
         lines = csv.reader(file, delimiter=delimiter, strict=True)
         try:
             for cells in lines:

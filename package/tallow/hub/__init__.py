@@ -18,6 +18,8 @@ from tallow.errors import HubError, MissingPackageError
 from tallow.hub import in_browser
 from tallow.io.gguf import is_gguf
 from tallow.io.gguf_shards import pattern_of
+from tallow.io.model_folder import DESCRIPTIONS
+from tallow.io.whole_folder import aside
 
 __all__ = ["local_folder", "local_model"]
 
@@ -30,7 +32,6 @@ _PART = r"(?!\.)[\w.-]+"  # a path component; it cannot lead out of a folder and
 REPOSITORY = re.compile(rf"(?:{_PART}/)?{_PART}")
 # Matches neither URLs nor Windows paths.
 FILE_IN_REPOSITORY = re.compile(rf"((?:{_PART}/)?{_PART}):((?:{_PART}/)*{_PART}\.gguf)")
-DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken")
 WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the first that exists in the repository
 # Other formats of the same weights, which tallow does not read.
 IGNORED = ("original/*", "onnx/*", "openvino/*", "coreml/*", "consolidated*", "*.fp16.*", "flax_model*", "tf_model*")
@@ -74,6 +75,9 @@ def local_folder(name: str | Path, *, revision: str | None = None, token: str | 
     if path.is_file():
         takes = "tallow.models.AutoModel loads GGUF files" if is_gguf(path) else "pass the model's folder"
         raise HubError(f"{path} is a file", hint=takes)
+    if (former := aside(path)).is_dir():
+        hint = f"put the former folder back, which is whole: mv {former} {path}; the next save to it does so too"
+        raise HubError(f"{path} is missing: a process was killed while it replaced the folder", hint)
     repository = str(name)
     if not REPOSITORY.fullmatch(repository):
         raise HubError(f"folder not found: {repository}", hint="pass a model's folder, or owner/repository on the Hub")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from tallow.io.zip_archive import is_inside
 PART = 16 << 20  # bytes per request
 MAX_DEPTH = 8  # of the list of files
 PAUSES_S = (0.25, 1.0, 3.0)  # pauses before retries
+HASHES = {64: ("SHA-256", "sha256"), 40: ("Git id", "sha1")}  # by the number of digits
 
 
 class File(NamedTuple):
@@ -29,12 +31,13 @@ class File(NamedTuple):
 
     Attributes:
         size: bytes.
-        sha256: of the content; the Hub reports it for large files only.
+        digest: of the content, in hexadecimal: the SHA-256 of a large file, which the Hub keeps outside Git, or the id
+            in Git of another one. None if the server does not report it.
     """
 
     name: str
     size: int
-    sha256: str | None
+    digest: str | None
 
 
 class Answer(NamedTuple):
@@ -43,11 +46,13 @@ class Answer(NamedTuple):
     Attributes:
         status: HTTP status; 0 if there was no response.
         error: the Hub's error code, such as GatedRepo.
+        content_range: where the body is in its file; None if it is all of it, or if the page may not read where.
     """
 
     status: int
     body: bytes
     error: str | None = None
+    content_range: str | None = None
 
 
 def snapshot(
@@ -86,7 +91,7 @@ def parse_listing(answer: bytes, url: str = "the Hub") -> list[File]:
 def _entries(entries: list[Any]) -> Iterator[File]:
     for entry in entries:
         if entry["type"] == "file":
-            path, size, oid = entry["path"], entry["size"], (entry.get("lfs") or {}).get("oid")
+            path, size, oid = entry["path"], entry["size"], (entry.get("lfs") or entry).get("oid")
             if not is_inside(path) or type(size) is not int or size < 0 or not isinstance(oid, str | None):
                 raise ValueError(path)
             yield File(path, size, oid)
@@ -99,7 +104,7 @@ def _quoted(text: str, safe: str = "") -> str:
 
 
 def _fetch(repository: str, file: File, path: Path, revision: str | None, token: str | None) -> None:
-    if path.exists() and path.stat().st_size == file.size:
+    if path.exists() and _difference(path, file) is None:
         return
     url = f"{_endpoint()}/{repository}/resolve/{_quoted(revision or 'main')}/{_quoted(file.name, safe='/')}"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,21 +115,42 @@ def _fetch(repository: str, file: File, path: Path, revision: str | None, token:
             start = out.tell()
             answer = _request_with_retries(url, range(start, min(start + PART, file.size)), token)
             body = _content(answer, f"{repository}: {file.name}")
+            if answer.status == 206 and not _is_from(answer.content_range, start, file.size):
+                partial.unlink()
+                reason = f"byte {start} of {file.size} was asked for, and the part is {answer.content_range}"
+                raise HubError(f"{repository}: {file.name} has changed: {reason}", hint="download it again")
             # A server without range support sends the whole file.
             out.write(body if answer.status == 206 else body[start:])
             if out.tell() == start:
                 break
         size = out.tell()
     _report(f"\r{file.name}: {size / 1e6:.1f} of {file.size / 1e6:.1f} MB\n")
-    wrong = None if size == file.size else f"has {size} bytes, not {file.size}"
-    if wrong is None and file.sha256 is not None:
-        with partial.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        wrong = None if digest == file.sha256 else f"has the SHA-256 {digest}, not {file.sha256}"
+    wrong = _difference(partial, file)
     if wrong is not None:
         partial.unlink()
         raise HubError(f"{repository}: {file.name} {wrong}", hint="download it again")
     partial.replace(path)
+
+
+def _difference(path: Path, file: File) -> str | None:
+    """Return in which way the content of a path is not the file's; None if it is, as far as the server says."""
+    size = path.stat().st_size
+    if size != file.size:
+        return f"has {size} bytes, not {file.size}"
+    if file.digest is None or len(file.digest) not in HASHES:
+        return None
+    name, algorithm = HASHES[len(file.digest)]
+    hashed = hashlib.new(algorithm, b"" if algorithm == "sha256" else b"blob %d\0" % size, usedforsecurity=False)
+    with path.open("rb") as content:
+        while part := content.read(PART):
+            hashed.update(part)
+    digest = hashed.hexdigest()
+    return None if digest == file.digest else f"has the {name} {digest}, not {file.digest}"
+
+
+def _is_from(content_range: str | None, start: int, size: int) -> bool:
+    """Return whether a part begins there in a file of that size; also if a page may not read where (CORS)."""
+    return content_range is None or bool(re.fullmatch(rf"bytes {start}-\d+/{size}", content_range))
 
 
 def _content(answer: Answer, what: str) -> bytes:
@@ -170,7 +196,7 @@ def request(url: str, part: range | None, token: str | None) -> Answer:
     except JsException:
         return Answer(0, b"")
     body = xhr.response.to_bytes() if xhr.response else b""
-    return Answer(xhr.status, body, xhr.getResponseHeader("X-Error-Code"))
+    return Answer(xhr.status, body, xhr.getResponseHeader("X-Error-Code"), xhr.getResponseHeader("Content-Range"))
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

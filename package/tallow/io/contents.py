@@ -13,8 +13,9 @@ from tallow.errors import CheckpointError
 from tallow.io import gguf, gguf_layout, llama2c, pytorch, safetensors
 from tallow.io.files import load
 from tallow.io.json_object import parse_object
-from tallow.io.model_folder import load_folder
+from tallow.io.model_folder import load_folder, load_weights, open_weights
 from tallow.io.npz import MAGIC as NPY_MAGIC
+from tallow.io.regular import read_regular
 from tallow.io.source import Bytes, Path, open_source
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
 
@@ -107,9 +108,21 @@ def _of_folder(path: str) -> Contents:
     config = os.path.join(path, CONFIG)
     metadata: dict[str, Any] = {}
     if os.path.exists(config):
-        with open(config, "rb") as file:
-            metadata = parse_object(file.read(), config, MAX_CONFIG_DEPTH)
-    return Contents("model folder", metadata, [_entry(name, value) for name, value in load_folder(path).items()])
+        metadata = parse_object(read_regular(config), config, MAX_CONFIG_DEPTH)
+    return Contents("model folder", metadata, list(load_folder(path, _entries).values()))
+
+
+def _entries(path: str) -> dict[str, Entry]:
+    """Return the entries of a folder's file by name. Dtypes that tallow has are named as it names them."""
+    if not path.endswith(".safetensors"):
+        return {name: _entry(name, tensor) for name, tensor in load_weights(path).items()}
+    with safetensors.safe_open(open_weights(path)) as file:
+        infos = {name: file.info(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    names = {form: dtype.name for form, dtype in safetensors.DTYPES.items()}
+    return {
+        name: Entry(name, names.get(info.dtype, info.dtype), info.shape, info.end - info.begin)
+        for name, info in infos.items()
+    }
 
 
 def _of_object(loaded: Any, kind: str) -> Contents:

@@ -13,6 +13,7 @@ from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.io import gguf, gguf_layout, gguf_write, llama2c, npz, pytorch, pytorch_write, safetensors
 from tallow.io.atomic import atomic_write
 from tallow.io.location import MapLocation, relocate
+from tallow.io.regular import regular
 from tallow.io.source import Opened, Path, Source, open_source, shown
 from tallow.io.zip_archive import EMPTY_MAGIC, ZipArchive
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
@@ -29,7 +30,8 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
         .npy           a tensor
         others         PyTorch's zip format: tensors, plain values, and containers of them
 
-    A path is replaced atomically at the end; after an error it is unchanged.
+    A file is replaced atomically at the end, or the file that a link names; after an error it is unchanged. A device, a
+    pipe, and a file that the system does not let replace are written over at the end.
 
     Raises:  ArgumentTypeError, ArgumentError for values that the format does not support
 
@@ -68,7 +70,8 @@ def load(
 
     A path is memory-mapped if the platform allows it: a tensor is read on first use, and writing to it does not change
     the file. A GGUF file is returned as a mapping that creates tensors on access. The tensors of a llama2.c checkpoint
-    have the names used in `run.c`.
+    have the names used in `run.c`. Elements of uint16, uint64 and float8, which tallow lacks, are converted to the
+    smallest dtype that holds them exactly, as in `tallow.io.foreign_dtypes`.
 
     Args:
         f: a path, the bytes of a file, or a binary file object, which is read to its end.
@@ -109,7 +112,10 @@ def load(
 
 def _open(f: Source | BinaryIO, mmap: bool | None) -> Opened:
     if isinstance(f, str | os.PathLike):
-        return Opened(np.fromfile(f, dtype=np.uint8), os.fspath(f)) if mmap is False else open_source(f)
+        if mmap is not False:
+            return open_source(f)
+        with open(f, "rb", opener=regular) as file:
+            return Opened(np.fromfile(file, dtype=np.uint8), os.fspath(f))
     read = getattr(f, "read", None)
     if read is None:
         return open_source(f)  # type: ignore[arg-type]  # a file has `read`

@@ -39,6 +39,7 @@ from tallow.io.gguf_layout import (
 )
 from tallow.io.gguf_write import save
 from tallow.io.location import MapLocation, relocate
+from tallow.io.regular import regular
 from tallow.io.source import Bytes, Opened, Source, open_source, shown
 from tallow.kernels import gguf_blocks
 from tallow.kernels.block_matrix import BlockMatrix
@@ -59,7 +60,7 @@ def load(source: Source, map_location: MapLocation = None) -> GGUF:
 
 def is_gguf(path: str | PathLike[str]) -> bool:
     """Return whether the file starts with GGUF's magic bytes.  Raises: OSError"""
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=regular) as file:
         return file.read(len(MAGIC)) == MAGIC
 
 

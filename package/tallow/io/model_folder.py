@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -20,13 +19,14 @@ from tallow.errors import CheckpointError
 from tallow.io import pytorch, safetensors
 from tallow.io.json_object import parse_object
 from tallow.io.named import named_tensors
+from tallow.io.regular import copy_regular, read_regular
 from tallow.io.source import Opened, Path, open_source
 
 NAMES = ("model.safetensors", "pytorch_model.bin")  # the first that exists
 INDEX = ".index.json"
 WEIGHTS = (".safetensors", ".bin", ".pt")
 # Files next to the weights: config, vocabularies, chat templates.
-DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "additional_chat_templates/*.jinja")
+DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.spm", "*.jinja", "*.tiktoken", "additional_chat_templates/*.jinja")
 MAX_DEPTH = 3
 # The largest tokenizer.json files in use have about 40 MB. A larger file was chosen by mistake and is not read.
 MAX_TEXT_BYTES = 64 << 20
@@ -126,7 +126,7 @@ def copy_descriptions(folder: Path, target: Path) -> None:
             if not file.name.endswith(INDEX):
                 copy = target / file.relative_to(source)
                 copy.parent.mkdir(exist_ok=True)
-                shutil.copyfile(file, copy)
+                copy_regular(file, copy)
 
 
 def load_index(index: Path, load_file: LoadFile | None = None) -> dict[str, Any]:
@@ -149,20 +149,25 @@ def load_weights(source: Path | Opened) -> dict[str, Any]:
 
     Raises:  CheckpointError if it is malformed or contains anything else
     """
-    opened = open_source(source)
-    head = opened.data[:64].tobytes()
-    for prefix, what, hint in MISTAKEN:
-        if head.lower().startswith(prefix):
-            raise CheckpointError(f"{opened.name} is {what}, not a weights file", hint)
+    opened = open_weights(source)
     if opened.name.endswith(".safetensors"):
         return safetensors.load(opened)
     return dict(named_tensors(pytorch.load(opened), opened.name))
 
 
+def open_weights(source: Path | Opened) -> Opened:
+    """Open a weights file.  Raises: CheckpointError for a file that is often saved instead of one"""
+    opened = open_source(source)
+    head = opened.data[:64].tobytes()
+    for prefix, what, hint in MISTAKEN:
+        if head.lower().startswith(prefix):
+            raise CheckpointError(f"{opened.name} is {what}, not a weights file", hint)
+    return opened
+
+
 def _read_index(path: str) -> dict[str, str]:
     """Return the shard of each tensor. Shards must be plain names: a path could lead out of the folder."""
-    with open(path, "rb") as file:
-        weight_map = parse_object(file.read(), path, MAX_DEPTH).get("weight_map")
+    weight_map = parse_object(read_regular(path), path, MAX_DEPTH).get("weight_map")
     if not isinstance(weight_map, dict):
         raise CheckpointError(f"{path} has no weight_map")
     for name, shard in weight_map.items():

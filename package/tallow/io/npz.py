@@ -5,7 +5,8 @@
             {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }; the elements
     .npz    a zip archive of .npy files, possibly compressed
 
-Headers are matched by a regular expression: evaluating one could exhaust the stack. Big-endian arrays are converted.
+Headers are matched by a regular expression: evaluating one could exhaust the stack. Big-endian arrays are converted,
+and uint16 and uint64 to int32 and int64, as in `tallow.io.foreign_dtypes`.
 
 Source:  https://numpy.org/doc/2.2/reference/generated/numpy.lib.format.html
 """
@@ -24,6 +25,7 @@ from tallow import dtypes
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.io.elements import as_elements
+from tallow.io.foreign_dtypes import BY_NAME
 from tallow.io.source import Bytes, Source, open_source, shown
 from tallow.io.zip_archive import ZipArchive, ZipWriter
 
@@ -33,6 +35,7 @@ MAX_HEADER_BYTES = 10_000  # as in NumPy
 MAX_DIMENSIONS = 64  # as in NumPy
 ALIGNMENT = 64  # of entries, in bytes; NumPy pads headers so that elements keep it
 MAX_BYTES = int(np.iinfo(np.intp).max)
+FOREIGN = {np.dtype(name): BY_NAME[name] for name in ("uint16", "uint64")}  # uint16 in a file is not bfloat16
 
 _FIELD = re.compile(
     r"""\s*['"](?P<key>descr|fortran_order|shape)['"]\s*:\s*"""
@@ -115,7 +118,8 @@ def _parse(data: Bytes, name: str) -> np.ndarray[Any, Any]:
         raise CheckpointError(f"{name}: {len(raw)} bytes for {count} elements of {storage}", hint="download it again")
     if swapped:
         raw = raw.reshape(-1, storage.itemsize)[:, ::-1].ravel()
-    elements = as_elements(raw, dtypes.BY_STORAGE[storage], name)
+    foreign = FOREIGN.get(storage)
+    elements = as_elements(raw, dtypes.BY_STORAGE[storage], name) if foreign is None else foreign.read(raw, name)
     return elements.reshape(shape, order="F" if fortran else "C")
 
 
@@ -158,7 +162,7 @@ def _fields(text: str, name: str) -> tuple[str, bool, tuple[int, ...]]:
 def _storage(descr: str, name: str) -> tuple[np.dtype[Any], bool]:
     """Return the little-endian dtype of a header's `descr`, and whether the elements are big-endian."""
     code = descr.lstrip("<>|=")
-    storages = {f"{storage.kind}{storage.itemsize}": storage for storage in dtypes.BY_STORAGE if storage != dtypes.BF16}
+    storages = {f"{storage.kind}{storage.itemsize}": storage for storage in dtypes.BY_STORAGE | FOREIGN}
     if code not in storages:
         raise CheckpointError(
             f"{name}: NumPy dtype {descr!r}, which tallow lacks",

@@ -28,6 +28,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.atomic import atomic_write
 from tallow.io.elements import as_elements
+from tallow.io.foreign_dtypes import BY_NAME
 from tallow.io.json_object import parse_object
 from tallow.io.source import Bytes, Path, Source, open_source, shown
 
@@ -50,11 +51,19 @@ DTYPES = {
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
+# Read into wider dtypes.
+FOREIGN = {
+    "U64": BY_NAME["uint64"],
+    "U16": BY_NAME["uint16"],
+    "F8_E4M3": BY_NAME["float8_e4m3fn"],
+    "F8_E5M2": BY_NAME["float8_e5m2"],
+    "F8_E8M0": BY_NAME["float8_e8m0fnu"],
+    "F8_E4M3FNUZ": BY_NAME["float8_e4m3fnuz"],
+    "F8_E5M2FNUZ": BY_NAME["float8_e5m2fnuz"],
+}
 # Valid in files, but not supported by tallow. The 4- and 6-bit dtypes are packed across bytes.
-FOREIGN_BITS = {"U64": 64, "C64": 64, "U16": 16}
-FOREIGN_BITS |= dict.fromkeys(["F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"], 8)
-FOREIGN_BITS |= {"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}
-BITS = {name: 8 * dtype.itemsize for name, dtype in DTYPES.items()} | FOREIGN_BITS
+BITS = {"C64": 64, "F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}
+BITS |= {name: 8 * dtype.itemsize for name, dtype in (DTYPES | FOREIGN).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,8 @@ class TensorInfo:
 
 def load(source: Source) -> dict[str, Tensor]:
     """Load every tensor of a file or buffer by name. Aligned tensors are views; a path is memory-mapped.
+
+    Tensors of U16, U64 and the kinds of F8 are converted to wider dtypes, as in `tallow.io.foreign_dtypes`.
 
     Raises:  CheckpointError if the file is truncated or malformed, or contains an unsupported dtype
     """
@@ -137,10 +148,13 @@ class safe_open:
     def get_array(self, name: str) -> np.ndarray[Any, Any]:
         """Return the array of a tensor: a view of the source, or a copy if unaligned. BF16 is returned as uint16.
 
-        Raises:  CheckpointError for an unknown name, an unsupported dtype, or a boolean that is not 0 or 1
+        U16, U64 and the kinds of F8 are returned in wider dtypes, as in `tallow.io.foreign_dtypes`.
+
+        Raises:  CheckpointError for an unknown name, an unsupported dtype, a boolean that is not 0 or 1, or an integer
+                 beyond int64
         """
         info = self.info(name)
-        if info.dtype not in DTYPES:
+        if info.dtype not in DTYPES | FOREIGN:
             raise CheckpointError(
                 f"{self.name}: tensor {name!r} has dtype {info.dtype}, which tallow lacks",
                 hint=f"convert it to one of {', '.join(DTYPES)}",
@@ -148,11 +162,13 @@ class safe_open:
         raw = self._data[info.begin : info.end]
         if len(raw) != info.end - info.begin:
             raise CheckpointError(f"{self.name} is closed", hint="read tensors inside the with block")
-        elements = as_elements(raw, DTYPES[info.dtype], f"{self.name}: tensor {name!r}")
+        where = f"{self.name}: tensor {name!r}"
+        foreign = FOREIGN.get(info.dtype)
+        elements = as_elements(raw, DTYPES[info.dtype], where) if foreign is None else foreign.read(raw, where)
         try:
             return elements.reshape(info.shape)
         except ValueError as error:  # an empty tensor may claim any length, or more dimensions than NumPy has
-            raise CheckpointError(f"{self.name}: tensor {name!r} has shape {info.shape}: {error}") from error
+            raise CheckpointError(f"{where} has shape {info.shape}: {error}") from error
 
 
 def _parse(data: Bytes, name: str) -> tuple[dict[str, TensorInfo], dict[str, str], int]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import ArgumentTypeError, CheckpointError
+from tallow.io.regular import regular
 
 Path: TypeAlias = str | os.PathLike[str]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -55,7 +56,7 @@ def shown(start: bytes) -> str:
 
 
 def _map(path: Path) -> Bytes:
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=regular) as file:
         # mmap refuses empty files. Emscripten's mmap copies the file to the heap on each call, so read it once instead.
         if sys.platform == "emscripten" or os.fstat(file.fileno()).st_size == 0:
             return np.fromfile(file, dtype=np.uint8)

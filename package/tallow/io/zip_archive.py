@@ -26,13 +26,17 @@ ENCRYPTED = 0x1
 PADDING = 0x4246  # "FB", PyTorch's label for the padding before an entry's bytes
 EXTRA_BYTES = 4  # its label and length
 ZIP64_EXTRA_BYTES = 20  # added by zipfile to the header of a large entry
-# Limits on the total expanded size of an archive. Deflate reaches 1:1032 on zeros; weights hardly
-# compress at all.
+# Limits on what compressed data expands to. Deflate reaches 1:1032 on zeros; weights and digits hardly reach 1:10.
 FREE_BYTES = 64 * 2**20
 MAX_EXPANSION = 100
 
 # Exceptions that zipfile raises on damaged directories.
 _DAMAGE = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError, EOFError, OSError)
+
+
+def expansion_limit(size: int) -> int:
+    """Return how many bytes `size` bytes of compressed data may expand to."""
+    return max(FREE_BYTES, MAX_EXPANSION * size)
 
 
 def is_inside(path: str) -> bool:
@@ -121,7 +125,7 @@ class ZipArchive:
                 hint="download it again",
             )
         deflated = (e.file_size for e, _ in self._places.values() if e.compress_type != zipfile.ZIP_STORED)
-        expanded, limit = sum(deflated), max(FREE_BYTES, MAX_EXPANSION * len(self._data))
+        expanded, limit = sum(deflated), expansion_limit(len(self._data))
         if expanded > limit:
             raise CheckpointError(
                 f"{self.name}: {len(self._data)} bytes would expand to {expanded}, more than the limit of {limit}",

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.memory_limit import limit_peak_memory
 from support.serving import serve
 
 import tallow as tl
@@ -245,6 +246,15 @@ def test_no_more_is_unpacked_than_the_header_promises(tmp_path: Path) -> None:
     bomb = gzip.compress(idx(IMAGES) + bytes(2**26))
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(bomb)
     with pytest.raises(DatasetError, match="it has more"):
+        MNIST(tmp_path)
+
+
+def test_a_file_that_expands_too_much_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    """As archives are: deflate makes a thousand bytes of one, digits hardly ten."""
+    write_mnist(tmp_path, suffix=".gz")
+    raw = idx(np.zeros((100_000, 28, 28), np.uint8))
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(raw))
+    with limit_peak_memory(2**20), pytest.raises(DatasetError, match="take 78400000 bytes; the limit"):
         MNIST(tmp_path)
 
 

@@ -118,6 +118,17 @@ def test_a_repository_is_fetched_once_and_no_more_of_it_than_needed(fake: FakeHu
 
 
 @native
+def test_the_files_of_every_tokenizer_are_fetched(fake: FakeHub) -> None:
+    tokenizers = [
+        *("tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"),
+        *("source.spm", "target.spm", "chat_template.jinja", "additional_chat_templates/tool_use.jinja"),
+    ]
+    fake.repositories["who/model"] = FILES | {name: name.encode() for name in tokenizers}
+    local_folder("who/model")
+    assert set(tokenizers) < set(fake.fetched)
+
+
+@native
 def test_cached_files_load_offline(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.repositories["who/model"] = FILES
     folder = local_folder("who/model")
@@ -245,8 +256,9 @@ class Repository:
     def file_list(self) -> Iterator[dict[str, Any]]:
         yield {"type": "directory", "path": "onnx"}
         for name, content in self.files.items():
+            oid = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()  # as `git hash-object` prints it
             lfs = {"lfs": {"oid": hashlib.sha256(content).hexdigest()}} if name.endswith(".safetensors") else {}
-            yield {"type": "file", "path": name, "size": len(content), **lfs}
+            yield {"type": "file", "path": name, "size": len(content), "oid": oid, **lfs}
 
 
 @pytest.fixture
@@ -279,6 +291,23 @@ def test_a_browser_fetches_in_ranges_and_keeps_complete_files(
     assert not requested_ranges(repository)
 
 
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_browser_fetches_a_file_again_that_has_changed_with_the_same_size(repository: Repository, name: str) -> None:
+    local_folder("who/model")
+    repository.files[name] = bytes(reversed(repository.files[name]))
+    repository.asked.clear()
+    assert (local_folder("who/model") / name).read_bytes() == repository.files[name]
+    assert {path.rpartition("/")[2] for path, part in repository.asked if part} == {name}
+
+
+def test_a_browser_refuses_another_small_file(repository: Repository) -> None:
+    """One whose hash the Hub reports as Git does. The expected hash is from `git hash-object`."""
+    file_list = Answer(200, json.dumps(list(repository.file_list())).encode())
+    repository.answers = [file_list, Answer(206, b"[]")]
+    with pytest.raises(HubError, match=r"has the Git id .*, not 9e26dfeeb6e641a33dae4961196235bdb965b21b"):
+        local_folder("who/model")
+
+
 def test_a_browser_resumes_after_a_failure(repository: Repository) -> None:
     file_list = Answer(200, json.dumps(list(repository.file_list())).encode())
     config, part = Answer(206, b"{}"), Answer(206, bytes(range(40)))
@@ -296,6 +325,9 @@ def test_a_browser_resumes_after_a_failure(repository: Repository) -> None:
         (Answer(206, bytes(100)), "has the SHA-256"),
         (Answer(200, bytes(101)), "has 101 bytes, not 100"),
         (Answer(206, b""), "has 0 bytes, not 100"),
+        (Answer(206, bytes(40), content_range="bytes 40-79/100"), "byte 0 of 100 was asked for"),
+        (Answer(206, bytes(40), content_range="bytes 0-39/101"), "has changed: byte 0 of 100"),
+        (Answer(206, bytes(40), content_range="bytes */100"), "has changed"),
         (Answer(403, b"", "GatedRepo"), "requires accepting its terms"),
         (Answer(404, b""), "the Hub returned status 404"),
     ],

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from support.memory_limit import limit_peak_memory
 
 from tallow.errors import CheckpointError
+from tallow.io import json_object
 from tallow.io.json_object import parse_list, parse_object
 
-texts = st.text('ab\\"[]{}\n\N{GREEK SMALL LETTER PI}')
+texts = st.text('ab\\"[]{},:\n\N{GREEK SMALL LETTER PI}')
 values = st.recursive(
     st.integers() | texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)
 )
@@ -24,13 +25,26 @@ def depth_of(value: Any) -> int:
     return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)
 
 
-@given(st.dictionaries(texts, values, max_size=3), st.booleans())
-def test_depth_limit(value: dict[str, Any], ascii_only: bool) -> None:
+def cost_of(value: Any) -> int:
+    """Return COST_OF_NODE for each list, object and name, and 1 for each comma."""
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inner is None:
+        return 0
+    nodes = 1 + (len(inner) if isinstance(value, dict) else 0)
+    return json_object.COST_OF_NODE * nodes + max(0, len(inner) - 1) + sum(map(cost_of, inner))
+
+
+@given(st.dictionaries(texts, values, max_size=3), st.booleans(), st.sampled_from([1, 3, 1 << 16]))
+def test_depth_and_cost_limit(value: dict[str, Any], ascii_only: bool, block: int) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only).encode()
-    depth = depth_of(value)
-    assert parse_object(text, "text", depth) == value
-    with pytest.raises(CheckpointError, match=f"it nests {depth} levels deep"):
-        parse_object(text, "text", depth - 1)
+    depth, cost = depth_of(value), cost_of(value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_object, "BLOCK", block)
+        assert parse_object(text, "text", depth, max_cost=cost) == value
+        with pytest.raises(CheckpointError, match=f"it nests {depth} levels deep"):
+            parse_object(text, "text", depth - 1)
+        with pytest.raises(CheckpointError, match=f"too many values, lists and names: {cost:,}; "):
+            parse_object(text, "text", depth, max_cost=cost - 1)
 
 
 @given(st.lists(values, max_size=3))

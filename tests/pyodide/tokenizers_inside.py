@@ -1,6 +1,6 @@
 """Run inside Pyodide by test_tokenizers_in_pyodide.py: the JavaScript tokenizers match the package `tokenizers`.
 
-support.tokenizer_kinds.write_cases wrote /cases.
+support.tokenizer_kinds.write_cases and support.tokenizer_folders.write_cases wrote /cases.
 """
 
 from __future__ import annotations
@@ -60,6 +60,26 @@ def test_the_bytes_of_tokens_join_to_the_text(folder: Path) -> None:
     else:
         with pytest.raises(TokenizerError, match="no parts of a text"):
             tokenizer.token_bytes()
+
+
+@pytest.mark.parametrize("folder", cases("older"))
+def test_folders_without_tokenizer_json(folder: Path) -> None:
+    tokenizer, every = Tokenizer.from_pretrained(folder), expected(folder)
+    for row in every["rows"]:
+        text = row["text"]
+        assert tokenizer.encode(text) == row["ids"], text
+        assert tokenizer.encode(text, add_special_tokens=False) == row["plain"], text
+        for side, ids in row["truncated"].items():
+            (encoded,) = tokenizer.encode_each([text], max_length=every["limit"], truncation_side=side)
+            assert encoded.ids == ids, (text, side)
+        first, ids, segments = row["pair"]
+        (encoded,) = tokenizer.encode_each([(first, "a cat")], max_length=1 << 20)
+        assert encoded.ids == ids, first
+        assert segments in (None, encoded.segments), first  # None: not an input of the model
+        decoded = [tokenizer.decode(row["target"], skip_special_tokens=skip) for skip in (True, False)]
+        assert decoded == row["decoded"], text
+    for text, ids in every["differs"].items():  # as the docstring of `_JavaScript` says
+        assert tokenizer.encode(text) != ids, text
 
 
 @pytest.mark.parametrize("folder", cases("differences"))

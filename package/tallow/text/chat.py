@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import isroutine
 from typing import Any
 
 from tallow.errors import ArgumentError, ArgumentTypeError, MissingPackageError, TokenizerError
+from tallow.text.chat_data import as_messages, cut_at_mark, mark_end, plain
 from tallow.text.template_budget import Budget, Refusal
+from tallow.text.tool_schema import tool_schema
 
 MAX_SOURCE = 1 << 17  # characters; the longest known templates have about 20,000
 MAX_MESSAGE = 1000  # maximum characters of an error that a template raises
@@ -62,34 +65,51 @@ class ChatTemplate:
         self,
         messages: Sequence[Message],
         *,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
         documents: Sequence[Mapping[str, Any]] | None = None,
         add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
         **variables: Any,
     ) -> str:
         """Return the text of a conversation.
 
+        The template sees messages without the keys whose value is None, and reasoning under the names
+        `reasoning_content` and `thinking`, whichever of these or `reasoning` a message has, as in transformers.
+
         Args:
-            tools: functions that the model may call, as JSON schemas.
+            tools: functions that the model may call: JSON schemas, or Python functions as `tool_schema` reads them.
             documents: texts that the model may quote.
             add_generation_prompt: end with the start of an answer.
+            continue_final_message: end within the last message, so that the model continues its `content`, or the
+                text of another key.
             variables: other variables that the template reads, such as enable_thinking.
 
-        Raises:  ArgumentError if the template refuses the messages; ArgumentTypeError for arguments that are not plain
-                 data; TokenizerError if the template fails, or does not finish
+        Raises:  ArgumentError without messages, if the template refuses them, or if the last one cannot be continued;
+                 ArgumentTypeError for arguments that are not plain data; TokenizerError if the template fails, or does
+                 not finish
         """
-        for i, message in enumerate(messages):
-            if not isinstance(message, Mapping):
-                raise ArgumentTypeError(f'message {i} is {message!r}; a message is {{"role": ..., "content": ...}}')
-        data = {"messages": list(map(dict, messages)), "tools": tools, "documents": documents, **variables}
+        if continue_final_message and add_generation_prompt:
+            raise ArgumentError("continue_final_message with add_generation_prompt", hint="use one of them")
+        if tools is not None:
+            tools = [tool_schema(tool) if isroutine(tool) else tool for tool in tools]
+        for name, entries in (("tool", tools), ("document", documents)):
+            for i, entry in enumerate(entries or ()):
+                if not isinstance(entry, Mapping):
+                    raise ArgumentTypeError(f"{name} {i} is {entry!r:.200}", hint="pass dicts")
+        data = {"messages": as_messages(messages), "tools": tools, "documents": documents, **variables}
         try:
-            text = json.dumps(data)  # templates must not call methods of other objects
+            text = json.dumps(data, default=plain)  # templates must not call methods of other objects
         except (TypeError, ValueError, RecursionError) as error:
             raise ArgumentTypeError(f"{self.name} accepts only plain data: {error}") from error
+        data = json.loads(text)
+        end = None
+        if continue_final_message:
+            field = continue_final_message if isinstance(continue_final_message, str) else "content"
+            end = mark_end(data["messages"], field, self.source)
         with self._lock:
-            data = json.loads(text)
             self._budget.begin(len(text), data)
-            return self._render({**data, "add_generation_prompt": add_generation_prompt})
+            rendered = self._render({**data, "add_generation_prompt": add_generation_prompt})
+        return rendered if end is None else cut_at_mark(rendered, end)
 
     def _render(self, data: dict[str, Any]) -> str:
         parts = []

@@ -13,8 +13,9 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import TokenizerError
-from tallow.text.gguf_steps import BYTE_PIECE, HINT, UNUSED_SCORE, steps
-from tallow.text.gguf_tokenizer import BYTE, CAPITAL, CONTROL, NORMAL, SPACE, UNKNOWN
+from tallow.text.gguf_steps import BYTE_PIECE, HINT, UNUSED_SCORE, steps, warn_of_spaces
+from tallow.text.gguf_tokenizer import CAPITAL
+from tallow.text.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN
 
 CONTINUATION = "##"
 MAX_WORD = 100  # characters of a word that WordPiece splits; readers assume it
@@ -88,7 +89,10 @@ def _spaces(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
     is_known = len(last) == 1 and last[0].get("type") == "Metaspace" and last[0].get("replacement") == SPACE
     if not is_known or not (removed or not normalizers):
         raise TokenizerError(f"{name} prepares text in a way that GGUF has no name for", hint=HINT)
-    prefix = last[0].get("prepend_scheme", "always") != "never" and last[0].get("add_prefix_space", True)
+    scheme = last[0].get("prepend_scheme", "always")
+    prefix = scheme != "never" and last[0].get("add_prefix_space", True)
+    if prefix and not (_is_word(splits) or (removed and scheme == "always")):
+        warn_of_spaces(scheme, name)
     return metadata | {"add_space_prefix": bool(prefix), "remove_extra_whitespaces": removed}
 
 

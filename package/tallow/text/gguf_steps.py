@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tallow.errors import TokenizerError
+from tallow.errors import TallowWarning, TokenizerError, warn
 
 HINT = "the weights can be used without it: convert a folder that has no tokenizer.json"
 UNUSED_SCORE = -10000.0  # of tokens that no text is split into
@@ -21,6 +21,19 @@ def mappings(value: Any, what: str, name: str) -> list[Mapping[str, Any]]:
     if not isinstance(values, list) or not all(isinstance(each, Mapping) for each in values):
         raise TokenizerError(f"{name}: {what} is not a list of objects", hint=HINT)
     return values
+
+
+def warn_of_spaces(scheme: str, name: str) -> None:
+    """Warn if a Metaspace step adds spaces otherwise than readers of GGUF, for which the format has no entry.
+
+    Readers add a space to each part of a text that special tokens divide, whatever it begins with.
+    """
+    others = {
+        "always": "to a text that begins with one",
+        "first": "after special tokens, and to a text that begins with one",
+    }
+    if scheme in others:
+        warn(f"{name}: readers of GGUF add a space also {others[scheme]}, so such texts get other ids", TallowWarning)
 
 
 def steps(entries: Mapping[str, Any], kind: str, name: str) -> list[Mapping[str, Any]]:

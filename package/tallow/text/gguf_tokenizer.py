@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallow.errors import TokenizerError
+from tallow.text.piece_merges import piece_merges
+from tallow.text.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, USER_DEFINED
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6  # types of tokens; unused tokens are 5
-SPACE = "▁"  # SentencePiece's symbol for a space
 # Names of ids in files, "seperator" as written there -> entries of `tokenizer_config.json`.
 ROLES = {
     "bos": "bos_token",
@@ -35,8 +35,6 @@ TEMPLATE = "tokenizer.chat_template"
 # Tokens that end a turn. Files may name only another that ends a text, or none; llama.cpp uses these names too.
 ENDS = ("<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>")
 PHI3_WITH_SPACES = ("<s>", "<|endoftext|>")  # special tokens of Phi-3 that keep the space after them
-MAX_EXPANSION = 64  # maximum ratio of characters in merge pairs to characters in tokens
-FREE_LETTERS = 1 << 16
 HINT = "use the model's own tokenizer.json"
 CAPITAL = re.compile("[A-Z]")
 
@@ -294,43 +292,9 @@ def _sentence_piece(vocabulary: _Vocabulary) -> dict[str, Any]:
 
 
 def _merges(vocabulary: _Vocabulary, scores: Sequence[float]) -> list[tuple[str, str]]:
-    """Return the pairs of tokens whose concatenation is a token, highest score first.
-
-    Raises:  TokenizerError if the pairs take far more memory than the tokens, as in no real vocabulary
-    """
-    tokens = [token for token, i in vocabulary.ids.items() if token]
-    # A pair is a prefix and a suffix that are tokens and together cover the token.
-    prefixes = _prefix_lengths(tokens)
-    reversed_prefixes = _prefix_lengths([token[::-1] for token in tokens])
-    budget = MAX_EXPANSION * (FREE_LETTERS + sum(map(len, tokens)))
-    pairs = []
-    for token in tokens:
-        i = vocabulary.ids[token]
-        if vocabulary.types[i] not in (NORMAL, USER_DEFINED):
-            continue
-        suffix_starts = {len(token) - length for length in reversed_prefixes[token[::-1]]}
-        splits = [length for length in prefixes[token] if length in suffix_starts]
-        budget -= len(splits) * len(token)
-        if budget < 0:
-            raise TokenizerError(f"{vocabulary.name}: its tokens can be merged in too many ways", hint=HINT)
-        pairs += [(-scores[i], -length, (token[:length], token[length:])) for length in splits]
-    return [pair for _, _, pair in sorted(pairs)]
-
-
-def _prefix_lengths(tokens: list[str]) -> dict[str, list[int]]:
-    """Return for each token the lengths of the shorter tokens that are prefixes of it.
-
-    In sorted order, the prefixes of a token come before it, and each is a prefix of the next. So one pass with a stack
-    finds all of them; trying each length would take time quadratic in a token's length.
-    """
-    lengths: dict[str, list[int]] = {}
-    stack: list[str] = []
-    for token in sorted(tokens):
-        while stack and not token.startswith(stack[-1]):
-            stack.pop()
-        lengths[token] = [len(prefix) for prefix in stack]
-        stack.append(token)
-    return lengths
+    """Return the pairs of tokens whose concatenation is a token, highest score first."""
+    merged = {token: scores[i] for token, i in vocabulary.ids.items() if vocabulary.types[i] in (NORMAL, USER_DEFINED)}
+    return piece_merges(merged, vocabulary.ids, vocabulary.name)
 
 
 def _word_pieces(vocabulary: _Vocabulary) -> dict[str, Any]:

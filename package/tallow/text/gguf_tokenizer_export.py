@@ -11,23 +11,10 @@ from typing import Any, NamedTuple
 
 from tallow.errors import TokenizerError
 from tallow.text.gguf_pieces import unigram, word_pieces
-from tallow.text.gguf_steps import BYTE_PIECE, HINT, UNUSED_SCORE, mappings, steps
-from tallow.text.gguf_tokenizer import (
-    BYTE,
-    CONTROL,
-    FALCON,
-    GPT2,
-    NORMAL,
-    ROLES,
-    SPACE,
-    TEMPLATE,
-    UNKNOWN,
-    USER_DEFINED,
-    WORDS,
-    Words,
-)
+from tallow.text.gguf_steps import BYTE_PIECE, HINT, UNUSED_SCORE, mappings, steps, warn_of_spaces
+from tallow.text.gguf_tokenizer import FALCON, GPT2, ROLES, TEMPLATE, WORDS, Words
+from tallow.text.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, UNUSED, USER_DEFINED
 
-UNUSED = 5
 PUNCTUATION = FALCON[0]  # the first split in Falcon's tokenizer.json, which has a name there
 # `tokenizer.ggml.pre` by the rules it stands for; of several names the first, which llama.cpp knows too.
 PRE: dict[Words, str] = {}
@@ -47,6 +34,7 @@ def gguf_entries(entries: Mapping[str, Any], config: Mapping[str, Any], size: in
 
     Raises:  TokenizerError for a tokenizer that GGUF has no name for, one with more tokens than `size`, or a malformed
              one
+    Warns:   TallowWarning if readers of GGUF get other ids for some texts
     """
     model = entries.get("model")
     kind = model.get("type", "BPE") if isinstance(model, Mapping) else None
@@ -146,6 +134,9 @@ def _sentence_piece(entries: Mapping[str, Any], tokens: list[str], types: list[i
     )
     if not known or not (normalizers or splits) or not entries["model"].get("byte_fallback"):
         raise TokenizerError(f"{name} prepares text in a way that GGUF has no name for", hint=HINT)
+    for step in splits:
+        if step.get("type") == "Metaspace":
+            warn_of_spaces(step.get("prepend_scheme", "always"), name)
     ranks: dict[str, int] = {}
     for rank, merge in enumerate(_merges(entries, name)):
         ranks.setdefault("".join(merge), rank)

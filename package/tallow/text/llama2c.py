@@ -13,11 +13,14 @@ from __future__ import annotations
 import heapq
 import re
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from tallow.errors import TokenizerError
 from tallow.io.source import Source, open_source
-from tallow.text import gguf_tokenizer
+from tallow.text import gguf_tokenizer, sentencepiece
+from tallow.text.stream_decoder import ByteDecoder, TextDecoder
+from tallow.text.text_tokenizer import TextTokenizer
 
 BOS, EOS = 1, 2
 FIRST_BYTE = 3
@@ -27,7 +30,7 @@ MERGED = -1  # replaces an id that was merged into its left neighbour
 _BYTE_PIECE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
 
 
-class Llama2cTokenizer:
+class Llama2cTokenizer(TextTokenizer):
     """Tokenizer that encodes and decodes exactly like `run.c`.
 
     Args:
@@ -37,6 +40,7 @@ class Llama2cTokenizer:
 
     bos_token_id = BOS
     eos_token_id = EOS
+    stop_ids = frozenset([BOS, EOS])  # run.c ends a story at BOS, an answer at EOS
 
     def __init__(self, pieces: list[bytes], scores: list[float]) -> None:
         self._pieces = pieces
@@ -82,20 +86,26 @@ class Llama2cTokenizer:
                 ids += self._character(character)
         return self._merge(ids) + ([EOS] if eos else [])
 
+    def encode_prompt(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        return self.encode(text, bos=add_special_tokens or not text)
+
     def decode(self, previous: int | None, token: int) -> bytes:
         """Return the bytes that `token` adds after the token `previous`, or at the start if that is None.
 
         A token after BOS loses its leading space, which encoding added. The result is bytes because a character may
-        span several tokens; see `generation.decode_stream`.
+        span several tokens; see `decode_stream`.
         """
         if not 0 <= token < len(self._raw):
             raise TokenizerError(f"token {token} is not in the vocabulary of {len(self._raw)} tokens")
         piece = self._raw[token]
         return piece[1:] if previous == BOS and piece[:1] == b" " else piece
 
+    def stream_decoder(self, *, previous: Sequence[int] = (), skip_special_tokens: bool = True) -> TextDecoder:
+        hidden = range(FIRST_BYTE) if skip_special_tokens else ()
+        return ByteDecoder(self.decode, previous[-1] if previous else None, hidden)
+
     def token_bytes(self) -> list[bytes | None]:
-        """Return the bytes that each id adds to a text; None for the ids of unknown text, BOS and EOS."""
-        return [None, None, None, *self._raw[3:]]
+        return [*[None] * FIRST_BYTE, *self._raw[FIRST_BYTE:]]
 
     def hugging_face_form(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the entries of a `tokenizer.json` and a `tokenizer_config.json` that give the same ids.
@@ -117,10 +127,10 @@ class Llama2cTokenizer:
         Raises:  TokenizerError for tokens that are not UTF-8
         """
         first_text = min(FIRST_BYTE + 256, self.vocab_size)
-        types = [gguf_tokenizer.UNKNOWN, gguf_tokenizer.CONTROL, gguf_tokenizer.CONTROL]
-        types += [gguf_tokenizer.BYTE] * (first_text - len(types))
+        types = [sentencepiece.UNKNOWN, sentencepiece.CONTROL, sentencepiece.CONTROL]
+        types += [sentencepiece.BYTE] * (first_text - len(types))
         try:
-            tokens = MARKS + [piece.decode().replace(" ", gguf_tokenizer.SPACE) for piece in self._pieces[len(MARKS) :]]
+            tokens = MARKS + [piece.decode().replace(" ", sentencepiece.SPACE) for piece in self._pieces[len(MARKS) :]]
         except UnicodeDecodeError as error:
             raise TokenizerError(f"the tokenizer has the token {error.object!r:.80}, which is not UTF-8") from error
         metadata = {
@@ -128,7 +138,7 @@ class Llama2cTokenizer:
             "pre": "default",
             "tokens": tokens,
             "scores": self._scores,
-            "token_type": types + [gguf_tokenizer.NORMAL] * (len(tokens) - len(types)),
+            "token_type": types + [sentencepiece.NORMAL] * (len(tokens) - len(types)),
             "unknown_token_id": 0,
             "bos_token_id": BOS,
             "eos_token_id": EOS,

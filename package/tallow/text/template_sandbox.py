@@ -289,6 +289,8 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             return getattr(obj, name)
         if isinstance(obj, Cycler) and name in ("current", "next", "reset"):
             return obj.current if name == "current" else Global(getattr(obj, name))
+        if name == "fromkeys" and obj is self.globals["dict"]:
+            return Global(self._fromkeys)
         if name in ("format", "format_map", "join") and isinstance(obj, str):
             return Join(self._budget, obj) if name == "join" else Global(self._format(obj, name))
         if name in METHODS.get(type(obj), ()):
@@ -386,6 +388,9 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
                 if not is_key(key):
                     raise TypeError(f"dict() with a {type(key).__name__} as a key")
         return dict(*lists, **options)
+
+    def _fromkeys(self, keys: Any, value: Any = None) -> dict[Any, Any]:
+        return self._dict([(key, value) for key in self._budget.items(keys)])
 
     def _namespace(self, /, *pairs: Any, **options: Any) -> ChatNamespace:
         return ChatNamespace(self._budget, self._dict(*pairs, **options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,13 +13,6 @@ from tallow.errors import MissingPackageError, TokenizerError
 HINT = "use the model's own tokenizer.json, or save it again with transformers"
 NATIVE = "use Python outside of the browser"
 IN_PYODIDE = sys.platform == "emscripten"
-
-
-class Encoded(NamedTuple):
-    """The ids of a text, and the segment of each, 0 or 1."""
-
-    ids: list[int]
-    segments: list[int]
 
 
 class Token(NamedTuple):
@@ -35,11 +29,14 @@ class Token(NamedTuple):
 class Engine(Protocol):
     """The interface to Hugging Face's library, in Rust or JavaScript."""
 
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        """Encode a text or a pair, with special tokens if `special`."""
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text, without the special tokens that the post-processor adds."""
 
     def split(self, text: str, special: bool) -> list[Token]:
         """Return the tokens of a text, with special tokens if `special`."""
+
+    def pieces(self, text: str) -> list[str]:
+        """Return the tokens of a text, without special tokens; of Unigram, an unknown one is the part of the text."""
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         """Return the text of ids, with special tokens if `special`."""
@@ -51,9 +48,17 @@ class Engine(Protocol):
         """Return the text of the `tokenizer.json`, perhaps without merges."""
 
 
-def engine_of(text: str, name: str) -> Engine:
-    """Return an engine for the text of a `tokenizer.json`.  Raises: TokenizerError, MissingPackageError"""
-    return _JavaScript(text, name) if IN_PYODIDE else _Native(text, name)
+def engine_of(text: str, name: str, *, split_special: bool = False) -> Engine:
+    """Return an engine for the text of a `tokenizer.json`.
+
+    Args:    split_special: special tokens in a text are split as other words; in Pyodide this is not supported
+    Raises:  TokenizerError, MissingPackageError
+    """
+    if IN_PYODIDE:
+        if split_special:
+            raise TokenizerError(f"{name}: the JavaScript tokenizer does not support split_special_tokens", hint=NATIVE)
+        return _JavaScript(text, name)
+    return _Native(text, name, split_special)
 
 
 @contextmanager
@@ -71,7 +76,7 @@ def _converted_errors(message: str) -> Iterator[None]:
 class _Native:
     """Engine on the package `tokenizers`, written in Rust."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, split_special: bool) -> None:
         try:
             import tokenizers  # optional: the extra `text`
         except ImportError as error:
@@ -79,19 +84,24 @@ class _Native:
         self._name = name
         with _converted_errors(f"{name} is not a tokenizer.json"):
             self._tokenizer = tokenizers.Tokenizer.from_str(text)
-            self._tokenizer.no_truncation()  # a file may enable both; `encode_batch` does them itself
+            self._tokenizer.no_truncation()  # a file may enable both; `Tokenizer` does them itself
             self._tokenizer.no_padding()
+            if split_special:
+                self._tokenizer.encode_special_tokens = True
 
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
+    def encode(self, text: str) -> list[int]:
         with _converted_errors(f"{self._name} cannot encode the text"):
-            encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
-            return Encoded(encoding.ids, encoding.type_ids)
+            return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def split(self, text: str, special: bool) -> list[Token]:
         with _converted_errors(f"{self._name} cannot encode the text"):
             found = self._tokenizer.encode(text, add_special_tokens=special)
         rows = zip(found.ids, found.tokens, found.offsets, found.special_tokens_mask, strict=True)
         return [Token(id, token, start, end, bool(mark)) for id, token, (start, end), mark in rows]
+
+    def pieces(self, text: str) -> list[str]:
+        with _converted_errors(f"{self._name} cannot encode the text"):
+            return self._tokenizer.encode(text, add_special_tokens=False).tokens
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         with _converted_errors(f"{self._name} cannot decode the ids"):
@@ -118,10 +128,12 @@ class _JavaScript:
     - if two splits of a word are equally probable up to rounding ("I", "II" and "II", "I"), Unigram may choose the
       other one;
     - added tokens match within words even if they are `single_word`;
-    - an empty second text counts as none.
+    - Precompiled, the table of a SentencePiece model, is the NFKC of JavaScript with other white space: a zero-width
+      joiner is a space ("👩\\u200d👧"), and Hangul stays joined where NFKD comes before it ("문", in ALBERT and XLNet);
+    - an unknown part of a text may have another form in `pieces`, which only Marian's folders use.
 
-    It raises an error for what it does not support: the normalizers Nmt and ByteLevel, the pre-tokenizers
-    UnicodeScripts and CharDelimiterSplit.
+    It raises an error for what it does not support: the normalizers Nmt and ByteLevel, and Precompiled with a table
+    that is not NFKC; the pre-tokenizers UnicodeScripts and CharDelimiterSplit.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -140,26 +152,19 @@ class _JavaScript:
             self._tokenizer = huggingface_tokenizers.Tokenizer.new(entries, js.Object.new())
         except Exception as error:  # any JavaScript exception
             raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
+        _check_table(js.JSON.stringify(entries.normalizer) or "null", name)
         if hasattr(entries.model, "merges"):  # from now on, only their ranks are used
             self._tokenizer.model.merges = entries.model.merges = js.Array.new()
         self._entries = entries
-        processor = getattr(entries, "post_processor", None)
-        self._one_segment = getattr(processor, "type", None) == "RobertaProcessing"
 
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        encoding = self._tokenizer.encode(text, text_pair=pair, add_special_tokens=special, return_token_type_ids=True)
-        ids = encoding.ids.to_py()
-        segments = getattr(encoding, "token_type_ids", None)
-        if segments is not None:
-            return Encoded(ids, [0] * len(ids) if self._one_segment else segments.to_py())
-        if pair is None:
-            return Encoded(ids, [0] * len(ids))
-        # Without separators, some post-processors would drop the second text.
-        first, second = self.encode(text, None, special), self.encode(pair, None, special)
-        return Encoded(first.ids + second.ids, first.segments + [1] * len(second.ids))
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False).ids.to_py()
 
     def split(self, text: str, special: bool) -> list[Token]:
         raise TokenizerError("the JavaScript tokenizer does not say where tokens are in the text", hint=NATIVE)
+
+    def pieces(self, text: str) -> list[str]:
+        return self._tokenizer.encode(text, add_special_tokens=False).tokens.to_py()
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         from pyodide.ffi import to_js  # a module of Pyodide
@@ -179,3 +184,17 @@ class _JavaScript:
         import js  # a module of Pyodide
 
         return js.JSON.stringify(self._entries)
+
+
+def _check_table(normalizer: str, name: str) -> None:
+    """Raise TokenizerError if a normalizer has a table of characters that is not NFKC, which is built in there."""
+    if "precompiled_charsmap" not in normalizer:
+        return
+    from tallow.text.charsmap import is_nfkc, tables  # not at the top: pages start without it
+
+    try:
+        fits = all(map(is_nfkc, tables(json.loads(normalizer))))
+    except ValueError as error:
+        raise TokenizerError(f"{name} is not a tokenizer.json: {error}") from error
+    if not fits:
+        raise TokenizerError(f"{name}: Precompiled has a table that the JavaScript tokenizer lacks", hint=NATIVE)

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from tallow.errors import ArgumentError, TokenizerError
 from tallow.io.json_object import parse_object
+from tallow.io.regular import read_regular
 from tallow.io.source import shown
 from tallow.text.byte_letters import BYTES_OF_LETTERS
 from tallow.text.languages import LANGUAGES, UNSPACED, language_code
@@ -121,7 +122,7 @@ class WhisperTokenizer:
         path = Path(path)
         if path.stat().st_size > MAX_BYTES:
             raise TokenizerError(f"{path} is larger than {MAX_BYTES} bytes", hint="it is not a tokenizer")
-        content = path.read_bytes()
+        content = read_regular(path)
         ranks = _parse_json(content, str(path)) if path.suffix == ".json" else _parse_tiktoken(content, str(path))
         return cls(ranks, vocab_size)
 

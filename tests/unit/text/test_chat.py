@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tallow.errors import ArgumentError, ArgumentTypeError, TokenizerError
 from tallow.text import template_budget
 from tallow.text.chat import ChatTemplate, choose_template
-from tallow.text.tokenizer import Encoded, Tokenizer
+from tallow.text.marks import Marks, PostProcessor, Text
+from tallow.text.tokenizer import Tokenizer
 
 pytest.importorskip("jinja2")
 
@@ -51,6 +54,64 @@ def test_variables() -> None:
     assert render("{{ add_generation_prompt }} {{ tools }} {{ enable_thinking }}", enable_thinking=False) == (
         "False None False"
     )
+
+
+def test_keys_without_a_value_are_missing() -> None:
+    source = "{% for m in messages %}{{ m.role }}:{{ m.content }}{{ 'x' in m }}{% endfor %}"
+    messages = [{"role": "a", "content": None, "x": None}, {"role": "b", "content": "", "x": 0}]
+    assert ChatTemplate(source).render(messages) == "a:Falseb:True"
+    assert messages[0]["content"] is None  # the caller's own are as they were
+
+
+def test_messages_of_other_types() -> None:
+    @dataclass
+    class Message:
+        role: str
+        content: Any = None
+
+    class Model:
+        def model_dump(self) -> dict[str, Any]:
+            return {"role": "b", "content": [{"text": np.str_("c"), "n": np.int64(3)}], "audio": None}
+
+    source = "{% for m in messages %}{{ m }}{% endfor %}"
+    assert ChatTemplate(source).render([Message("a"), Model()]) == (  # type: ignore[list-item]
+        "{'role': 'a'}{'role': 'b', 'content': [{'text': 'c', 'n': 3}]}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{% for m in messages %}<{{ m.content }}>\n{% endfor %}", "<Be kind.>\n<<b> é "),
+        ("{% for m in messages %}<{{ m.content | trim }}>\n{% endfor %}", "<Be kind.>\n<<b> é"),
+    ],
+)
+def test_the_last_message_is_continued(source: str, expected: str) -> None:
+    messages = [CHAT[0], {"role": "assistant", "content": "<b> é "}]
+    assert ChatTemplate(source).render(messages, continue_final_message=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ("{{ messages[0].content }}", {}, "leaves it out"),
+        ("{{ messages[0].role }}", {}, "does not read 'content'"),
+        ("{{ messages[1].x }}", {"continue_final_message": "x"}, "no 'x'"),
+        ("{{ messages[1].content }}", {"add_generation_prompt": True}, "with add_generation_prompt"),
+    ],
+)
+def test_messages_that_cannot_be_continued(source: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        render(source, **{"continue_final_message": True} | options)
+
+
+def test_no_messages_and_no_dicts() -> None:
+    with pytest.raises(ArgumentError, match="without messages"):
+        ChatTemplate("").render([])
+    with pytest.raises(ArgumentTypeError, match="message 0 is 3"):
+        ChatTemplate("").render([3])  # type: ignore[list-item]
+    with pytest.raises(ArgumentTypeError, match="tool 0 is"):
+        ChatTemplate("").render(CHAT, tools=["f"])  # type: ignore[list-item]
 
 
 def test_a_template_refuses_messages() -> None:
@@ -350,9 +411,8 @@ def test_templates_without_a_name_cannot_be_chosen(item: Any) -> None:
 class Letters:
     """A tokenizer whose tokens are bytes; token 0 is special."""
 
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        ids = [0] * special + list(text.encode())
-        return Encoded(ids, [0] * len(ids))
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         return bytes(i for i in ids if i).decode(errors="replace")
@@ -364,7 +424,8 @@ class Letters:
 def test_a_tokenizer_applies_its_template() -> None:
     config = {"bos_token": {"content": "<s>"}, "add_bos_token": True}
     config["chat_template"] = "{{ bos_token }}{% for m in messages %}{{ m.role[0] }}{% endfor %}"
-    tokenizer = Tokenizer(Letters(), json.loads(json.dumps(config)))
+    start = Marks((0,), 0)
+    tokenizer = Tokenizer(Letters(), json.loads(json.dumps(config)), PostProcessor((start, Text(0, 0))))
     assert tokenizer.bos_token_id == 0
     assert tokenizer.render_chat(CHAT) == "<s>su"
     # without special tokens: the template wrote them itself

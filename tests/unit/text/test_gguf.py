@@ -64,7 +64,7 @@ BYTES: dict[str, Any] = {
 }
 PIECES: dict[str, Any] = {
     "model": BYTES["model"] | {"byte_fallback": True},
-    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁"},
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"},
 }
 TEMPLATE = {"type": "TemplateProcessing"}
 

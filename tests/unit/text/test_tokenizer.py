@@ -49,7 +49,7 @@ def test_errors_of_the_package(error: BaseException, tmp_path: Any, monkeypatch:
     module: Any = ModuleType("tokenizers")
     module.Tokenizer = type("Failing", (Failing,), {"error": error})
     monkeypatch.setitem(sys.modules, "tokenizers", module)
-    (tmp_path / "tokenizer.json").write_text("[]")
+    (tmp_path / "tokenizer.json").write_text('{"model": 1}')
     with pytest.raises(TokenizerError, match=f"is not a tokenizer.json: {error}"):
         Tokenizer.from_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{}")
@@ -65,7 +65,7 @@ def test_exit_exceptions_pass_through(error: BaseException, tmp_path: Any, monke
     module: Any = ModuleType("tokenizers")
     module.Tokenizer = type("Failing", (Failing,), {"error": error})
     monkeypatch.setitem(sys.modules, "tokenizers", module)
-    (tmp_path / "tokenizer.json").write_text("[]")
+    (tmp_path / "tokenizer.json").write_text('{"model": 1}')
     with pytest.raises(type(error)):
         Tokenizer.from_pretrained(tmp_path)
 

@@ -5,12 +5,13 @@ a whole token in less than a millisecond.
 
     tokens = tokenizer.encode("Once upon a time")
     sample = Sampler(temperature=0.8, top_p=0.9, seed=1)
-    for piece in decode_stream(tokenizer, generate(model, tokens, max_tokens=256, sample=sample, stop_ids={1, 2})):
+    for piece in tokenizer.decode_stream(generate(model, tokens, max_tokens=256, sample=sample), previous=tokens):
         print(piece, end="", flush=True)
 
 `generate_batch` continues several texts at once, `beam_search` searches for the likeliest continuation, `speculate`
 lets a small model draft tokens for a large one, and `PromptCache` reuses the cache for the prefix of the last prompt.
-`open_slots` decodes texts together that begin and end at different times, as those of a server do.
+`open_slots` decodes texts together that begin and end at different times, as those of a server do. `timed` measures
+the speed of tokens.
 """
 
 from tallow.core.lazy_names import names_of
@@ -30,6 +31,7 @@ from tallow.generation.sequence import Choice, LanguageModel, generate, generate
 from tallow.generation.slots import Slots, open_slots
 from tallow.generation.speculative import speculate
 from tallow.generation.streaming import ByteTokenizer, decode_stream, until
+from tallow.generation.timing import timed
 
 __all__ = [
     "Beam",
@@ -54,6 +56,7 @@ __all__ = [
     "greedy",
     "open_slots",
     "speculate",
+    "timed",
     "until",
 ]
 

@@ -23,6 +23,8 @@ from tallow.generation.processors import (
 from tallow.generation.sampling import not_a_number
 from tallow.generation.sequence import check_prompt, checked_ids, dtype_option, log_sum_exp
 
+MOST_POWER = 30  # of a length; a larger one could exceed the largest float
+
 
 class Beam(NamedTuple):
     """A continuation, without its stop id, and its score: sum of log-probabilities / length^length_penalty."""
@@ -44,7 +46,7 @@ def beam_search(
     tokens: Sequence[int],
     *,
     num_beams: int,
-    max_tokens: int,
+    max_tokens: int | None,
     num_return_sequences: int = 1,
     length_penalty: float = 1.0,
     early_stopping: bool | Literal["never"] = False,
@@ -56,6 +58,7 @@ def beam_search(
 
     Args:
         num_beams: the number of texts to extend at each step.
+        max_tokens: None means as many as the context holds; the cache then grows as needed.
         num_return_sequences: how many to return, at most num_beams.
         length_penalty: scores are divided by the length, with the stop id, to this power; above 0 favours long texts.
         early_stopping: when to stop once num_beams texts have ended. True: at once. False: when the best unfinished
@@ -67,16 +70,19 @@ def beam_search(
     Source:  Wu et al. 2016, arXiv:1609.08144, section 7, for search with a length penalty
     """
     require_count("num_beams", num_beams, 1)
-    require_count("max_tokens", max_tokens, 1)
+    if max_tokens is not None:
+        require_count("max_tokens", max_tokens, 1)
     require_count("num_return_sequences", num_return_sequences, 1)
-    require_number("length_penalty", length_penalty, "a finite number", lambda power: abs(power) < inf)
+    expected = f"a number from -{MOST_POWER} to {MOST_POWER}"
+    require_number("length_penalty", length_penalty, expected, lambda power: abs(power) <= MOST_POWER)
     is_valid = type(early_stopping) is bool or early_stopping == "never"
     require(is_valid, "early_stopping", early_stopping, 'True, False or "never"')
     if not 1 <= num_return_sequences <= num_beams:
         raise ArgumentError(f"num_return_sequences={num_return_sequences}", hint=f"pass 1 to {num_beams=}")
     count = check_prompt(model, tokens, max_tokens)
     stops = checked_ids("stop_ids", stop_ids)
-    cache = model.new_cache(length=len(tokens) + count - 1, **dtype_option(cache_dtype))
+    options: dict[str, Any] = {"growing": True} if max_tokens is None else {}
+    cache = model.new_cache(length=len(tokens) + count - 1, **options, **dtype_option(cache_dtype))
     running = [Candidate(Text(tokens), 0, 0.0)]
     finished: list[Beam] = []
     pending = [list(tokens)]

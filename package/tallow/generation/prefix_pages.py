@@ -16,9 +16,9 @@ from tallow.nn.cache import Memory
 
 PAGE = 32  # positions of a page
 
-# The number of the page before it, 0 for the first one, and the tokens of the page: two texts share a page exactly if
-# all their tokens up to its end are equal. Hashes of the tokens could collide.
-Key: TypeAlias = tuple[int, tuple[int, ...]]
+# The number of the page before it (the salt for the first one) and the tokens of the page: two texts share a page
+# exactly if their salts and all their tokens up to its end are equal. Hashes of the tokens could collide.
+Key: TypeAlias = tuple[int | str, tuple[int, ...]]
 
 
 @dataclass(slots=True, eq=False)
@@ -53,24 +53,29 @@ class PrefixPages:
     def __len__(self) -> int:
         return len(self._pages)
 
-    def find(self, tokens: Sequence[int]) -> list[Page]:
-        """Return the pages of the longest beginning of a text that is known."""
-        keys, pages = self._known(tokens)
+    def find(self, tokens: Sequence[int], salt: str = "") -> list[Page]:
+        """Return the pages of the longest beginning of a text that is known.
+
+        Args:  salt: texts with another one do not have these pages
+        """
+        keys, pages = self._known(tokens, salt)
         self._touch(keys)
         return pages
 
-    def add(self, tokens: Sequence[int], copy: Callable[[int, int], Sequence[Memory]]) -> None:
+    def add(self, tokens: Sequence[int], copy: Callable[[int, int], Sequence[Memory]], salt: str = "") -> None:
         """Store the whole pages of a text that are not known.
 
-        Args:  copy: returns keys and values of the positions from a first one up to a last one, in memory of their own
+        Args:
+            copy: returns keys and values of the positions from a first one up to a last one, in memory of their own.
+            salt: as in `find`.
         """
-        keys, pages = self._known(tokens)
+        keys, pages = self._known(tokens, salt)
         for start in range(len(pages) * PAGE, len(tokens) - PAGE + 1, PAGE):
             page = Page(self._count + 1, copy(start, start + PAGE))
             if page.nbytes > self.most_bytes:
                 break
             self._count += 1
-            keys.append(_key(pages, tokens, start))
+            keys.append(_key(pages, tokens, start, salt))
             pages.append(page)
             self._pages[keys[-1]] = page
             self.nbytes += page.nbytes
@@ -79,11 +84,11 @@ class PrefixPages:
             _, page = self._pages.popitem(last=False)
             self.nbytes -= page.nbytes
 
-    def _known(self, tokens: Sequence[int]) -> tuple[list[Key], list[Page]]:
+    def _known(self, tokens: Sequence[int], salt: str) -> tuple[list[Key], list[Page]]:
         keys: list[Key] = []
         pages: list[Page] = []
         for start in range(0, len(tokens) - PAGE + 1, PAGE):
-            key = _key(pages, tokens, start)
+            key = _key(pages, tokens, start, salt)
             if (page := self._pages.get(key)) is None:
                 break
             keys.append(key)
@@ -95,5 +100,5 @@ class PrefixPages:
             self._pages.move_to_end(key)
 
 
-def _key(before: Sequence[Page], tokens: Sequence[int], start: int) -> Key:
-    return before[-1].number if before else 0, tuple(tokens[start : start + PAGE])
+def _key(before: Sequence[Page], tokens: Sequence[int], start: int, salt: str) -> Key:
+    return before[-1].number if before else salt, tuple(tokens[start : start + PAGE])

@@ -1,15 +1,15 @@
 """Logits processors, which change logits before a token is chosen: penalties for repeated tokens.
 
 A processor is any function of logits (V,) and the tokens so far that returns new logits; it must not modify its
-arguments. Logits are NumPy arrays. Only the classes in `PENALTIES` receive arrays on a GPU; they work on any device.
+arguments. Logits are NumPy arrays. Only a `DeviceProcessor` receives arrays on a GPU; it works on any device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +41,28 @@ def generated_part(tokens: Sequence[int]) -> Sequence[int]:
     return tokens[tokens.prompt :] if isinstance(tokens, Text) else tokens
 
 
+def generated_count(tokens: Sequence[int]) -> int:
+    """Return the number of tokens after the prompt of a Text; that of all tokens of any other sequence."""
+    return len(tokens) - tokens.prompt if isinstance(tokens, Text) else len(tokens)
+
+
+class DeviceProcessor:
+    """The base of processors that accept logits on any device, and return them there."""
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A processor whose calls may take long, unless `prepare` was iterated to its end with the same tokens before.
+
+    A server does a little of that between its steps, so that no text waits for another.
+    """
+
+    def prepare(self, tokens: Sequence[int]) -> Iterator[object]:
+        """Do the work of a call, a little at each step of the iterator.  Raises: as the call"""
+
+
 @dataclass(frozen=True)
-class RepetitionPenalty:
+class RepetitionPenalty(DeviceProcessor):
     """Makes tokens that occurred, also in the prompt, less likely: divides a positive logit by r, multiplies a negative
     one by it.
 
@@ -55,7 +75,7 @@ class RepetitionPenalty:
         require_number("repetition_penalty", self.penalty, "more than 0; 1 is off", lambda r: 0 < r < inf)
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
-        seen = _to_device_of(np.array(sorted(set(tokens)), dtype=np.int64), logits_V)
+        seen = to_device_of(np.array(sorted(set(tokens)), dtype=np.int64), logits_V)
         logits_V = logits_V.copy()
         chosen, penalty = logits_V[seen], logits_V.dtype.type(self.penalty)
         logits_V[seen] = array_module(logits_V).where(chosen > 0, chosen / penalty, chosen * penalty)
@@ -63,7 +83,7 @@ class RepetitionPenalty:
 
 
 @dataclass(frozen=True)
-class PresencePenalty:
+class PresencePenalty(DeviceProcessor):
     """Subtracts the penalty from the logit of each generated token; tokens of the prompt do not count.
 
     Source:  https://platform.openai.com/docs/api-reference, `presence_penalty`
@@ -75,14 +95,14 @@ class PresencePenalty:
         require_number("presence_penalty", self.penalty, "a finite number; 0 is off", lambda r: abs(r) < inf)
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
-        seen = _to_device_of(np.array(sorted(set(generated_part(tokens))), dtype=np.int64), logits_V)
+        seen = to_device_of(np.array(sorted(set(generated_part(tokens))), dtype=np.int64), logits_V)
         logits_V = logits_V.copy()
         logits_V[seen] -= logits_V.dtype.type(self.penalty)
         return logits_V
 
 
 @dataclass(frozen=True)
-class FrequencyPenalty:
+class FrequencyPenalty(DeviceProcessor):
     """Subtracts the penalty from a token's logit for each time it was generated; the prompt does not count.
 
     Source:  https://platform.openai.com/docs/api-reference, `frequency_penalty`
@@ -97,12 +117,12 @@ class FrequencyPenalty:
         seen, counts = np.unique(np.array(generated_part(tokens), dtype=np.int64), return_counts=True)
         logits_V = logits_V.copy()
         penalties = logits_V.dtype.type(self.penalty) * counts.astype(logits_V.dtype)
-        logits_V[_to_device_of(seen, logits_V)] -= _to_device_of(penalties, logits_V)
+        logits_V[to_device_of(seen, logits_V)] -= to_device_of(penalties, logits_V)
         return logits_V
 
 
 @dataclass(frozen=True)
-class LogitBias:
+class LogitBias(DeviceProcessor):
     """Adds a number to the logits of some tokens; -100 rules a token out, +100 leaves only it.
 
     Source:  https://platform.openai.com/docs/api-reference, `logit_bias`
@@ -112,15 +132,12 @@ class LogitBias:
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
         logits_V = logits_V.copy()
-        for token, bias in self.biases.items():
-            logits_V[token] += logits_V.dtype.type(bias)
+        tokens_N = to_device_of(np.fromiter(self.biases.keys(), dtype=np.int64), logits_V)
+        logits_V[tokens_N] += to_device_of(np.fromiter(self.biases.values(), dtype=logits_V.dtype), logits_V)
         return logits_V
 
 
-PENALTIES = (RepetitionPenalty, PresencePenalty, FrequencyPenalty)
-
-
-def _to_device_of(array: npt.NDArray[Any], logits_V: Array) -> Array:
+def to_device_of(array: npt.NDArray[Any], logits_V: Array) -> Array:
     """Return the array on the device of the logits."""
     return array if type(logits_V) is np.ndarray else move(array, device_of(logits_V))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from math import inf
 from typing import TypeAlias
@@ -17,8 +18,9 @@ import numpy.typing as npt
 from tallow.devices import array_module, device_of, move, to_host
 from tallow.dtypes import Array, widen
 from tallow.errors import NumericError
+from tallow.generation.filters import Filter, Weights, keep_above_epsilon, keep_above_eta, keep_top_h, keep_typical
 from tallow.generation.processors import (
-    PENALTIES,
+    DeviceProcessor,
     FrequencyPenalty,
     Logits,
     LogitsProcessor,
@@ -33,8 +35,6 @@ from tallow.random import Generator
 
 Sample: TypeAlias = Callable[[Logits, Sequence[int]], int]
 """A function that chooses the next token from logits (V,) and the tokens so far; it must not modify the logits."""
-
-Weights: TypeAlias = npt.NDArray[np.float64]
 
 
 def greedy(logits_V: Logits, tokens: Sequence[int] = ()) -> int:
@@ -54,16 +54,24 @@ class Sampler:
     1. `repetition_penalty`, `presence_penalty` and `frequency_penalty` make tokens that occurred less likely; see
        `RepetitionPenalty`, `PresencePenalty` and `FrequencyPenalty`.
     2. `temperature` t divides the logits; 0 takes the likeliest token without drawing.
-    3. `top_k` keeps the k likeliest tokens, and all that are as likely as the last of them.
-    4. `top_p` keeps the likeliest tokens up to the first whose running sum exceeds p.
-    5. `min_p` keeps the tokens that are at least p times as likely as the likeliest.
+    3. `top_h` keeps the likeliest of 100 tokens while their entropy is at most h times that of all 100.
+    4. `top_k` keeps the k likeliest tokens, and all that are as likely as the last of them.
+    5. `top_p` keeps the likeliest tokens up to the first whose running sum exceeds p.
+    6. `min_p` keeps the tokens that are at least p times as likely as the likeliest.
+    7. `typical_p` keeps the tokens whose information is nearest to the entropy, until their running sum reaches p.
+    8. `epsilon_cutoff` keeps the tokens with at least this probability, and the likeliest.
+    9. `eta_cutoff` η keeps those with at least min(η, √η exp(-entropy)), and the likeliest.
+
+    The probabilities of each step are those that the step before it leaves.
 
     Probabilities are float64, and each token takes one random number from PCG64 seeded with `seed`. One seed therefore
     gives the same text on every platform, as far as the logits agree. Without a seed, a random one is in the attribute
     `seed`.
 
     Raises:  ArgumentError for a parameter of the wrong type or out of range; NumericError as `greedy`
-    Source:  Holtzman et al. 2020, arXiv:1904.09751 (top_p); Nguyen et al. 2024, arXiv:2407.01082 (min_p)
+    Source:  Holtzman et al. 2020, arXiv:1904.09751 (top_p); Nguyen et al. 2024, arXiv:2407.01082 (min_p); Potraghloo
+             et al. 2025, arXiv:2509.02510 (top_h); Meister et al. 2022, arXiv:2202.00666 (typical_p); Hewitt et al.
+             2022, arXiv:2210.15191 (epsilon_cutoff, eta_cutoff). The order is that of transformers.
     """
 
     def __init__(
@@ -77,12 +85,21 @@ class Sampler:
         min_p: float = 0.0,
         presence_penalty: float = 0.0,
         frequency_penalty: float = 0.0,
+        typical_p: float = 1.0,
+        epsilon_cutoff: float = 0.0,
+        eta_cutoff: float = 0.0,
+        top_h: float | None = None,
     ) -> None:
         require_number("temperature", temperature, "0 (the likeliest token) or more", lambda t: 0 <= t < inf)
         if top_k is not None:
             require_count("top_k", top_k, 1, "an integer, 1 or more, or None for all")
         require_number("top_p", top_p, "more than 0 and at most 1, which keeps all", lambda p: 0 < p <= 1)
         require_number("min_p", min_p, "0, which keeps all, to 1", lambda p: 0 <= p <= 1)
+        require_number("typical_p", typical_p, "more than 0 and at most 1, which keeps all", lambda p: 0 < p <= 1)
+        for name, cutoff in (("epsilon_cutoff", epsilon_cutoff), ("eta_cutoff", eta_cutoff)):
+            require_number(name, cutoff, "0, which keeps all, or more, less than 1", lambda p: 0 <= p < 1)
+        if top_h is not None:
+            require_number("top_h", top_h, "more than 0 and at most 1, or None for all", lambda h: 0 < h <= 1)
         if seed is not None:
             require_count("seed", seed, -inf, "an integer, or None for a random one")
         penalties: tuple[tuple[LogitsProcessor, bool], ...] = (
@@ -95,6 +112,13 @@ class Sampler:
         self.top_k = top_k
         self.top_p = top_p
         self.min_p = min_p
+        self.top_h = top_h
+        filters: tuple[tuple[Filter, bool], ...] = (
+            (partial(keep_typical, mass=typical_p), typical_p < 1),
+            (partial(keep_above_epsilon, epsilon=epsilon_cutoff), epsilon_cutoff > 0),
+            (partial(keep_above_eta, eta=eta_cutoff), eta_cutoff > 0),
+        )
+        self._filters = [each for each, is_on in filters if is_on]
         self.seed = secrets.randbits(32) if seed is None else seed
         self._generator = Generator().manual_seed(self.seed)
 
@@ -102,12 +126,17 @@ class Sampler:
         logits_V = apply_processors(logits_V, tokens, self.processors)
         if self.temperature == 0:
             return greedy(logits_V)
-        return _draw(*_candidates(logits_V, *self.limits), self.uniform())
+        return _draw(*self._candidates(logits_V), self.uniform())
 
     @property
     def limits(self) -> Limits:
         """The arguments of `sampled_tokens`."""
         return self.temperature, self.top_k, self.top_p, self.min_p
+
+    @property
+    def runs_on_device(self) -> bool:
+        """True if `limits` alone decide on a draw, so that `sampled_tokens` can make it."""
+        return self.temperature == 0 or (self.top_h is None and not self._filters)
 
     def distribution(self, logits_V: Logits, tokens: Sequence[int] = ()) -> Weights:
         """Return the probability (V,) of each token to be drawn by a call."""
@@ -116,9 +145,15 @@ class Sampler:
         if self.temperature == 0:
             weights_V[greedy(logits_V)] = 1
             return weights_V
-        candidates_N, weights_N = _candidates(logits_V, *self.limits)
+        candidates_N, weights_N = self._candidates(logits_V)
         weights_V[slice(None) if candidates_N is None else candidates_N] = weights_N
         return weights_V / weights_V.sum()
+
+    def _candidates(self, logits_V: Logits) -> tuple[npt.NDArray[np.int64] | None, Weights]:
+        candidates_N, weights_N = _candidates(logits_V, *self.limits, top_h=self.top_h)
+        for keep in self._filters:
+            weights_N = keep(weights_N)
+        return candidates_N, weights_N
 
     def draw(self, weights_N: Weights) -> int:
         """Return a random index, with probabilities in proportion to the weights. Weight 0 is never drawn."""
@@ -137,16 +172,16 @@ def choose(
 ) -> list[int]:
     """Return the next token of each text.
 
-    On a GPU, if all samples are `greedy` or Samplers and all processors are `PENALTIES`, the tokens are chosen there
-    and copied together. Any other function receives logits on the host.
+    On a GPU, if all samples are `greedy` or Samplers with `runs_on_device` and each processor is a `DeviceProcessor`,
+    the tokens are chosen there and copied together. Any other function receives logits on the host.
 
     Raises:  NumericError as `greedy`
     """
     samplers = [_GREEDY if sample is greedy else sample for sample in samples]
     if (
         type(logits_BV) is np.ndarray
-        or not all(type(sampler) is Sampler for sampler in samplers)
-        or not all(isinstance(processor, PENALTIES) for processor in processors)
+        or not all(type(sampler) is Sampler and sampler.runs_on_device for sampler in samplers)
+        or not all(isinstance(processor, DeviceProcessor) for processor in processors)
     ):
         rows = zip(samples, to_host(logits_BV), texts, strict=True)
         return [sample(apply_processors(logits_V, text, processors), text) for sample, logits_V, text in rows]
@@ -213,7 +248,7 @@ def _draw(candidates_N: npt.NDArray[np.int64] | None, weights_N: Weights, unifor
 
 
 def _candidates(
-    logits_V: Logits, temperature: float, top_k: int | None, top_p: float, min_p: float
+    logits_V: Logits, temperature: float, top_k: int | None, top_p: float, min_p: float, top_h: float | None = None
 ) -> tuple[npt.NDArray[np.int64] | None, Weights]:
     """Return the tokens to draw from, None for all of them, and their weights; the largest weight is 1."""
     scores_V = logits_V.astype(np.float64)
@@ -223,6 +258,8 @@ def _candidates(
     # Subtract before the division: a large logit divided by a tiny temperature would overflow to inf.
     scores_V -= highest
     scores_V /= temperature
+    if top_h is not None:
+        scores_V = keep_top_h(scores_V, top_h)
     if top_k is not None and top_k < len(scores_V):
         scores_V[scores_V < np.partition(scores_V, -top_k)[-top_k]] = -np.inf
     candidates_N, weights_N = None, np.exp(scores_V)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from tallow.devices import to_host
 from tallow.dtypes import Array
@@ -181,10 +182,30 @@ def _loop(
 
 def scored(token: int, logits_V: Array, top: int) -> Choice:
     """Return a token with its log-probability by the logits, and the `top` likeliest tokens."""
-    logits_V = to_host(logits_V)
-    scores_V = logits_V - log_sum_exp(logits_V)
-    likeliest = np.argsort(-scores_V, kind="stable")[:top]
-    return Choice(token, float(scores_V[token]), [(int(i), float(scores_V[i])) for i in likeliest])
+    ((choice, _),) = scored_each([token], logits_V[None], top)
+    return choice
+
+
+def scored_each(tokens: Sequence[int], logits_TV: Array, top: int) -> list[tuple[Choice, int]]:
+    """Return each token with its log-probability by its logits and the `top` likeliest tokens, and its rank: 1 for the
+    likeliest.  Raises: NumericError when logits hold NaN or +inf
+    """
+    logits_TV = to_host(logits_TV)
+    given_T1 = np.array(tokens, np.int64)[:, None]
+    ranks_T = (logits_TV > np.take_along_axis(logits_TV, given_T1, 1)).sum(1) + 1
+    scores = [logits_V - log_sum_exp(logits_V) for logits_V in logits_TV]
+    return [
+        (Choice(token, float(scores_V[token]), [(int(i), float(scores_V[i])) for i in _likeliest(scores_V, top)]), rank)
+        for token, scores_V, rank in zip(tokens, scores, ranks_T.tolist(), strict=True)
+    ]
+
+
+def _likeliest(scores_V: npt.NDArray[np.floating], top: int) -> npt.NDArray[np.int64]:
+    """Return the `top` likeliest tokens, likeliest first, the first of equals. To sort all would take milliseconds."""
+    if not 0 < top < len(scores_V):
+        return np.argsort(-scores_V, kind="stable")[:top]
+    ids_N = np.flatnonzero(scores_V >= np.partition(scores_V, -top)[-top])
+    return ids_N[np.argsort(-scores_V[ids_N], kind="stable")[:top]]
 
 
 def log_sum_exp(logits_V: Logits) -> np.float64:

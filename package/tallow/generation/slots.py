@@ -1,7 +1,7 @@
 """Slots: several texts in a model's memory, each of its own length, which come and go while others continue.
 
 slots = open_slots(model, count=8, length=2048, pages=PrefixPages(1 << 30))
-slots.truncate(0, 0)
+slots.begin(0)
 known = slots.copy_known(0, prompt)                    # tokens that another text began with, too
 logits_V, = slots.read({0: prompt[known:]})
 logits_V, other_V = slots.read({0: [token], 3: [another]})  # one call for both
@@ -10,7 +10,7 @@ logits_V, other_V = slots.read({0: [token], 3: [another]})  # one call for both
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, Protocol
@@ -37,6 +37,9 @@ class SlotModel(LanguageModel, Protocol):
         self, *, length: int | None = None, batch: int = 1, growing: bool = False, sliding: bool = True
     ) -> Any: ...
 
+    def last_logits(self, tokens: Sequence[Sequence[int]], cache: Any, last: int = 1) -> Array:
+        """Append tokens (B, T) to the cache; return the logits (B, last, V) that follow the last ones."""
+
 
 class Slots(ABC):
     """Places for `count` texts of at most `length` tokens.
@@ -58,7 +61,16 @@ class Slots(ABC):
         self.pages = pages
         self._least_rows = least_rows
         self.texts: list[list[int]] = [[] for _ in range(count)]
+        self._salts = [""] * count
         self._storable = [0] * count  # the positions of each text from its beginning that may be stored
+
+    def begin(self, slot: int, salt: str = "") -> None:
+        """Begin a text in a slot, which forgets its tokens.
+
+        Args:  salt: the text shares pages with texts of the same salt only
+        """
+        self.truncate(slot, 0)
+        self._salts[slot] = salt
 
     def truncate(self, slot: int, length: int) -> None:
         """Forget the tokens of a slot from `length` on."""
@@ -72,7 +84,7 @@ class Slots(ABC):
         """
         text = self.texts[slot]
         start = len(text)
-        pages = self.pages.find(tokens[: max(0, len(tokens) - LEAST_ROWS)])
+        pages = self.pages.find(tokens[: max(0, len(tokens) - LEAST_ROWS)], self._salts[slot])
         if start % PAGE == 0 and self._storable[slot] == start and len(pages) * PAGE > start:
             new = pages[start // PAGE :]
             views = self._views(slot, start, start + len(new) * PAGE)
@@ -83,15 +95,17 @@ class Slots(ABC):
             self._storable[slot] = len(text)
         return len(text)
 
-    def read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
+    def read(self, new: Mapping[int, Sequence[int]], every: Collection[int] = ()) -> list[Array]:
         """Append tokens to the texts of some slots; return for each the logits (V,) of what follows the last one.
+
+        Args:    every: the slots of which to return the logits (T, V) of what follows each of the T tokens
 
         Raises:  ArgumentError for a text that becomes longer than `length`
         """
         for slot, tokens in new.items():
             if len(self.texts[slot]) + len(tokens) > self.length:
                 raise ArgumentError(f"slot {slot} holds {self.length} tokens", hint="make slots of a greater length")
-        logits = self._read(new)
+        logits = self._read(new, every)
         is_storable = max(self._least_rows, sum(map(len, new.values()))) >= LEAST_ROWS
         for (slot, tokens), logits_V in zip(new.items(), logits, strict=True):
             start, text = len(self.texts[slot]), self.texts[slot]
@@ -100,7 +114,7 @@ class Slots(ABC):
                 self._storable[slot] = len(text)
                 # Keys and values that give NaN are not for other texts.
                 if len(text) // PAGE > start // PAGE and not bool((logits_V != logits_V).any()):
-                    self.pages.add(text, partial(self._copies, slot))
+                    self.pages.add(text, partial(self._copies, slot), self._salts[slot])
         return logits
 
     def close(self) -> None:
@@ -121,7 +135,7 @@ class Slots(ABC):
         """Return each layer's keys and values at some positions of a slot, after allocating memory for them."""
 
     @abstractmethod
-    def _read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
+    def _read(self, new: Mapping[int, Sequence[int]], every: Collection[int]) -> list[Array]:
         """Return what `read` returns."""
 
 
@@ -143,7 +157,7 @@ class SharedSlots(Slots):
         cache.reserve(max(0, stop - cache.length))
         return cache.views(slot, slice(start, stop))
 
-    def _read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
+    def _read(self, new: Mapping[int, Sequence[int]], every: Collection[int]) -> list[Array]:
         cache = self._cache
         starts = {slot: len(self.texts[slot]) for slot in new}
         cache.length = max(map(len, self.texts))  # what is copied when the memory grows
@@ -151,12 +165,22 @@ class SharedSlots(Slots):
         step = _step_of(cache, max(0, end - cache.length))
         tokens = [token for each in new.values() for token in each]
         places = [(slot, starts[slot] + i) for slot, each in new.items() for i in range(len(each))]
-        last = [end - 1 for end in accumulate(map(len, new.values()))]
+        ends = accumulate(map(len, new.values()))
+        rows_of = [
+            range(end - len(each) if slot in every else end - 1, end)
+            for end, (slot, each) in zip(ends, new.items(), strict=True)
+        ]
+        wanted = [row for rows in rows_of for row in rows]
         # The rows that are repeated store what they have stored already.
-        rows, wanted = max(self._least_rows, len(tokens)), max(self._least_rows, len(last))
-        tokens += tokens[-1:] * (rows - len(tokens))
-        places += places[-1:] * (rows - len(places))
-        return list(step.read_at(tokens, places, last + last[-1:] * (wanted - len(last))))[: len(last)]
+        count, least = max(self._least_rows, len(tokens)), max(self._least_rows, len(wanted))
+        tokens += tokens[-1:] * (count - len(tokens))
+        places += places[-1:] * (count - len(places))
+        logits_NV = step.read_at(tokens, places, wanted + wanted[-1:] * (least - len(wanted)))
+        starts_of = accumulate(map(len, rows_of), initial=0)
+        return [
+            logits_NV[start : start + len(rows)] if slot in every else logits_NV[start]
+            for start, slot, rows in zip(starts_of, new, rows_of, strict=False)
+        ]
 
 
 def _step_of(cache: Any, positions: int = 0) -> Any:
@@ -186,12 +210,12 @@ class RowSlots(Slots):
     def _views(self, slot: int, start: int, stop: int) -> list[Memory]:
         return list(self._cache.views(slot, slice(start, stop)))
 
-    def _read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
+    def _read(self, new: Mapping[int, Sequence[int]], every: Collection[int]) -> list[Array]:
         logits: dict[int, Array] = {}
         for slot, tokens in new.items():
-            if len(tokens) > 1:
+            if len(tokens) > 1 or slot in every:
                 self._rows[slot].length = len(self.texts[slot])
-                logits[slot] = self._model.next_logits(tokens, self._rows[slot])
+                logits[slot] = _logits_of(self._model, tokens, self._rows[slot], every=slot in every)
         going = [slot for slot in new if slot not in logits]
         if going:
             step = _step_of(self._cache)
@@ -222,13 +246,20 @@ class SeparateSlots(Slots):
         cache.reserve(max(0, stop - cache.length))
         return cache.views(0, slice(start, stop))
 
-    def _read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
+    def _read(self, new: Mapping[int, Sequence[int]], every: Collection[int]) -> list[Array]:
         logits = []
         for slot, tokens in new.items():
             cache = self._caches[slot]
             cache.length = len(self.texts[slot])  # after `truncate`, or a step that failed in another slot
-            logits.append(self._model.next_logits(tokens, cache))
+            logits.append(_logits_of(self._model, tokens, cache, every=slot in every))
         return logits
+
+
+def _logits_of(model: SlotModel, tokens: Sequence[int], cache: Any, *, every: bool) -> Array:
+    """Append tokens to a cache; return the logits (V,) that follow the last one, or (T, V) that follow each."""
+    if not every:
+        return model.next_logits(tokens, cache)
+    return model.last_logits([tokens], cache, last=len(tokens))[0]
 
 
 def open_slots(

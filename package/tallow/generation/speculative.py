@@ -11,8 +11,9 @@ import numpy.typing as npt
 from tallow.devices import to_host
 from tallow.errors import ArgumentError
 from tallow.generation.batch import BatchModel
+from tallow.generation.filters import Weights
 from tallow.generation.processors import Text, require_count
-from tallow.generation.sampling import Sampler, Weights
+from tallow.generation.sampling import Sampler
 from tallow.generation.sequence import check_prompt, checked_ids, dtype_option
 
 

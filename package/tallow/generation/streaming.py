@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
 from tallow.errors import ArgumentError
+from tallow.text.stream_decoder import ByteDecoder, pieces_of
 
 
 class ByteTokenizer(Protocol):
@@ -19,50 +19,14 @@ class ByteTokenizer(Protocol):
 def decode_stream(tokenizer: ByteTokenizer, tokens: Iterable[int], *, previous: int | None = None) -> Iterator[str]:
     """Yield the text of tokens as they come, in pieces that never split a character.
 
-    Invalid UTF-8 becomes U+FFFD. An incomplete character waits for its next byte, or for the end. For tokens that are
-    not bytes, `tallow.text.Tokenizer` has a method of this name.
+    Invalid UTF-8 becomes U+FFFD. An incomplete character waits for its next byte, or for the end. The tokenizers of
+    `tallow.text` have a method of this name, which takes any tokens and leaves out special ones.
 
     Args:
         previous: the token before the first of `tokens`, if any. After BOS a word loses its leading space, so
             `decode_stream(t, ids[1:], previous=ids[0])` returns the text that was encoded.
     """
-    yield from pieces_of(ByteDecoder(tokenizer, previous), tokens)
-
-
-class TextDecoder(Protocol):
-    """Turns tokens into text, one at a time."""
-
-    def push(self, token: int) -> str:
-        """Return the text that a token completes; it may be empty."""
-
-    def finish(self) -> str:
-        """Return the text that waited for further tokens."""
-
-
-class ByteDecoder(TextDecoder):
-    """The `TextDecoder` of a tokenizer whose tokens are bytes.  Args: as `decode_stream`"""
-
-    def __init__(self, tokenizer: ByteTokenizer, previous: int | None = None) -> None:
-        self._tokenizer = tokenizer
-        self._previous = previous
-        self._characters = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def push(self, token: int) -> str:
-        data = self._tokenizer.decode(self._previous, token)
-        self._previous = token
-        return self._characters.decode(data)
-
-    def finish(self) -> str:
-        return self._characters.decode(b"", final=True)
-
-
-def pieces_of(decoder: TextDecoder, tokens: Iterable[int]) -> Iterator[str]:
-    """Yield the text of tokens as they come, without empty pieces."""
-    for token in tokens:
-        if text := decoder.push(token):
-            yield text
-    if text := decoder.finish():
-        yield text
+    return pieces_of(ByteDecoder(tokenizer.decode, previous), tokens)
 
 
 def until(pieces: Iterable[str], stop: Collection[str]) -> Iterator[str]:
@@ -90,14 +54,18 @@ def _until(pieces: Iterable[str], strings: StopStrings) -> Iterator[str]:
 class StopStrings:
     """Ends a text at the first of some strings; for text that comes in pieces.
 
-    Args:    stop: the strings
+    Args:
+        stop: the strings.
+        keep: the string that ends the text is part of it.
+
     Raises:  ArgumentError for an empty string
 
     Attributes:
         found: whether the text has ended.
     """
 
-    def __init__(self, stop: Collection[str]) -> None:
+    def __init__(self, stop: Collection[str], *, keep: bool = False) -> None:
+        self._keep = keep
         self._stop = (stop,) if isinstance(stop, str) else tuple(stop)
         if "" in self._stop:
             raise ArgumentError("stop strings: one is empty", hint="remove it")
@@ -112,9 +80,9 @@ class StopStrings:
         text = self._held + piece
         ends = [(place + len(string), place) for string in self._stop if (place := text.find(string)) >= 0]
         if ends:
-            _, place = min(ends)  # the stop string that ends first, however the text was divided
+            end, place = min(ends)  # the stop string that ends first, however the text was divided
             self.found, self._held = True, ""
-            return text[:place]
+            return text[: end if self._keep else place]
         safe = len(text) - max((_partial_match(text, string) for string in self._stop), default=0)
         self._held = text[safe:]
         return text[:safe]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from tallow.errors import GrammarError
 from tallow.generation.constrain.expressions import (
     ANY_CHARACTER,
     EMPTY,
@@ -24,7 +25,8 @@ from tallow.generation.constrain.expressions import (
     sequence,
 )
 from tallow.generation.constrain.grammars import Grammar, json_schema
-from tallow.generation.constrain.schema import rules_of
+from tallow.generation.constrain.schema import MAX_CONTAINERS, rules_of
+from tallow.generation.constrain.schema_shapes import checked_size
 
 __all__ = ["Arguments", "Call", "CallReader", "Text", "required_call", "text_or_calls"]
 
@@ -64,6 +66,9 @@ def text_or_calls(schemas: Mapping[str, Any]) -> Grammar:
 
 def _call_schema(schemas: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
     """Return the schema of a call, whose arguments have one of the keys."""
+    if not isinstance(schemas, Mapping):
+        raise GrammarError(f"tools {schemas!r:.80}", hint="pass the schema of each tool by its name")
+    checked_size(dict(schemas), MAX_CONTAINERS)
     definitions = {name: _moved(schema, f"#/$defs/{name}") for name, schema in schemas.items()}
     calls = [
         {

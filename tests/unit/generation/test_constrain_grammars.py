@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Sequence
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallow.errors import ArgumentError, GrammarError
-from tallow.generation.constrain import Grammar, Vocabulary, choices, grammar, json_object, json_schema, regex
+from tallow.generation.constrain import (
+    Grammar,
+    Vocabulary,
+    choices,
+    ebnf,
+    grammar,
+    grammars,
+    json_object,
+    json_schema,
+    patterns,
+    regex,
+)
 from tallow.generation.constrain.json_texts import integer_between, number_between
+from tallow.generation.constrain.states import Automaton
 from tallow.generation.constrain.utf8 import byte_ranges
+from tallow.generation.constrain.work import done
 
 EDGES = [0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x3FFFF, 0x40000, 0x10FFFF]
 
@@ -87,6 +102,11 @@ def test_escapes_and_sets_of_ebnf() -> None:
     assert grammar(text).matches('"\\\nAé😀xy]')
     assert grammar(text).matches("-")
     assert not grammar(text).matches('"\\\nAé😀-]')
+
+
+def test_names_and_literals_of_llama_cpp() -> None:
+    rules = grammar('root ::= 0-kv _b "x\ny" [\n]\n0-kv ::= "a"\n_b ::= "b"')
+    assert rules.matches("abx\ny\n")
 
 
 def test_choices_are_the_texts() -> None:
@@ -223,9 +243,14 @@ def test_schemas_and_groups_may_be_nested() -> None:
         (lambda: regex("a(?=b)"), "assert cannot"),
         (lambda: regex("a^b"), "elsewhere than at the ends"),
         (lambda: regex("(?i)a"), "flags"),
-        (lambda: regex("((a{1000}){1000}){1000}"), "more than 100,000 nodes"),
+        (lambda: regex("((a{1000}){1000}){1000}"), "more than 50,000 nodes"),
         (lambda: regex("[^\\s\\S]"), "no text matches"),
         (lambda: regex("(" * 5000 + ")" * 5000), "nested too deeply"),
+        (lambda: regex("[" * 99_999), "not a regular expression"),
+        (lambda: regex("(?#[)" + "(" * 5000 + "]"), "nested too deeply"),
+        (lambda: regex("(?x)#[\n" + "(" * 5000 + "]"), "flags"),
+        (lambda: regex("a{" + "9" * 5000 + "}"), "not a regular expression"),
+        (lambda: regex("(?:" + "()" * 10_000 + "a){1000}"), "more than 200,000 parts"),
         (lambda: choices([]), "no text matches"),
         (lambda: choices("yes"), "choices='yes'"),
         (lambda: choices(["\ud800"]), "surrogate"),
@@ -242,6 +267,8 @@ def test_schemas_and_groups_may_be_nested() -> None:
         (lambda: grammar('root ::= a "x"\na ::= "" | root'), "begins with itself"),
         (lambda: grammar('root ::= "a"? root "b" | "c"'), "begins with itself"),
         (lambda: grammar("root ::= " + "(" * 5000), "more than 50 groups"),
+        (lambda: grammar('root ::= "a"' + "+" * 5000), "repetitions in a row"),
+        (lambda: grammar('root ::= "a"{' + "9" * 5000 + "}"), "line 1"),
         (lambda: json_schema("["), "not a JSON object"),
         (lambda: json_schema('{"a":' * 100_000), "levels deep"),
         (lambda: json_schema(nested(300)), "nested too deeply"),
@@ -256,6 +283,7 @@ def test_schemas_and_groups_may_be_nested() -> None:
         (lambda: json_schema({"type": "text"}), "#: type 'text'"),
         (lambda: json_schema({"$ref": "#"}), "begins with itself|no text matches"),
         (lambda: json_schema({"$ref": "#/$defs/a"}), "nothing is there"),
+        (lambda: json_schema({"prefixItems": [{}], "$ref": "#/prefixItems/" + "9" * 5000}), "nothing is there"),
         (lambda: json_schema({"$ref": "https://example.com"}), "outside the schema"),
         (lambda: json_schema({"$ref": "#", "type": "object"}), "lead to each other"),
         (lambda: json_schema({"items": {"$ref": "#"}, "minItems": 1}), "no text matches"),
@@ -263,9 +291,22 @@ def test_schemas_and_groups_may_be_nested() -> None:
         (lambda: json_schema({"enum": 5}), "expected a list, got 5"),
         (lambda: json_schema({"minLength": -1}), "expected a count"),
         (lambda: json_schema({"minimum": float("nan")}), "expected a number"),
+        (lambda: json_schema({"minimum": 10**5000}), "thousands of digits"),
+        (lambda: json_schema({"maximum": 10**310, "minimum": 10**309}), "no text matches"),
+        (lambda: json_schema({"required": [[1]]}), "#/required: expected a list of strings"),
+        (lambda: json_schema({"oneOf": [{"type": [["string"]]}, {"type": "null"}]}), "expected a type"),
+        (lambda: json_schema({"oneOf": [{"properties": {"a": 5}}, {"properties": []}]}), "properties: expected an obj"),
+        (lambda: json_schema({"$ref": "#/$defs/a", "minLength": 1, "$defs": {"a": 5}}), "expected an object, got 5"),
+        (lambda: json_schema({"$ref": "#/$defs/" + "9" * 5000}), "nothing is there"),
+        (lambda: json_schema({"allOf": [{"minLength": "2"}, {"minLength": 1}]}), "expected a count, got '2'"),
+        (lambda: json_schema({"allOf": [{"properties": 5}, {"properties": {}}]}), "expected an object, got 5"),
+        (lambda: json_schema({"allOf": [{"allOf": True}]}), "expected a list, got True"),
+        (lambda: json_schema('{"enum": [-1e999]}'), "not a JSON value"),
+        (lambda: json_schema({1: {}}), "no string"),  # type: ignore[dict-item]
+        (lambda: choices(["a", 1]), "choices="),  # type: ignore[list-item]
         (lambda: json_schema({"minimum": 3, "maximum": 2}), "no text matches"),
         (lambda: json_schema({"properties": {"a": {"not": {}}}}), "#/properties/a: not cannot be guaranteed"),
-        (lambda: json_schema({"maxLength": 10**9}), "more than 100,000 nodes"),
+        (lambda: json_schema({"maxLength": 10**9}), "more than 50,000 nodes"),
         (lambda: json_schema({"allOf": [{"pattern": "a"}, {"pattern": "b"}]}), "two different values of 'pattern'"),
         (lambda: json_schema({"enum": [float("inf")]}), "not a JSON value"),
     ],
@@ -275,7 +316,63 @@ def test_what_cannot_constrain_a_text_is_refused(make: Any, message: str) -> Non
         make()
 
 
-def test_an_ambiguous_grammar_is_refused_where_it_grows() -> None:
+def test_long_texts_and_large_trees_are_refused_before_they_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[object] = []
+    monkeypatch.setattr(patterns, "_parser", SimpleNamespace(parse=parsed.append))
+    monkeypatch.setattr(ebnf, "_Parser", parsed.append)
+    monkeypatch.setattr(grammars, "parse_object", parsed.append)
+    with pytest.raises(GrammarError, match="100,001 letters; the limit is 100,000"):
+        regex("a" * 100_001)
+    with pytest.raises(GrammarError, match="100,001 letters; the limit is 100,000"):
+        grammar("#" * 100_001)
+    for text in ('{"enum": [' + "1," * 100_001, "[" * 100_001, "{" * 100_001):
+        with pytest.raises(GrammarError, match="more than 100,000 values"):
+            json_schema(text)
+    assert not parsed
+    for value in ([1] * 100_001, [[]] * 100_001, "a" * 6_500_000, {"a" * 6_500_000: 1}):
+        with pytest.raises(GrammarError, match="more than 100,000 values"):
+            json_schema({"enum": value})
+
+
+def test_rules_that_match_the_empty_text_are_found_in_one_pass() -> None:
+    rules = grammar(
+        "root ::= " + " ".join(f"a{i}" for i in range(3000)) + "".join(f'\na{i} ::= ""' for i in range(3000))
+    )
+    assert rules.matches("")
+    chain = "".join(f'r{i} ::= r{i + 1} "x" | ""\n' for i in range(2000))
+    with pytest.raises(GrammarError, match="begins with itself"):
+        grammar(f'root ::= r0\n{chain}r2000 ::= r0 "y" | ""')
+
+
+def test_a_property_may_have_a_long_name() -> None:
+    long = "a" * 500
+    schema = {"properties": {long: {"type": "null"}}, "additionalProperties": {"type": "boolean"}}
+    named = json_schema(schema)
+    assert named.matches(f'{{"{long}": null, "{long}a": true, "{long[1:]}": true}}')
+    assert not named.matches(f'{{"{long}": true}}')
+    assert not named.matches(f'{{"{long[1:]}": null}}')
+
+
+def test_places_in_large_schemas_are_shown_in_part() -> None:
+    deep: Any = {"type": "text"}
+    for letter in "abcdefgh":
+        deep = {"properties": {letter * 10_000: deep}}
+    with pytest.raises(GrammarError) as caught:
+        json_schema(deep)
+    assert len(str(caught.value)) < 1000
+
+
+def test_many_constants_are_compared_in_one_pass() -> None:
+    count = 2000  # of each of two options; pairs of them would be four million
+    numbers = [{"enum": [*range(count)]}, {"enum": [float(i) for i in range(count, 2 * count)]}]
+    assert json_schema({"oneOf": numbers}).matches(str(count - 1))
+    with pytest.raises(GrammarError, match="may overlap"):
+        json_schema({"oneOf": [numbers[0], {"enum": [float(count - 1)]}]})
+    assert json_schema({"oneOf": [{"enum": [[1], "a"]}, {"enum": [[True], "b"]}]}).matches("[true]")
+
+
+def test_an_ambiguous_grammar_is_refused_where_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammars, "MAX_PER_TEXT", 50_000)
     ambiguous = grammar('root ::= a\na ::= "x" a b | "x" a c | "x"\nb ::= "b"\nc ::= "b"')
     with pytest.raises(GrammarError, match="too ambiguous"):
         ambiguous.matches("x" * 40)
@@ -302,12 +399,18 @@ TOKENS = [
 ]
 
 
+def allowed_after(grammar: Grammar, tokens: Sequence[bytes | None], prefix: bytes) -> list[bool]:
+    """Return which tokens may follow a prefix."""
+    automaton = Automaton(grammar.program)
+    state = done(automaton.advance(done(automaton.begin()), prefix))
+    return done(Vocabulary(tokens).allowed(automaton, state)).tolist()
+
+
 @pytest.mark.parametrize("prefix", ["", "{", '{"', '{"a', '{"a": 1', '{"é": [1'])
 def test_the_tokens_that_may_follow(prefix: str) -> None:
     found = json_object()
-    state = found.automaton.advance(found.automaton.start, prefix.encode())
     expected = [bool(token) and found.begins(prefix.encode() + token) for token in TOKENS]
-    assert Vocabulary(TOKENS).allowed(found.automaton, state).tolist() == expected
+    assert allowed_after(found, TOKENS, prefix.encode()) == expected
 
 
 def test_a_random_vocabulary_in_a_tree() -> None:
@@ -315,10 +418,7 @@ def test_a_random_vocabulary_in_a_tree() -> None:
     tokens = [bytes(rng.choice([97, 98, 44, 91, 93], size=rng.integers(1, 9)).tolist()) for _ in range(500)]
     nested = grammar(BALANCED)
     for prefix in (b"", b"a", b"[a,[", b"[[]"):
-        state = nested.automaton.advance(nested.automaton.start, prefix)
-        assert Vocabulary(tokens).allowed(nested.automaton, state).tolist() == [
-            nested.begins(prefix + t) for t in tokens
-        ]
+        assert allowed_after(nested, tokens, prefix) == [nested.begins(prefix + token) for token in tokens]
 
 
 def test_a_vocabulary_without_texts() -> None:

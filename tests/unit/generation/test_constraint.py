@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from tallow.errors import ArgumentError, GrammarError
 from tallow.generation import Sampler, Text, generate, generate_batch
 from tallow.generation.constrain import Constraint, Grammar, Vocabulary, choices, json_object, json_schema, regex
+from tallow.generation.constrain import constraint as constraint_module
+from tallow.generation.constrain.work import MAX_PER_TOKEN
 from tallow.models import stories
 from tallow.text.llama2c import Llama2cTokenizer
 
@@ -113,6 +116,49 @@ def test_many_texts_at_once_do_not_disturb_each_other(grammar: Grammar, vocabula
             np.testing.assert_array_equal(allowed, alone)
             if len(continuing := np.setdiff1d(np.flatnonzero(allowed), STOPS)):
                 text.append(int(rng.choice(continuing)))
+
+
+HOSTILE = ".*[a-m].{40}|.*[aeiou].{40}|.*[bdfhjlnprtvxz].{40}|(.?){400}"  # each letter doubles the states
+
+
+def test_the_work_for_one_token_is_bounded(vocabulary: Vocabulary) -> None:
+    shared = Constraint(regex(HOSTILE), vocabulary, STOPS)
+    pieces: list[int] = []
+    with pytest.raises(GrammarError, match="a token takes more than 500,000 configurations"):
+        pieces.extend(shared.prepare(Text([])))
+    assert 0.99 * MAX_PER_TOKEN < sum(pieces) < 1.01 * MAX_PER_TOKEN
+    assert max(pieces) < 0.01 * MAX_PER_TOKEN  # another text waits for no more than one of them
+
+
+def test_the_work_for_one_text_is_bounded(vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constraint_module, "MAX_PER_TEXT", 200_000)
+    shared = Constraint(regex("(.?){300}"), vocabulary, STOPS)
+    letter = vocabulary.tokens.index(b"a")
+    texts = ([letter] * count for count in range(300))
+    with pytest.raises(GrammarError, match=r"more than [0-9,]+ configurations"):
+        deque((shared.allowed(text, len(vocabulary)) for text in texts), maxlen=0)
+    assert 3 < len(next(texts)) < 290
+    other = vocabulary.tokens.index(b"b")
+    assert shared.allowed([other], len(vocabulary)).any()  # another text has a budget of its own
+
+
+def test_what_is_kept_is_bounded_and_changes_no_mask(vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    letters = regex("[a-z ]{300}")
+    unbounded, shared = Constraint(letters, vocabulary, STOPS), Constraint(letters, vocabulary, STOPS)
+    text: list[int] = []
+    kept, starts = [], set()
+    for _ in range(40):
+        with monkeypatch.context() as small:
+            for name, size in (("MAX_BYTES", 30_000), ("MAX_MASK_BYTES", 300), ("MAX_TEXT_BYTES", 300)):
+                small.setattr(constraint_module, name, size)
+            allowed = shared.allowed(text, len(vocabulary))
+        np.testing.assert_array_equal(allowed, unbounded.allowed(text, len(vocabulary)))
+        starts.add(id(shared._found))
+        kept.append(shared.nbytes - letters.nbytes)
+        text.append(int(rng.choice(np.flatnonzero(allowed))))
+    assert len(starts) > 1
+    assert max(kept) < 60_000 < unbounded.nbytes - letters.nbytes
 
 
 def test_errors(vocabulary: Vocabulary) -> None:

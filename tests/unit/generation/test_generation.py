@@ -30,6 +30,7 @@ from tallow.generation import (
     until,
 )
 from tallow.generation.rules import SuppressTokens
+from tallow.generation.sequence import scored_each
 
 LOGITS = np.log(np.array([0.1, 0.4, 0.2, 0.25, 0.05], dtype=np.float32))
 SAMPLER = list(inspect.signature(Sampler).parameters)
@@ -209,8 +210,13 @@ def test_numpy_integers_are_accepted() -> None:
         {"min_p": 1.1},
         {"presence_penalty": float("nan")},
         {"frequency_penalty": float("inf")},
+        {"typical_p": 0.0},
+        {"typical_p": 1.1},
+        {"epsilon_cutoff": 1.0},
+        {"eta_cutoff": -0.1},
+        {"top_h": 0.0},
         *({name: value} for name in SAMPLER for value in ("1", True, [1], 1j)),
-        *({name: None} for name in SAMPLER if name not in ("top_k", "seed")),
+        *({name: None} for name in SAMPLER if name not in ("top_k", "top_h", "seed")),
         {"top_k": 1.5},
         {"top_k": np.float32(2)},
         {"seed": 1.5},
@@ -345,6 +351,15 @@ class Counter:
     def select(self, rows: Sequence[int]) -> None: ...
 
 
+def test_the_likeliest_tokens_of_equals_are_the_first() -> None:
+    logits_TV = np.array([[0, 3, 1, 3, 3, -1], [5, 0, 0, 0, 0, 0]], np.float32)
+    for top in range(8):
+        tops = [[token for token, _ in choice.top_logprobs] for choice, _ in scored_each([4, 2], logits_TV, top)]
+        assert tops == [[1, 3, 4, 2, 0, 5][:top], [0, 1, 2, 3, 4, 5][:top]]
+    assert [rank for _, rank in scored_each([2, 2], logits_TV, 0)] == [4, 2]
+    assert [rank for _, rank in scored_each([4, 0], logits_TV, 0)] == [1, 1]
+
+
 def test_logprobs_are_the_models_whatever_the_sampler_does() -> None:
     model = Fixed(np.exp(LOGITS) * 7)  # not normalized
     sample = Sampler(temperature=0, repetition_penalty=100)
@@ -436,6 +451,8 @@ def test_beams_do_not_take_tokens_that_are_ruled_out() -> None:
         ({"num_return_sequences": 1.5}, "num_return_sequences=1.5"),
         ({"length_penalty": float("nan")}, "length_penalty=nan"),
         ({"length_penalty": None}, "length_penalty=None"),
+        ({"length_penalty": 1e300}, "length_penalty=1e\\+300"),
+        ({"length_penalty": -(10**9)}, "length_penalty=-1000000000"),
         ({"stop_ids": 1}, "stop_ids: expected ids of tokens, got int"),
         ({"stop_ids": ["</s>"]}, "stop_ids: expected ids of tokens, got str"),
     ],

@@ -45,6 +45,15 @@ def test_equal_pages_after_different_beginnings_are_different() -> None:
     assert pages.find(text_of(1, 3))[1] is not pages.find(text_of(2, 3))[1]
 
 
+def test_texts_with_another_salt_have_no_pages_in_common() -> None:
+    pages = PrefixPages(1 << 20)
+    pages.add(text_of(1, 2), copies_of(text_of(1, 2)), "a")
+    assert len(pages.find(text_of(1, 2), "a")) == 2
+    assert pages.find(text_of(1, 2), "b") == pages.find(text_of(1, 2)) == []
+    pages.add(text_of(1), copies_of(text_of(1)), "b")
+    assert len(pages) == 3
+
+
 def test_a_known_page_is_not_copied_again() -> None:
     pages = PrefixPages(1 << 20)
     copied: list[int] = []

@@ -85,7 +85,9 @@ def test_known_pages_are_copied(name: str, dtype: tl.dtype | None) -> None:
     other = [*TEXT[: 2 * PAGE + 3], *reversed(TEXT[: 2 * PAGE])]
     assert slots.copy_known(1, other) == 2 * PAGE
     (other_V,) = slots.read({1: other[2 * PAGE :]})
-    slots.truncate(1, 0)
+    slots.begin(1, "a salt")
+    assert slots.copy_known(1, TEXT) == 0
+    slots.begin(1)
     assert slots.copy_known(1, TEXT) == 3 * PAGE
     (logits_V,) = slots.read({1: TEXT[3 * PAGE :]})
     alone = open_slots(model, 1, cache_dtype=dtype)
@@ -182,3 +184,21 @@ def test_models_with_fused_blocks_read_all_texts_in_one_call() -> None:
 def test_at_least_one_slot() -> None:
     with pytest.raises(ArgumentError, match="0 slots"):
         open_slots(llama(), 0)
+
+
+@pytest.mark.parametrize(
+    "least", [False, pytest.param(True, marks=pytest.mark.cpu("on a GPU, the fused blocks take one text"))]
+)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_logits_of_every_token(name: str, least: bool) -> None:
+    tl.manual_seed(0)
+    model = MODELS[name]()
+    slots = open_slots(model, 3, batch_invariant=least and name == "llama")
+    slots.read({1: [7, 8]})
+    last_V, every_TV, one_TV = map(devices.to_host, slots.read({0: TEXT[:5], 2: TEXT[:40], 1: [9]}, every={2, 1}))
+    with tl.no_grad():
+        wanted_TV = devices.to_host(model(tl.tensor([TEXT[:40]]))[0].array)
+        other_V = devices.to_host(model(tl.tensor([[7, 8, 9]]))[0, -1].array)
+    assert (last_V.shape, every_TV.shape, one_TV.shape) == ((40,), (40, 40), (1, 40))
+    for actual, desired in ((every_TV, wanted_TV), (last_V, wanted_TV[4]), (one_TV[0], other_V)):
+        np.testing.assert_allclose(actual, desired, atol=1e-4)  # fused blocks round differently from modules

@@ -30,23 +30,25 @@ from tallow.generation.constrain.expressions import (
     Rule,
     Sequence,
     alternatives,
+    require_short,
 )
 
 _ESCAPE = r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[nrt\\\"\[\]^-])"
 _TOKENS = re.compile(
     rf"""
     (?P<space>(?:[\ \t\r\n]+|\#[^\n]*)+)
-  | (?P<rule>[a-zA-Z][a-zA-Z0-9_-]*)[\ \t]*::=
-  | (?P<name>[a-zA-Z][a-zA-Z0-9_-]*)
-  | "(?P<literal>(?:[^"\\\n]|{_ESCAPE})*)"
-  | \[(?P<set>\^?(?:[^]\\\n]|{_ESCAPE})*)\]
-  | (?P<repeat>[*+?]|\{{[0-9]+(?:,[0-9]*)?\}})
+  | (?P<rule>[a-zA-Z0-9_-]+)[\ \t]*::=
+  | (?P<name>[a-zA-Z0-9_-]+)
+  | "(?P<literal>(?:[^"\\]|{_ESCAPE})*)"
+  | \[(?P<set>\^?(?:[^]\\]|{_ESCAPE})*)\]
+  | (?P<repeat>[*+?]|\{{[0-9]{{1,9}}(?:,[0-9]{{0,9}})?\}})
   | (?P<mark>[|().])
     """,
     re.VERBOSE,
 )
 _CHARACTER = re.compile(rf"{_ESCAPE}|.", re.DOTALL)
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
+_MAX_REPEATS = 2  # after one part
 _MARKS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
@@ -58,6 +60,7 @@ class _Token(NamedTuple):
 
 def parse(text: str) -> dict[str, Expression]:
     """Return the rules of a grammar.  Raises: GrammarError, with the line, for what is not in the form above"""
+    require_short(text, "the grammar")
     return _Parser(text).rules()
 
 
@@ -118,7 +121,11 @@ class _Parser:
         parts = []
         while self._kind in ("name", "literal", "set", ".", "("):
             part = self._part()
+            repeats = 0
             while self._kind == "repeat":
+                repeats += 1
+                if repeats > _MAX_REPEATS:  # each is a group around the one before
+                    raise self._error(self._tokens[self._next].place, f"more than {_MAX_REPEATS} repetitions in a row")
                 part = self._repeated(part)
             parts.append(part)
         if self._kind not in ("|", ")", "rule", "end"):

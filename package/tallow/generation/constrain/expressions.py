@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tallow.errors import GrammarError
+
 MAX_CODE_POINT = 0x10FFFF
 MAX_DEPTH = 50  # of groups within groups: Pyodide's stack is small, and running out of it ends the tab's Python
+MAX_LETTERS = 100_000  # of a pattern or a grammar as text: a letter takes a node of the program, or is part of one
 SURROGATES = (0xD800, 0xDFFF)  # no characters: UTF-8 has no bytes for them
 
 
@@ -103,6 +106,12 @@ Expression: TypeAlias = Characters | Literal | Sequence | Alternatives | Repeat 
 ANY_CHARACTER = Characters.of([(0, MAX_CODE_POINT)])
 EMPTY = Sequence(())
 NOTHING = Alternatives(())
+
+
+def require_short(text: str, what: str) -> None:
+    """Raise GrammarError for a text of more than MAX_LETTERS."""
+    if len(text) > MAX_LETTERS:
+        raise GrammarError(f"{what} has {len(text):,} letters; the limit is {MAX_LETTERS:,}", hint="shorten it")
 
 
 def sequence(*parts: Expression) -> Expression:

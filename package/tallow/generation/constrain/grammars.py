@@ -12,7 +12,9 @@ from tallow.generation.constrain.expressions import Expression, Literal, alterna
 from tallow.generation.constrain.patterns import expression_of
 from tallow.generation.constrain.program import Program
 from tallow.generation.constrain.schema import MAX_CONTAINERS, rules_of
+from tallow.generation.constrain.schema_shapes import require_few
 from tallow.generation.constrain.states import DEAD, Automaton
+from tallow.generation.constrain.work import MAX_PER_TEXT, Work, done, limited
 from tallow.io.json_object import parse_object
 
 
@@ -27,23 +29,36 @@ class Grammar:
     """
 
     def __init__(self, rules: Mapping[str, Expression], start: str) -> None:
-        self._program = Program(rules, start)
+        self.program = Program(rules, start)
 
-    @cached_property
-    def automaton(self) -> Automaton:
-        """The states of the grammar, shared by all texts that it constrains."""
-        return Automaton(self._program)
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the grammar takes, about."""
+        return self.program.nbytes
 
     def matches(self, text: str | bytes) -> bool:
         """Return whether a whole text is in the set."""
-        return self.automaton.is_accepting(self._state_after(text))
+        automaton, state = self._read(text)
+        return automaton.is_accepting(state)
 
     def begins(self, text: str | bytes) -> bool:
         """Return whether a text of the set begins with this one."""
-        return self._state_after(text) != DEAD
+        return self._read(text)[1] != DEAD
 
-    def _state_after(self, text: str | bytes) -> int:
-        return self.automaton.advance(self.automaton.start, text.encode() if isinstance(text, str) else text)
+    def _read(self, text: str | bytes) -> tuple[Automaton, int]:
+        """Return the states, and the one after a text."""
+        automaton = self._automaton
+
+        def states() -> Work[int]:
+            return (yield from automaton.advance((yield from automaton.begin()), data))
+
+        # Half of a surrogate pair becomes bytes that no text of a grammar has.
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        return automaton, done(limited(states(), MAX_PER_TEXT, "the text"))[0]
+
+    @cached_property
+    def _automaton(self) -> Automaton:
+        return Automaton(self.program)
 
 
 def regex(pattern: str) -> Grammar:
@@ -65,7 +80,7 @@ def choices(texts: Collection[str]) -> Grammar:
     Example:
         choices(["positive", "negative"])
     """
-    if isinstance(texts, str):
+    if isinstance(texts, str) or not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
         raise GrammarError(f"choices={texts!r:.80}", hint="pass a list of texts")
     return Grammar({"choice": alternatives(map(Literal, texts))}, "choice")
 
@@ -94,6 +109,7 @@ def json_schema(schema: Mapping[str, Any] | bool | str) -> Grammar:
                      "required": ["name", "age"]})
     """
     if isinstance(schema, str):
+        require_few(sum(map(schema.count, ",[{")))
         try:
             schema = parse_object(schema.encode(), "the schema", MAX_CONTAINERS)
         except ValueError as error:  # a CheckpointError, or half of a surrogate pair

@@ -7,10 +7,10 @@ escapes that are not needed. So a constrained text may be any value, not any way
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any
+from typing import Any, TypeAlias
 
 from tallow.errors import GrammarError
 from tallow.generation.constrain.expressions import (
@@ -20,6 +20,7 @@ from tallow.generation.constrain.expressions import (
     Expression,
     Literal,
     Repeat,
+    Rule,
     alternatives,
     any_number,
     optional,
@@ -71,10 +72,14 @@ def literal(value: Any) -> Expression:
 
 def letter(characters: Characters) -> Expression:
     """Return one of the characters as a JSON string contains it."""
-    options: list[Expression] = [characters.without(_MUST_ESCAPE)]
-    for low, high in characters.intersection(_MUST_ESCAPE).ranges:
-        options += (Literal(_SHORT.get(code, f"\\u{code:04x}")) for code in range(low, high + 1))
-    return alternatives(options)
+    escaped = characters.intersection(_MUST_ESCAPE).ranges
+    # By all letters but the last one, so that each beginning is written once.
+    by_beginning: dict[str, str] = {}
+    for code in (code for low, high in escaped for code in range(low, high + 1)):
+        written = _SHORT.get(code, f"\\u{code:04x}")
+        by_beginning[written[:-1]] = by_beginning.get(written[:-1], "") + written[-1]
+    escapes = (sequence(Literal(begin), Characters.among(last)) for begin, last in by_beginning.items())
+    return alternatives([characters.without(_MUST_ESCAPE), *escapes])
 
 
 _LETTER = letter(ANY_CHARACTER)
@@ -90,18 +95,33 @@ def string(least: int = 0, most: int | None = None) -> Expression:
     return quoted(Repeat(_LETTER, least, most))
 
 
-def string_except(names: Iterable[str]) -> Expression:
-    """Return any string that is none of the names."""
-    return quoted(_content_except(frozenset(names)))
+def string_except(names: Iterable[str], rule: Callable[[str, Expression], Rule]) -> Expression:
+    """Return any string that is none of the names.
+
+    Args:  rule: returns a rule of a grammar that stands for an expression. Each beginning of a name takes one, so that
+           the expression of a long name is not deep.
+    """
+    tree: _Tree = {}
+    for name in names:
+        node = tree
+        for character in name:
+            node = node.setdefault(character, {})
+        node[_END] = {}
+    nodes = [tree]
+    for node in nodes:  # which grows: parents come before their children
+        nodes += (child for character, child in node.items() if character != _END)
+    any_rest = rule("any rest", any_number(_LETTER))
+    rules: dict[int, Rule] = {}
+    for node in reversed(nodes):
+        following = {character: child for character, child in node.items() if character != _END}
+        options = [sequence(letter(Characters.among(c)), rules[id(child)]) for c, child in following.items()]
+        options.append(sequence(letter(Characters.among("".join(following)).complement()), any_rest))
+        rules[id(node)] = rule("another", alternatives(options if _END in node else [*options, EMPTY]))
+    return quoted(rules[id(tree)])
 
 
-def _content_except(names: frozenset[str]) -> Expression:
-    by_first: dict[str, set[str]] = {}
-    for name in names - {""}:
-        by_first.setdefault(name[0], set()).add(name[1:])
-    options = [sequence(letter(Characters.among(c)), _content_except(frozenset(rest))) for c, rest in by_first.items()]
-    options.append(sequence(letter(Characters.among("".join(by_first)).complement()), any_number(_LETTER)))
-    return alternatives(options if "" in names else [*options, EMPTY])
+_END = ""  # of a name in the tree
+_Tree: TypeAlias = dict[str, "_Tree"]
 
 
 def integer_between(low: int | None, high: int | None) -> Expression:

@@ -6,6 +6,7 @@ import itertools
 import re
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from tallow.errors import GrammarError
@@ -18,6 +19,7 @@ from tallow.generation.constrain.expressions import (
     Sequence,
     alternatives,
     any_number,
+    require_short,
 )
 
 # re.compile gives no tree. This module of the standard library does; hypothesis and others rely on it as well.
@@ -31,7 +33,9 @@ _CLASSES = {
 }
 _NOT_NEWLINE = Characters.among("\n").complement()
 _HINT = "use characters, classes, groups, | and repetitions"
-_NOT_GROUPS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]", re.DOTALL)  # escapes and sets
+# Escapes, sets and comments, also without their ends: each letter is looked at once.
+_NOT_GROUPS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]?|\(\?#[^)]*\)?", re.DOTALL)
+_VERBOSE = re.compile(r"\(\?[a-zA-Z-]*x")  # a flag with which # begins a comment, which may hide groups
 _FLAGS = re.DOTALL | re.ASCII | re.UNICODE
 
 
@@ -49,22 +53,35 @@ def expression_of(
     Raises:  GrammarError for an invalid pattern, and for what no finite automaton matches: back-references,
              look-around, and ^ or $ elsewhere than at the ends
     """
-    depths = itertools.accumulate((letter == "(") - (letter == ")") for letter in _NOT_GROUPS.sub("", pattern))
-    if max(depths, default=0) > MAX_DEPTH:
-        raise GrammarError(
-            f"{pattern!r:.80} is nested too deeply", hint=f"use at most {MAX_DEPTH} groups within groups"
-        )
+    _require_small(pattern)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # possible set operations of later versions
             tree = _parser.parse(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
+    except (re.error, OverflowError, ValueError, RecursionError) as error:  # ValueError: a number of 4,300 digits
         raise GrammarError(
-            f"{pattern!r:.80} is not a regular expression: {error}", hint="see Python's module re"
+            f"{pattern!r:.80} is not a regular expression: {error!s:.200}", hint="see Python's module re"
         ) from None
     if tree.state.flags & ~_FLAGS:
-        raise GrammarError(f"{pattern!r:.80}: flags other than (?s) and (?a)", hint="write both cases: [aA]")
+        raise _flags(pattern)
     return _Converter(pattern, bool(tree.state.flags & re.DOTALL), letter).convert(list(tree), whole)
+
+
+def _require_small(pattern: str) -> None:
+    """Raise GrammarError for a pattern that is long or deep, before it is parsed."""
+    require_short(pattern, "the pattern")
+    groups = _NOT_GROUPS.sub("", pattern)
+    if _VERBOSE.search(groups):
+        raise _flags(pattern)
+    depths = itertools.accumulate((letter == "(") - (letter == ")") for letter in groups)
+    if max(depths, default=0) > MAX_DEPTH:
+        raise GrammarError(
+            f"{pattern[:80]!r} is nested too deeply", hint=f"use at most {MAX_DEPTH} groups within groups"
+        )
+
+
+def _flags(pattern: str) -> GrammarError:
+    return GrammarError(f"{pattern!r:.80}: flags other than (?s) and (?a)", hint="write both cases: [aA]")
 
 
 class _Converter:
@@ -136,5 +153,6 @@ _BEGINNINGS = ((_codes.AT, _codes.AT_BEGINNING), (_codes.AT, _codes.AT_BEGINNING
 _ENDS = ((_codes.AT, _codes.AT_END), (_codes.AT, _codes.AT_END_STRING))
 
 
+@lru_cache(1024)
 def _one(code_point: int) -> Characters:
     return Characters.of([(code_point, code_point)])

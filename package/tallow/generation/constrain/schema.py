@@ -37,7 +37,8 @@ from tallow.generation.constrain.expressions import (
     sequence,
 )
 from tallow.generation.constrain.patterns import expression_of
-from tallow.generation.constrain.schema_merging import ANNOTATIONS, are_disjoint, merged, same, types_of
+from tallow.generation.constrain.schema_merging import ANNOTATIONS, are_disjoint, canonical, merged, types_of
+from tallow.generation.constrain.schema_shapes import PART, Place, checked, checked_size, too_deep
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 _KEYWORDS = {
@@ -56,8 +57,8 @@ _MAX_REFERENCES = 64  # in a row
 MAX_CONTAINERS = 4 * MAX_DEPTH  # within one another; a level of a schema has up to four
 # Bounds of the time: twenty schemas, each with two references to the next one, are read a million times.
 MAX_STEPS = 50_000
+_PAIRS_PER_STEP = 5  # of options that are compared
 _VALUES_PER_STEP = 100  # of the whole schema, when two parts of it are compared or combined
-_CHARACTERS_PER_VALUE = 64
 
 _DATE = (  # of the years from 1000; without 29 February
     r"[1-9]\d{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
@@ -79,15 +80,7 @@ def rules_of(schema: Any) -> dict[str, Expression]:
 
     Raises:  GrammarError for an invalid schema, one that no value matches, and one with keywords that are refused
     """
-    pending, size = [(schema, 0)], 0
-    while pending:
-        value, depth = pending.pop()
-        if depth > MAX_CONTAINERS:
-            raise _too_deep()
-        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        size += 1 + (len(value) // _CHARACTERS_PER_VALUE if isinstance(value, str) else 0)
-        pending += ((part, depth + 1) for part in parts)
-    return _Converter(schema, size).convert()
+    return _Converter(schema, checked_size(schema, MAX_CONTAINERS)).convert()
 
 
 class _Converter:
@@ -108,7 +101,7 @@ class _Converter:
         self._reference("#")
         while self._pending:
             reference = self._pending.pop()
-            self._rules[reference] = self._value(self._resolve(reference), reference)
+            self._rules[reference] = self._value(self._resolve(reference), Place.of(reference))
         return self._rules
 
     def _count(self, steps: float) -> None:
@@ -135,7 +128,7 @@ class _Converter:
             name = name.replace("~1", "/").replace("~0", "~")
             if isinstance(found, dict) and name in found:
                 found = found[name]
-            elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            elif isinstance(found, list) and name.isdecimal() and len(name) < 10 and int(name) < len(found):
                 found = found[int(name)]
             else:
                 raise GrammarError(f"$ref {reference!r:.80}: nothing is there", hint='define it, such as in "$defs"')
@@ -157,22 +150,20 @@ class _Converter:
             return False
         if first is True or second is True:
             return second if first is True else first
-        return merged(_object(first, "a schema"), _object(second, "a schema"))
+        return merged(checked(first, PART), checked(second, PART))
 
     # ---------------------------------------------------------------------------------------------------- values
 
-    def _value(self, schema: Any, place: str) -> Expression:
+    def _value(self, schema: Any, place: Place) -> Expression:
         """Return the values that conform to a schema; `place` is its JSON Pointer."""
         self._count(1)
-        if (
-            place.count("/") > 2 * MAX_DEPTH
-        ):  # two for each level of an object; references with keywords beside them add some
-            raise _too_deep()
+        if place.depth > 2 * MAX_DEPTH:  # two for each level of an object; keywords beside references add some
+            raise too_deep()
         if schema is True:
             return self._anything()
         if schema is False:
             return NOTHING
-        schema = _object(schema, place)
+        schema = checked(schema, place)
         if "$ref" in schema:
             if not schema.keys() - ANNOTATIONS - {"$ref"}:
                 self._resolve(schema["$ref"])
@@ -198,42 +189,42 @@ class _Converter:
                 return self._anything()
         return alternatives(self._of_type(kind, schema, place) for kind in types)
 
-    def _all_of(self, schema: Mapping[str, Any], place: str, depth: int = 0) -> Any:
+    def _all_of(self, schema: Mapping[str, Any], place: Place, depth: int = 0) -> Any:
         if depth > MAX_DEPTH:  # a reference to itself
-            raise _too_deep()
+            raise too_deep()
         combined: Any = {key: value for key, value in schema.items() if key != "allOf"}
-        for part in _list(schema, "allOf", place):
+        for part in schema["allOf"]:
             part = self._dereferenced(part)
             if isinstance(part, dict) and "allOf" in part:
-                part = self._all_of(part, place, depth + 1)
+                part = self._all_of(checked(part, place), place, depth + 1)
             combined = self._both(combined, part)
         return combined
 
-    def _any_of(self, schema: Mapping[str, Any], key: str, place: str) -> Expression:
+    def _any_of(self, schema: Mapping[str, Any], key: str, place: Place) -> Expression:
         beside = {name: value for name, value in schema.items() if name != key and name not in ANNOTATIONS}
-        options = _list(schema, key, place)
+        options = schema[key]
         if key == "oneOf":
-            self._count(len(options) * self._size / _VALUES_PER_STEP)
+            self._count(len(options) * self._size / _VALUES_PER_STEP + len(options) ** 2 / _PAIRS_PER_STEP)
             resolved = [self._dereferenced(option) for option in options]
             if not all(are_disjoint(a, b) for i, a in enumerate(resolved) for b in resolved[:i]):
                 hint = "use anyOf, or give each option a constant of its own"
                 raise GrammarError(f"{place}: oneOf of options that may overlap", hint=hint)
         if not beside:
-            return alternatives(self._value(option, f"{place}/{key}/{i}") for i, option in enumerate(options))
+            return alternatives(self._value(option, place.then(key, str(i))) for i, option in enumerate(options))
         both = (self._both(beside, self._dereferenced(option)) for option in options)
-        return alternatives(self._value(option, f"{place}/{key}/{i}") for i, option in enumerate(both))
+        return alternatives(self._value(option, place.then(key, str(i))) for i, option in enumerate(both))
 
-    def _constants(self, schema: Mapping[str, Any], place: str) -> Expression:
-        values = [schema["const"]] if "const" in schema else _list(schema, "enum", place)
+    def _constants(self, schema: Mapping[str, Any], place: Place) -> Expression:
+        values = [schema["const"]] if "const" in schema else schema["enum"]
         if "const" in schema and "enum" in schema:
-            values = [value for value in values if any(same(value, other) for other in _list(schema, "enum", place))]
+            values = values if canonical(values[0]) in map(canonical, schema["enum"]) else []
         others = schema.keys() - ANNOTATIONS - {"const", "enum", "type"}
         if others:
             raise _refused(f"{min(others)} beside const or enum", place)
         types = types_of(schema)
         return alternatives(json_texts.literal(value) for value in values if not types or _type_of(value) & set(types))
 
-    def _of_type(self, kind: Any, schema: Mapping[str, Any], place: str) -> Expression:
+    def _of_type(self, kind: Any, schema: Mapping[str, Any], place: Place) -> Expression:
         group = "number" if kind == "integer" else kind
         for key in _REFUSED.get(group, ()):
             if key in schema and schema[key] is not True:
@@ -258,19 +249,17 @@ class _Converter:
 
     # ---------------------------------------------------------------------------------------------------- objects
 
-    def _object(self, schema: Mapping[str, Any], place: str) -> Expression:
-        properties = _object(schema.get("properties", {}), f"{place}/properties")
-        required = _list(schema, "required", place)
+    def _object(self, schema: Mapping[str, Any], place: Place) -> Expression:
+        properties, required = schema.get("properties", {}), schema.get("required", [])
         extra = schema.get("additionalProperties", not (properties or required))
-        patterns = _object(schema.get("patternProperties", {}), f"{place}/patternProperties")
-        least, most = _count(schema, "minProperties", place) or 0, _count(schema, "maxProperties", place)
+        least, most = _count(schema, "minProperties") or 0, _count(schema, "maxProperties")
         names = dict.fromkeys([*properties, *required])
-        if patterns:
+        if schema.get("patternProperties"):
             raise _refused("patternProperties", place)
         if not names:
             if least > 1:  # a text may repeat a name
                 raise _refused("minProperties of more than the required ones and one", place)
-            member = self._member(json_texts.string(), self._value(extra, f"{place}/additionalProperties"))
+            member = self._member(json_texts.string(), self._value(extra, place.then("additionalProperties")))
             return _in_brackets("{}", separated(member, json_texts.spaced(","), least, most))
         if most is not None and (most < len(names) or extra is not False):
             raise _refused("maxProperties of fewer than the named ones", place)
@@ -279,7 +268,7 @@ class _Converter:
         return _in_brackets("{}", self._members(names, properties, set(required), extra, place))
 
     def _members(
-        self, names: Iterable[Any], properties: Mapping[str, Any], required: set[Any], extra: Any, place: str
+        self, names: Iterable[Any], properties: Mapping[str, Any], required: set[Any], extra: Any, place: Place
     ) -> Expression:
         """Return the named members in order, and then further ones.
 
@@ -288,14 +277,11 @@ class _Converter:
         """
         comma = json_texts.spaced(",")
         names = list(names)
-        for name in names:
-            if not isinstance(name, str):
-                raise GrammarError(f"{place}: the property name {name!r:.40}", hint="names are strings")
         following: Expression = EMPTY
         firsts: list[Expression] = [EMPTY]
         if extra is not False:
-            value = self._value(extra, f"{place}/additionalProperties")
-            further = self._member(json_texts.string_except(names), value)
+            value = self._value(extra, place.then("additionalProperties"))
+            further = self._member(json_texts.string_except(names, self._rule), value)
             following = any_number(sequence(comma, further))
             firsts = [separated(further, comma, 0, None)]
         for name in reversed(names):
@@ -305,7 +291,7 @@ class _Converter:
                 raise GrammarError(
                     f"{place}: {name!r:.40} is required, but not allowed", hint="describe it in properties"
                 )
-            where = f"{place}/properties/{name}"
+            where = place.then("properties", name)
             member = self._rule(f"member {where}", self._member(json_texts.literal(name), self._value(schema, where)))
             rest = self._rule(f"after {where}", following)
             with_comma = sequence(comma, member)
@@ -318,8 +304,7 @@ class _Converter:
         return alternatives(reversed(firsts))
 
     def _rule(self, name: str, expression: Expression) -> Rule:
-        while name in self._rules:  # two names may look the same, such as those of a merged schema
-            name += "'"
+        name = f"{name} {len(self._rules)}"  # two places may look the same, such as those of a merged schema
         self._rules[name] = expression
         return Rule(name)
 
@@ -328,19 +313,19 @@ class _Converter:
 
     # ----------------------------------------------------------------------------------------- arrays and strings
 
-    def _array(self, schema: Mapping[str, Any], place: str) -> Expression:
+    def _array(self, schema: Mapping[str, Any], place: Place) -> Expression:
         items = schema.get("items", True)
-        prefix = _list(schema, "prefixItems", place)
+        prefix = schema.get("prefixItems", [])
         if isinstance(items, list):  # draft 7
             prefix, items = items, schema.get("additionalItems", True)
-        least, most = _count(schema, "minItems", place) or 0, _count(schema, "maxItems", place)
+        least, most = _count(schema, "minItems") or 0, _count(schema, "maxItems")
         if schema.get("uniqueItems") and (most is None or most > 1):
             raise _refused("uniqueItems of more than one item", place)
         comma = json_texts.spaced(",")
-        rest = self._value(items, f"{place}/items")
+        rest = self._value(items, place.then("items"))
         if not prefix:
             return _in_brackets("[]", separated(rest, comma, least, most))
-        first = [self._value(part, f"{place}/prefixItems/{i}") for i, part in enumerate(prefix)]
+        first = [self._value(part, place.then("prefixItems", str(i))) for i, part in enumerate(prefix)]
         if most is not None:
             first = first[:most]
         after: Expression = Repeat(
@@ -352,8 +337,8 @@ class _Converter:
                 after = optional(after)
         return _in_brackets("[]", after)
 
-    def _string(self, schema: Mapping[str, Any], place: str) -> Expression:
-        least, most = _count(schema, "minLength", place) or 0, _count(schema, "maxLength", place)
+    def _string(self, schema: Mapping[str, Any], place: Place) -> Expression:
+        least, most = _count(schema, "minLength") or 0, _count(schema, "maxLength")
         pattern = schema.get("pattern")
         form = FORMATS.get(schema["format"]) if isinstance(schema.get("format"), str) else None
         limits = [key for key in ("minLength", "maxLength", "pattern") if key in schema]
@@ -363,15 +348,13 @@ class _Converter:
             return json_texts.quoted(expression_of(form))
         if pattern is None:
             return json_texts.string(least, most)
-        if not isinstance(pattern, str):
-            raise GrammarError(f"{place}: pattern {pattern!r:.40}", hint="a pattern is a string")
         return json_texts.quoted(expression_of(pattern, whole=False, letter=json_texts.letter))
 
 
-def _number(kind: Any, schema: Mapping[str, Any], place: str) -> Expression:
+def _number(kind: Any, schema: Mapping[str, Any], place: Place) -> Expression:
     if schema.get("multipleOf", 1) != 1:
         raise _refused("multipleOf", place)
-    bounds = {key: _bound(schema, key, place) for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")}
+    bounds = {key: _bound(schema, key) for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")}
     lows = [
         (bound, key.startswith("ex")) for key in ("minimum", "exclusiveMinimum") if (bound := bounds[key]) is not None
     ]
@@ -401,48 +384,20 @@ def _type_of(value: Any) -> set[str]:
     if isinstance(value, bool):
         return {"boolean"}
     if isinstance(value, int | float):
-        return {"number", "integer"} if value == int(value) else {"number"}
+        return {"number", "integer"} if isinstance(value, int) or value.is_integer() else {"number"}
     names = {str: "string", list: "array", dict: "object", type(None): "null"}
     return {names[type(value)]} if type(value) in names else set()
 
 
-def _object(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise GrammarError(f"{place}: expected an object, got {value!r:.40}", hint="see https://json-schema.org")
-    return value
-
-
-def _list(schema: Mapping[str, Any], key: str, place: str) -> list[Any]:
-    value = schema.get(key, [])
-    if not isinstance(value, list):
-        raise GrammarError(f"{place}/{key}: expected a list, got {value!r:.40}", hint="see https://json-schema.org")
-    return value
-
-
-def _count(schema: Mapping[str, Any], key: str, place: str) -> int | None:
+def _count(schema: Mapping[str, Any], key: str) -> int | None:
     value = schema.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 0:
-        raise GrammarError(f"{place}/{key}: expected a count, got {value!r:.40}", hint="use 0 or more")
-    return int(value)
+    return None if value is None else int(value)
 
 
-def _bound(schema: Mapping[str, Any], key: str, place: str) -> Fraction | None:
+def _bound(schema: Mapping[str, Any], key: str) -> Fraction | None:
     value = schema.get(key)
-    if value is None:
-        return None
-    try:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError
-        return Fraction(value)  # of a float its exact value, which readers of the number get too
-    except (ValueError, OverflowError):
-        raise GrammarError(f"{place}/{key}: expected a number, got {value!r:.40}", hint="use a finite number") from None
+    return None if value is None else Fraction(value)  # of a float its exact value, which readers of the number get too
 
 
-def _too_deep() -> GrammarError:
-    return GrammarError("the schema is nested too deeply", hint="divide it with $defs and $ref")
-
-
-def _refused(what: str, place: str) -> GrammarError:
+def _refused(what: str, place: Place) -> GrammarError:
     return GrammarError(f"{place}: {what} cannot be guaranteed while a text is written", hint="check it afterwards")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tallow.errors import GrammarError
+from tallow.generation.constrain.schema_shapes import PART, checked
 
 ANNOTATIONS = frozenset(
     {
@@ -27,18 +28,18 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     """
     both = dict(first)
     for key, value in second.items():
-        if key in ANNOTATIONS or key not in both or same(both[key], value):
+        if key in ANNOTATIONS or key not in both or canonical(both[key]) == canonical(value):
             both[key] = value
         elif key in _LARGER:
-            both[key] = max(both[key], value)
+            both[key] = max(each for each in (both[key], value) if each is not None)
         elif key in _SMALLER:
-            both[key] = min(both[key], value)
+            both[key] = min(each for each in (both[key], value) if each is not None)
         elif key == "type":
             both[key] = _common_types(types_of(first), types_of(second))
         elif key == "required":
             both[key] = [*dict.fromkeys([*both[key], *value])]
         elif key == "properties" and all(
-            same(value[name], both[key][name]) for name in value.keys() & both[key].keys()
+            canonical(value[name]) == canonical(both[key][name]) for name in value.keys() & both[key].keys()
         ):
             both[key] = {**both[key], **value}
         else:
@@ -51,9 +52,9 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     return both
 
 
-def same(first: Any, second: Any) -> bool:
-    """Return whether two JSON values are equal; true is not 1."""
-    return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
+def canonical(value: Any) -> str:
+    """Return a text that equal JSON values share; true is not 1."""
+    return json.dumps(value, sort_keys=True)
 
 
 def types_of(schema: Mapping[str, Any]) -> list[Any]:
@@ -75,12 +76,13 @@ def are_disjoint(first: Any, second: Any) -> bool:
     """Return whether it is certain, from types, constants and required properties, that no value conforms to both."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return first is False or second is False
+    first, second = checked(first, PART), checked(second, PART)
     types = [{("number" if t == "integer" else t) for t in types_of(schema)} for schema in (first, second)]
     if types[0] and types[1] and not types[0] & types[1]:
         return True
     constants = [_constants(schema) for schema in (first, second)]
     if constants[0] is not None and constants[1] is not None:
-        return not any(_equal(a, b) for a in constants[0] for b in constants[1])
+        return not {_comparable(value) for value in constants[0]} & {_comparable(value) for value in constants[1]}
     if types != [{"object"}, {"object"}]:
         return False
     required = set(first.get("required", [])) & set(second.get("required", []))
@@ -91,15 +93,17 @@ def are_disjoint(first: Any, second: Any) -> bool:
 def _constants(schema: Mapping[str, Any]) -> list[Any] | None:
     if "const" in schema:
         return [schema["const"]]
-    values = schema.get("enum")
-    return values if isinstance(values, list) else None
+    values: list[Any] | None = schema.get("enum")
+    return values
 
 
-def _equal(first: Any, second: Any) -> bool:
-    """Return whether two JSON values may be equal. 1 and 1.0 are; containers count as equal if in doubt."""
-    if isinstance(first, dict | list) and type(first) is type(second):
-        return first == second
-    return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
+def _comparable(value: Any) -> Any:
+    """Return a value to be looked up; equal JSON values have equal ones. 1 and 1.0 are equal, true and 1 are not."""
+    if isinstance(value, dict):
+        return dict, frozenset((key, _comparable(part)) for key, part in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_comparable, value))
+    return isinstance(value, bool), value
 
 
 def _conflict(key: str) -> GrammarError:

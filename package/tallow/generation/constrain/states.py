@@ -7,131 +7,155 @@ many states; a text of n bytes reaches at most n of them.
 
 from __future__ import annotations
 
+from array import array
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tallow.errors import GrammarError
 from tallow.generation.constrain.program import Program
+from tallow.generation.constrain.work import PIECE, Work
 
-Configuration: TypeAlias = tuple[int, int]  # node, stack
 States: TypeAlias = npt.NDArray[np.int32]
 
 DEAD, UNKNOWN = 0, -1
 EMPTY_STACK = 0
-MAX_STATES = 500_000  # some 500 MB
-MAX_CONFIGURATIONS = 10_000  # of one state
+_STATE_BYTES, _STACK_BYTES = 300, 250  # of Python's objects for one
+_EDGES = 8  # that are looked at in the time of one configuration
 
 
 class Automaton:
     """The states of a grammar.
 
-    Attributes:
-        start: the state before the first byte.
-        class_of_byte: (256,); bytes of one class lead to the same states.
+    One thread at a time uses it; pieces of work on it may alternate.
 
-    Raises:  GrammarError, here and where states advance, for a grammar that takes too many states
+    Attributes:
+        start: the state before the first byte, once `begin` has found it.
     """
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._ends = set(program.ends.values())
-        self._tails = {after for node in program.nodes for _, after in node.calls if self._is_tail(after)}
-        self._stacks: list[Configuration] = [(-1, -1)]  # the node on top, and the stack below
-        self._stack_numbers: dict[Configuration, int] = {}
-        self.class_of_byte, self._bytes = _byte_classes(program)
-        self._table = np.full((64, len(self._bytes)), UNKNOWN, dtype=np.int32)
-        self._configurations: list[frozenset[Configuration]] = []
-        self._accepting: list[bool] = []
-        self._numbers: dict[tuple[frozenset[Configuration], bool], int] = {}
-        self._state(frozenset(), False)  # DEAD
+        self._count = len(program.edges)
+        self._stacks: list[tuple[int, int]] = [(-1, -1)]  # the node on top, and the stack below
+        self._stack_numbers: dict[tuple[int, int], int] = {}
+        self._table = np.full((64, len(program.class_bytes)), UNKNOWN, dtype=np.int32)
+        # Of each state: its configurations, `stack * nodes + node` each, sorted, and then whether the text may end.
+        self._states: list[bytes] = []
+        self._numbers: dict[bytes, int] = {}
+        self._configuration_bytes = 0
+        self._state([], False)  # DEAD
         self._table[DEAD] = DEAD
-        self.start = self._closure({(program.starts[program.start], EMPTY_STACK)})
+        self.start: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of what was found so far, about."""
+        objects = len(self._states) * _STATE_BYTES + len(self._stacks) * _STACK_BYTES
+        return self._table.nbytes + self._configuration_bytes + objects
+
+    def begin(self) -> Work[int]:
+        """Return the state before the first byte."""
+        if self.start is None:
+            self.start, cost = yield from self._closure([self._program.starts[self._program.start]])
+            yield cost
+        return self.start
+
+    def classes_of(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """Return the class of each byte; bytes of one class lead to the same states."""
+        return self._program.class_of_byte[data]
 
     def is_accepting(self, state: int) -> bool:
         """Return whether the text may end here."""
-        return self._accepting[state]
+        return self._states[state][-1] == 1
 
-    def advance(self, state: int, text: bytes) -> int:
+    def advance(self, state: int, text: bytes) -> Work[int]:
         """Return the state after a text; DEAD if no text of the grammar begins so."""
         for byte in text:
             if state == DEAD:
                 break
-            klass = self.class_of_byte[byte]
+            klass = int(self._program.class_of_byte[byte])
             if (following := int(self._table[state, klass])) == UNKNOWN:
-                following = self._find(state, int(klass))
+                following = yield from self._find(state, klass)
             state = following
         return state
 
-    def step(self, states: States, classes: npt.NDArray[np.uint8]) -> States:
+    def step(self, states: States, classes: npt.NDArray[np.uint8]) -> Work[States]:
         """Return the states after one byte of the given class each.  Shapes: (N,), (N,) -> (N,)"""
-        following = self._table[states, classes]
+        following: States = self._table[states, classes]
         unknown = np.flatnonzero(following == UNKNOWN)
         if len(unknown):
-            pairs = states[unknown].astype(np.int64) * len(self._bytes) + classes[unknown]
+            width = self._table.shape[1]
+            pairs = states[unknown].astype(np.int64) * width + classes[unknown]
             for pair in np.unique(pairs).tolist():
-                self._find(*divmod(pair, len(self._bytes)))
+                yield from self._find(*divmod(pair, width))
             following[unknown] = self._table[states[unknown], classes[unknown]]
         return following
 
-    def _find(self, state: int, klass: int) -> int:
+    def _find(self, state: int, klass: int) -> Work[int]:
         """Find and store the state after a byte."""
-        byte, nodes = self._bytes[klass], self._program.nodes
-        reached = {
-            (target, stack)
-            for node, stack in self._configurations[state]
-            for low, high, target in nodes[node].edges
-            if low <= byte <= high
-        }
-        following = self._closure(reached) if reached else DEAD
+        byte, edges_of = self._program.class_bytes[klass], self._program.edges
+        reached: set[int] = set()
+        looked = 0
+        for configuration in memoryview(self._states[state])[:-1].cast("q"):
+            edges = edges_of[node := configuration % self._count]
+            reached.update(configuration - node + target for low, high, target in edges if low <= byte <= high)
+            looked += 1 + len(edges) // _EDGES
+            if looked >= PIECE:
+                yield looked
+                looked = 0
+        following = DEAD
+        if reached:
+            following, cost = yield from self._closure(list(reached))
+            looked += cost
         self._table[state, klass] = following
+        yield looked
         return following
 
-    def _closure(self, pending: set[Configuration]) -> int:
-        """Return the state of all configurations that are reached without a byte."""
-        seen = set(pending)
-        waiting = list(pending)
-        with_edges, accepting = set(), False
+    def _closure(self, waiting: list[int]) -> Work[tuple[int, int]]:
+        """Return the state of all configurations that are reached without a byte, and what was not yielded yet."""
+        program, ends, starts = self._program, self._program.end_nodes, self._program.starts
+        seen = set(waiting)
+        with_edges, accepting, looked = [], False, 0
         while waiting:
-            index, stack = waiting.pop()
-            node = self._program.nodes[index]
-            if node.edges:
-                with_edges.add((index, stack))
-            reached = [(target, stack) for target in node.jumps]
-            for name, after in node.calls:
+            stack, index = divmod(configuration := waiting.pop(), self._count)
+            if program.edges[index]:
+                with_edges.append(configuration)
+            reached = [configuration - index + target for target in program.jumps[index]]
+            for name, after in program.calls[index]:
                 # A call at the end of a rule returns to where the rule does, so the stack of a long list stays short.
-                below = stack if after in self._tails else self._push(after, stack)
-                reached.append((self._program.starts[name], below))
-            if index in self._ends:
+                below = stack if after in program.tails else self._push(after, stack)
+                reached.append(below * self._count + starts[name])
+            if index in ends:
                 if stack == EMPTY_STACK:
                     accepting = True
                 else:
-                    reached.append(self._stacks[stack])
-            for configuration in reached:
-                if configuration not in seen:
-                    seen.add(configuration)
-                    waiting.append(configuration)
-            if len(seen) > MAX_CONFIGURATIONS:
-                raise GrammarError(
-                    "the grammar is too ambiguous", hint="write it so that fewer rules match the same text"
-                )
-        return self._state(frozenset(with_edges), accepting)
+                    after, below = self._stacks[stack]
+                    reached.append(below * self._count + after)
+            new = set(reached) - seen
+            seen |= new
+            waiting += new
+            looked += 1 + len(reached)
+            if looked >= PIECE:
+                yield looked
+                looked = 0
+        known = len(self._states)
+        state = self._state(sorted(with_edges), accepting)
+        return state, looked + (self._cost if state == known else 0)
 
-    def _state(self, configurations: frozenset[Configuration], accepting: bool) -> int:
-        key = configurations, accepting
+    @property
+    def _cost(self) -> int:
+        """The bytes of a new state beside its configurations, counted as so many of them."""
+        return (_STATE_BYTES + self._table[0].nbytes) // 32
+
+    def _state(self, configurations: list[int], accepting: bool) -> int:
+        key = array("q", configurations).tobytes() + bytes([accepting])
         if (number := self._numbers.get(key)) is not None:
             return number
-        number = len(self._configurations)
-        if number == MAX_STATES:
-            raise GrammarError(
-                f"the text takes more than {MAX_STATES:,} states of the grammar", hint="use a simpler grammar"
-            )
+        number = self._numbers[key] = len(self._states)
         if number == len(self._table):
             self._table = np.concatenate([self._table, np.full_like(self._table, UNKNOWN)])
-        self._numbers[key] = number
-        self._configurations.append(configurations)
-        self._accepting.append(accepting)
+        self._states.append(key)
+        self._configuration_bytes += len(key)
         return number
 
     def _push(self, node: int, stack: int) -> int:
@@ -140,22 +164,3 @@ class Automaton:
             number = self._stack_numbers[key] = len(self._stacks)
             self._stacks.append(key)
         return number
-
-    def _is_tail(self, node: int) -> bool:
-        """Return whether only the end of the rule follows."""
-        nodes = self._program.nodes
-        while node not in self._ends:
-            if nodes[node].edges or nodes[node].calls or len(nodes[node].jumps) != 1:
-                return False
-            node = nodes[node].jumps[0]
-        return not (nodes[node].edges or nodes[node].jumps or nodes[node].calls)
-
-
-def _byte_classes(program: Program) -> tuple[npt.NDArray[np.uint8], list[int]]:
-    """Return the class of each byte, and a byte of each class. Bytes between the same bounds of edges are one class."""
-    bounds = {0}
-    for node in program.nodes:
-        for low, high, _ in node.edges:
-            bounds |= {low, high + 1}
-    firsts = sorted(bounds - {256})
-    return (np.searchsorted(firsts, np.arange(256), side="right") - 1).astype(np.uint8), firsts

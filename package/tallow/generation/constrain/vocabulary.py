@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from tallow.errors import ArgumentError
 from tallow.generation.constrain.states import DEAD, Automaton
+from tallow.generation.constrain.work import Work
+
+_NODES = 10  # of the tree that NumPy handles in the time of one configuration
 
 
 class Vocabulary:
@@ -59,13 +62,14 @@ class Vocabulary:
         ended, self._ids = np.concatenate(node_of_id, axis=1)
         self._ended = np.searchsorted(ended, np.arange(count + 1))
 
-    def allowed(self, automaton: Automaton, state: int) -> npt.NDArray[np.bool_]:
+    def allowed(self, automaton: Automaton, state: int) -> Work[npt.NDArray[np.bool_]]:
         """Return which tokens may follow a text that led to `state`.  Shapes: (V,)"""
         mask = np.zeros(len(self), dtype=bool)
         nodes, states = np.zeros(1, dtype=np.int64), np.array([state], dtype=np.int32)
         while len(nodes):
             children, sources = _expand(self._children, nodes)
-            states = automaton.step(states[sources], automaton.class_of_byte[self._bytes[children]])
+            states = yield from automaton.step(states[sources], automaton.classes_of(self._bytes[children]))
+            yield len(children) // _NODES
             alive = states != DEAD
             nodes, states = children[alive], states[alive]
             mask[self._ids[_expand(self._ended, nodes)[0]]] = True

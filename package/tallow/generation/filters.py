@@ -1,0 +1,64 @@
+"""Filters of a Sampler: each keeps some tokens of a distribution.
+
+Weights are probabilities up to a factor; a token that is not kept has weight 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Weights: TypeAlias = npt.NDArray[np.float64]
+Filter: TypeAlias = Callable[[Weights], Weights]
+
+MOST_TOP_H = 100  # tokens among which top_h chooses, as in transformers
+
+
+def keep_top_h(scores_V: Weights, top_h: float) -> Weights:
+    """Return scores with -∞ for all but the likeliest tokens whose entropy is at most `top_h` times that of 100."""
+    count = min(MOST_TOP_H, len(scores_V))
+    likeliest_N = np.argpartition(-scores_V, count - 1)[:count]
+    likeliest_N = likeliest_N[np.argsort(-scores_V[likeliest_N], kind="stable")]
+    terms_N = _entropy_terms(np.exp(scores_V[likeliest_N]))
+    running_N = terms_N.cumsum()
+    kept_N = likeliest_N[: max(1, int(running_N.searchsorted(top_h * terms_N.sum(), side="right")))]
+    kept_V = np.full_like(scores_V, -np.inf)
+    kept_V[kept_N] = scores_V[kept_N]
+    return kept_V
+
+
+def keep_typical(weights_N: Weights, mass: float) -> Weights:
+    """Keep the tokens whose information is nearest to the entropy, up to the first whose running sum reaches `mass`."""
+    probabilities_N = weights_N / weights_N.sum()
+    with np.errstate(divide="ignore"):
+        information_N = -np.log(probabilities_N)
+    distance_N = np.abs(information_N - _entropy_terms(weights_N).sum())
+    order_N = np.argsort(distance_N, kind="stable")
+    last = int((probabilities_N[order_N].cumsum() < mass).sum())
+    furthest = distance_N[order_N[min(last, len(order_N) - 1)]]
+    return np.where(distance_N <= furthest, weights_N, 0.0)
+
+
+def keep_above_epsilon(weights_N: Weights, epsilon: float) -> Weights:
+    """Keep the tokens with a probability of at least `epsilon`, and the likeliest."""
+    return _keep_above(weights_N, epsilon)
+
+
+def keep_above_eta(weights_N: Weights, eta: float) -> Weights:
+    """Keep the tokens with a probability of at least min(η, √η exp(-entropy)), and the likeliest."""
+    return _keep_above(weights_N, min(eta, np.sqrt(eta) * np.exp(-_entropy_terms(weights_N).sum())))
+
+
+def _keep_above(weights_N: Weights, least: float) -> Weights:
+    threshold = min(least * weights_N.sum(), weights_N.max())
+    return np.where(weights_N < threshold, 0.0, weights_N)
+
+
+def _entropy_terms(weights_N: Weights) -> Weights:
+    """Return -p log p of each token; 0 where p is 0."""
+    probabilities_N = weights_N / weights_N.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(probabilities_N > 0, -probabilities_N * np.log(probabilities_N), 0.0)

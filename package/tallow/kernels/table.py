@@ -7,6 +7,10 @@ kernel is used if it accepts the arguments. Built-in and user-defined kernels ar
     @kernel("softmax", "native", accepts=float32_rows)
     def softmax(x): ...
 
+The search takes a noticeable part of a small call. So the table knows of some ops, by a `Limit`, up to which size its
+choice is the array implementation, whatever else the arguments are: an op calls NumPy directly below it. That size
+follows from what the kernels' own `accepts` declare by `minimum`, and changes with every kernel, `require` and `off`.
+
 The state that `off` and `require` change belongs to the process, as the table does, not to a thread.
 """
 
@@ -27,6 +31,11 @@ from tallow.kernels.halves import widening
 ARRAY = "array"
 # Device type -> backends, in order of preference. The default for other device types is (device type, "array").
 PREFERENCE: dict[str, tuple[str, ...]] = {"cpu": ("wasm", "native", ARRAY), "cuda": ("cuda", ARRAY)}
+
+# A `Limit` is never larger: the search takes no noticeable part of a call of more elements or multiplications.
+LARGEST_LIMIT = 1 << 17
+# A `Limit` before the providers are called, so that small ops do not load a library: none of its kernels takes fewer.
+LIMIT_BEFORE_LOADING = 1 << 12
 
 PLANS = 256  # sizes of earlier calls that a convolution or a pooling keeps, with what it derives from them
 
@@ -62,6 +71,7 @@ _providers: dict[str, list[Provider]] = {}
 _absent: dict[str, str] = {}  # backend -> why it is unavailable
 # Array type, or device type -> name -> entries in the order to try.
 _candidates: dict[type | str, dict[str, Candidates]] = {}
+_limits: dict[str, list[Limit]] = {}  # name of op -> the limits that depend on it
 _required: str | None = None
 
 
@@ -92,15 +102,63 @@ def kernel(
         called = fn if round_like is None else widening(fn, partial(run, name), round_like)
         KERNELS[name, backend] = Entry(backend, called, accepts)
         _candidates.clear()
+        for limit in _limits.get(name, ()):
+            limit.renew()
         return fn
 
     return register
 
 
+def minimum(size: int) -> Callable[[Predicate], Predicate]:
+    """Declare that the decorated `accepts` refuses a first operand of fewer elements.
+
+    A product counts multiplications, and what takes elements by an index those that it takes. This is about operands
+    of one dtype of NumPy's: a predicate may take fewer halves. Without this declaration, it may accept any size.
+    `{minimum}` in its docstring becomes the number.
+    """
+
+    def declare(predicate: Predicate) -> Predicate:
+        predicate.__doc__ = (predicate.__doc__ or "").replace("{minimum}", f"{size:,}")
+        predicate.minimum = size  # type: ignore[attr-defined]
+        return predicate
+
+    return declare
+
+
+class Limit:
+    """The size below which the array implementations of ops compute NumPy's floats, as the table is at present.
+
+    Make it beside those implementations. If another one replaces them, the limit is 0, as it is if another backend is
+    required: then each call goes through `run`.
+
+    Attributes:
+        size: of what the kernels' `minimum` counts, elements or multiplications.
+    """
+
+    __slots__ = ("_implementations", "size")
+
+    def __init__(self, *names: str) -> None:
+        self._implementations = {name: KERNELS[name, ARRAY] for name in names}
+        for name in names:
+            _limits.setdefault(name, []).append(self)
+        self.renew()
+
+    def renew(self) -> None:
+        """Compute the size again, from the present state of the table."""
+        own = self._implementations
+        if _exclusion(ARRAY) or any(KERNELS.get((name, ARRAY)) is not entry for name, entry in own.items()):
+            self.size = 0
+            return
+        others = [b for b in _preference("cpu") if b != ARRAY and _exclusion(b) is None]
+        rivals = [KERNELS[name, b] for b in others for name in own if (name, b) in KERNELS]
+        unloaded = LIMIT_BEFORE_LOADING if others and "cpu" in _providers else LARGEST_LIMIT
+        self.size = min(unloaded, LARGEST_LIMIT, *(getattr(entry.accepts, "minimum", 0) for entry in rivals))
+
+
 def register_provider(device_type: str, provider: Provider) -> None:
     """Call `provider` before the first choice on `device_type`; see `Provider`."""
     _providers.setdefault(device_type, []).append(provider)
-    _candidates.clear()
+    forget_choices()
 
 
 def run(name: str, *args: Any) -> Any:
@@ -196,6 +254,11 @@ def enabled() -> bool:
     return not _off
 
 
+def may_choose(backend: str) -> bool:
+    """Return whether kernels of a backend may be chosen, subject to `off` and `require`."""
+    return _exclusion(backend) is None
+
+
 def names(backend: str) -> list[str]:
     """Return the sorted names of the ops that have a kernel for `backend`."""
     return sorted(name for name, b in KERNELS if b == backend)
@@ -203,7 +266,9 @@ def names(backend: str) -> list[str]:
 
 @contextmanager
 def require(backend: str) -> Iterator[None]:
-    """Raise KernelUnavailable inside the block if any other backend would be chosen.
+    """Raise KernelUnavailable inside the block if any other backend would be chosen, for arrays of any size.
+
+    Ops without a kernel, which `names` does not list, compute as always.
 
     Example:
         >>> with require("array"):
@@ -211,12 +276,12 @@ def require(backend: str) -> Iterator[None]:
     """
     global _required
     before, _required = _required, backend
-    _candidates.clear()
+    forget_choices()
     try:
         yield
     finally:
         _required = before
-        _candidates.clear()
+        forget_choices()
 
 
 @contextmanager
@@ -224,18 +289,29 @@ def off() -> Iterator[None]:
     """Use only the array implementations inside the block, as under TALLOW_KERNELS=off."""
     global _off
     before, _off = _off, True
-    _candidates.clear()
+    forget_choices()
     try:
         yield
     finally:
         _off = before
-        _candidates.clear()
+        forget_choices()
+
+
+def forget_choices() -> None:
+    """Choose again at the next calls, because the table has changed."""
+    _candidates.clear()
+    for limits in _limits.values():
+        for limit in limits:
+            limit.renew()
 
 
 def provide(device_type: str) -> None:
     """Call the providers of a device, if they have not been called yet."""
-    for provider in _providers.pop(device_type, ()):
+    if device_type not in _providers:
+        return
+    for provider in _providers.pop(device_type):
         _absent.update(provider())
+    forget_choices()
 
 
 def _preference(device_type: str) -> tuple[str, ...]:

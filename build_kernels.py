@@ -1,6 +1,6 @@
 """Compile package/tallow/kernels/src/*.c with the Zig compiler from the PyPI package `ziglang`.
 
-    python build_kernels.py [--out DIR] [--target wasm] [--target native]
+    python build_kernels.py [--out DIR] [--target wasm] [--target native] [--target aarch64-linux]
 
 Builds one library per variant: two WASM side modules for Pyodide, and native libraries for the instruction sets that
 the loader, package/tallow/kernels/library.py, chooses from. The sources are freestanding, so a library has no
@@ -19,14 +19,14 @@ import tempfile
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 SOURCES = Path(__file__).parent / "package/tallow/kernels/src"
 DEFAULT_OUT = Path(__file__).parent / "package/tallow/kernels/lib"
 FLAGS = (
     *("-O3", "-g0", "-std=c11", "-fPIC", "-ffreestanding", "-fvisibility=hidden"),
-    *("-fno-math-errno", "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror"),
+    *("-fno-math-errno", "-ffp-contract=fast-honor-pragmas", "-Wall", "-Wextra", "-Werror"),
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),  # no exception passes through a kernel
 )
 # What x86-64-v4 is worth a library of its own for: products of quantised weights, by VNNI, which multiplies bytes; and
@@ -42,6 +42,7 @@ UNROLLED = (
     *("convolution_f32.c", "cross_decode_block_f32.c", "decode_blocks_f32.c", "depthwise_f32.c", "int8_rows.c"),
     *("max_pool_f32.c", "narrow_f32.c", "on_arrays.c", "parts.c", "select_f32.c"),
 )
+TARGETS = ("wasm", "native", "aarch64-linux")
 MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64
 
 
@@ -73,10 +74,15 @@ def _native(
 
 
 def variants(target: str) -> list[Variant]:
-    """Return the libraries to build for `target`, "wasm" or "native" (none for an unknown architecture)."""
+    """Return the libraries to build for `target`, one of TARGETS; none natively on an unknown architecture."""
     if target == "wasm":
         simd = "generic+simd128+bulk_memory+atomics"
         return [_wasm("wasm-simd128", simd), _wasm("wasm-relaxed-simd", f"{simd}+relaxed_simd")]
+    if target == "aarch64-linux":  # to test them elsewhere
+        flags = ("-target", "aarch64-linux")
+        return [
+            replace(v, compile=(*flags, *v.compile), link=(*v.link, *flags)) for v in _aarch64(has_dot_library=True)
+        ]
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
         return [
@@ -87,9 +93,13 @@ def variants(target: str) -> list[Variant]:
     if machine in ("aarch64", "arm64"):
         if platform.system() == "Darwin":  # all of Apple's processors have the dot product of int8
             return [_native("aarch64", "aarch64", "apple_m1")]
-        dot = [_native("aarch64-dot", "aarch64", "generic+dotprod")] if platform.system() == "Linux" else []
-        return [_native("aarch64", "aarch64", "generic"), *dot]
+        return _aarch64(has_dot_library=platform.system() == "Linux")
     return []
+
+
+def _aarch64(has_dot_library: bool) -> list[Variant]:
+    dot = [_native("aarch64-dot", "aarch64", "generic+dotprod")] if has_dot_library else []
+    return [_native("aarch64", "aarch64", "generic"), *dot]
 
 
 def build(out_dir: Path, targets: Sequence[str] = ("wasm", "native")) -> list[Path]:
@@ -140,7 +150,7 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="folder of the libraries (default: %(default)s)")
-    parser.add_argument("--target", action="append", choices=("wasm", "native"), help="default: both")
+    parser.add_argument("--target", action="append", choices=TARGETS, help="default: wasm, native")
     arguments = parser.parse_args()
     for path in build(arguments.out, arguments.target or ("wasm", "native")):
         print(f"{path}  {path.stat().st_size:,} bytes")

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from tallow.devices import array_module, get_backend
 from tallow.dtypes import Array
-from tallow.kernels.quantized import INT8, QuantizedMatrix
+from tallow.kernels.grouped_matrix import INT8, GroupedMatrix
+from tallow.kernels.quantized_matrix import QuantizedMatrix
 from tallow_cuda.launching import FLOAT32, NULL, WARP, contiguous, launch, optional_contiguous
 from tallow_cuda.rows import BYTES
 from tallow_cuda.sources import element, load
@@ -40,20 +41,18 @@ def can_be_read(*matrices: Matrix, rows: int = 1, parts: int = 2) -> bool:
     They have one dtype and are contiguous; or they have one quantization, every 16 bytes of codes are of one group, and
     the rows of x fit in shared memory.
     """
-    if any(_format(matrix) != _format(matrices[0]) for matrix in matrices):
+    first = matrices[0]
+    if any(_kind(matrix) != _kind(first) for matrix in matrices):
         return False
-    quantized = [matrix for matrix in matrices if isinstance(matrix, QuantizedMatrix)]
-    if not quantized:
+    if not isinstance(first, QuantizedMatrix):
         return all(matrix.flags.c_contiguous for matrix in matrices)  # type: ignore[union-attr]
-    first = quantized[0]
-    if any(_groups(matrix) != _groups(first) for matrix in quantized):
+    if not isinstance(first, GroupedMatrix) or first.scales.dtype != first.arrays[-1].dtype:
         return False
     backend: Any = get_backend("cuda")
     shared = _staged_bytes(rows, parts, first)
     if shared > min(STAGED_BYTES, backend.shared_bytes()[0] - OWN_BYTES):
         return False
-    whole_row = first.group == first.shape[1]
-    return first.group % IN_16_BYTES[_format(first)] == 0 and (whole_row or first.group & (first.group - 1) == 0)
+    return first.group % IN_16_BYTES[_format(first)] == 0 and first.group & (first.group - 1) == 0
 
 
 def parts_of(x: Array) -> int:
@@ -89,7 +88,7 @@ def linear_rows(
     operands = [_as_read(matrix) for matrix in matrices]
     # The kernel reads them before it waits for the kernels before it, so it cannot wait for one that copies them.
     waits = all(map(is_, chain.from_iterable(operands), chain.from_iterable(map(_arrays, matrices))))
-    _, scales, shifts = operands[0]
+    first = matrices[0]
     weight, eps = (None, 0.0) if norm is None else norm
     defines: dict[str, Any] = {
         "X": element(x),
@@ -105,23 +104,23 @@ def linear_rows(
     counts = _three([matrix.shape[0] for matrix in matrices], 0)
     weight = None if weight is None else _aligned(weight)
     added = (optional_contiguous(bias), optional_contiguous(residual), weight, float(eps))
-    if scales is None:
+    if not isinstance(first, GroupedMatrix):
         kernel = load("linear_rows.cu", "linear_rows", **defines, TILE=TILE)
         tiles = -(-columns * (2 if gated else 1) // TILE)
         split = _split(tiles, width * codes[0].itemsize // (WARP * BYTES))
         blocks = -(-tiles * split // WARPS)
         launch(kernel, (blocks,), (WARP * WARPS,), x, *codes, *counts, *added, y, rows, width, split, waits=waits)
         return y
-    defines |= {"S": element(scales), "SPREAD": int(_is_spread(matrices[0])), "SHIFTED": int(shifts is not None)}
+    defines |= {"S": element(first.scales), "SPREAD": int(_is_spread(first)), "SHIFTED": int(first.shifts is not None)}
     kernel = load("quantized_rows.cu", "quantized_rows", **defines)
-    shared = _staged_bytes(rows, 2 if norm else parts_of(x), matrices[0])
+    shared = _staged_bytes(rows, 2 if norm else parts_of(x), first)
     backend: Any = get_backend("cuda")
     resident = max(1, min(RESIDENT, min(SHARED_BYTES, backend.shared_bytes()[1]) // (shared + OWN_BYTES)))
     blocks = min(-(-columns // (8 if gated else 16)), backend.multiprocessors() * resident)
     launch(
         kernel, (blocks,), (WARP * QUANTIZED_WARPS,),
         x, *codes, *chain.from_iterable(of_groups), *counts, *added, y, rows, width,
-        scales.shape[1], _log2_of_group(matrices[0]), shared=shared, waits=waits,
+        first.scales.shape[1], first.group.bit_length() - 1, shared=shared, waits=waits,
     )  # fmt: skip
     return y
 
@@ -131,28 +130,33 @@ def _padded(rows: int) -> int:
     return 1 << (rows - 1).bit_length()
 
 
-def _staged_bytes(rows: int, parts: int, matrix: QuantizedMatrix) -> int:
+def _staged_bytes(rows: int, parts: int, matrix: GroupedMatrix) -> int:
     """Return the bytes of shared memory for x."""
     step = LANES * IN_16_BYTES[_format(matrix)]
     steps = -(-matrix.shape[1] // (2 * step)) * 2
     return steps * _padded(rows) * (2 * parts * step + 4 + (16 if _is_spread(matrix) else 4))
 
 
-def _is_spread(matrix: QuantizedMatrix) -> bool:
+def _is_spread(matrix: GroupedMatrix) -> bool:
     """Return whether groups are smaller than the 64 bytes of codes that four lanes read."""
     return matrix.group < LANES * IN_16_BYTES[_format(matrix)]
 
 
 def _format(matrix: Matrix) -> str:
     """Return the C++ name of the matrix's element type."""
-    if isinstance(matrix, QuantizedMatrix):
+    if isinstance(matrix, GroupedMatrix):
         return "int8" if matrix.codes.dtype == INT8 else "int4x2"
     return element(matrix)
 
 
+def _kind(matrix: Matrix) -> tuple[str, Any]:
+    """Return what matrices that are read side by side have in common."""
+    return (matrix.format, matrix.arrays[-1].dtype) if isinstance(matrix, QuantizedMatrix) else ("", matrix.dtype)
+
+
 def _arrays(matrix: Matrix) -> tuple[Array, Array | None, Array | None]:
     """Return the codes, or the elements; the scales and the shifts, or None."""
-    return (matrix.codes, matrix.scales, matrix.shifts) if isinstance(matrix, QuantizedMatrix) else (matrix, None, None)
+    return (matrix.codes, matrix.scales, matrix.shifts) if isinstance(matrix, GroupedMatrix) else (matrix, None, None)
 
 
 def _as_read(matrix: Matrix) -> tuple[Array, Array | None, Array | None]:
@@ -163,17 +167,6 @@ def _as_read(matrix: Matrix) -> tuple[Array, Array | None, Array | None]:
         optional_contiguous(scales),
         optional_contiguous(shifts),
     )
-
-
-def _groups(matrix: QuantizedMatrix) -> tuple[int, Any, bool]:
-    """Return what matrices that are read side by side have in common."""
-    return matrix.group, matrix.scales.dtype, matrix.shifts is None
-
-
-def _log2_of_group(matrix: Matrix) -> int:
-    if not isinstance(matrix, QuantizedMatrix) or matrix.scales.shape[1] == 1:
-        return 62  # every element is in group 0
-    return matrix.group.bit_length() - 1
 
 
 def _aligned(array: Array) -> Array:

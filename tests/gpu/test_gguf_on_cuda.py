@@ -10,12 +10,13 @@ import pytest
 
 import tallow as tl
 from tallow.generation import generate
+from tallow.kernels.grouped_matrix import GroupedMatrix
 from tallow.models.auto import AutoModel
 from tallow.models.gguf_export import save_gguf
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.qwen import Qwen3, Qwen3Config
-from tallow.nn.block_layers import BlockEmbedding, BlockLinear
-from tallow.nn.quantization import WeightOnlyEmbedding, WeightOnlyLinear
+from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLayer, BlockLinear
+from tallow.nn.quantization import Int4WeightOnlyConfig, quantize_
 
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
 SIZES: dict[str, Any] = {
@@ -31,6 +32,10 @@ SIZES: dict[str, Any] = {
 }
 
 
+def layers(model: tl.nn.Module) -> list[BlockLayer]:
+    return [module for module in model.modules() if isinstance(module, BlockLayer)]
+
+
 def saved(model: Any, path: Path, recipe: str) -> Path:
     save_gguf(model.eval(), path, recipe)
     return path
@@ -44,7 +49,8 @@ def test_logits_are_those_of_the_widened_model(cuda: str, tmp_path: Path, recipe
     path = saved(model, tmp_path / "model.gguf", recipe)
     widened, stored = AutoModel.from_pretrained(path, dtype=tl.float32), AutoModel.from_pretrained(path, device=cuda)
     kinds = {type(module) for module in stored.modules()}
-    assert {WeightOnlyLinear, WeightOnlyEmbedding} <= kinds
+    assert {BlockLinear, BlockEmbedding} <= kinds
+    assert all(isinstance(layer.matrix, GroupedMatrix) for layer in layers(stored))
     with tl.no_grad():
         expected = widened(tl.tensor([TOKENS])).numpy()
         logits = stored(tl.tensor([TOKENS], device=cuda)).cpu().numpy()
@@ -59,18 +65,40 @@ def test_quantised_in_place(cuda: str, quant: str) -> None:
     codes.load_state_dict(blocks.state_dict())
     blocks.quantize(quant)
     codes.to(cuda).quantize(quant)
-    assert {type(module) for module in codes.modules()} >= {WeightOnlyLinear, WeightOnlyEmbedding}
+    assert {type(module) for module in codes.modules()} >= {BlockLinear, BlockEmbedding}
     assert codes.num_parameters() == blocks.num_parameters()
-    stored = [module for module in codes.modules() if isinstance(module, WeightOnlyLinear | WeightOnlyEmbedding)]
-    expected = [module for module in blocks.modules() if isinstance(module, BlockLinear | BlockEmbedding)]
-    for ours, theirs in zip(stored, expected, strict=True):
+    for ours, theirs in zip(layers(codes), layers(blocks), strict=True):
+        assert isinstance(ours.matrix, GroupedMatrix)
         np.testing.assert_array_equal(ours.weight.cpu().numpy(), theirs.weight.numpy())
+        np.testing.assert_array_equal(ours.blocks.cpu().numpy(), theirs.blocks.numpy())
     assert len(list(generate(codes, TOKENS, max_tokens=4))) == 4
 
 
-def test_transposed_matrices_are_widened(cuda: str, tmp_path: Path) -> None:
+def test_layers_that_move_and_are_saved(cuda: str, tmp_path: Path) -> None:
+    """State dicts and GGUF files hold the blocks, wherever the model is; a move back gives the same layer."""
+    tl.manual_seed(0)
+    model = Qwen3(Qwen3Config(**SIZES, tie_word_embeddings=True)).eval()
+    quantize_(model, Int4WeightOnlyConfig())
+    expected = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    path = saved(model, tmp_path / "cpu.gguf", "Q8_0")
+    x = tl.randn(3, 256)
+    before = model.model.layers[0].mlp.up_proj(x).detach()
+    model.to(cuda)
+    on_card = model.model.layers[0].mlp.up_proj(x.to(cuda)).detach().cpu()
+    np.testing.assert_allclose(on_card.numpy(), before.numpy(), atol=0.02 * np.abs(before.numpy()).max())
+    assert len(list(generate(model, TOKENS, max_tokens=2))) == 2
+    for name, tensor in model.state_dict().items():
+        assert tensor.device.type == "cuda"
+        np.testing.assert_array_equal(tensor.cpu().numpy(), expected[name])
+    assert saved(model, tmp_path / "cuda.gguf", "Q8_0").read_bytes() == path.read_bytes()
+    model.to("cpu")
+    np.testing.assert_array_equal(model.model.layers[0].mlp.up_proj(x).detach().numpy(), before.numpy())
+
+
+def test_transposed_matrices(cuda: str, tmp_path: Path) -> None:
     tl.manual_seed(0)
     config = GPT2Config(vocab_size=31, n_positions=80, n_embd=64, n_layer=2, n_head=4, initializer_range=0.2)
     path = saved(GPT2(config), tmp_path / "model.gguf", "Q8_0")
     widened, stored = AutoModel.from_pretrained(path, dtype=tl.float32), AutoModel.from_pretrained(path, device=cuda)
+    assert any(type(layer) is BlockConv1D for layer in layers(stored))
     assert list(generate(stored, TOKENS, max_tokens=8)) == list(generate(widened, TOKENS, max_tokens=8))

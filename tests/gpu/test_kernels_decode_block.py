@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from support.card import Card
 
+import tallow.ops.quantized_linear  # noqa: F401 - array code of a kernel that is called
 from tallow import dtypes, kernels
 from tallow.dtypes import cast, dtype
 from tallow.fused.decode_block import CACHES, MATRICES, OPTIONAL, DecodeBlock
-from tallow.kernels.quantized import QuantizedMatrix, quantize_int4, quantize_int8
+from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.grouped_matrix import GroupedMatrix
 
 D, H, G, K, F, S = 32, 4, 2, 8, 64, 6
 
@@ -34,9 +36,11 @@ def block_of(parameters: dict[str, Any], interleaved: bool) -> DecodeBlock:
 
 
 def to_device(card: Card, value: Any) -> Any:
-    if isinstance(value, QuantizedMatrix):
-        return QuantizedMatrix(card.put(value.codes), card.put(value.scales))
-    return card.put(value)
+    return GroupedMatrix(*map(card.put, value.arrays)) if isinstance(value, GroupedMatrix) else card.put(value)
+
+
+def quantized(weights: Any, format: str) -> GroupedMatrix:
+    return GroupedMatrix.of(BlockMatrix.quantized(weights, format))
 
 
 @pytest.mark.parametrize(
@@ -56,9 +60,9 @@ def test_consecutive_tokens(
     """The first positions are passed as integers, the last is read from device memory."""
     host_arrays = arrays(weights, cache, additions)
     if weights is dtypes.float32:
-        host_arrays |= {name: quantize_int4(host_arrays[name], 32) for name in ("gate", "up")}
+        host_arrays |= {name: quantized(host_arrays[name], "Q4_0") for name in ("gate", "up")}
     if cache is dtypes.float32 and interleaved:  # unlike query and key, which are read together otherwise
-        host_arrays |= {"value": quantize_int8(host_arrays["value"], 16)}
+        host_arrays |= {"value": quantized(host_arrays["value"], "Q8_0")}
     device_arrays = {name: to_device(card, array) for name, array in host_arrays.items()}
     reference, block = block_of(host_arrays, interleaved), block_of(device_arrays, interleaved)
     rng = np.random.default_rng(5)
@@ -112,7 +116,7 @@ def test_arrays_the_kernel_cannot_read_use_the_array_code(card: Card) -> None:
     assert set(MATRICES) <= set(device_arrays)
     one_quantized = {
         **device_arrays,
-        "up": to_device(card, quantize_int4(arrays(dtypes.float32, dtypes.float32)["up"], 32)),
+        "up": to_device(card, quantized(arrays(dtypes.float32, dtypes.float32)["up"], "Q4_0")),
     }
     rotated = {
         **device_arrays,

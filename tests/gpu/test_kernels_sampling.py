@@ -11,7 +11,8 @@ from support.card import Card, round_to
 import tallow as tl
 from tallow.dtypes import bfloat16, dtype, float32
 from tallow.errors import NumericError
-from tallow.generation import Sampler, generate, generate_batch, greedy
+from tallow.generation import LogitBias, Sampler, generate, generate_batch, greedy, rules
+from tallow.generation.processors import Text
 from tallow.models.gpt2 import GPT2, GPT2Config
 
 WIDTHS = [1, 37, 4100]
@@ -114,6 +115,7 @@ def generate_texts(logits: Any, sample: Any) -> list[int]:
 
 SAMPLES: dict[str, Any] = {
     "penalties": lambda: Sampler(0.8, 7, 0.9, 1.3, seed=5, presence_penalty=0.5, frequency_penalty=0.2),
+    "filters that run on the host": lambda: Sampler(1.2, seed=5, typical_p=0.8, epsilon_cutoff=0.01, eta_cutoff=0.02),
     "one of the user's": lambda: lambda logits_V, tokens: int(np.argsort(logits_V)[-2]),
 }
 
@@ -135,3 +137,29 @@ def test_texts_equal_the_cpus(cuda: str, kind: str) -> None:
     expected = texts()
     model.to(cuda)
     assert texts() == expected
+
+
+PROCESSORS = [
+    LogitBias({3: 1.5, 7: -2.0}),
+    rules.NoRepeatedNgram(2),
+    rules.NoNgramOfSource(2),
+    rules.SourceRepetitionPenalty(1.5),
+    rules.SequenceBias({(4, 1): -2.5, (9,): 1.0, (1, 4, 1): float("-inf")}),
+    rules.MinLength(9, [3]),
+    rules.MinNewTokens(3, [3]),
+    rules.ForcedToken(5, [2, 6]),
+    rules.FiniteLogits(),
+    rules.GrowingEnd(0, 1.3, [3, 5]),
+    rules.SuppressTokens([1, 2]),
+    rules.SuppressAtBeginning([1], place=2),
+    rules.Renormalized(),
+]
+
+
+@pytest.mark.parametrize("processor", PROCESSORS, ids=lambda each: type(each).__name__)
+def test_processors_run_on_the_device(card: Card, processor: Any) -> None:
+    x = np.random.default_rng(1).standard_normal(13).astype(np.float32)
+    text = Text([4, 1, 4]).then(1, 4)
+    expected = processor(x, text)
+    assert not np.array_equal(expected, x) or isinstance(processor, rules.FiniteLogits)
+    np.testing.assert_allclose(card.get(processor(card.put(x), text)), expected, rtol=1e-6)

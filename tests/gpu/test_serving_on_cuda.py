@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Event
 from typing import Any
 
@@ -16,6 +17,8 @@ from tallow.models.falcon import Falcon, FalconConfig
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.serving import TextEngine, TextModel, TextRequest, Update
 from tallow.serving.catalog import Catalog
+from tallow.text.stream_decoder import ByteDecoder, TextDecoder
+from tallow.text.text_tokenizer import TextTokenizer
 
 LLAMA = LlamaConfig(
     vocab_size=61,
@@ -30,29 +33,24 @@ LLAMA = LlamaConfig(
 PROMPTS = [[3, 1, 4, 1, 5, 9, 2, 6], [5, 3], [5, 8, 9, 7], [2], list(range(40)), [7, 7, 1]]
 
 
-class Words:
+class Words(TextTokenizer):
     """A tokenizer whose words are numbers."""
 
-    bos_token_id = eos_token_id = None
-
-    def encode(self, text: str) -> list[int]:
+    def encode_prompt(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         return [1]
 
-    def stream_decoder(self, previous: Any) -> Any:
-        return self
+    def token_bytes(self) -> list[bytes | None]:
+        return [b"%d " % token for token in range(LLAMA.vocab_size)]
 
-    def push(self, token: int) -> str:
-        return f"{token} "
-
-    def finish(self) -> str:
-        return ""
+    def stream_decoder(self, *, previous: Sequence[int] = (), skip_special_tokens: bool = True) -> TextDecoder:
+        return ByteDecoder(lambda _, token: b"%d " % token)
 
 
 @pytest.fixture
 def model() -> Llama:
     tl.manual_seed(0)
     model = Llama(LLAMA).eval()
-    model.tokenizer = Words()  # type: ignore[assignment]
+    model.tokenizer = Words()
     return model
 
 
@@ -77,7 +75,7 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 def texts_of(model: Any, requests: list[TextRequest], slots: int, rounds: int = 1) -> tuple[list[str], TextEngine]:
     """Return what an engine generates, all requests at once, in the last of some rounds."""
-    engine = TextEngine(TextModel("small", model, Words()), slots=slots, length=120)  # type: ignore[arg-type]
+    engine = TextEngine(TextModel("small", model, Words()), slots=slots, length=120)
     engine.start()
     for _ in range(rounds):
         texts = ["" for _ in requests]
@@ -124,7 +122,7 @@ def test_a_graph_for_each_number_of_texts(cuda: str, model: Llama, graphs: dict[
 
 
 def test_graphs_are_captured_at_warm_up(cuda: str, model: Llama, graphs: dict[str, int]) -> None:
-    engine = TextEngine(TextModel("small", model.to(cuda), Words()), slots=8)  # type: ignore[arg-type]
+    engine = TextEngine(TextModel("small", model.to(cuda), Words()), slots=8)
     engine.start()
     Catalog(texts={"small": engine}).warm_up()
     engine.stop()

@@ -22,6 +22,10 @@ WHOLE = [
     "tests/unit/optim/test_optimizer.py",
 ]
 SAMPLE = 20
+FOR_THE_CPU = [  # all of their many tests would be skipped: plans, and calls so small that NumPy computes them
+    "tests/unit/compiler/test_cases.py",
+    "tests/unit/kernels/test_every_size.py",
+]
 SKIPS = {  # beginnings of allowed skip reasons, and their maximum share of all tests
     "about the CPU": 0.15,
     "no real data": 0.1,
@@ -45,8 +49,7 @@ def test_unit_tests_on_the_stand_in(tmp_path: Path, account_for: subsuite.Accoun
 
 
 def test_a_sample_of_all_unit_tests_on_the_stand_in(tmp_path: Path, account_for: subsuite.AccountFor) -> None:
-    # Plans are for the CPU: all cases of the ops in them would be skipped.
-    ignored = [f"--ignore={path}" for path in [*WHOLE, "tests/unit/compiler/test_cases.py"]]
+    ignored = [f"--ignore={path}" for path in [*WHOLE, *FOR_THE_CPU]]
     outcome = on_the_stand_in(["tests/unit"], f"--sample={SAMPLE}", *ignored, folder=tmp_path)
     account_for("of all files like cuda", outcome, SKIPS)
     assert outcome.passed > 300

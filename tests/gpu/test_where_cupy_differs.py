@@ -135,7 +135,7 @@ class TestLinearAlgebra:
             (lambda a: tl.linalg.solve(a, a), "linalg.solve: singular matrix"),
             (lambda a: tl.linalg.solve(a, a[0]), "linalg.solve: singular matrix"),
             (lambda a: tl.linalg.solve_triangular(tl.zeros_like(a), a, upper=True), "solve_triangular: singular"),
-            (lambda a: tl.linalg.cholesky(-a), "linalg.cholesky: the matrix is not positive definite"),
+            (lambda a: tl.linalg.cholesky(-a), "linalg.cholesky: the input is not positive-definite"),
         ],
     )
     @pytest.mark.parametrize("batch", [False, True])

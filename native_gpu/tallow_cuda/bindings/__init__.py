@@ -16,9 +16,9 @@ from tallow_cuda.bindings import linear as linear
 from tallow_cuda.bindings import matmul as matmul
 from tallow_cuda.bindings import multi_tensor as multi_tensor
 from tallow_cuda.bindings import normalization as normalization
+from tallow_cuda.bindings import quantized_linear as quantized_linear
 from tallow_cuda.bindings import reduction as reduction
 from tallow_cuda.bindings import rotary as rotary
 from tallow_cuda.bindings import sampling as sampling
 from tallow_cuda.bindings import sgd as sgd
 from tallow_cuda.bindings import softmax as softmax
-from tallow_cuda.bindings import weight_only_linear as weight_only_linear

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from tallow.core.tensor import Tensor
 from tallow.devices import get_backend
+from tallow.io.regular import read_regular
 
 __all__ = ["compile_kernel"]
 
@@ -33,7 +33,7 @@ def compile_kernel(
 
     Raises: KernelCompileError with the compiler's output; DeviceError without CuPy or a GPU.
     """
-    source = kernel_source if isinstance(kernel_source, str) else Path(kernel_source).read_text(encoding="utf-8")
+    source = kernel_source if isinstance(kernel_source, str) else read_regular(kernel_source).decode()
     backend: Any = get_backend("cuda")
     compiled = backend.compile_kernel(source, kernel_name, options)
 

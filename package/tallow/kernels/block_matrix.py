@@ -16,12 +16,13 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels.gguf_blocks import FORMATS, dequantize
 from tallow.kernels.gguf_quantize import quantize
 from tallow.kernels.interleaved import SUFFIX, separated_rows
+from tallow.kernels.quantized_matrix import QuantizedMatrix
 
 HALF_FORMATS = {"F16": F16, "BF16": BF16}  # by name: a block is one weight
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockMatrix:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BlockMatrix(QuantizedMatrix):
     """A matrix (N, K) of rows of quantised blocks, or of bytes of half-precision floats.
 
     Args:    format: a name in tallow.kernels.gguf_blocks.FORMATS, such as "Q4_0", or in HALF_FORMATS; with "x16" added,
@@ -74,9 +75,9 @@ class BlockMatrix:
         return self.blocks.shape[0], self.blocks.shape[1] // size * weights
 
     @property
-    def nbytes(self) -> int:
-        """The number of bytes of all blocks."""
-        return self.blocks.nbytes
+    def arrays(self) -> tuple[Array, ...]:
+        """The blocks."""
+        return (self.blocks,)
 
     def rows(self, index: Any) -> Array:
         """Return the rows at `index` in float32: (*, K) for an array of integers (*), or a slice of the matrix."""
@@ -86,10 +87,6 @@ class BlockMatrix:
         name = self.format.removesuffix(SUFFIX)
         weights = dequantize(name, chosen.reshape(-1)).reshape(*chosen.shape[:-1], self.shape[1])
         return array_module(self.blocks).asarray(weights)
-
-    def widen(self) -> Array:
-        """Return the whole matrix in float32: new memory at each call."""
-        return self.rows(slice(None))
 
     def _stored(self, index: Any) -> Array:
         """Return the bytes of rows as they are in a file."""

@@ -33,7 +33,7 @@ def half_place(format: str) -> int:
 
 
 def separated_rows(blocks: Array, format: str, index: Any) -> Array:
-    """Return rows of a matrix as in a file, from interleaved blocks; the inverse of `interleave_blocks`.
+    """Return rows of a matrix as in a file, from interleaved blocks; the inverse of `arrange_blocks`.
 
     Args:    format: without SUFFIX;  index: a slice, or integers (*) in the range of the rows
     Shapes:  blocks (N, bytes of a row) -> (*, bytes of a row)

@@ -10,7 +10,7 @@ import ctypes
 import os
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -89,8 +89,9 @@ NOTHING = _Loaded((), "none")
 # less than a training step needs: the system then clears the same pages for each step, a quarter to a third of the
 # time of a small network.
 KEPT_BYTES = 256 << 20
+SERVED_BYTES = 32 << 20  # of a server, which has no such steps
 LARGEST_IN_HEAP = 32 << 20  # larger arrays are mapped one by one; glibc takes no larger limit
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 _SETTINGS_OF_MALLOC = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
 _AT_HWCAP, _HWCAP_ASIMDDP = 16, 1 << 20  # of Linux' elf.h, and of asm/hwcap.h for aarch64: the dot product of int8
 _loaded = NOTHING
@@ -169,11 +170,34 @@ def _load_wasm() -> _Loaded:
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc keep freed memory for the next arrays, unless the environment has settings for it."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    """Let glibc keep freed memory for the next arrays."""
+    _set_malloc({_M_TRIM_THRESHOLD: KEPT_BYTES, _M_MMAP_THRESHOLD: LARGEST_IN_HEAP})
+
+
+def share_arena() -> None:
+    """Let all threads that start from now on free to one arena of glibc, instead of keeping as much for each."""
+    table.provide("cpu")  # which changes other settings
+    _set_malloc({_M_ARENA_MAX: 1})
+
+
+def give_memory_back() -> None:
+    """Give freed memory back to the system, but for SERVED_BYTES: glibc itself keeps what lies below a block in use."""
+    trim = _of_glibc("malloc_trim")
+    if trim is not None:
+        trim(ctypes.c_size_t(SERVED_BYTES))
+
+
+def _set_malloc(settings: Mapping[int, int]) -> None:
+    """Change settings of glibc's malloc, unless the environment has some."""
+    mallopt = _of_glibc("mallopt")
     if mallopt is not None and not any(name in os.environ for name in _SETTINGS_OF_MALLOC):
-        mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
-        mallopt(_M_MMAP_THRESHOLD, LARGEST_IN_HEAP)
+        for parameter, value in settings.items():
+            mallopt(parameter, value)
+
+
+def _of_glibc(name: str) -> Any:
+    """Return a function of the C library; None outside Linux, and of other C libraries that lack it."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
 def _load_native() -> _Loaded:

@@ -1,4 +1,4 @@
-"""The buffer of a layer with quantised blocks, whose rows are interleaved for products."""
+"""The buffer of a layer with quantised blocks, which are arranged for products."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tallow import devices, dtypes, kernels
 from tallow.core.size import Size
 from tallow.dtypes import Array
 from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized_matrix import QuantizedMatrix
 from tallow.nn.parameter import Buffer
 
 PAGE_OUT = 21  # Linux's MADV_PAGEOUT, which Python has no name for
@@ -25,59 +26,73 @@ class BlockBuffer(Buffer):
     dropped, and `array` is separated at each access: new memory. Either is read-only, because a write would not reach
     the products; `load_state_dict` replaces such an array.
 
+    On a GPU the first use makes codes and scales of the blocks, which the memory of the host keeps; `array` is a copy
+    of these on the GPU at each access.
+
     Attributes:
-        held: what products read: the rows of the file, or interleaved ones
+        held: what products read: the rows of the file, or the first array of what they were arranged to
     """
 
     held: Array
-    _rows: Array | None  # of the file, beside interleaved ones
-    _interleaved: BlockMatrix | None
+    _rows: Array | None  # of the file, in the memory of the host, beside what they were arranged to
+    _arranged: QuantizedMatrix | None
 
     @property
     def array(self) -> Array:
         """The rows as in a file."""
-        if self._interleaved is None:
+        if self._arranged is None:
             return self.held
-        if self._rows is None:
-            rows = self._interleaved.separated().blocks
-            rows.flags.writeable = False
-            return rows
-        return self._rows
+        if self._rows is not None:
+            return devices.move(self._rows, self.device)
+        assert isinstance(self._arranged, BlockMatrix)
+        rows = self._arranged.separated().blocks
+        rows.flags.writeable = False
+        return rows
 
     @array.setter
     def array(self, value: Array) -> None:
-        self.held, self._rows, self._interleaved = value, None, None
+        self.held, self._rows, self._arranged = value, None, None
 
     @property
     def shape(self) -> Size:
         """The rows of the matrix, and the bytes of one."""
-        return Size(self.held.shape)
+        return Size((self.held if self._rows is None else self._rows).shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
         """uint8."""
-        return dtypes.BY_STORAGE[self.held.dtype]
+        return dtypes.uint8
 
     @property
     def device(self) -> devices.device:
         """The device of the blocks."""
         return devices.device_of(self.held)
 
-    def matrix(self, format: str) -> BlockMatrix:
-        """Return the matrix with the blocks that are held."""
-        return self._interleaved or BlockMatrix(self.held, format)
+    def stored(self, format: str) -> BlockMatrix:
+        """Return the matrix on the host, as in a file or with interleaved rows."""
+        if isinstance(self._arranged, BlockMatrix):
+            return self._arranged
+        return BlockMatrix(devices.to_host(self.held) if self._rows is None else self._rows, format)
 
-    def for_products(self, format: str) -> BlockMatrix:
-        """Return the matrix as products read it, which is interleaved first if that pays."""
-        if self._interleaved is None and isinstance(self.held, np.ndarray):
-            matrix: BlockMatrix = kernels.run("interleave_blocks", self.held, format)
-            if matrix.is_interleaved:
-                self._rows = _mapped(self.held)
-                self.held, self._interleaved = matrix.blocks, matrix
-        return self.matrix(format)
+    def matrix(self, format: str) -> QuantizedMatrix:
+        """Return the matrix on its device; on the host as in a file or with interleaved rows, elsewhere arranged."""
+        if isinstance(self.held, np.ndarray):
+            return self._arranged or BlockMatrix(self.held, format)
+        return self.for_products(format)
+
+    def for_products(self, format: str) -> QuantizedMatrix:
+        """Return the matrix as products read it, which is arranged first if that pays."""
+        if self._arranged is None:
+            matrix: QuantizedMatrix = kernels.run("arrange_blocks", self.held, format)
+            if matrix.memory is self.held:
+                return matrix
+            on_host = isinstance(self.held, np.ndarray)
+            self._rows = _mapped(self.held) if on_host else devices.to_host(self.held)
+            self.held, self._arranged = matrix.memory, matrix
+        return self._arranged
 
     def _attributes(self) -> dict[str, Any]:
-        ours = ("held", "_rows", "_interleaved")
+        ours = ("held", "_rows", "_arranged")
         return {name: value for name, value in super()._attributes().items() if name not in ours}
 
 

@@ -1,15 +1,12 @@
 """Linear layers with eight- or four-bit weights: a quarter or an eighth of the memory, and of the reads per token.
 
     model = AutoModel.from_pretrained("Qwen/Qwen3-0.6B", dtype=tl.bfloat16, device="cuda")
-    quantize_(model, Int4WeightOnlyConfig(group_size=64))
+    quantize_(model, Int4WeightOnlyConfig())
     for piece in model.generate_text("Once upon a time", max_tokens=100): ...
 
-On the CPU use BlockConfig: compiled kernels multiply the blocks by rows of the input rounded to int8, several times as
-fast as floats.
-
-With the WeightOnly configs inputs, sums and outputs stay floats. A kernel reads the codes directly, on CUDA for up to
-eight rows, as in decoding, and on the CPU for up to 256, in about the time of a float32 weight; for one row in less if
-that would not fit in a cache. Other products widen the whole matrix first.
+The weights are blocks of a GGUF format. On the CPU compiled kernels multiply them by rows of the input rounded to int8,
+several times as fast as floats. On CUDA, kernels read them for up to eight rows, as in decoding, and inputs and sums
+stay floats. Other products widen a few rows of the matrix at a time.
 
 Source:  names as in torchao.quantization
 """
@@ -20,16 +17,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
-from tallow.dtypes import Array
+import numpy as np
+
+from tallow.devices import to_host
+from tallow.dtypes import widen
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.gguf_blocks import FORMATS
 from tallow.kernels.gguf_quantize import QUANTIZERS
-from tallow.kernels.quantized import QuantizedMatrix, quantize_int4, quantize_int8
-from tallow.nn.block_layers import BlockEmbedding, BlockLinear
+from tallow.nn.block_layers import BlockEmbedding, BlockLayer, BlockLinear
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.nn.weight_only_layers import WeightOnlyEmbedding, WeightOnlyLinear
 
 __all__ = [
     "BlockConfig",
@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 GROUP_SIZES = (32, 64, 128, 256)
+WeightOnlyLinear, WeightOnlyEmbedding = BlockLinear, BlockEmbedding  # names of earlier versions
 
 
 class QuantizationConfig(ABC):
@@ -58,7 +59,7 @@ class QuantizationConfig(ABC):
 
 @dataclass(frozen=True)
 class BlockConfig(QuantizationConfig):
-    """Blocks of a GGUF format, for the CPU: layers become BlockLinear.
+    """Blocks of a GGUF format: layers become BlockLinear.
 
     Args:    format: one that tallow writes, such as "Q8_0": integers from -127 to 127, with a float16 scale for each 32
                      elements of a row
@@ -77,66 +78,60 @@ class BlockConfig(QuantizationConfig):
         return BlockLinear(BlockMatrix.quantized(linear.weight.array, self.format), linear.bias)
 
 
+@dataclass(frozen=True)
 class WeightOnlyConfig(QuantizationConfig):
-    """A method of quantizing weights to integers with scales."""
+    """Blocks of a format with a scale for each 32 elements of a row; the last block of a row is extended by zeros.
 
-    @abstractmethod
-    def quantized(self, weight: Array) -> QuantizedMatrix:
-        """Return a quantized weight.  Raises: ArgumentError when the groups do not divide its rows"""
+    Args:    group_size: the most elements that may share a scale, 32, 64, 128 or 256, which blocks stay within
+    Raises:  ArgumentError for another size
+    """
 
-    def layer(self, linear: Linear) -> WeightOnlyLinear:
-        return WeightOnlyLinear(self.quantized(linear.weight.array), linear.bias)
+    format: ClassVar[str]
+    group_size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.group_size not in (None, *GROUP_SIZES):
+            raise ArgumentError(f"group_size={self.group_size}", hint=f"use one of {', '.join(map(str, GROUP_SIZES))}")
+
+    def layer(self, linear: Linear) -> BlockLinear:
+        missing = -linear.in_features % FORMATS[self.format].weights
+        weight = np.pad(widen(to_host(linear.weight.array)), ((0, 0), (0, missing)))
+        return BlockLinear(BlockMatrix.quantized(weight, self.format), linear.bias, linear.in_features)
 
 
 @dataclass(frozen=True)
 class Int8WeightOnlyConfig(WeightOnlyConfig):
-    """Integers from -127 to 127, with a scale for each row of the weight, or for each `group_size` elements of a row.
+    """Blocks of Q8_0: integers from -127 to 127.
 
-    The error of an element is at most half a scale: 1/254 of the largest magnitude in its group.
+    The error of an element is at most half a scale: 1/254 of the largest magnitude among the 32 of its block.
+
+    Args:    as WeightOnlyConfig
     """
 
-    group_size: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.group_size is not None:
-            _check_group(self.group_size)
-
-    def quantized(self, weight: Array) -> QuantizedMatrix:
-        return quantize_int8(weight, self.group_size)
+    format = "Q8_0"
 
 
 @dataclass(frozen=True)
 class Int4WeightOnlyConfig(WeightOnlyConfig):
-    """Integers from -8 to 7, two in a byte, with a scale for each `group_size` elements of a row of the weight.
+    """Blocks of Q4_0: integers from -8 to 7.
 
-    The error of an element is at most half a scale, 1/16 of the largest magnitude in its group; up to a whole scale for
+    The error of an element is at most half a scale, 1/16 of the largest magnitude in its block; up to a whole scale for
     an element of that magnitude with the opposite sign.
+
+    Args:    as WeightOnlyConfig
     """
 
-    group_size: int = 128
-
-    def __post_init__(self) -> None:
-        _check_group(self.group_size)
-
-    def quantized(self, weight: Array) -> QuantizedMatrix:
-        return quantize_int4(weight, self.group_size)
-
-
-def _check_group(size: int) -> None:
-    if size not in GROUP_SIZES:
-        raise ArgumentError(f"group_size={size}", hint=f"use one of {', '.join(map(str, GROUP_SIZES))}")
+    format = "Q4_0"
+    group_size: int | None = 128
 
 
 def _is_inner_linear(module: Module, name: str) -> bool:
     return type(module) is Linear and name.split(".")[-1] != "lm_head"
 
 
-QUANTIZED = (BlockLinear, BlockEmbedding, WeightOnlyLinear, WeightOnlyEmbedding)
-
-
 def count_weights(model: Module) -> int:
     """Return the number of weights of a model, in parameters and in quantised matrices."""
-    quantised = [module.matrix.shape for module in model.modules() if isinstance(module, QUANTIZED)]
+    quantised = [module.size for module in model.modules() if isinstance(module, BlockLayer)]
     return sum(parameter.numel() for parameter in model.parameters()) + sum(map(math.prod, quantised))
 
 
@@ -159,4 +154,5 @@ def quantize_(
         except (ArgumentError, ShapeError) as error:
             raise ArgumentError(f"quantize_: {name}: {error}") from error
         parent, _, attribute = name.rpartition(".")
-        setattr(model.get_submodule(parent), attribute, quantized.train(linear.training))
+        quantized.to(linear.weight.device).train(linear.training)
+        setattr(model.get_submodule(parent), attribute, quantized)

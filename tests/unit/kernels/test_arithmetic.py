@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,19 +25,19 @@ SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, 1.5
 
 
 @pytest.fixture(autouse=True)
-def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let small arrays reach the kernels."""
     from tallow.kernels.bindings import activation, arithmetic, embedding
 
-    monkeypatch.setattr("tallow.ops.arithmetic.LARGE", 1)
-    for operate in OPERATORS.values():
-        function = getattr(tl.Tensor, f"__{operate.__name__}__")
-        operate(tl.ones(1), 1)  # the first call generates the function
-        if "LARGE" in function.__globals__:
-            monkeypatch.setitem(function.__globals__, "LARGE", 1)
     monkeypatch.setattr(arithmetic, "thread_count", lambda: 2)
     for module in (activation, arithmetic, embedding):
         monkeypatch.setattr(module, "LEAST", 1)
+    for predicate in (arithmetic.large_float32, activation.float32_elements):
+        monkeypatch.setattr(predicate, "minimum", 1)
+    kernels.table.forget_choices()
+    yield
+    monkeypatch.undo()
+    kernels.table.forget_choices()
 
 
 def run(name: str, *args: Any) -> Any:
@@ -111,10 +111,10 @@ def test_tensors_compute_with_the_kernels(name: str, monkeypatch: pytest.MonkeyP
         return entry.fn(*args)
 
     monkeypatch.setitem(kernels.KERNELS, (name, library.BACKEND), entry._replace(fn=counted))
-    kernels.table._candidates.clear()
+    kernels.table.forget_choices()
     a, b = (tl.from_numpy(np.abs(x) + 1) for x in np.random.default_rng(0).standard_normal((2, 5, 7), dtype=np.float32))
     got = OPERATORS[name](a, b)
-    kernels.table._candidates.clear()
+    kernels.table.forget_choices()
     assert set(calls) == {name}  # with --compiled more than once
     np.testing.assert_array_equal(got.numpy(), OPERATORS[name](a.numpy(), b.numpy()))
 

@@ -30,6 +30,7 @@ ALL = [
         "add",
         "add_along",
         "add_rows",
+        "arrange_blocks",
         "at_least",
         "at_most",
         "attention",
@@ -39,8 +40,8 @@ ALL = [
     ),
     *("chain", "channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
-    *("div", "encoder_blocks", "gelu", "gelu_backward", "gru"),
-    *("interleave_blocks", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
+    *("div", "encoder_blocks", "formula", "gelu", "gelu_backward", "gru"),
+    *("layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
     *("log_softmax_columns", "log_softmax_columns_backward"),
     *(
         "lstm",
@@ -55,7 +56,7 @@ ALL = [
     ),
     *("rms_norm", "rotary", "row_sums", "running_sum", "scaled_exp", "select", "sgd_step", "sgd_steps", "sigmoid"),
     *("silu", "silu_mul", "softmax", "softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
-    *("sum_exp", "take_along", "take_rows", "weight_only_linear"),
+    *("sum_exp", "take_along", "take_rows"),
 ]
 if not library.IN_BROWSER:
     ALL = sorted([*ALL, "erf", "experts"])
@@ -93,6 +94,7 @@ from tallow.kernels.bindings.matmul import matmul
 from tallow.fused.affine import Affine
 from tallow.fused.encoder_block import EncoderBlock
 from tallow.kernels.bindings.quantized_linear import FORMATS
+from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS as LAYOUTS
 for name in FORMATS:
     layout = LAYOUTS[name]
@@ -100,13 +102,7 @@ for name in FORMATS:
         blocks = edge((7, k // layout.weights * layout.record.itemsize), np.uint8)
         blocks[...] = np.random.randint(0, 60, blocks.shape)
         for rows in range(1, 8):
-            fn["quantized_linear"](normal(rows, k), blocks, name, normal(7))
-for n in (2, 6, 32, 50):
-    for bits in (4, 8):
-        codes = edge((5, n * bits // 8), np.int8 if bits == 8 else np.uint8)
-        codes[...] = np.random.randint(0, 100, codes.shape)
-        for rows in (1, 2, 5):
-            fn["weight_only_linear"](normal(rows, n), codes, normal(5, 1), normal(5))
+            fn["quantized_linear"](normal(rows, k), BlockMatrix(blocks, name), normal(7))
 for n in (*range(1, 20), 33, 100):
     x, w = normal(3, n), normal(n)
     fn["softmax"](x), fn["sigmoid"](x), fn["silu"](x), fn["silu_mul"](x, normal(3, n))
@@ -369,7 +365,7 @@ def test_the_libraries_for_older_processors(files: int, tmp_path: Path) -> None:
     names = (
         *("attention", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
         *("decode_blocks", "encoder_blocks", "interleaved", "pooling", "quantized_linear"),
-        *("recurrent", "softmax", "weight_only_linear"),
+        *("recurrent", "softmax"),
     )
     tests = [str(Path(__file__).with_name(f"test_{name}.py")) for name in names]
     code = f"""

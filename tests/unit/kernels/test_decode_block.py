@@ -114,10 +114,10 @@ def test_quantised_matrices(
     """The array code with the compiled products of rounded rows computes the same."""
     product = kernels.KERNELS["quantized_linear", library.BACKEND].fn
 
-    def times(matrix: Any, x: Array) -> Array:
-        return product(x, matrix.blocks, matrix.format, None) if isinstance(matrix, BlockMatrix) else matrix @ x
+    def times(x: Array, matrix: Any) -> Array:
+        return product(x, matrix, None) if isinstance(matrix, BlockMatrix) else matrix @ x
 
-    monkeypatch.setattr("tallow.fused.decode_block._times", times)
+    monkeypatch.setattr("tallow.fused.decode_block.product", times)
     blocks = [DecodeBlock(**quantized_arrays(formats), eps=1e-5, interleaved=True) for _ in range(2)]
     inputs = np.random.default_rng(9).standard_normal((S, 256)).astype(np.float32)
     expected = [run("array", x, blocks[0], position) for position, x in enumerate(inputs)]

@@ -139,14 +139,14 @@ QUANTISED = {
 }
 
 
-def quantised_blocks(names: Sequence[str], format: str) -> list[EncoderBlock]:
+def quantised_blocks(names: Sequence[str], format: str, width: int = 64, hidden: int = 96) -> list[EncoderBlock]:
     rng, blocks = np.random.default_rng(4), []
     for seed in (1, 2):
-        parts = weights(64, 96, seed)
+        parts = weights(width, hidden, seed)
         for name in names:
-            (rows, width), bias = parts[name].weight.shape, parts[name].bias
+            (rows, columns), bias = parts[name].weight.shape, parts[name].bias
             largest = 127 if format == "Q8_0" else 8
-            matrix = random_matrix(format, rows, width, rng, scale=2 / largest / math.sqrt(width))
+            matrix = random_matrix(format, rows, columns, rng, scale=2 / largest / math.sqrt(columns))
             parts[name] = Affine(matrix, bias)
         blocks.append(EncoderBlock(**parts, heads=4, eps=EPS))
     return blocks
@@ -245,21 +245,52 @@ def test_scratch_serves_all_blocks_on_one_thread(
     assert len(poisoned_empty) == 2 * arrays
 
 
-@needs_library
-def test_threads_split_rows_and_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def parts_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return a function that lets as many units as it is told make a part, computed from the last part to the first."""
     from tallow.kernels.bindings import encoder_block as binding
 
+    def divide(size: int) -> None:
+        def each(function: Callable[..., None], shared: tuple[int, ...], units: int, work: float, scratch: int) -> None:
+            for unit in reversed(range(0, units, size)):
+                own = np.empty(scratch, np.float32)
+                function(*shared, unit, min(unit + size, units), own.ctypes.data)
+
+        monkeypatch.setattr(binding, "threads_for", lambda work: 2)
+        monkeypatch.setattr(binding, "by_range", each)
+
+    return divide
+
+
+@needs_library
+def test_threads_split_rows_and_heads(parts_of: Callable[[int], None]) -> None:
     call = _call("odd", [40, 3, 90])
     expected = run(library.BACKEND, *call)
-
-    def each(function: Callable[..., None], shared: tuple[int, ...], units: int, work: float, scratch: int) -> None:
-        for unit in reversed(range(units)):
-            own = np.empty(scratch, np.float32)
-            function(*shared, unit, unit + 1, own.ctypes.data)
-
-    monkeypatch.setattr(binding, "threads_for", lambda work: 2)
-    monkeypatch.setattr(binding, "by_range", each)
+    parts_of(1)
     np.testing.assert_array_equal(run(library.BACKEND, *call), expected)
+
+
+@needs_library
+@pytest.mark.parametrize("format", ["Q8_0", "Q4_0", "Q5_1", "Q4_K", "Q6_K", "Q3_K"])
+@pytest.mark.parametrize("names", QUANTISED.values(), ids=QUANTISED)
+def test_the_bits_of_a_text_depend_on_no_other_and_on_no_thread(
+    names: Sequence[str], format: str, parts_of: Callable[[int], None]
+) -> None:
+    """Also of a row that is alone, or that begins another group: 128 rows are multiplied at a time."""
+    blocks = quantised_blocks(names, format, 256, 256)
+    lengths = [1, 2, 5, 120, 1, 3, 1]
+    x, offsets = texts_of(lengths, 256)
+    together = run(library.BACKEND, x, blocks, offsets, None)
+    for size in (1, 2, 3, 9):
+        parts_of(size)
+        np.testing.assert_array_equal(run(library.BACKEND, x, blocks, offsets, None), together)
+    for start, end in pairwise(offsets):
+        alone = run(library.BACKEND, x[start:end], blocks, np.array([0, end - start]), None)
+        np.testing.assert_array_equal(alone, together[start:end])
+    for count in (1, 128, 129, 130):
+        rows = run(library.BACKEND, x[:count], blocks, np.arange(count + 1), None)
+        each = [run(library.BACKEND, x[i : i + 1], blocks, np.array([0, 1]), None) for i in (0, count - 1)]
+        np.testing.assert_array_equal(rows[[0, count - 1]], np.concatenate(each))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

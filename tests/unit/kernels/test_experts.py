@@ -63,7 +63,7 @@ def test_weighted_sum(kind: str, backend: str, interleaved: bool) -> None:
     x, weights = RNG.standard_normal(WIDTH).astype(np.float32), np.float32([0.5, 0.2, 0.25])
     wanted = expected(x, experts, weights)
     if interleaved and kind not in STORAGE:
-        experts = [[kernels.run("interleave_blocks", m.blocks, m.format) for m in each] for each in experts]
+        experts = [[kernels.run("arrange_blocks", m.blocks, m.format) for m in each] for each in experts]
     blocks = [ExpertBlock(*each) for each in experts]
     with using(backend, "experts"):
         y = kernels.run("experts", x, blocks, weights)

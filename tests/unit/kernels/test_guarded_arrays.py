@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from support.guarded_arrays import GuardedArray
+from support.paths import ROOT
 
 
 def test_only_arrays_of_float32_are_guarded(poisoned_empty: list[GuardedArray]) -> None:
@@ -41,3 +45,34 @@ def test_writing_outside_is_found() -> None:
     guarded._all[0] = 0
     with pytest.raises(AssertionError, match="outside the array"):
         guarded.check_outside()
+
+
+@pytest.mark.native
+@pytest.mark.skipif(sys.platform != "linux", reason="needs mprotect, and signals of Linux")
+@pytest.mark.parametrize(("at_end", "place", "ends"), [(True, 13, True), (False, -1, True), (True, 12, False)])
+def test_a_page_without_access_ends_the_process(at_end: bool, place: int, ends: bool) -> None:
+    """Byte 13 is the first after an array of 13, -1 the last before it."""
+    code = f"""
+import ctypes, sys
+sys.path.insert(0, {str(ROOT / "tests")!r})
+from support.guarded_pages import GuardedPages
+pages = GuardedPages((13,), "u1", {at_end})
+ctypes.memset(pages.array.ctypes.data + {place}, 1, 1)
+pages.check()
+"""
+    status = subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL).returncode
+    assert status == (-signal.SIGSEGV if ends else 0)
+
+
+@pytest.mark.native
+@pytest.mark.skipif(sys.platform != "linux", reason="needs mprotect")
+@pytest.mark.parametrize("at_end", [True, False])
+def test_a_write_into_the_rest_of_a_page_is_found(at_end: bool) -> None:
+    from support.guarded_pages import GuardedPages  # mmap, which Pyodide lacks
+
+    pages = GuardedPages((3,), np.float32, at_end)
+    pages.array[:] = 1
+    pages.check()
+    (pages._rest[-1:] if at_end else pages._rest[:1])[:] = 0
+    with pytest.raises(AssertionError, match="outside the array"):
+        pages.check()

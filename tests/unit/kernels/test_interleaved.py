@@ -12,7 +12,7 @@ from support.quantized_blocks import COMPILED, magnitudes, random_matrix, rounde
 from tallow import kernels
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
-from tallow.ops.quantized_linear import interleave_blocks_array
+from tallow.ops.quantized_linear import arrange_blocks_array
 
 Array = np.ndarray[Any, Any]
 
@@ -43,8 +43,7 @@ def interleaved(matrix: BlockMatrix) -> BlockMatrix:
 
 
 def product(x: Array, matrix: BlockMatrix, bias: Array | None = None) -> Array:
-    y: Array = kernels.run("quantized_linear", x, matrix.blocks, matrix.format, bias)
-    return y
+    return matrix.product(x, bias)
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -66,7 +65,7 @@ def test_the_library_moves_the_same_bytes(name: str) -> None:
     for rows in (3, 16, 50):
         matrix = random_matrix(name, rows, 768, rng)
         before = matrix.blocks.copy()
-        moved = kernels.run("interleave_blocks", matrix.blocks, name)
+        moved = kernels.run("arrange_blocks", matrix.blocks, name)
         np.testing.assert_array_equal(matrix.blocks, before)
         expected = interleaved(matrix) if INTERLEAVES and rows >= 16 else matrix
         assert moved.format == expected.format
@@ -83,8 +82,8 @@ def test_product_of_the_rounded_rows(name: str, m: int) -> None:
         codes, scales = rounded(x)
         x_rounded = (codes.astype(np.float64) * scales).reshape(x.shape)
         weights = matrix.rows(slice(None)).astype(np.float64)
-        y = product(x, kernels.run("interleave_blocks", matrix.blocks, name), bias)
-        if kernels.pick("quantized_linear", "cpu", x, matrix.blocks, name, bias).backend != "array":
+        y = product(x, kernels.run("arrange_blocks", matrix.blocks, name), bias)
+        if kernels.pick("quantized_linear", "cpu", x, matrix, bias).backend != "array":
             bound = (k / 32 + 16) * ULP * (abs(x_rounded) @ magnitudes(matrix).T + abs(bias))
             assert (abs(y - (x_rounded @ weights.T + bias)) <= bound).all()
         np.testing.assert_allclose(y, product(x, matrix, bias), rtol=1e-6, atol=1e-6 * abs(y).max())
@@ -93,7 +92,7 @@ def test_product_of_the_rounded_rows(name: str, m: int) -> None:
 @pytest.mark.parametrize("name", COMPILED)
 def test_array_code_leaves_blocks_as_they_are(name: str) -> None:
     matrix = random_matrix(name, 16, 256, rng)
-    same = interleave_blocks_array(matrix.blocks, name)
+    same = arrange_blocks_array(matrix.blocks, name)
     assert same.format == name
     assert same.blocks is matrix.blocks
 
@@ -110,10 +109,10 @@ def test_array_code_multiplies_interleaved_blocks(name: str) -> None:
 @pytest.mark.parametrize("m", [1, 5, 26])
 def test_any_number_of_threads_gives_the_same(name: str, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix, x = random_matrix(name, 85, 512, rng), rng.standard_normal((m, 512)).astype(np.float32)
-    alone = kernels.run("interleave_blocks", matrix.blocks, name)
+    alone = kernels.run("arrange_blocks", matrix.blocks, name)
     expected = product(x, alone)
     monkeypatch.setattr("tallow.kernels.bindings.threads.thread_count", lambda: 3)
     monkeypatch.setattr("tallow.kernels.bindings.threads.WORTH_A_THREAD", 1)
-    together = kernels.run("interleave_blocks", matrix.blocks, name)
+    together = kernels.run("arrange_blocks", matrix.blocks, name)
     np.testing.assert_array_equal(together.blocks, alone.blocks)
     np.testing.assert_array_equal(product(x, together), expected)

@@ -12,10 +12,11 @@ from support.quantized_blocks import COMPILED, magnitudes, random_matrix, rounde
 import tallow as tl
 from tallow import kernels
 from tallow.core.apply import apply
-from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 from tallow.kernels import library
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.grouped_matrix import GroupedMatrix
 from tallow.ops.quantized_linear import quantized_linear
 
 Array = np.ndarray[Any, Any]
@@ -35,8 +36,8 @@ def call(x: Array, matrix: BlockMatrix, bias: Array | None = None) -> Array:
     """The compiled kernel itself, whatever the table would choose."""
     kernel = kernels.KERNELS["quantized_linear", library.BACKEND]
     assert kernel.accepts is not None
-    assert kernel.accepts(x, matrix.blocks, matrix.format, bias)
-    return kernel.fn(x, matrix.blocks, matrix.format, bias)
+    assert kernel.accepts(x, matrix, bias)
+    return kernel.fn(x, matrix, bias)
 
 
 def sizes(name: str) -> list[int]:
@@ -224,12 +225,13 @@ def test_what_the_kernel_refuses() -> None:
     matrix, x = random_matrix("Q4_0", 5, 64, rng), normal(2, 64)
     accepts = kernels.KERNELS["quantized_linear", library.BACKEND].accepts
     assert accepts is not None
-    assert accepts(x, matrix.blocks, "Q4_0", None)
-    assert not accepts(x.astype(np.float64), matrix.blocks, "Q4_0", None)
-    assert not accepts(x, matrix.blocks[::2], "Q4_0", None)
-    assert not accepts(x, matrix.blocks, "Q4_0", np.zeros(5))
-    assert not accepts(x, matrix.blocks, "Q8_K", None)
-    assert not accepts(normal(64)[0], matrix.blocks, "Q4_0", None)
+    assert accepts(x, matrix, None)
+    assert not accepts(x.astype(np.float64), matrix, None)
+    assert not accepts(x, BlockMatrix(matrix.blocks[::2], "Q4_0"), None)
+    assert not accepts(x, matrix, np.zeros(5))
+    assert not accepts(x, random_matrix("IQ4_NL", 5, 64, rng), None)
+    assert not accepts(x, GroupedMatrix.of(matrix), None)
+    assert not accepts(normal(64)[0], matrix, None)
     with pytest.raises(ShapeError, match="do not fit each other"):
         call(normal(2, 32), matrix)
 
@@ -241,7 +243,7 @@ def test_the_op_multiplies_by_the_weights_it_stands_for(name: str, monkeypatch: 
     x, bias = tl.from_numpy(normal(2, 3, 256)).requires_grad_(), tl.from_numpy(normal(9)).requires_grad_()
     weight = tl.from_numpy(matrix.widen())
     with kernels.off():
-        y = apply(quantized_linear, x, tl.from_numpy(matrix.blocks), name, bias)
+        y = apply(quantized_linear, x, matrix, bias)
         expected = x @ weight.T + bias
     g = tl.from_numpy(normal(2, 3, 9))
     grads = tl.autograd.grad((y * g).sum(), (x, bias))
@@ -255,25 +257,27 @@ def test_the_op_multiplies_by_the_weights_it_stands_for(name: str, monkeypatch: 
 @pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float64])
 def test_the_result_has_the_dtype_of_the_input(dtype: tl.dtype) -> None:
     matrix, x = random_matrix("Q8_0", 5, 64, rng, scale=0.01), normal(2, 64)
-    y = apply(quantized_linear, tl.from_numpy(x).to(dtype), tl.from_numpy(matrix.blocks), "Q8_0")
+    y = apply(quantized_linear, tl.from_numpy(x).to(dtype), matrix)
     assert y.dtype is dtype
     np.testing.assert_allclose(y.float().numpy(), x @ matrix.widen().T, rtol=0.05, atol=0.2)
 
 
 def test_bad_operands() -> None:
-    x, blocks = tl.ones(2, 64), tl.tensor(random_matrix("Q4_0", 5, 64, rng).blocks)
+    x, matrix = tl.ones(2, 64), random_matrix("Q4_0", 5, 64, rng)
     with pytest.raises(ShapeError, match=r"input \(2, 32\) does not fit a weight \(5, 64\)"):
-        apply(quantized_linear, x[:, :32], blocks, "Q4_0")
+        apply(quantized_linear, x[:, :32], matrix)
     with pytest.raises(ShapeError, match="does not fit"):
-        apply(quantized_linear, x, blocks, "Q4_0", tl.ones(4))
+        apply(quantized_linear, x, matrix, tl.ones(4))
     with pytest.raises(ShapeError, match="whole Q8_0 blocks of 34 bytes"):
-        apply(quantized_linear, x, blocks, "Q8_0")
+        BlockMatrix(matrix.blocks, "Q8_0")
     with pytest.raises(ShapeError, match="float32 of shape"):
-        apply(quantized_linear, x, x, "Q4_0")
+        BlockMatrix(x.numpy(), "Q4_0")
     with pytest.raises(ArgumentError, match="unknown format 'Q9'"):
-        apply(quantized_linear, x, blocks, "Q9")
+        BlockMatrix(matrix.blocks, "Q9")
     with pytest.raises(DtypeError, match="not of floats"):
-        apply(quantized_linear, x.long(), blocks, "Q4_0")
+        apply(quantized_linear, x.long(), matrix)
+    with pytest.raises(DeviceError, match="the input is on meta, the weight on cpu"):
+        apply(quantized_linear, x.to("meta"), matrix)
 
 
 @pytest.mark.parametrize("name", [*FORMATS])

@@ -160,10 +160,6 @@ for rows in (1, 2, 3, 4, 9, 40):
         CALLS[f"linear, {rows} rows, {np.dtype(dtype)}"] = lambda rows=rows, dtype=dtype: run(  # type: ignore[misc]
             "linear", normal(rows, 300), normal(290, 300).astype(dtype), normal(290)
         )
-    CALLS[f"weight_only_linear, {rows} rows"] = lambda rows=rows: run(  # type: ignore[misc]
-        "weight_only_linear", normal(rows, 300), places(43_500, 256).astype(np.uint8).reshape(290, 150),
-        normal(290, 3), normal(290),
-    )  # fmt: skip
 
 
 def arrays(result: Any) -> list[Array]:

@@ -21,6 +21,7 @@ from tallow.kernels.bindings import (
     embedding,
     encoder_block,
     expert_block,
+    formulas,
     gates,
     linear,
     matmul,
@@ -35,7 +36,6 @@ from tallow.kernels.bindings import (
     sgd,
     softmax,
     special,
-    weight_only_linear,
 )
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "embedding",
     "encoder_block",
     "expert_block",
+    "formulas",
     "gates",
     "linear",
     "matmul",
@@ -68,5 +69,4 @@ __all__ = [
     "sgd",
     "softmax",
     "special",
-    "weight_only_linear",
 ]

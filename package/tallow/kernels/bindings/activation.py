@@ -11,7 +11,7 @@ from tallow.errors import ArgumentError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, float32_array, is_plain, two_float32_arrays
 from tallow.kernels.bindings.threads import ELEMENT, EXPONENTIAL, by_rows, element_kernel, elementwise
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, minimum
 
 _sigmoid = function("tl_sigmoid_f32", None, POINTER, POINTER, SIZE)
 _silu = function("tl_silu_f32", None, POINTER, POINTER, SIZE)
@@ -55,8 +55,9 @@ def gelu_backward(x: Array, g: Array, approximate: str) -> Array:
     return elementwise("gelu_backward", _gelu_backward[approximate], EXPONENTIAL, g, x)
 
 
+@minimum(LEAST)
 def float32_elements(x: Array) -> bool:
-    """A contiguous float32 array of at least 2^12 elements."""
+    """A contiguous float32 array of at least {minimum} elements."""
     return x.size >= LEAST and is_plain(x)
 
 

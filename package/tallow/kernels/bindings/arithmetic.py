@@ -9,7 +9,7 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, is_plain
 from tallow.kernels.bindings.threads import ELEMENT, by_rows
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, minimum
 from tallow.kernels.threads import thread_count
 
 # Of elements. NumPy in WASM takes twice as long with more. Natively it is as fast, on one thread.
@@ -20,8 +20,9 @@ _functions = {
 }
 
 
+@minimum(LEAST)
 def large_float32(a: Array | Scalar, b: Array | Scalar) -> bool:
-    """A contiguous float32 array of 2^17 elements (natively 2^19, and two threads), and one alike or a number."""
+    """A contiguous float32 array of at least {minimum} elements, and one alike or a number; natively two threads."""
     return (BACKEND == "wasm" or thread_count() > 1) and _is_large(a, b)
 
 

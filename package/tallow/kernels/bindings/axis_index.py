@@ -11,7 +11,7 @@ from tallow.errors import DimensionError, ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
 from tallow.kernels.bindings.threads import ELEMENT, by_steps
 from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, minimum
 
 _take_along = function("tl_take_along_f32", None, *[POINTER] * 3, *[SIZE] * 8)
 _add_along = function("tl_add_along_f32", None, *[POINTER] * 3, *[SIZE] * 8)
@@ -21,8 +21,9 @@ LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 COLUMNS = 16  # floats of a line of the caches: threads divide columns by them
 
 
+@minimum(LEAST)
 def many_of_float32(x: Array, index: Array, axis: int) -> bool:
-    """A float32 array, contiguous or of no more elements than are taken, and an index that takes at least 2^12."""
+    """A float32 array, contiguous or of no more elements than are taken, and an index that takes at least {minimum}."""
     taken = math.prod(_shape_of_taken(x, index, axis))
     return taken >= LEAST and x.dtype == FLOAT32 and (x.flags.carray or x.size <= taken)
 

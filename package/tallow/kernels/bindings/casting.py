@@ -8,8 +8,8 @@ from tallow.dtypes import BF16, F16, HALVES, Array, Dtype
 from tallow.kernels.bindings.arrays import FLOAT32
 from tallow.kernels.bindings.matrices import DTYPES
 from tallow.kernels.bindings.threads import ELEMENT, by_rows
-from tallow.kernels.library import INT, POINTER, SIZE, function
-from tallow.kernels.table import enabled
+from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
+from tallow.kernels.table import may_choose
 
 _narrow = function("tl_narrow_f32", None, POINTER, POINTER, SIZE, INT)
 _widen = {
@@ -24,7 +24,7 @@ def convert(array: Array, to: Dtype) -> Array | None:
     source, target, size = array.dtype, to.storage, array.size
     if size < LEAST or not (target in HALVES if source == FLOAT32 else target == FLOAT32 and source in HALVES):
         return None
-    if not (array.flags.c_contiguous and array.flags.aligned and enabled()):
+    if not (array.flags.c_contiguous and array.flags.aligned and may_choose(BACKEND)):
         return None
     y = np.empty(array.shape, target)
     if source == FLOAT32:

@@ -21,6 +21,7 @@ _chain = function("tl_chain_f32", None, *[POINTER] * 3, *[SIZE] * 4, POINTER)
 BLOCK = 1024
 LINE = 16  # floats of a cache line, to which C aligns the blocks
 TEMPORARY = -1
+EXPENSIVE = 8  # operations from exp on
 ADDRESS = np.dtype(np.uintp)
 
 
@@ -80,6 +81,3 @@ def chain(_: Array, inputs: Sequence[Array], chain: Any) -> list[Array]:
     arrays = chain.code, np.array(places, ADDRESS), plan.periods
     by_range(_chain, arrays, plan.size, plan.work, *plan.counts, scratch=plan.scratch)
     return results
-
-
-EXPENSIVE = 8  # operations from exp on

@@ -8,11 +8,12 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
+from tallow.fused.affine import memory
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack, check_rows
 from tallow.kernels.bindings import stages
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
-from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, memory, work
+from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, work
 from tallow.kernels.int8_rows import INT8, Int8Rows
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
@@ -90,7 +91,7 @@ class PackedStack:
 
 def _packed_block(block: DecodeBlock) -> _Block:
     sizes = (block.width, block.heads, block.kv_heads, block.head_width, block.hidden, block.positions)
-    weights = (POINTER * 16)(*[optional_address(memory(a)) for a in block.weights])
+    weights = (POINTER * 16)(*[optional_address(a if a is None else memory(a)) for a in block.weights])
     caches = (POINTER * 4)(*[optional_address(a) for cache in block.caches for a in _codes_and_scales(cache)])
     formats = (ctypes.c_int32 * 7)(*[number for m in block.matrices if (number := format_number(m)) is not None])
     cache_format = _CACHE_FORMATS[block.key_cache.dtype]
@@ -124,7 +125,7 @@ def block_can_be_packed(block: DecodeBlock) -> bool:
         return False
     if any(format_number(matrix) is None for matrix in block.matrices):
         return False
-    return all(is_plain(memory(array)) for array in block.weights)
+    return all(array is None or is_plain(memory(array)) for array in block.weights)
 
 
 @kernel("decode_blocks", BACKEND, accepts=float32_rows)

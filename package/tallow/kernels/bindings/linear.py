@@ -14,7 +14,7 @@ from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.matrices import DTYPES
 from tallow.kernels.bindings.threads import by_steps
 from tallow.kernels.library import BACKEND, INT, OFFSET, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, minimum
 
 _linear = {
     dtype: function(f"tl_linear_{name}", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET, SIZE)
@@ -37,8 +37,9 @@ CACHED_BYTES = 16 << 20
 WIDENED_BYTES = 1 << 20  # of rows of a half-precision weight that are widened together, to multiply them in a cache
 
 
+@minimum(matmul.WORTH_A_CALL)
 def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
-    """float32 x and bias; a large float32 weight, natively with few rows or several threads, or a half one."""
+    """float32 x and bias; a half weight, or {minimum} multiplications by float32: natively few rows, or on threads."""
     if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2:
         return False
     if weight.dtype == FLOAT32:

@@ -14,7 +14,7 @@ from tallow.kernels.bindings import blas
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
 from tallow.kernels.bindings.threads import Step, by_steps
 from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function, name
-from tallow.kernels.table import PLANS, kernel
+from tallow.kernels.table import PLANS, kernel, minimum
 
 _matmul = function("tl_matmul_f32", None, *[POINTER] * 6, *[SIZE] * 5, *[OFFSET] * 4, POINTER)
 _scratch_floats = function("tl_matmul_scratch", SIZE)()
@@ -25,7 +25,8 @@ _scratch_floats = function("tl_matmul_scratch", SIZE)()
 ROWS, COLUMNS, FEW_ROWS = 8, 32, 256
 POINTER_BYTES = np.dtype(np.intp).itemsize
 
-# With fewer multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node).
+# With fewer multiplications NumPy's own loop is done before C has its arguments (12 µs, 15 µs; Pyodide in Node), and
+# natively no kernel is faster.
 WORTH_A_CALL = 32_768
 
 # Natively, with AVX-512, src/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5. With fewer rows or a larger
@@ -68,8 +69,9 @@ def is_own_product(matrices: int, m: int, k: int, n: int) -> bool:
     )
 
 
+@minimum(WORTH_A_CALL)
 def float32_matrices(a: Array, b: Array) -> bool:
-    """float32 arrays of at least one dimension that fit, with enough work to be worth a call."""
+    """float32 arrays of at least one dimension that fit, of at least {minimum} multiplications."""
     if a.dtype != FLOAT32 or b.dtype != FLOAT32 or a.ndim == 0 or b.ndim == 0:
         return False
     rows, columns = (b.shape[-2], b.shape[-1]) if b.ndim > 1 else (b.shape[0], 1)
@@ -133,8 +135,11 @@ def _is_own(a: Array, b: Array) -> bool:
     return is_own_product(matrices, a.shape[-2], a.shape[-1], b.shape[-1])
 
 
+@minimum(WORTH_A_CALL)
 def large_products(a: Array, b: Array) -> bool:
-    """Matrices of float32, with AVX-512; or large ones of float32 or float64, for BLAS on several threads."""
+    """Floats of at least {minimum} multiplications: float32 with AVX-512, or large ones for BLAS on several threads."""
+    if a.ndim < 2 or b.ndim < 2 or (a.size * b.shape[-1] < WORTH_A_CALL and a.shape[-2] * b.size < WORTH_A_CALL):
+        return False  # of a batch, the operand that has it counts
     return _is_own(a, b) or blas.large_products(a, b)
 
 

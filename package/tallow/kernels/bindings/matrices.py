@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from typing import overload
 
 import numpy as np
 
 from tallow.dtypes import BF16, F16, Array
-from tallow.fused.affine import Affine, Matrix
+from tallow.fused.affine import Affine, Matrix, memory
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.quantized_linear import FORMATS, INTEGER_PRODUCTS
-from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
+from tallow.kernels.block_matrix import HALF_FORMATS
 from tallow.kernels.interleaved import SUFFIX
 from tallow.kernels.library import POINTER
-from tallow.kernels.quantized import QuantizedMatrix
+from tallow.kernels.quantized_matrix import QuantizedMatrix
 
 # The numbers of kernels.h.
 DTYPES = {FLOAT32: 0, F16: 1, BF16: 2}
 _BLOCKS = {name: 3 + i for i, name in enumerate(FORMATS)}
 _BLOCKS |= {name + SUFFIX: number + 16 for name, number in _BLOCKS.items()}
+_BLOCKS |= {name: DTYPES[dtype] for name, dtype in HALF_FORMATS.items()}
 
 
 def format_number(matrix: Matrix) -> int | None:
     """Return the number of the format of a matrix; None for a format that the kernels do not read."""
-    if isinstance(matrix, QuantizedMatrix):
-        return None
-    if not isinstance(matrix, BlockMatrix):
-        return DTYPES.get(matrix.dtype)
-    return DTYPES[HALF_FORMATS[matrix.format]] if matrix.is_half else _BLOCKS.get(matrix.format)
-
-
-@overload
-def memory(matrix: Array | BlockMatrix) -> Array: ...
-@overload
-def memory(matrix: Array | BlockMatrix | None) -> Array | None: ...
-def memory(matrix: Array | BlockMatrix | None) -> Array | None:
-    """Return the array of a matrix, floats or blocks; None for none."""
-    return matrix.blocks if isinstance(matrix, BlockMatrix) else matrix
+    return _BLOCKS.get(matrix.format) if isinstance(matrix, QuantizedMatrix) else DTYPES.get(matrix.dtype)
 
 
 def is_plain(array: Array | None) -> bool:
@@ -49,12 +36,7 @@ def is_plain(array: Array | None) -> bool:
 def work(matrix: Matrix) -> float:
     """Return the multiplications of a row with a matrix, for the choice of threads."""
     rows, columns = matrix.shape
-    return rows * columns / (INTEGER_PRODUCTS if is_quantized(matrix) else 1)
-
-
-def is_quantized(matrix: Matrix) -> bool:
-    """Return whether the kernels multiply a matrix as integers."""
-    return isinstance(matrix, BlockMatrix) and not matrix.is_half
+    return rows * columns / (1 if format_number(matrix) in DTYPES.values() else INTEGER_PRODUCTS)
 
 
 def can_be_packed(parts: Iterable[tuple[str, Affine]]) -> bool:

@@ -1,4 +1,4 @@
-"""quantized_linear and interleave_blocks; see src/quantized_linear.h, src/round_rows_f32.c and src/interleaved.h."""
+"""quantized_linear and arrange_blocks; see src/quantized_linear.h, src/round_rows_f32.c and src/interleaved.h."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS as LAYOUTS
 from tallow.kernels.interleaved import COLUMNS, SUFFIX, half_place
 from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
+from tallow.kernels.quantized_matrix import QuantizedMatrix
 from tallow.kernels.table import kernel, run
 
 FORMATS = ("Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q5_K", "Q6_K", "Q4_1", "Q5_1", "Q2_K", "Q3_K")
@@ -30,22 +31,22 @@ BYTES_PER_PRODUCT = 1  # that are copied while one multiplication of floats is c
 INTEGER_PRODUCTS = 8  # that take as long as one multiplication of floats, for the choice of threads
 
 
-def float32_rows(x: Array, blocks: Array, format: str, bias: Array | None) -> bool:
+def float32_rows(x: Array, matrix: QuantizedMatrix, bias: Array | None) -> bool:
     """float32 x and bias, and contiguous blocks or half-precision floats of a format that the library multiplies."""
     if x.dtype != FLOAT32 or x.ndim == 0 or (bias is not None and bias.dtype != FLOAT32):
         return False
-    if format not in _linear and format not in HALF_FORMATS:
+    if matrix.format not in _linear and matrix.format not in HALF_FORMATS:
         return False
-    return isinstance(blocks, np.ndarray) and blocks.flags.c_contiguous
+    return isinstance(matrix.memory, np.ndarray) and matrix.memory.flags.c_contiguous
 
 
 @kernel("quantized_linear", BACKEND, accepts=float32_rows)
-def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -> Array:
-    """Return x @ weight.T + bias for rows of x rounded to int8, or in float32 for half-precision floats.
+def quantized_linear(x: Array, matrix: BlockMatrix, bias: Array | None) -> Array:
+    """Return x @ matrix.T + bias for rows of x rounded to int8, or in float32 for half-precision floats.
 
-    Shapes: x (..., K), blocks as BlockMatrix, bias (N,) -> (..., N).
+    Shapes: x (..., K), matrix (N, K), bias (N,) -> (..., N).
     """
-    n, k = BlockMatrix(blocks, format).shape
+    (n, k), blocks, format = matrix.shape, matrix.blocks, matrix.format
     if x.shape[-1] != k or (bias is not None and bias.shape != (n,)):
         raise ShapeError(f"quantized_linear: shapes do not fit each other: x {x.shape}, weight {(n, k)}")
     if format in HALF_FORMATS:
@@ -65,8 +66,8 @@ def quantized_linear(x: Array, blocks: Array, format: str, bias: Array | None) -
     return y
 
 
-@kernel("interleave_blocks", BACKEND)
-def interleave_blocks(blocks: Array, format: str) -> BlockMatrix:
+@kernel("arrange_blocks", BACKEND)
+def arrange_blocks(blocks: Array, format: str) -> BlockMatrix:
     """Return a matrix with its rows interleaved, in new memory; as it is where no product would be faster.
 
     Shapes: blocks as BlockMatrix.

@@ -8,7 +8,7 @@ from tallow.dtypes import Array
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, is_plain
 from tallow.kernels.bindings.threads import by_rows
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, minimum
 
 _row_sums = function("tl_row_sums_f32", None, POINTER, POINTER, SIZE, SIZE)
 LEAST = 1 << 12  # elements; NumPy takes less time than a call with fewer
@@ -16,8 +16,9 @@ SHORTEST = 32  # rows: NumPy adds columns of shorter ones
 ADDITION = 4.0  # multiplications that take as long as one addition, mostly the memory's time
 
 
+@minimum(LEAST)
 def float32_long_rows(x: Array) -> bool:
-    """A contiguous float32 array of at least 4,096 elements, with rows of at least 32."""
+    """A contiguous float32 array of at least {minimum} elements, with rows of at least 32."""
     return x.size >= LEAST and x.ndim > 0 and x.shape[-1] >= SHORTEST and is_plain(x)
 
 

@@ -10,15 +10,16 @@ from tallow.dtypes import Array
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
 from tallow.kernels.bindings.threads import by_steps
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, minimum
 
 _running_sum = function("tl_running_sum_f32", None, POINTER, POINTER, *[SIZE] * 4)
 LEAST = 1 << 12  # elements; NumPy takes less time than a call with fewer
 ADDITION = 4.0  # multiplications that take as long as one addition, mostly the memory's time
 
 
+@minimum(LEAST)
 def many_of_float32(x: Array, axis: int, reverse: bool) -> bool:
-    """A float32 array of at least 4,096 elements."""
+    """A float32 array of at least {minimum} elements."""
     return x.size >= LEAST and x.dtype == FLOAT32
 
 

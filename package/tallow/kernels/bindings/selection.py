@@ -8,7 +8,7 @@ from tallow.dtypes import Array, Scalar
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, broadcasts_to, contiguous, is_plain
 from tallow.kernels.bindings.threads import ELEMENT, by_rows, by_steps
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, function
-from tallow.kernels.table import kernel
+from tallow.kernels.table import kernel, minimum
 
 _select = function("tl_select_f32", None, *[POINTER] * 4, *[SIZE] * 3)
 _at_least = function("tl_at_least_f32", None, *[POINTER] * 3, SIZE, FLOAT)
@@ -16,8 +16,9 @@ _at_most = function("tl_at_most_f32", None, *[POINTER] * 3, SIZE, FLOAT)
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
 
+@minimum(LEAST)
 def float32_of_one_shape(condition: Array, yes: Array | Scalar, no: Array | Scalar) -> bool:
-    """At least 2^12 elements of float32 arrays of one shape, or of one and a number; any condition."""
+    """At least {minimum} elements of float32 arrays of one shape, or of one and a number; any condition."""
     shape = np.shape(yes) or np.shape(no)
     if not shape or not isinstance(condition, np.ndarray) or not broadcasts_to(condition.shape, shape):
         return False
@@ -45,8 +46,9 @@ def _for_c(x: Array | Scalar) -> tuple[Array, int]:
     return (contiguous(x), 1) if any(x.strides) else (x, 0)
 
 
+@minimum(LEAST)
 def float32_and_number(x: Array, bound: Scalar) -> bool:
-    """A contiguous float32 array of at least 2^12 elements, and a number that is not NaN."""
+    """A contiguous float32 array of at least {minimum} elements, and a number that is not NaN."""
     return type(bound) in (float, int) and bound == bound and x.size >= LEAST and is_plain(x)
 
 

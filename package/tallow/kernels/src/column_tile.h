@@ -1,7 +1,8 @@
 // Products of rows of x with columns of w, interleaved (interleaved.h): the part that all formats share.
 //
 // A tile is up to MOST_ROWS rows of x times one or VECTORS vectors of COLUMNS columns: w is read once for its rows, x once
-// for its vectors. A block of 32 is summed in integers, then scaled once.
+// for its vectors. A block of 32 is summed in integers, then scaled once. A row is summed in the same order, and with the same
+// roundings, in a tile of any number of rows.
 #ifndef TALLOW_COLUMN_TILE_H
 #define TALLOW_COLUMN_TILE_H
 
@@ -110,10 +111,12 @@ static inline __attribute__((always_inline)) void column_tile(float *y, size_t y
 #pragma clang loop unroll(full)
         for (int i = 0; i < rows; i++) {
           float of_x = x[i].scales[block];
-          acc[i][v] += __builtin_convertvector(product[i][v], column_floats) * (scale * every_column(of_x));
+          column_floats exact = __builtin_convertvector(product[i][v], column_floats);
+          acc[i][v] = TIMES_PLUS(exact, scale * every_column(of_x), acc[i][v]);
           if (w.has_minima) {
             column_floats minimum = *(const column_floats *)s[v].minima[h][place_of_scale];
-            acc[i][v] -= minimum * every_column(of_x * x[i].sums[w.halves == 2 ? h : 2][block]);
+            column_floats factor = every_column(of_x * x[i].sums[w.halves == 2 ? h : 2][block]);
+            acc[i][v] = TIMES_PLUS(-minimum, factor, acc[i][v]);
           }
         }
       }

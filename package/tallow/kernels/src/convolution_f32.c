@@ -21,7 +21,7 @@
 #include "transpose.h"
 
 enum { MATRIX = 65536, DEEP = 256, LEAST = 64 }; // floats of a matrix of columns; the rows to begin with; its fewest columns
-enum { LINE = 64, SOME = 32 };                   // bytes of a cache line; channels whose kernels are turned together
+enum { LINE = 64, SOME = 32 };                   // bytes of a cache line; channels whose kernels are flipped together
 
 static size_t depth_of(const sizes *n) { return n->channels * n->kernel_h * n->kernel_w; }
 static size_t parts_of(size_t n, size_t size) { return (n + size - 1) / size; }
@@ -92,25 +92,25 @@ typedef struct {
 static __attribute__((noinline)) memory divided(float *scratch, const sizes *n) {
   memory m = {.columns = (float *)rounded_up((uintptr_t)scratch, LINE)};
   m.row = row_of(columns_of(n)), m.weight_row = row_of(n->outputs);
-  m.tile = m.columns + rows_of(n) * m.row;
-  m.weight = m.tile + m.weight_row * m.row;
-  const size_t depth = depth_of(n), transposed = m.weight_row * depth, turned = n->outputs * row_of(depth);
-  m.copy = m.weight + (transposed > turned ? transposed : turned);
+  m.tile = after(m.columns, rows_of(n) * m.row);
+  m.weight = after(m.tile, m.weight_row * m.row);
+  const size_t depth = depth_of(n), transposed = m.weight_row * depth, flipped = n->outputs * row_of(depth);
+  m.copy = after(m.weight, transposed > flipped ? transposed : flipped);
   return m;
 }
 
 static size_t scratch_of(const sizes *n) {
   const box b = box_at(n, 0);
   const memory m = divided(0, n);
-  size_t floats = LINE / sizeof(float) + (size_t)(m.copy - m.columns) + b.p.rows * b.p.row;
+  size_t floats = LINE / sizeof(float) + floats_from(m.columns, m.copy) + b.p.rows * b.p.row;
   const size_t direct = is_direct(n) ? direct_divided(0, n).floats : 0, dw = is_direct_dw(n) ? direct_dw_divided(0, n).floats : 0;
   if (floats < direct) floats = direct;
   return floats < dw ? dw : floats;
 }
 
-// Return whether the gradient of x is a convolution of g with turned kernels, of these sizes; with at least eight outputs,
+// Return whether the gradient of x is a convolution of g with flipped kernels, of these sizes; with at least eight outputs,
 // for which columns of g cost less than to add up columns of x. Not in WASM, whose libraries have little room left.
-static int turned(sizes *t, const sizes *n) {
+static int flipped(sizes *t, const sizes *n) {
 #if defined __wasm__
   (void)t, (void)n;
   return 0;
@@ -128,8 +128,8 @@ static int turned(sizes *t, const sizes *n) {
 EXPORT size_t tl_convolution_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
   sizes t;
-  const size_t own = scratch_of(n), of_turned = turned(&t, n) ? scratch_of(&t) : 0;
-  return own > of_turned ? own : of_turned;
+  const size_t own = scratch_of(n), of_flipped = flipped(&t, n) ? scratch_of(&t) : 0;
+  return own > of_flipped ? own : of_flipped;
 }
 
 // Whether the matrix of columns is x itself, or that of a tile a part of each of its rows.
@@ -156,9 +156,9 @@ static __attribute__((noinline)) void gather(float *columns, size_t row, const f
         continue;
       }
       copy_in(copy, in, n->width, &b->n, &b->p);
-      // Of a later channel, which is far away, the rows that the previous tile has not met.
-      const size_t met = smaller(b->n.height, b->p.rows), fresh = smaller(met, b->n.out_h * n->stride_h);
-      fetch(in + (2 * n->height + met - fresh) * n->width, fresh * n->width);
+      // Of a later channel, which is far away, the rows that the previous tile has not read.
+      const size_t rows = smaller(b->n.height, b->p.rows), fresh = smaller(rows, b->n.out_h * n->stride_h);
+      fetch(in + (2 * n->height + rows - fresh) * n->width, fresh * n->width);
       for (size_t t = 0, h = 0, w = 0; t < taps; t++, w + 1 < n->kernel_w ? w++ : (w = 0, h++)) {
         size_t r = channel * taps + t;
         if (r < first || r >= last) continue;
@@ -183,15 +183,15 @@ static __attribute__((noinline)) void gather(float *columns, size_t row, const f
 static __attribute__((noinline)) void add_out(float *x, size_t x_row, const float *copy, const sizes *n, const plane *p) {
   for (size_t s = 0; s < n->stride_w; s++) {
     size_t column;
-    range met = met_by(s, n, p, &column);
+    range inside = columns_inside(s, n, p, &column);
     for (size_t r = 0; r < n->height && r + n->before_h < p->rows; r++) {
       const float *in = copy + (r + n->before_h) * p->row + s * p->column_row;
       float *out = x + r * x_row + column;
-      size_t j = met.from;
+      size_t j = inside.from;
       if (n->stride_w == 1)
-        for (; j + LANES <= met.to; j += LANES, out += LANES) store(out, load(out) + load(in + j));
+        for (; j + LANES <= inside.to; j += LANES, out += LANES) store(out, load(out) + load(in + j));
 #pragma clang loop vectorize(disable)
-      for (; j < met.to; j++, out += n->stride_w) *out += in[j];
+      for (; j < inside.to; j++, out += n->stride_w) *out += in[j];
     }
   }
 }
@@ -232,7 +232,7 @@ static range samples_of(const sizes *n, size_t group, size_t first, size_t last)
 }
 
 // y (channels, outputs · taps), rows y_row apart, from w (outputs, channels, taps), its taps in reverse order
-static void turn(float *y, size_t y_row, const float *w, size_t outputs, size_t channels, size_t taps) {
+static void flip(float *y, size_t y_row, const float *w, size_t outputs, size_t channels, size_t taps) {
   for (size_t first = 0; first < channels; first += SOME) // so that the ends of these rows of y stay in L1
     for (size_t o = 0; o < outputs; o++) {
       const float *from = w + (o * channels + first) * taps;
@@ -251,20 +251,20 @@ static void turn(float *y, size_t y_row, const float *w, size_t outputs, size_t 
     }
 }
 
-// tl_convolution_f32, or with `is_turned` kernels in w (outputs, channels, taps) the gradient that is a convolution
+// tl_convolution_f32, or with `is_flipped` kernels in w (outputs, channels, taps) the gradient that is a convolution
 static void convolve(float *y, const float *x, const float *w, const float *bias, size_t first, size_t last, const sizes *n,
-                     float *scratch, int is_turned) {
+                     float *scratch, int is_flipped) {
   const memory m = divided(scratch, n);
   const size_t depth = depth_of(n), deep = rows_of(n), image = n->out_h * n->out_w, at_once = first_tile(n).samples;
   for (size_t group = 0; group < n->groups; group++) {
     const range own = samples_of(n, group, first, last);
     if (is_direct(n)) {
-      convolve_directly(y, x, w, bias, group, own, n, scratch, is_turned);
+      convolve_directly(y, x, w, bias, group, own, n, scratch, is_flipped);
       continue;
     }
     const float *weight = w + group * n->outputs * depth;
-    const size_t weight_row = is_turned ? row_of(depth) : depth;
-    if (is_turned) turn(m.weight, weight_row, weight, n->channels, n->outputs, n->kernel_h * n->kernel_w), weight = m.weight;
+    const size_t weight_row = is_flipped ? row_of(depth) : depth;
+    if (is_flipped) flip(m.weight, weight_row, weight, n->channels, n->outputs, n->kernel_h * n->kernel_w), weight = m.weight;
     for (size_t sample = own.from; sample < own.to; sample += at_once) {
       size_t one = sample * n->groups + group, samples = smaller(at_once, own.to - sample);
       for (size_t t = 0; t < tiles_of(n); t++) {
@@ -306,7 +306,7 @@ EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, siz
                                   float *scratch) {
   const sizes *n = (const sizes *)shape;
   sizes t;
-  if (turned(&t, n)) {
+  if (flipped(&t, n)) {
     convolve(dx, g, w, 0, first, last, &t, scratch, 1);
     return;
   }

@@ -17,16 +17,16 @@
 
 static size_t taps_of(const sizes *n) { return n->kernel_h * n->kernel_w; }
 
-// For the gradient of x: g with zeros around it, where elements of x that are a stride apart meet adjacent elements of g;
+// For the gradient of x: g with zeros around it, where elements of x that are a stride apart have products with adjacent elements of g;
 // and a copy of x with columns sorted by remainder.
 typedef struct {
   size_t above, before; // rows and columns of zeros
   size_t rows, row;     // of g with zeros, for each output of a channel
   size_t column_row;    // of the copy of x: the columns of a remainder, whole vectors
-} mirror;
+} padded_gradient;
 
-static mirror mirror_of(const sizes *n) {
-  mirror m = {(n->kernel_h - 1) * n->dilation_h / n->stride_h, (n->kernel_w - 1) * n->dilation_w / n->stride_w, 0, 0, 0};
+static padded_gradient padded_gradient_of(const sizes *n) {
+  padded_gradient m = {(n->kernel_h - 1) * n->dilation_h / n->stride_h, (n->kernel_w - 1) * n->dilation_w / n->stride_w, 0, 0, 0};
   m.column_row = to_lanes((n->before_w + n->width - 1) / n->stride_w + 1);
   m.rows = m.above + (n->before_h + n->height - 1) / n->stride_h + 1, m.row = m.before + m.column_row;
   return m;
@@ -55,7 +55,7 @@ static void copy_gradient(float *copy, const float *g, const sizes *n, const pla
 }
 
 // Σ over positions of w · x, for a vector of each of `rows` rows of y
-static inline __attribute__((always_inline)) void meet(float *y, size_t y_row, const float *x, size_t x_row, const size_t *at,
+static inline __attribute__((always_inline)) void convolve(float *y, size_t y_row, const float *x, size_t x_row, const size_t *at,
                                                        const float *w, size_t taps, float bias, int rows) {
   vf acc[8];
 #pragma clang loop unroll(full)
@@ -74,17 +74,17 @@ static size_t next_row(size_t i, size_t all) {
 }
 
 // The same for up to `rows` rows; return how many.
-static __attribute__((noinline)) size_t meet_some(size_t rows, float *y, size_t y_row, const float *x, size_t x_row,
+static __attribute__((noinline)) size_t convolve_rows(size_t rows, float *y, size_t y_row, const float *x, size_t x_row,
                                                   const size_t *at, const float *w, size_t taps, float bias) {
   if (rows >= 8) {
-    meet(y, y_row, x, x_row, at, w, taps, bias, 8);
+    convolve(y, y_row, x, x_row, at, w, taps, bias, 8);
     return 8;
   }
   if (rows >= 4) {
-    meet(y, y_row, x, x_row, at, w, taps, bias, 4);
+    convolve(y, y_row, x, x_row, at, w, taps, bias, 4);
     return 4;
   }
-  meet(y, y_row, x, x_row, at, w, taps, bias, 1);
+  convolve(y, y_row, x, x_row, at, w, taps, bias, 1);
   return 1;
 }
 
@@ -98,7 +98,7 @@ static uint16_t inside_row(ptrdiff_t first, size_t width) {
 // Windows of a vector of y, which read x in place, 0 outside of it. If rows of y have at most half as many elements as a
 // vector, its halves are of two images. Elements of x are read in two parts for such a pair, or with a stride of two.
 typedef struct {
-  const float **rows, *zeros; // of x, which the windows meet
+  const float **rows, *zeros; // of x, which the windows read
   struct column {
     ptrdiff_t at;       // of the first element, in a row: in memory, because the compiler would keep a pointer for each row
     uint16_t low, high; // lanes inside of the row, in both parts
@@ -109,15 +109,15 @@ typedef struct {
   size_t kernel_w;
 } view;
 
-// Return the rows that windows meet, for a multiple of eight rows of y.
-static size_t rows_met(const sizes *n) { return (rounded_up(n->out_h, 8) - 1) * n->stride_h + n->kernel_h; }
+// Return the rows that windows read, for a multiple of eight rows of y.
+static size_t rows_read(const sizes *n) { return (rounded_up(n->out_h, 8) - 1) * n->stride_h + n->kernel_h; }
 
 // Return for how many kernels gradients are computed together: their images are adjacent, and their sums stay in L1.
 static size_t together(const sizes *n) { return 2 * (taps_of(n) < 128 ? 128 / taps_of(n) : 1); }
 
 static size_t view_scratch(const sizes *n) {
   const size_t columns = to_lanes(n->out_w) / LANES * n->kernel_w * (sizeof(struct column) / sizeof(float));
-  return floats_of(rows_met(n)) + columns + (n->height + 1) * n->width + together(n) * taps_of(n) * LANES;
+  return floats_of(rows_read(n)) + columns + (n->height + 1) * n->width + together(n) * taps_of(n) * LANES;
 }
 
 static int is_pair(const sizes *n) { return n->outputs == 1 && n->out_w <= LANES / 2; }
@@ -126,7 +126,7 @@ static int is_pair(const sizes *n) { return n->outputs == 1 && n->out_w <= LANES
 static view view_of(float *scratch, const sizes *n, float **rest) {
   view v = {.rows = (const float **)aligned(scratch), .part = LANES, .kernel_w = n->kernel_w};
   v.is_pair = is_pair(n);
-  v.columns = (struct column *)(v.rows + rows_met(n));
+  v.columns = (struct column *)(v.rows + rows_read(n));
   struct column *column = v.columns;
   for (size_t j = 0; j < n->out_w; j += LANES)
     for (size_t c = 0; c < n->kernel_w; c++) {
@@ -143,8 +143,8 @@ static view view_of(float *scratch, const sizes *n, float **rest) {
   return v;
 }
 
-// Look at one image, or at a pair; of a single image left, the pair is that one twice.
-static void look_at(view *v, const float *image, size_t images, size_t rows, const sizes *n) {
+// Let a view be of one image, or of a pair; of a single image left, the pair is that one twice.
+static void set_image(view *v, const float *image, size_t images, size_t rows, const sizes *n) {
   const float *row = image - n->before_h * n->width;
   for (size_t r = 0; r < rows; r++, row += n->width) v->rows[r] = r - n->before_h < n->height ? row : v->zeros;
   if (!v->is_pair) return;
@@ -152,14 +152,14 @@ static void look_at(view *v, const float *image, size_t images, size_t rows, con
   v->half = (ptrdiff_t)((images - 1) * n->out_h * n->out_w) - LANES / 2;
 }
 
-// Look at the vector of a row of y at column j; return the columns of the kernel.
-static const struct column *look_along(view *v, size_t j, const sizes *n) {
+// Let a view be of the vector of a row of y at column j; return the columns of the kernel.
+static const struct column *columns_of_vector(view *v, size_t j, const sizes *n) {
   v->first = part_of(n->out_w - j, 0), v->second = v->is_pair ? (uint16_t)(v->first << 8) : 0;
   return v->columns + j / LANES * n->kernel_w;
 }
 
 // What the windows of a vector read from a row, at one column of the kernel.
-static inline __attribute__((always_inline)) vf look(const float *row, struct column column, ptrdiff_t part, int step,
+static inline __attribute__((always_inline)) vf load_windows(const float *row, struct column column, ptrdiff_t part, int step,
                                                      int halves) {
   const float *from = row + column.at;
   const vf low = __builtin_ia32_loadups512_mask(from, splat(0.0f), column.low);
@@ -180,8 +180,8 @@ typedef struct {
 } filter;
 
 // A vector of each of `rows` rows of y, for kernels of `taps_h` rows and a stride of `step`. A row of x is read once for each
-// column of the kernel, for all rows of y that it meets.
-static inline __attribute__((always_inline)) void slide(float *y, size_t y_row, const view *x, const float *const *met,
+// column of the kernel, for all rows of y whose windows have it.
+static inline __attribute__((always_inline)) void convolve_view(float *y, size_t y_row, const view *x, const float *const *x_rows,
                                                         const struct column *columns, const filter *of, int taps_h, int step,
                                                         int halves, int rows) {
   vf acc[8], weight[7];
@@ -195,7 +195,7 @@ static inline __attribute__((always_inline)) void slide(float *y, size_t y_row, 
     }
 #pragma clang loop unroll(full)
     for (int r = 0; r < step * (rows - 1) + taps_h; r++) {
-      const vf v = look(met[r], columns[c], x->part, step, halves);
+      const vf v = load_windows(x_rows[r], columns[c], x->part, step, halves);
 #pragma clang loop unroll(full)
       for (int i = 0; i < rows; i++)
         if (r >= i * step && r < i * step + taps_h) acc[i] = fma(weight[r - i * step], v, acc[i]);
@@ -210,7 +210,7 @@ static inline __attribute__((always_inline)) void slide(float *y, size_t y_row, 
 
 // sums, a vector for each position of the kernel, += g · x for a vector of each of `rows` ≤ 8 rows of g
 static inline __attribute__((always_inline)) void correlate_rows(float *sums, const float *g, size_t g_row, size_t rows,
-                                                                 const view *x, const float *const *met,
+                                                                 const view *x, const float *const *x_rows,
                                                                  const struct column *columns, int taps_h, int step,
                                                                  int halves) {
   const size_t sums_row = x->kernel_w * LANES;
@@ -226,7 +226,7 @@ static inline __attribute__((always_inline)) void correlate_rows(float *sums, co
     for (int h = 0; h < taps_h; h++) acc[h] = load(sums + (size_t)h * sums_row);
 #pragma clang loop unroll(full)
     for (int r = 0; r < step * 7 + taps_h; r++) {
-      const vf v = look(met[r], columns[c], x->part, step, halves);
+      const vf v = load_windows(x_rows[r], columns[c], x->part, step, halves);
 #pragma clang loop unroll(full)
       for (int h = 0; h < taps_h; h++)
         if (r >= h && r - h <= 7 * step && (r - h) % step == 0) acc[h] = fma(of_g[(r - h) / step], v, acc[h]);
@@ -236,29 +236,29 @@ static inline __attribute__((always_inline)) void correlate_rows(float *sums, co
   }
 }
 
-typedef void slider(float *y, size_t y_row, const view *x, const float *const *met, const struct column *columns,
+typedef void convolver(float *y, size_t y_row, const view *x, const float *const *x_rows, const struct column *columns,
                     const filter *of);
-typedef void correlator(float *sums, const float *g, size_t g_row, size_t rows, const view *x, const float *const *met,
+typedef void correlator(float *sums, const float *g, size_t g_row, size_t rows, const view *x, const float *const *x_rows,
                         const struct column *columns);
 typedef struct {
-  slider *some, *seven; // some rows: four of a pair of images, otherwise eight
+  convolver *some, *seven; // some rows: four of a pair of images, otherwise eight
   correlator *dw;
 } in_place;
 
-#define SLIDE(NAME, taps_h, step, halves, rows)                                                                          \
-  static __attribute__((noinline)) void slide_##NAME##_##rows(float *y, size_t y_row, const view *x,                     \
-                                                              const float *const *met, const struct column *columns,     \
+#define CONVOLVE(NAME, taps_h, step, halves, rows)                                                                          \
+  static __attribute__((noinline)) void convolve_##NAME##_##rows(float *y, size_t y_row, const view *x,                     \
+                                                              const float *const *x_rows, const struct column *columns,     \
                                                               const filter *of) {                                        \
-    slide(y, y_row, x, met, columns, of, taps_h, step, halves, rows);                                                    \
+    convolve_view(y, y_row, x, x_rows, columns, of, taps_h, step, halves, rows);                                                    \
   }
 #define IN_PLACE(NAME, taps_h, step, halves, some)                                                                       \
-  SLIDE(NAME, taps_h, step, halves, some) SLIDE(NAME, taps_h, step, halves, 7)                                           \
+  CONVOLVE(NAME, taps_h, step, halves, some) CONVOLVE(NAME, taps_h, step, halves, 7)                                           \
   static __attribute__((noinline)) void correlate_##NAME(float *sums, const float *g, size_t g_row, size_t rows,         \
-                                                         const view *x, const float *const *met,                         \
+                                                         const view *x, const float *const *x_rows,                         \
                                                          const struct column *columns) {                                 \
-    correlate_rows(sums, g, g_row, rows, x, met, columns, taps_h, step, halves);                                         \
+    correlate_rows(sums, g, g_row, rows, x, x_rows, columns, taps_h, step, halves);                                         \
   }                                                                                                                      \
-  static const in_place NAME = {slide_##NAME##_##some, slide_##NAME##_7, correlate_##NAME};
+  static const in_place NAME = {convolve_##NAME##_##some, convolve_##NAME##_7, correlate_##NAME};
 #define IN_PLACE_OR_HALVES(NAME, taps_h, step)                                                                           \
   IN_PLACE(NAME, taps_h, step, 0, 8) IN_PLACE(NAME##_in_halves, taps_h, step, 1, 4)
 IN_PLACE_OR_HALVES(three, 3, 1) IN_PLACE_OR_HALVES(three_by_2, 3, 2)
@@ -284,18 +284,18 @@ static filter filter_of(const float *w, const float *bias, size_t kernel, const 
 }
 
 // tl_depthwise_f32 with such functions. The last rows of an image may be computed twice.
-static void slide_over(const in_place *made, float *y, const float *x, const float *w, const float *bias, size_t first,
+static void convolve_in_place(const in_place *made, float *y, const float *x, const float *w, const float *bias, size_t first,
                        size_t last, const sizes *n, float *scratch) {
   const size_t in = n->height * n->width, out = n->out_h * n->out_w, in_row = in / n->out_h;
-  const size_t met = (n->out_h - 1) * n->stride_h + n->kernel_h;
+  const size_t rows_of_image = (n->out_h - 1) * n->stride_h + n->kernel_h;
   float *rest;
   view v = view_of(scratch, n, &rest);
   const int by_seven = n->out_h % 8 && n->out_h % 7 == 0;
   const size_t rows = by_seven ? 7 : v.is_pair ? 4 : 8;
-  slider *some = by_seven ? made->seven : made->some;
+  convolver *some = by_seven ? made->seven : made->some;
   for (size_t one = first, images; one < last; one += images) {
     images = v.is_pair ? smaller(2, last - one) : 1;
-    look_at(&v, x + one * in, images, met, n);
+    set_image(&v, x + one * in, images, rows_of_image, n);
     const float *next = x + (one + images) * in;
     for (size_t o = 0; o < n->outputs; o++) {
       float *to = y + (one * n->outputs + o) * out;
@@ -306,7 +306,7 @@ static void slide_over(const in_place *made, float *y, const float *x, const flo
         fetch_part(next, images * in_row, i);
         fetch_part(to + images * out, images * n->out_w, i);
         for (size_t j = 0; j < n->out_w; j += LANES) {
-          const struct column *columns = look_along(&v, j, n);
+          const struct column *columns = columns_of_vector(&v, j, n);
           some(to + top * n->out_w + j, n->out_w, &v, v.rows + top * n->stride_h, columns, of);
         }
         i = top + rows;
@@ -333,7 +333,7 @@ static void store_sums(float *to, float *of_second_half, const float *sums, size
 }
 
 // tl_depthwise_dw_f32 with such functions.
-static void correlate_over(const in_place *made, float *dw, const float *x, const float *g, size_t first, size_t last,
+static void correlate_in_place(const in_place *made, float *dw, const float *x, const float *g, size_t first, size_t last,
                            const sizes *n, float *scratch) {
   const size_t in = n->height * n->width, out = n->out_h * n->out_w, taps = taps_of(n);
   const size_t kernels = n->groups * n->outputs, end = last * n->outputs, in_row = in / n->out_h;
@@ -347,12 +347,12 @@ static void correlate_over(const in_place *made, float *dw, const float *x, cons
       for (size_t kernel = start; kernel < stop; kernel += at_once) {
         const float *image = x + (sample * n->groups + kernel / n->outputs) * in;
         const float *of_g = g + (sample * kernels + kernel) * out;
-        look_at(&v, image, smaller(at_once, stop - kernel), rows_met(n), n);
+        set_image(&v, image, smaller(at_once, stop - kernel), rows_read(n), n);
         for (size_t i = 0; i < n->out_h; i += 8) {
           fetch_part(image + at_once * in, at_once * in_row, i);
           fetch_part(of_g + at_once * out, at_once * n->out_w, i);
           for (size_t j = 0; j < n->out_w; j += LANES) {
-            const struct column *columns = look_along(&v, j, n);
+            const struct column *columns = columns_of_vector(&v, j, n);
             made->dw(sums + (kernel - start) * taps * LANES, of_g + i * n->out_w + j, n->out_w, smaller(8, n->out_h - i), &v,
                      v.rows + i * n->stride_h, columns);
           }
@@ -365,9 +365,9 @@ static void correlate_over(const in_place *made, float *dw, const float *x, cons
   }
 }
 
-// For the gradient of x with a stride of two: the sizes of the convolution, with turned kernels, of g with zeros between its
+// For the gradient of x with a stride of two: the sizes of the convolution, with flipped kernels, of g with zeros between its
 // elements; return its functions, or null. Of small images these take less time than sums of few products each.
-static const in_place *spread_in_place(sizes *t, const sizes *n) {
+static const in_place *dilated_in_place(sizes *t, const sizes *n) {
   *t = *n;
   t->height = 2 * n->out_h - 1, t->width = 2 * n->out_w - 1, t->out_h = n->height, t->out_w = n->width;
   t->before_h = n->kernel_h - 1 - n->before_h, t->before_w = n->kernel_w - 1 - n->before_w;
@@ -377,16 +377,16 @@ static const in_place *spread_in_place(sizes *t, const sizes *n) {
   return fit ? in_place_of(t) : 0;
 }
 
-static size_t spread_at_once(const sizes *t) { return 8192 / (t->height * t->width) + 1; } // images, in L1 if they are small
+static size_t dilated_at_once(const sizes *t) { return 8192 / (t->height * t->width) + 1; } // images, in L1 if they are small
 
-static size_t spread_scratch(const sizes *n) {
+static size_t dilated_scratch(const sizes *n) {
   sizes t;
-  if (!spread_in_place(&t, n)) return 0;
-  return view_scratch(&t) + spread_at_once(&t) * t.height * t.width + n->groups * taps_of(n);
+  if (!dilated_in_place(&t, n)) return 0;
+  return view_scratch(&t) + dilated_at_once(&t) * t.height * t.width + n->groups * taps_of(n);
 }
 
 // x (width,) = g with zeros between its elements
-static void spread_row(float *x, const float *g, size_t width) {
+static void dilate_row(float *x, const float *g, size_t width) {
   for (size_t j = 0; j < width; j += LANES, g += LANES / 2) {
     const vf v = load_part(g, smaller(LANES, width - j + 1) / 2, 0.0f);
     store_part(x + j, smaller(LANES, width - j),
@@ -395,19 +395,19 @@ static void spread_row(float *x, const float *g, size_t width) {
 }
 
 // tl_depthwise_dx_f32 as such a convolution.
-static void slide_back(const in_place *made, float *dx, const float *g, const float *w, size_t first, size_t last,
+static void convolve_dilated(const in_place *made, float *dx, const float *g, const float *w, size_t first, size_t last,
                        const sizes *n, const sizes *t, float *scratch) {
-  const size_t image = t->height * t->width, taps = taps_of(n), at_once = spread_at_once(t);
-  float *spread = scratch, *turned = spread + at_once * image, *rest = turned + n->groups * taps;
-  clear(spread, at_once * image);
+  const size_t image = t->height * t->width, taps = taps_of(n), at_once = dilated_at_once(t);
+  float *dilated = scratch, *flipped = dilated + at_once * image, *rest = flipped + n->groups * taps;
+  clear(dilated, at_once * image);
   g += first * n->out_h * n->out_w;
   for (size_t kernel = 0; kernel < n->groups; kernel++)
-    for (size_t i = 0; i < taps; i++) turned[kernel * taps + i] = w[kernel * taps + taps - 1 - i];
+    for (size_t i = 0; i < taps; i++) flipped[kernel * taps + i] = w[kernel * taps + taps - 1 - i];
   for (size_t one = first; one < last; one += at_once) {
     const size_t end = smaller(one + at_once, last);
     for (size_t i = 0; i < end - one; i++)
-      for (size_t r = 0; r < n->out_h; r++, g += n->out_w) spread_row(spread + i * image + 2 * r * t->width, g, t->width);
-    slide_over(made, dx, spread - one * image, turned, 0, one, end, t, rest);
+      for (size_t r = 0; r < n->out_h; r++, g += n->out_w) dilate_row(dilated + i * image + 2 * r * t->width, g, t->width);
+    convolve_in_place(made, dx, dilated - one * image, flipped, 0, one, end, t, rest);
   }
 }
 #endif
@@ -415,14 +415,14 @@ static void slide_back(const in_place *made, float *dx, const float *g, const fl
 EXPORT size_t tl_depthwise_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
   const plane p = plane_of(n);
-  const mirror m = mirror_of(n);
+  const padded_gradient m = padded_gradient_of(n);
   const size_t all = taps_of(n) * n->outputs;
   const size_t forward = p.rows * p.row + n->out_h * p.width + floats_of(taps_of(n)) + n->width;
   const size_t offsets = 2 * all + n->stride_h * n->stride_w + 1;
   const size_t backward = n->outputs * m.rows * m.row + n->height * n->stride_w * m.column_row + all + floats_of(offsets);
   const size_t copies = forward > backward ? forward : backward;
 #if defined __AVX512F__
-  return copies + view_scratch(n) + spread_scratch(n);
+  return copies + view_scratch(n) + dilated_scratch(n);
 #else
   return copies;
 #endif
@@ -434,7 +434,7 @@ EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const flo
 #if defined __AVX512F__
   const in_place *made = in_place_of(n);
   if (made) {
-    slide_over(made, y, x, w, bias, first, last, n, scratch);
+    convolve_in_place(made, y, x, w, bias, first, last, n, scratch);
     return;
   }
 #endif
@@ -454,22 +454,22 @@ EXPORT void tl_depthwise_f32(float *y, const float *x, const float *w, const flo
         for (size_t j = 0; j < n->out_w; j += LANES) {
           size_t column = is_short ? 0 : smaller(j, n->out_w - LANES); // the last vector may overlap the previous one
           const float *from = copy + i * x_row + column;
-          rows = meet_some(n->out_h - i, to + i * pitch + column, pitch, from, x_row, at, own, taps, plus);
+          rows = convolve_rows(n->out_h - i, to + i * pitch + column, pitch, from, x_row, at, own, taps, plus);
         }
       for (size_t i = 0; is_short && i < n->out_h; i++) copy_row(image + i * n->out_w, out + i * pitch, n->out_w);
     }
   }
 }
 
-// The positions of each output that meet rows and columns of x of the same remainders, one pair of remainders after the
+// The positions of each output that are multiplied with rows and columns of x of the same remainders, one pair of remainders after the
 // other: their indices in w, their offsets in g with zeros around it, and the first of each pair.
 typedef struct {
   size_t *tap, *at, *begin;
-} meetings;
+} tap_groups;
 
-static meetings find_meetings(size_t *memory, const sizes *n, const mirror *m) {
+static tap_groups group_taps(size_t *memory, const sizes *n, const padded_gradient *m) {
   const size_t taps = taps_of(n), all = n->outputs * taps;
-  meetings found = {memory, memory + all, memory + 2 * all};
+  tap_groups found = {memory, memory + all, memory + 2 * all};
   size_t count = 0, *begin = found.begin;
   for (size_t row = 0; row < n->stride_h; row++)
     for (size_t column = 0; column < n->stride_w; column++) {
@@ -505,31 +505,31 @@ static void merge(float *x, const float *copy, size_t column_row, const sizes *n
   for (; j < n->width; j++) x[j] = copy[(first + j) % step * column_row + (first + j) / step];
 }
 
-// For each pair of remainders: the elements of dx are sums over the positions that meet them, as those of y are.
+// For each pair of remainders: the elements of dx are sums over the positions that are multiplied with them, as those of y are.
 EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_t first, size_t last, const size_t *shape,
                                 float *scratch) {
   const sizes *n = (const sizes *)shape;
 #if defined __AVX512F__
   sizes t;
-  const in_place *made = spread_in_place(&t, n);
+  const in_place *made = dilated_in_place(&t, n);
   if (made) {
-    slide_back(made, dx, g, w, first, last, n, &t, scratch);
+    convolve_dilated(made, dx, g, w, first, last, n, &t, scratch);
     return;
   }
 #endif
-  const mirror m = mirror_of(n);
+  const padded_gradient m = padded_gradient_of(n);
   const size_t all = taps_of(n) * n->outputs, image = m.rows * m.row, out_row = n->stride_w * m.column_row;
   float *in = scratch, *out = in + n->outputs * image, *weight = out + n->height * out_row;
-  const meetings found = find_meetings(aligned(weight + all), n, &m);
+  const tap_groups groups = group_taps(aligned(weight + all), n, &m);
   clear(in, n->outputs * image);
   for (size_t one = first; one < last; one++) {
     for (size_t o = 0; o < n->outputs; o++)
       for (size_t i = 0; i < smaller(n->out_h, m.rows - m.above); i++)
         copy_row(in + o * image + (m.above + i) * m.row + m.before, g + ((one * n->outputs + o) * n->out_h + i) * n->out_w,
                  smaller(n->out_w, m.column_row));
-    for (size_t t = 0; t < all; t++) weight[t] = w[one % n->groups * all + found.tap[t]];
+    for (size_t t = 0; t < all; t++) weight[t] = w[one % n->groups * all + groups.tap[t]];
     for (size_t pair = 0; pair < n->stride_h * n->stride_w; pair++) {
-      const size_t row = pair / n->stride_w, begin = found.begin[pair], met = found.begin[pair + 1] - begin;
+      const size_t row = pair / n->stride_w, begin = groups.begin[pair], count = groups.begin[pair + 1] - begin;
       // Row i · stride_h + row of x with zeros above it is i rows further.
       const size_t start = n->before_h > row ? (n->before_h - row + n->stride_h - 1) / n->stride_h : 0;
       const size_t top = start * n->stride_h + row - n->before_h;
@@ -537,8 +537,8 @@ EXPORT void tl_depthwise_dx_f32(float *dx, const float *g, const float *w, size_
       for (size_t i = 0, rows = 0; (i = next_row(i, all)) < all; i += rows)
         for (size_t j = 0; j < m.column_row; j += LANES) {
           float *to = out + (top + i * n->stride_h) * out_row + pair % n->stride_w * m.column_row + j;
-          rows = meet_some(all - i, to, n->stride_h * out_row, in + (start + i) * m.row + j, m.row, found.at + begin,
-                           weight + begin, met, 0.0f);
+          rows = convolve_rows(all - i, to, n->stride_h * out_row, in + (start + i) * m.row + j, m.row, groups.at + begin,
+                           weight + begin, count, 0.0f);
         }
     }
     for (size_t r = 0; r < n->height; r++) merge(dx + (one * n->height + r) * n->width, out + r * out_row, m.column_row, n);
@@ -562,7 +562,7 @@ EXPORT void tl_depthwise_dw_f32(float *dw, const float *x, const float *g, size_
 #if defined __AVX512F__
   const in_place *made = in_place_of(n);
   if (made) {
-    correlate_over(made, dw, x, g, first, last, n, scratch);
+    correlate_in_place(made, dw, x, g, first, last, n, scratch);
     return;
   }
 #endif

@@ -121,6 +121,12 @@ typedef struct {
   size_t floats; // of all
 } direct_parts;
 
+// The address after some floats; in integers, as from null it tells how much memory is needed.
+static inline float *after(const void *p, size_t floats) { return (float *)((uintptr_t)p + floats * sizeof(float)); }
+static inline size_t floats_from(const void *start, const void *end) {
+  return ((uintptr_t)end - (uintptr_t)start) / sizeof(float);
+}
+
 static __attribute__((noinline)) direct_parts direct_divided(float *scratch, const sizes *n) {
   const size_t taps = n->kernel_h * n->kernel_w, width = pairs_of(n) * PAIR;
   size_t samples = SUMS / (n->out_h * n->out_w * width) / CORNERS * CORNERS;
@@ -129,19 +135,19 @@ static __attribute__((noinline)) direct_parts direct_divided(float *scratch, con
   direct_parts d = {.samples = samples, .rows = smaller(rows ? rows : 1, n->out_h)};
   d.channels = smaller(taps < WINDOW ? WINDOW / taps : 1, n->channels);
   d.kernels = (float *)rounded_up((uintptr_t)scratch, 64);
-  d.plus = d.kernels + n->channels * taps * width;
-  d.rest = d.plus + width;
-  d.sums = d.rest + PAIR;
-  d.steps = (step *)(d.sums + samples * d.rows * n->out_w * width);
-  d.floats = 16 + (size_t)((float *)(d.steps + taps) - d.kernels);
+  d.plus = after(d.kernels, n->channels * taps * width);
+  d.rest = after(d.plus, width);
+  d.sums = after(d.rest, PAIR);
+  d.steps = (step *)after(d.sums, samples * d.rows * n->out_w * width);
+  d.floats = 16 + floats_from(d.kernels, d.steps) + taps * sizeof(step) / sizeof(float);
   return d;
 }
 
 // Return the positions of window i, or j, that are inside x.
-static range met_h(const sizes *n, size_t i) {
+static range taps_inside_h(const sizes *n, size_t i) {
   return inside(i * n->stride_h, n->before_h, n->height, n->dilation_h, n->kernel_h);
 }
-static range met_w(const sizes *n, size_t j) {
+static range taps_inside_w(const sizes *n, size_t j) {
   return inside(j * n->stride_w, n->before_w, n->width, n->dilation_w, n->kernel_w);
 }
 
@@ -150,52 +156,53 @@ static int same(range a, range b) { return a.from == b.from && a.to == b.to; }
 // Add the products of `channels` channels for rows `top` to `bottom` of y, and for a pair of vectors of outputs, or one.
 static void add_channels(const direct_parts *d, float *sums, const float *x, const float *kernels, const float *plus,
                          size_t samples, size_t channels, size_t top, size_t bottom, int is_single, const sizes *n,
-                         int is_turned) {
+                         int is_flipped) {
   const size_t taps = n->kernel_h * n->kernel_w, image = n->height * n->width;
   direct_tile t = {.steps = d->steps, .count = channels, .next_x = image, .next_vectors = taps * PAIR};
   t.vectors = kernels, t.plus = plus, t.rest = d->rest, t.is_single = is_single;
   for (size_t i = top, i_end; i < bottom; i = i_end) {
-    const range h = met_h(n, i);
-    for (i_end = i + 1; i_end < bottom && same(h, met_h(n, i_end)); i_end++) {}
+    const range h = taps_inside_h(n, i);
+    for (i_end = i + 1; i_end < bottom && same(h, taps_inside_h(n, i_end)); i_end++) {}
     for (size_t j = 0, j_end; j < n->out_w; j = j_end) {
-      const range w = met_w(n, j);
-      for (j_end = j + 1; j_end < n->out_w && same(w, met_w(n, j_end)); j_end++) {}
+      const range w = taps_inside_w(n, j);
+      for (j_end = j + 1; j_end < n->out_w && same(w, taps_inside_w(n, j_end)); j_end++) {}
       step *steps = d->steps;
       for (size_t v = h.from; v < h.to; v++)
         for (size_t u = w.from; u < w.to; u++) {
           const size_t tap = v * n->kernel_w + u;
           *steps++ = (step){(v - h.from) * n->dilation_h * n->width + (u - w.from) * n->dilation_w,
-                            (is_turned ? taps - 1 - tap : tap) * PAIR};
+                            (is_flipped ? taps - 1 - tap : tap) * PAIR};
         }
       t.end = steps;
       const size_t below = h.from * n->dilation_h - n->before_h, right = w.from * n->dilation_w - n->before_w;
       for (size_t s = 0; s < samples; s++)
         for (size_t r = i; r < i_end; r++) {
-          const float *from = x + s * n->groups * n->channels * image + (r * n->stride_h + below) * n->width + right;
+          const size_t from = s * n->groups * n->channels * image + (r * n->stride_h + below) * n->width + right;
           float *to = sums + (s * (bottom - top) + r - top) * n->out_w * PAIR;
-          for (size_t q = j; q < j_end; q++) add_row(&t, from + q * n->stride_w, to + q * PAIR);
+          // Windows without any element of x begin outside of it, and are not read.
+          for (size_t q = j; q < j_end; q++) add_row(&t, after(x, from + q * n->stride_w), to + q * PAIR);
         }
       add_last_rows(&t);
     }
   }
 }
 
-// y, or with `is_turned` kernels in w (channels, outputs, positions) a gradient; for some samples of a group
+// y, or with `is_flipped` kernels in w (channels, outputs, positions) a gradient; for some samples of a group
 static void convolve_directly(float *y, const float *x, const float *w, const float *bias, size_t group, range own,
-                              const sizes *n, float *scratch, int is_turned) {
+                              const sizes *n, float *scratch, int is_flipped) {
   const direct_parts d = direct_divided(scratch, n);
   const size_t taps = n->kernel_h * n->kernel_w, depth = n->channels * taps, image = n->out_h * n->out_w;
   clear(d.plus, pairs_of(n) * PAIR);
   if (bias) copy_row(d.plus, bias + group * n->outputs, n->outputs);
   if (n->outputs % LANES) clear(d.kernels, pairs_of(n) * depth * PAIR);
   w += group * n->outputs * depth;
-  for (size_t c = 0; is_turned && c < n->channels; c++) { // in the order of memory
+  for (size_t c = 0; is_flipped && c < n->channels; c++) { // in the order of memory
     const size_t columns = c + 1 < n->channels ? rounded_up(taps, 4) : taps; // the next channel overwrites what is too much
     for (size_t o = 0; o < n->outputs; o += PAIR)
       transpose(d.kernels + o * depth + c * taps * PAIR, PAIR, w + (c * n->outputs + o) * taps, taps,
                 smaller(PAIR, n->outputs - o), columns);
   }
-  for (size_t o = 0; !is_turned && o < n->outputs; o += PAIR)
+  for (size_t o = 0; !is_flipped && o < n->outputs; o += PAIR)
     transpose(d.kernels + o * depth, PAIR, w + o * depth, depth, smaller(PAIR, n->outputs - o), depth);
   for (size_t sample = own.from; sample < own.to; sample += d.samples)
     for (size_t top = 0; top < n->out_h; top += d.rows) {
@@ -205,7 +212,7 @@ static void convolve_directly(float *y, const float *x, const float *w, const fl
         for (size_t o = 0; o < n->outputs; o += PAIR)
           add_channels(&d, d.sums + o * samples * area, x + (first * n->channels + c) * n->height * n->width,
                        d.kernels + o * depth + c * taps * PAIR, c ? 0 : d.plus + o, samples,
-                       smaller(d.channels, n->channels - c), top, bottom, n->outputs - o <= LANES, n, is_turned);
+                       smaller(d.channels, n->channels - c), top, bottom, n->outputs - o <= LANES, n, is_flipped);
       for (size_t s = 0; s < samples; s++)
         for (size_t o = 0; o < n->outputs; o += PAIR)
           transpose(y + ((first + s * n->groups) * n->outputs + o) * image + top * n->out_w, image,
@@ -230,10 +237,10 @@ static __attribute__((noinline)) direct_dw_parts direct_dw_divided(float *scratc
   const size_t rows = smaller(GRADIENTS / n->out_w + 1, n->out_h), samples = GRADIENTS / (rows * n->out_w) + 1;
   direct_dw_parts d = {.samples = smaller(samples, n->samples), .rows = rows, .together = smaller(SUMS / width + 1, depth)};
   d.g = (float *)rounded_up((uintptr_t)scratch, 64);
-  d.rest = d.g + d.samples * rows * n->out_w * PAIR;
-  d.sums = d.rest + PAIR;
-  d.steps = (step *)(d.sums + d.together * width);
-  d.floats = 16 + (size_t)((float *)(d.steps + rows * n->out_w) - d.g);
+  d.rest = after(d.g, d.samples * rows * n->out_w * PAIR);
+  d.sums = after(d.rest, PAIR);
+  d.steps = (step *)after(d.sums, d.together * width);
+  d.floats = 16 + floats_from(d.g, d.steps) + rows * n->out_w * sizeof(step) / sizeof(float);
   return d;
 }
 
@@ -255,7 +262,7 @@ static void add_points(const direct_dw_parts *d, float *sums, const float *x, si
                           ((i - top) * n->out_w + j) * PAIR};
     if (steps == d->steps) continue;
     t.end = steps;
-    const float *from = x + (h.from * n->stride_h + below - n->before_h) * n->width + w.from * n->stride_w + right - n->before_w;
+    const float *from = x + ((h.from * n->stride_h + below - n->before_h) * n->width + w.from * n->stride_w + right - n->before_w);
     for (size_t c = start > tap ? (start - tap + taps - 1) / taps : 0; c * taps + tap < stop; c++)
       add_row(&t, from + c * image, sums + (c * taps + tap - start) * PAIR);
     add_last_rows(&t);

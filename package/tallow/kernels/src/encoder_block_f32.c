@@ -16,6 +16,7 @@
 //           the longest text
 //   align   none needed       length  D = H·K; any number of rows
 //   alias   nothing overlaps
+//   rows    the result of a text depends neither on the others nor on the parts: the same bits with any number of threads
 //   error   as its parts: linear sums k in order, up to 384 at a time; attention, gelu; the mean of layer_norm is
 //           summed in order, ≤ D ulp of Σ|x| / D; with blocks, round_rows and quantized_linear.h
 #include "gelu.h"

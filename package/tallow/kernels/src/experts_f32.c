@@ -34,6 +34,15 @@ EXPORT size_t tl_experts_scratch(const mixture *m) {
   return m->width + 2 * inner + (m->width > inner ? m->width : inner);
 }
 
+// Whether the rows that a stage multiplies are rounded: floats are multiplied as they are, and may have any length.
+static int takes_blocks(const mixture *m, uint32_t stage) {
+  for (size_t i = 0; i < m->count; i++) {
+    const expert *e = m->experts + i;
+    if ((stage == ROUND ? e->gate.format > e->up.format ? e->gate.format : e->up.format : e->down.format) > BFLOAT16) return 1;
+  }
+  return 0;
+}
+
 static void run(const void *of, const void *call, uint32_t stage, part p) {
   const mixture *m = of;
   const mixture_call *c = call;
@@ -43,9 +52,14 @@ static void run(const void *of, const void *call, uint32_t stage, part p) {
   unsigned char *rounded = (unsigned char *)rounded_rows;
   p.rounded = rounded;
   p.rows = 1;
-  if (stage == ROUND) tl_round_rows_f32(rounded, c->x, 1, d);
-  if (stage == ROUND_GATED) tl_round_rows_f32(rounded, gated, m->count, f);
-  if (stage % 2 == 0) return;
+  if (stage % 2 == 0) {
+    if (!takes_blocks(m, stage)) return;
+    if (stage == ROUND)
+      tl_round_rows_f32(rounded, c->x, 1, d);
+    else
+      tl_round_rows_f32(rounded, gated, m->count, f);
+    return;
+  }
   for (size_t i = 0; i < m->count; i++) {
     const expert *e = m->experts + i;
     float *g = gated + i * f, *u = up + i * f;

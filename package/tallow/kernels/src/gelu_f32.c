@@ -20,8 +20,8 @@ static inline vf gelu_slope(vf x) {
 static inline vf gelu_tanh_slope(vf x) {
   vf t = clamp(x, splat(-16.0f), splat(16.0f)), square = t * t;
   vf s = splat(1.0f) / (splat(1.0f) + exp(t * fma(square, splat(-0.0713548163f), splat(-1.5957691216f))));
-  vf bend = t * fma(square, splat(0.2140644488f), splat(1.5957691216f));
-  return or_nan(s * fma(bend, splat(1.0f) - s, splat(1.0f)), x);
+  vf inner_slope = t * fma(square, splat(0.2140644488f), splat(1.5957691216f));
+  return or_nan(s * fma(inner_slope, splat(1.0f) - s, splat(1.0f)), x);
 }
 
 #if !defined __wasm__

@@ -28,8 +28,7 @@ static inline column_words unpacked_codes(const place *at, size_t block, size_t 
 
 static inline size_t same_block(const place *at, size_t block, column_scales *own) {
   (void)own;
-  const unsigned char *next = at->next + block * at->next_bytes;
-  for (size_t line = 0; line < at->next_bytes; line += 64) __builtin_prefetch(next + line);
+  for (size_t line = 0; line < at->next_bytes; line += 64) __builtin_prefetch(at->next + block * at->next_bytes + line);
   return block;
 }
 

@@ -16,20 +16,20 @@ typedef struct {
 typedef struct {
   ptrdiff_t offset;
   range columns;
-} meeting;
+} window_row;
 
-static meeting meet(const sizes *n, size_t i, size_t k_h, size_t k_w) {
+static window_row window_row_at(const sizes *n, size_t i, size_t k_h, size_t k_w) {
   ptrdiff_t row = element_at(i, k_h * n->dilation_h, n->before_h, n->height, n->stride_h);
-  if (row < 0) return (meeting){0, {0, 0}};
+  if (row < 0) return (window_row){0, {0, 0}};
   ptrdiff_t offset = row * (ptrdiff_t)n->width + (ptrdiff_t)(k_w * n->dilation_w) - (ptrdiff_t)n->before_w;
-  return (meeting){offset, inside(k_w * n->dilation_w, n->before_w, n->width, n->stride_w, n->out_w)};
+  return (window_row){offset, inside(k_w * n->dilation_w, n->before_w, n->width, n->stride_w, n->out_w)};
 }
 
 static void maxima(float *restrict y, const float *restrict x, const sizes *n, size_t i) {
   for (size_t j = 0; j < n->out_w; j++) y[j] = -__builtin_inff();
   for (size_t k = 0; k < n->kernel_h; k++)
     for (size_t l = 0; l < n->kernel_w; l++) {
-      const meeting at = meet(n, i, k, l);
+      const window_row at = window_row_at(n, i, k, l);
       for (size_t j = at.columns.from; j < at.columns.to; j++) {
         float v = x[at.offset + (ptrdiff_t)(j * n->stride_w)];
         y[j] = v > y[j] || v != v ? v : y[j];
@@ -42,9 +42,9 @@ static void find(int32_t *restrict places, const float *restrict y, const float 
   for (size_t j = 0; j < n->out_w; j++) places[j] = -1;
   for (size_t k = n->kernel_h; k-- > 0;)
     for (size_t l = n->kernel_w; l-- > 0;) {
-      const meeting met = meet(n, i, k, l);
-      for (size_t j = met.columns.from; j < met.columns.to; j++) {
-        int32_t at = (int32_t)(met.offset + (ptrdiff_t)(j * n->stride_w));
+      const window_row row = window_row_at(n, i, k, l);
+      for (size_t j = row.columns.from; j < row.columns.to; j++) {
+        int32_t at = (int32_t)(row.offset + (ptrdiff_t)(j * n->stride_w));
         int32_t hit = -(int32_t)(x[at] == y[j]);
         places[j] = (at & hit) | (places[j] & ~hit); // a branch would be mispredicted
       }

@@ -136,8 +136,9 @@ EXPORT void *tl_call_on_arrays(void *self, void *const *arguments, ptrdiff_t cou
   return python.none;
 }
 
+// In 64 bits: the product of a number of elements and of parts can exceed a word of 32.
 static intptr_t bound(const intptr_t *how, intptr_t i) {
-  return i < how[PARTS] ? how[GROUPS] * i / how[PARTS] * how[GROUP] : how[LENGTH];
+  return i < how[PARTS] ? (intptr_t)((int64_t)how[GROUPS] * i / how[PARTS]) * how[GROUP] : how[LENGTH];
 }
 
 EXPORT __attribute__((minsize)) void *tl_call_in_parts(void *self, void *const *arguments, ptrdiff_t count) {
@@ -153,8 +154,9 @@ EXPORT __attribute__((minsize)) void *tl_call_in_parts(void *self, void *const *
   void *thread = python.leave();
   for (intptr_t i = 0; i < how[PARTS]; i++) {
     intptr_t first = bound(how, i), after = how[LENGTH] - bound(how, i + 1);
-    for (intptr_t j = 0; j < p->words; j++)
-      of_part[j] = w[j] + steps[j].by_first * first + steps[j].by_last * after + steps[j].by_part * i;
+    for (intptr_t j = 0; j < p->words; j++) // an address above 2 GiB is negative, and sums may wrap
+      of_part[j] = (intptr_t)((uintptr_t)w[j] + (uintptr_t)steps[j].by_first * (uintptr_t)first +
+                              (uintptr_t)steps[j].by_last * (uintptr_t)after + (uintptr_t)steps[j].by_part * (uintptr_t)i);
     if (control)
       set_part(control, i, p, of_part, x);
     else

@@ -66,6 +66,8 @@ static void pause(void) {
 
 static int32_t read(int32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
+static void write(int32_t *word, int32_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+
 static int exchange(int32_t *word, int32_t *seen, int32_t next) {
   return __atomic_compare_exchange_n(word, seen, next, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
@@ -82,11 +84,11 @@ static void ring(const parts *p, sleeper *thread) {
 #endif
 
 static __attribute__((noinline)) void begin(parts *p, size_t count) {
-  __atomic_store_n(&p->done, 0, __ATOMIC_SEQ_CST);
-  __atomic_store_n(&p->failed, 0, __ATOMIC_SEQ_CST);
+  write(&p->done, 0);
+  write(&p->failed, 0);
   p->own = 1;
   uint32_t generation = ((uint32_t)read(&p->claim) >> 16) + 1;
-  __atomic_store_n(&p->claim, (int32_t)(generation << 16 | (uint32_t)count << 8 | 1), __ATOMIC_SEQ_CST);
+  write(&p->claim, (int32_t)(generation << 16 | (uint32_t)count << 8 | 1));
 #if defined __wasm__
   __builtin_wasm_memory_atomic_notify(&p->claim, (uint32_t)count - 1);
 #else
@@ -144,7 +146,7 @@ static __attribute__((minsize)) void compute(parts *p, int i) {
 
 static void sleep(parts *p, sleeper *own) {
   int32_t asleep = 1;
-  __atomic_store_n(&own->asleep, asleep, __ATOMIC_SEQ_CST);
+  write(&own->asleep, asleep);
   int32_t seen = read(&p->claim);
   int has_news = next_of(seen) < count_of(seen) || read(&p->is_over);
   if (!has_news || !exchange(&own->asleep, &asleep, 0)) p->acquire(own->alarm, 1);
@@ -185,7 +187,7 @@ int tl_parts_claim(parts *p) {
 }
 
 int tl_parts_end(parts *p) {
-  __atomic_store_n(&p->is_over, 1, __ATOMIC_SEQ_CST);
+  write(&p->is_over, 1);
   for (intptr_t i = 0; i < p->threads; i++) ring(p, p->sleepers + i);
   return 0;
 }
@@ -212,7 +214,7 @@ static __attribute__((noinline)) int next(parts *p, size_t limit) {
 
 #if !defined __wasm__
 int tl_parts_begin(parts *p, size_t count) {
-  p->has_calls = 0;
+  write(&p->has_calls, 0);
   begin(p, count);
   return 0;
 }
@@ -253,7 +255,7 @@ __attribute__((minsize)) void set_part(parts *p, intptr_t i, const plan *own, co
   to->plan = *own;
   for (intptr_t j = 0; j < own->words; j++) to->words[j] = words[j];
   to->x = x;
-  p->has_calls = 1;
+  write(&p->has_calls, 1);
 }
 #endif
 

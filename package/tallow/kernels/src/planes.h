@@ -80,10 +80,10 @@ static COPY void copy_row(float *dst, const float *src, size_t n) { copy_every(1
 static COPY void copy_second(float *dst, const float *src, size_t n) { copy_every(2, dst, src, n); }
 
 // Return the columns of remainder `s` that are inside the image, and the column of the image of the first of them.
-static inline range met_by(size_t s, const sizes *n, const plane *p, size_t *column) {
-  range met = inside(s, n->before_w, n->width, n->stride_w, p->column_row);
-  *column = met.from * n->stride_w + s - n->before_w;
-  return met;
+static inline range columns_inside(size_t s, const sizes *n, const plane *p, size_t *column) {
+  range columns = inside(s, n->before_w, n->width, n->stride_w, p->column_row);
+  *column = columns.from * n->stride_w + s - n->before_w;
+  return columns;
 }
 
 // Copy a channel of an image, with rows x_row apart; the zeros around it are there already.
@@ -91,16 +91,16 @@ static __attribute__((noinline)) void copy_in(float *copy, const float *x, size_
   const size_t step = n->stride_w, end = smaller(p->rows, n->before_h + n->height);
   for (size_t s = 0; s < step; s++) {
     size_t column;
-    range met = met_by(s, n, p, &column);
+    range columns = columns_inside(s, n, p, &column);
     const float *in = x + column;
-    float *out = copy + s * p->column_row + met.from;
-    for (size_t r = n->before_h; met.from < met.to && r < end; r++, in += x_row) {
+    float *out = copy + s * p->column_row + columns.from;
+    for (size_t r = n->before_h; columns.from < columns.to && r < end; r++, in += x_row) {
       if (step == 1)
-        copy_row(out + r * p->row, in, met.to - met.from);
+        copy_row(out + r * p->row, in, columns.to - columns.from);
       else if (step == 2)
-        copy_second(out + r * p->row, in, met.to - met.from);
+        copy_second(out + r * p->row, in, columns.to - columns.from);
       else
-        for (size_t j = 0; j < met.to - met.from; j++) out[r * p->row + j] = in[j * step];
+        for (size_t j = 0; j < columns.to - columns.from; j++) out[r * p->row + j] = in[j * step];
     }
   }
 }

@@ -17,10 +17,15 @@
 //   NEON's sdot    signed weights, int8
 //   other targets  signed weights, int16: instructions multiply two by two, or one by one
 
+// Rows do not depend on each other: a row of y has the same bits whatever the other rows are, and however many. So from here
+// on nothing is fused but by TIMES_PLUS, and sums have one order; the compiler chooses neither.
+
 #ifndef TALLOW_QUANTIZED_H
 #define TALLOW_QUANTIZED_H
 
 #include "kernels.h"
+
+#pragma clang fp contract(off)
 
 #if defined __SSE2__
 #include <immintrin.h>

@@ -1,4 +1,5 @@
-// Products of rounded rows of x with a panel; contract in quantized_panel.h.
+// Products of rounded rows of x with a panel; contract in quantized_panel.h. A row is summed in the same order, and with the
+// same roundings, in a tile of any number of rows.
 #include "quantized_panel.h"
 
 #if !INTERLEAVES
@@ -60,8 +61,8 @@ static inline __attribute__((always_inline)) void tile(float *y, size_t y_row, c
       for (int i = 0; i < rows; i++) {
         column_floats exact = __builtin_convertvector(product[i], column_floats);
         column_floats scaled = exact * scale;
-        if (has_minima) scaled -= every_column(x[i].sums[halves == 2 ? h : 2][block]) * minimum;
-        acc[i] += scaled * every_column(x[i].scales[block]);
+        if (has_minima) scaled = TIMES_PLUS(-every_column(x[i].sums[halves == 2 ? h : 2][block]), minimum, scaled);
+        acc[i] = TIMES_PLUS(scaled, every_column(x[i].scales[block]), acc[i]);
       }
     }
   }

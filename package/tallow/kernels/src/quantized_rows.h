@@ -2,7 +2,8 @@
 // quantized_linear.h, which has the contract and says what a format defines.
 #include "quantized_panel.h"
 
-enum { CHAINS = 2, RUN = 8, RUN_BYTES = RUN / UNIT_BLOCKS * UNIT_BYTES };
+// The blocks that are multiplied at a time: those of a unit, or as many as a register has totals.
+enum { RUN = UNIT == BLOCK ? 4 : UNIT_BLOCKS, RUN_BYTES = RUN / UNIT_BLOCKS * UNIT_BYTES };
 
 // Scales of up to RUN adjacent blocks, of block b in element b: of the first half of each block and of the second, if they
 // have scales of their own.
@@ -22,51 +23,59 @@ static inline floats loaded(const float *p, size_t n) {
   return v;
 }
 
-// A subscript instead of shuffles would make the compiler compute and extract the elements one by one.
-static inline four_floats every(floats v, size_t element) {
-#define EVERY(i)                                                                                                         \
-  case i:                                                                                                                \
-    return __builtin_shufflevector(v, v, i, i, i, i);
-  switch (element) {
-    EVERY(0) EVERY(1) EVERY(2) EVERY(3) EVERY(4) EVERY(5) EVERY(6)
-  default:
-    EVERY(7)
-  }
-#undef EVERY
+static inline ints loaded_ints(const int32_t *p, size_t n) {
+  if (n == WIDE) return *(const ints *)p;
+  ints v = {0};
+  for (size_t i = 0; i < n; i++) v[i] = p[i];
+  return v;
 }
 
-static inline four_floats times_plus(four_ints a, four_floats b, four_floats c) {
-  return __builtin_convertvector(a, four_floats) * b + c;
+// Σ of the elements of each of four vectors, in its lane. Written as what every target has an instruction for.
+static inline four_ints totals_of(const four_ints *v) {
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+  four_ints first = LOW(v[0], v[1]) + HIGH(v[0], v[1]), second = LOW(v[2], v[3]) + HIGH(v[2], v[3]);
+  return __builtin_shufflevector(first, second, 0, 1, 4, 5) + __builtin_shufflevector(first, second, 2, 3, 6, 7);
+#undef LOW
+#undef HIGH
 }
 
-static inline four_floats folded(floats v) {
-  return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
-}
-
-// Add the products of `blocks` blocks with those of a row of x, in any lane of any chain.
-static inline __attribute__((always_inline)) void add_run(four_floats acc[CHAINS], const unsigned char *w, rounded x,
-                                                          size_t first, size_t blocks) {
+// Add the products of `blocks` blocks with those of a row of x to `y`: in the order and with the roundings of
+// quantized_panel.c, so that a row alone has the bits that it has among others.
+static inline __attribute__((always_inline)) float add_run(float y, const unsigned char *w, rounded x, size_t first,
+                                                           size_t blocks) {
   run_scales s = scales_of(w, blocks);
-  floats of_x = loaded(x.scales + first, blocks), scale[HALVES];
+  floats of_x = loaded(x.scales + first, blocks), scaled[HALVES];
+  union {
+    four_ints four[WIDE / 4];
+    ints all;
+  } exact[HALVES] = {0};
+#pragma clang loop unroll(full)
+  for (size_t from = 0; from < RUN; from += 4) {
+    four_ints products[HALVES][4] = {0};
+#pragma clang loop unroll(full)
+    for (size_t b = from; b < smaller(from + 4, blocks); b++) {
+      union {
+        codes all;
+        half_codes half[2];
+      } q = {codes_of(w + b / UNIT_BLOCKS * UNIT_BYTES, b % UNIT_BLOCKS) - OFFSET};
+      for (size_t h = 0; h < 2; h++) {
+        four_ints *sum = products[h % HALVES] + b % 4;
+        *sum = dot_half(*sum, q.half[h], x, 2 * (first + b) + h);
+      }
+    }
+    for (int h = 0; h < HALVES; h++) exact[h].four[from / 4] = totals_of(products[h]);
+  }
   for (int h = 0; h < HALVES; h++) {
-    scale[h] = s.scales[h] * of_x;
-    if (HAS_MINIMA) acc[h] -= folded(s.minima[h] * (of_x * loaded(x.sums[HALVES == 1 ? 2 : h] + first, blocks)));
+    int sums = HALVES == 1 ? 2 : h;
+    if (SPLIT_SIGNS) exact[h].all += loaded_ints(x.corrections[sums] + first, blocks);
+    scaled[h] = __builtin_convertvector(exact[h].all, floats) * s.scales[h];
+    if (HAS_MINIMA) scaled[h] = TIMES_PLUS(-loaded(x.sums[sums] + first, blocks), s.minima[h], scaled[h]);
   }
 #pragma clang loop unroll(full)
-  for (size_t b = 0; b < blocks; b++) {
-    union {
-      codes all;
-      half_codes half[2];
-    } q = {codes_of(w + b / UNIT_BLOCKS * UNIT_BYTES, b % UNIT_BLOCKS) - OFFSET};
-    four_ints sum[HALVES];
-    for (int h = 0; h < HALVES; h++) sum[h] = (four_ints){correction_of(x, HALVES == 1 ? 2 : h, first + b)};
-    for (int h = 0; h < 2; h++)
-      sum[h % HALVES] = dot_half(sum[h % HALVES], q.half[h], x, 2 * (first + b) + (size_t)h);
-    for (int h = 0; h < HALVES; h++) {
-      size_t c = ((size_t)h + b * (HALVES == 1)) % CHAINS;
-      acc[c] = times_plus(sum[h], every(scale[h], b), acc[c]);
-    }
-  }
+  for (size_t b = 0; b < blocks; b++)
+    for (int h = 0; h < HALVES; h++) y = TIMES_PLUS(scaled[h][b], of_x[b], y);
+  return y;
 }
 
 // Return whether the engine multiplies as this needs it; y is computed only then.
@@ -75,13 +84,12 @@ static __attribute__((noinline)) int one_row(float *y, rounded x, const unsigned
   if (!relaxed_is_exact()) return 0;
   size_t blocks = units * UNIT_BLOCKS;
   for (size_t j = 0; j < n; j++) {
-    four_floats acc[CHAINS] = {0};
+    float sum = bias ? bias[j] : 0.0f;
     size_t b = 0;
-    for (; b + RUN <= blocks; b += RUN, w += RUN_BYTES) add_run(acc, w, x, b, RUN);
+    for (; b + RUN <= blocks; b += RUN, w += RUN_BYTES) sum = add_run(sum, w, x, b, RUN);
     if (UNIT == BLOCK)
-      for (; b < blocks; b++, w += UNIT_BYTES) add_run(acc, w, x, b, 1);
-    four_floats sum = acc[0] + acc[1];
-    y[j] = ((sum[0] + sum[2]) + (sum[1] + sum[3])) + (bias ? bias[j] : 0.0f);
+      for (; b < blocks; b++, w += UNIT_BYTES) sum = add_run(sum, w, x, b, 1);
+    y[j] = sum;
   }
   return 1;
 }

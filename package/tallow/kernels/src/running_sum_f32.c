@@ -6,6 +6,7 @@
 #include "vec.h"
 
 EXPORT void tl_running_sum_f32(float *y, const float *x, size_t outer, size_t n, size_t inner, size_t reverse) {
+  if (!n) return; // there is no last element to begin with
   const ptrdiff_t step = reverse ? -(ptrdiff_t)inner : (ptrdiff_t)inner;
   for (; outer--; x += n * inner, y += n * inner) {
     const float *from = reverse ? x + (n - 1) * inner : x;
@@ -18,7 +19,7 @@ EXPORT void tl_running_sum_f32(float *y, const float *x, size_t outer, size_t n,
         *to = sum += *from;
       else
 #pragma clang loop unroll(disable) vectorize(disable)
-        for (; j < inner; j++) to[j] = i ? to[j - step] + from[j] : from[j];
+        for (; j < inner; j++) to[j] = i ? to[(ptrdiff_t)j - step] + from[j] : from[j];
     }
   }
 }

@@ -9,6 +9,7 @@ typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1)));
 
 EXPORT void tl_select_f32(float *y, const uint8_t *mask, const float *a, const float *b, size_t n, size_t a_step,
                           size_t b_step) {
+  if (!n) return; // a and b may be null
   size_t i = 0;
   vf yes = splat(*a), no = splat(*b);
   for (; i + LANES <= n; i += LANES) {

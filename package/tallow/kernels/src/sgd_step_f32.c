@@ -10,10 +10,10 @@
 
 // a · b + c as PyTorch rounds it: once, after c, which may be a product. The compiler could do so with that one instead.
 static inline vf plus(vf a, vf b, vf c) {
-#if defined __FMA__ || defined __aarch64__
-  return __builtin_elementwise_fma(a, b, c);
-#else
+#if defined __wasm_relaxed_simd__
   return fma(a, b, c);
+#else
+  return TIMES_PLUS(a, b, c);
 #endif
 }
 

@@ -72,6 +72,15 @@ static inline vf fma(vf a, vf b, vf c) {
 #endif
 }
 
+// a * b + c of vectors of any length, rounded once where every processor of the target can. For results whose bits must not
+// depend on what surrounds them: with two products in a sum, the compiler chooses which it fuses, and may do so differently
+// in each copy of an inlined function. Where this is not fused, the file forbids the compiler to: see quantized.h.
+#if defined __FMA__ || defined __aarch64__
+#define TIMES_PLUS(a, b, c) __builtin_elementwise_fma(a, b, c)
+#else
+#define TIMES_PLUS(a, b, c) ((a) * (b) + (c))
+#endif
+
 static inline vi select_bits(vi mask, vi yes, vi no) { return (mask & yes) | (~mask & no); }
 static inline vf select(vi mask, vf yes, vf no) { return (vf)select_bits(mask, (vi)yes, (vi)no); }
 static inline vf max(vf a, vf b) { return select(a > b, a, b); } // either of the two if one is NaN

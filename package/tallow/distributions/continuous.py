@@ -9,6 +9,7 @@ from tallow import dtypes
 from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
+from tallow.distributions.exponential_family import ExponentialFamily
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import rand, randn
 
@@ -16,7 +17,7 @@ EULER = 0.57721566490153286
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
-class Normal(Distribution):
+class Normal(ExponentialFamily):
     """log p(x) = -(x - loc)² / (2 scale²) - ln scale - ½ ln 2π
 
     Args:    as torch.distributions.Normal: mean and standard deviation
@@ -63,6 +64,16 @@ class Normal(Distribution):
 
     def entropy(self) -> Tensor:
         return 0.5 + LOG_ROOT_TWO_PI + self.scale.log()
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.loc / self.variance, -0.5 / self.variance
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        x, y = natural_params
+        return -0.25 * x.square() / y + 0.5 * (-math.pi / y).log()
 
 
 class LogNormal(Distribution):
@@ -174,7 +185,7 @@ class Uniform(Distribution):
         if self._validate_args and not bool((self.low < self.high).all()):
             raise ArgumentError(f"Uniform: low must be below high everywhere, got {self.low!r} and {self.high!r}")
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.interval(self.low, self.high)
 
@@ -210,7 +221,7 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """log p(x) = ln rate - rate · x
 
     Args:    as torch.distributions.Exponential
@@ -251,6 +262,16 @@ class Exponential(Distribution):
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (x,) = natural_params
+        return -(-x).log()
 
 
 class Cauchy(Distribution):

@@ -11,12 +11,13 @@ from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
 from tallow.distributions.discrete import Categorical, _BinaryDistribution
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
+from tallow.distributions.exponential_family import ExponentialFamily
 from tallow.distributions.gamma import Gamma
 from tallow.functions.sampling import binomial, poisson
 from tallow.nn import functional as F
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """log p(k) = k ln rate - rate - ln k!
 
     Args:    as torch.distributions.Poisson
@@ -47,6 +48,14 @@ class Poisson(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (x,) = natural_params
+        return x.exp()
 
 
 class _CountOfTrials(_BinaryDistribution):
@@ -80,7 +89,7 @@ class Binomial(_CountOfTrials):
     arg_constraints: ClassVar = {"total_count": constraints.nonnegative_integer, **_BinaryDistribution.arg_constraints}
     has_enumerate_support = True
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self.total_count)
 
@@ -179,7 +188,7 @@ class Multinomial(Categorical):
         self.total_count = total_count
         self._event_shape = type(self._batch_shape)((self._num_events,))
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> constraints.Constraint:
         return constraints.multinomial(self.total_count)
 

@@ -12,6 +12,8 @@ from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
+from tallow.distributions.exponential_family import ExponentialFamily
+from tallow.distributions.utils import probs_to_logits
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import bernoulli, multinomial, rand
 from tallow.nn import functional as F
@@ -20,12 +22,6 @@ from tallow.nn import functional as F
 def _check_exclusive(name: str, probs: object, logits: object) -> None:
     if (probs is None) == (logits is None):
         raise ArgumentError(f"{name}: pass either probs or logits")
-
-
-def _clamp_probs(probs: Tensor) -> Tensor:
-    """Clamp probabilities away from 0 and 1, whose logarithms and logits are infinite."""
-    eps = dtypes.finfo(probs.dtype).eps
-    return probs.clamp(min=eps, max=1 - eps)
 
 
 class _BinaryDistribution(Distribution):
@@ -46,8 +42,7 @@ class _BinaryDistribution(Distribution):
         if name == "probs" and "logits" in self.__dict__:
             return self.logits.sigmoid()
         if name == "logits" and "probs" in self.__dict__:
-            probs = _clamp_probs(self.probs)
-            return probs.log() - (-probs).log1p()
+            return probs_to_logits(self.probs, is_binary=True)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -56,7 +51,7 @@ class _BinaryDistribution(Distribution):
         return self._batch_shape
 
 
-class Bernoulli(_BinaryDistribution):
+class Bernoulli(_BinaryDistribution, ExponentialFamily):
     """1 with probability `probs`, else 0.
 
     Args:    as torch.distributions.Bernoulli
@@ -91,6 +86,16 @@ class Bernoulli(_BinaryDistribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._integers(2, self.probs, expand)
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (x,) = natural_params
+        return F.softplus(x)
 
 
 class Geometric(_BinaryDistribution):
@@ -159,10 +164,10 @@ class Categorical(Distribution):
         if name == "probs" and "logits" in self.__dict__:
             return self.logits.exp()
         if name == "logits" and "probs" in self.__dict__:
-            return _clamp_probs(self.probs).log()
+            return probs_to_logits(self.probs)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self._num_events - 1)
 

@@ -14,6 +14,7 @@ from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
+from tallow.distributions.exponential_family import ExponentialFamily
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import randn, standard_gamma
 from tallow.ops.joining import stack
@@ -56,7 +57,7 @@ def reparameterized_gamma(concentration: Tensor, sample_shape: Shape) -> Tensor:
     return sample + (concentration - concentration.detach()) * standard_gamma_slope(concentration, sample)
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """log p(x) = a ln rate - ln Γ(a) + (a - 1) ln x - rate · x,  a the concentration
 
     Args:    as torch.distributions.Gamma
@@ -93,6 +94,16 @@ class Gamma(Distribution):
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        x, y = natural_params
+        return (x + 1).lgamma() - (x + 1) * (-y).log()
+
 
 class Chi2(Gamma):
     """The sum of squares of `df` standard normal variables: Gamma(df / 2, 1 / 2).
@@ -107,40 +118,7 @@ class Chi2(Gamma):
         super().__init__(0.5 * self.df, 0.5, validate_args)
 
 
-class InverseGamma(Gamma):
-    """1 / x of a variable x of Gamma(concentration, rate): log p(y) = log p_Gamma(1 / y) - 2 ln y
-
-    Args:    as torch.distributions.InverseGamma
-    """
-
-    support: ClassVar = constraints.positive
-
-    @property
-    def mean(self) -> Tensor:
-        above = self.concentration - 1
-        return (self.rate / above).masked_fill(above <= 0, math.inf)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.rate / (self.concentration + 1)
-
-    @property
-    def variance(self) -> Tensor:
-        a = self.concentration
-        return (self.rate.square() / ((a - 1).square() * (a - 2))).masked_fill(a <= 2, math.inf)
-
-    def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        return super().rsample(sample_shape).reciprocal()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        return super().log_prob(self._validate_sample(value).reciprocal()) - 2 * value.log()
-
-    def entropy(self) -> Tensor:
-        a = self.concentration
-        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
-
-
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """log p(x) = Σ_v (a_v - 1) ln x_v + ln Γ(Σ_v a_v) - Σ_v ln Γ(a_v),  a the concentration
 
     Args:    as torch.distributions.Dirichlet
@@ -189,8 +167,18 @@ class Dirichlet(Distribution):
         log_normalizer = a.lgamma().sum(-1) - total.lgamma()
         return log_normalizer - (count - total) * total.digamma() - ((a - 1) * a.digamma()).sum(-1)
 
+    _mean_carrier_measure = 0.0
 
-class Beta(Distribution):
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration - 1,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (x,) = natural_params
+        return (x + 1).lgamma().sum(-1) - (x + 1).sum(-1).lgamma()
+
+
+class Beta(ExponentialFamily):
     """log p(x) = (a - 1) ln x + (b - 1) ln(1 - x) - ln B(a, b): the first part of Dirichlet([a, b])
 
     Args:    as torch.distributions.Beta; a is concentration1 and b concentration0
@@ -230,6 +218,16 @@ class Beta(Distribution):
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration1 - 1, self.concentration0 - 1
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        x, y = natural_params
+        return (x + 1).lgamma() + (y + 1).lgamma() - (x + y + 2).lgamma()
 
 
 class FisherSnedecor(Distribution):

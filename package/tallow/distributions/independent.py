@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tallow.core.tensor import Tensor
+from tallow.distributions import constraints
 from tallow.distributions.constraints import Constraint, independent
 from tallow.distributions.distribution import Distribution, Shape, sum_rightmost
 from tallow.errors import ArgumentError
@@ -28,7 +29,7 @@ class Independent(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Constraint | None:
         base = self.base_dist.support
         return independent(base, self.reinterpreted_batch_ndims) if base and self.reinterpreted_batch_ndims else base

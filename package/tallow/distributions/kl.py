@@ -22,12 +22,15 @@ from tallow.distributions.continuous import (
 from tallow.distributions.counts import Binomial, Poisson
 from tallow.distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
 from tallow.distributions.distribution import Distribution, sum_rightmost
+from tallow.distributions.exponential_family import ExponentialFamily, bregman_divergence
 from tallow.distributions.gamma import Beta, Dirichlet, Gamma
 from tallow.distributions.independent import Independent
+from tallow.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from tallow.distributions.multivariate_normal import MultivariateNormal
 from tallow.distributions.transformed import Pareto, TransformedDistribution
 from tallow.ops.linalg import linalg_solve_triangular
 
+Vectors = MultivariateNormal | LowRankMultivariateNormal
 Rule = Callable[[Any, Any], Tensor]
 RULES: dict[tuple[type, type], Rule] = {}
 
@@ -183,8 +186,19 @@ def _half(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
-    ratio = apply(linalg_solve_triangular, q._tril, p._tril, upper=False)
-    distance = apply(linalg_solve_triangular, q._tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _multivariate_normal(p: Vectors, q: Vectors) -> Tensor:
+    factor = q.scale_tril
+    ratio = apply(linalg_solve_triangular, factor, p.scale_tril, upper=False)
+    distance = apply(linalg_solve_triangular, factor, (q.loc - p.loc).unsqueeze(-1), upper=False)
     squares = ratio.square().sum((-2, -1)) + distance.square().sum((-2, -1))
     return q._half_log_det() - p._half_log_det() + 0.5 * (squares - p.event_shape[0])
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    if type(p) is not type(q):
+        raise NotImplementedError(f"no KL({type(p).__name__} ‖ {type(q).__name__}) is registered; see register_kl")
+    return bregman_divergence(p, q)

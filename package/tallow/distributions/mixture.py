@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tallow.autograd import no_grad
 from tallow.core.tensor import Tensor
-from tallow.distributions.constraints import Constraint
+from tallow.distributions import constraints
+from tallow.distributions.constraints import Constraint, MixtureSameFamilyConstraint
 from tallow.distributions.discrete import Categorical
 from tallow.distributions.distribution import Distribution, Shape
 from tallow.errors import ArgumentError
@@ -42,9 +43,10 @@ class MixtureSameFamily(Distribution):
         components = self.component_distribution.expand((*batch_shape, count))
         return MixtureSameFamily(self.mixture_distribution.expand(batch_shape), components, self._validate_args)
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Constraint | None:
-        return self.component_distribution.support
+        support = self.component_distribution.support
+        return support and MixtureSameFamilyConstraint(support)
 
     def _weighted_sum(self, values: Tensor) -> Tensor:
         events = len(self._event_shape)

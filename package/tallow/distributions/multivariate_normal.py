@@ -18,8 +18,51 @@ from tallow.functions.sampling import randn
 from tallow.ops.decomposition import linalg_cholesky
 from tallow.ops.linalg import linalg_inv, linalg_solve_triangular
 
+MATRICES = "covariance_matrix", "precision_matrix", "scale_tril"
 
-class MultivariateNormal(Distribution):
+
+class MatrixDistribution(Distribution):
+    """Base class of distributions with a positive definite matrix, given as it is, inverted, or by its factor.
+
+    The given one is an attribute; the two others are computed when they are asked for.
+    """
+
+    _tril: Tensor  # the Cholesky factor
+
+    def _given_matrix(self, *matrices: Tensor | None) -> tuple[str, Tensor]:
+        """Return the only matrix that is not None, and its name."""
+        given = [(name, matrix) for name, matrix in zip(MATRICES, matrices, strict=True) if matrix is not None]
+        kind = type(self).__name__
+        if len(given) != 1:
+            raise ArgumentError(f"{kind}: pass exactly one of {', '.join(MATRICES)}; got {len(given)}")
+        ((name, matrix),) = given
+        if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
+            raise ArgumentError(f"{kind}: expected {name} (..., D, D), got {tuple(matrix.shape)}")
+        return name, matrix
+
+    def _factorize(self, name: str, matrix: Tensor) -> None:
+        if name == "precision_matrix":
+            # P = U Uᵀ with U upper triangular, so that Σ = (U⁻¹)ᵀ U⁻¹: the factor of the flipped matrix, flipped back.
+            factor = apply(linalg_cholesky, matrix.flip(-2, -1)).flip(-2, -1)
+            self._tril = apply(linalg_inv, factor.mT)
+        else:
+            self._tril = matrix if name == "scale_tril" else apply(linalg_cholesky, matrix)
+
+    def __getattr__(self, name: str) -> Tensor:
+        if name in MATRICES and "_tril" in self.__dict__:
+            if name == "scale_tril":
+                return self._tril
+            if name == "covariance_matrix":
+                return self._tril @ self._tril.mT
+            inverse = apply(linalg_inv, self._tril)
+            return inverse.mT @ inverse
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _half_log_det(self) -> Tensor:
+        return self._tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+class MultivariateNormal(MatrixDistribution):
     """log p(x) = -½ (x - loc)ᵀ Σ⁻¹ (x - loc) - ½ ln det Σ - D/2 ln 2π,  Σ the covariance matrix, L its Cholesky factor
 
     Args:    as torch.distributions.MultivariateNormal; one of the three matrices
@@ -44,40 +87,14 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        matrices = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        given = [(name, matrix) for name, matrix in matrices.items() if matrix is not None]
-        if len(given) != 1:
-            raise ArgumentError(f"MultivariateNormal: pass exactly one of {', '.join(matrices)}; got {len(given)}")
-        ((name, matrix),) = given
-        if loc.ndim < 1 or matrix.ndim < 2:
-            raise ArgumentError(
-                f"MultivariateNormal: expected loc (..., D) and {name} (..., D, D), got {tuple(loc.shape)} and "
-                f"{tuple(matrix.shape)}"
-            )
+        name, matrix = self._given_matrix(covariance_matrix, precision_matrix, scale_tril)
+        if loc.ndim < 1:
+            raise ArgumentError(f"MultivariateNormal: expected loc (..., D), got {tuple(loc.shape)}")
         batch_shape = PUBLIC["tl"]["broadcast_shapes"](matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand(*batch_shape, loc.shape[-1])
         matrix = self.__dict__[name] = matrix.expand(*batch_shape, *matrix.shape[-2:])
         super().__init__(batch_shape, loc.shape[-1:], validate_args)
-        if name == "precision_matrix":
-            # P = U Uᵀ with U upper triangular, so that Σ = (U⁻¹)ᵀ U⁻¹: the factor of the flipped matrix, flipped back.
-            factor = apply(linalg_cholesky, matrix.flip(-2, -1)).flip(-2, -1)
-            self._tril = apply(linalg_inv, factor.mT)
-        else:
-            self._tril = matrix if name == "scale_tril" else apply(linalg_cholesky, matrix)
-
-    def __getattr__(self, name: str) -> Tensor:
-        if name in self.arg_constraints and "_tril" in self.__dict__:
-            if name == "scale_tril":
-                return self._tril
-            if name == "covariance_matrix":
-                return self._tril @ self._tril.mT
-            inverse = apply(linalg_inv, self._tril)
-            return inverse.mT @ inverse
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._factorize(name, matrix)
 
     @property
     def mean(self) -> Tensor:
@@ -94,9 +111,6 @@ class MultivariateNormal(Distribution):
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + (self._tril @ noise.unsqueeze(-1)).squeeze(-1)
-
-    def _half_log_det(self) -> Tensor:
-        return self._tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         difference = (self._validate_sample(value) - self.loc).unsqueeze(-1)

@@ -13,9 +13,10 @@ from tallow import dtypes
 from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
 from tallow.distributions.constraints import Constraint
-from tallow.distributions.continuous import EULER, Exponential, Gumbel, Uniform
+from tallow.distributions.continuous import EULER, Exponential, Gumbel, Normal, Uniform
 from tallow.distributions.discrete import Bernoulli, Categorical
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast, sum_rightmost
+from tallow.distributions.gamma import Gamma
 from tallow.distributions.independent import Independent
 from tallow.distributions.transforms import (
     AffineTransform,
@@ -23,6 +24,7 @@ from tallow.distributions.transforms import (
     ExpTransform,
     PowerTransform,
     SigmoidTransform,
+    StickBreakingTransform,
     Transform,
 )
 from tallow.errors import ArgumentError, ArgumentTypeError
@@ -76,7 +78,7 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Constraint | None:
         if not self.transforms:
             return self.base_dist.support
@@ -120,6 +122,61 @@ class TransformedDistribution(Distribution):
         """Return the probability, or 1 minus it where the transform decreases."""
         sign = ComposeTransform(self.transforms).sign
         return sign * (probability - 0.5) + 0.5
+
+
+class InverseGamma(TransformedDistribution):
+    """1 / x of a variable x of Gamma(concentration, rate): log p(y) = log p_Gamma(1 / y) - 2 ln y
+
+    Args:    as torch.distributions.InverseGamma
+    """
+
+    arg_constraints: ClassVar = {"concentration": constraints.positive, "rate": constraints.positive}
+    support: ClassVar = constraints.positive
+
+    def __init__(self, concentration: Number, rate: Number, validate_args: bool | None = None) -> None:
+        base = Gamma(concentration, rate, validate_args)
+        super().__init__(base, PowerTransform(base.rate.new_tensor(-1.0)), validate_args)
+
+    concentration = property(lambda self: self.base_dist.concentration)
+    rate = property(lambda self: self.base_dist.rate)
+
+    @property
+    def mean(self) -> Tensor:
+        above = self.concentration - 1
+        return (self.rate / above).masked_fill(above <= 0, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Tensor:
+        a = self.concentration
+        return (self.rate.square() / ((a - 1).square() * (a - 2))).masked_fill(a <= 2, math.inf)
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+
+
+class LogisticNormal(TransformedDistribution):
+    """A vector of independent Normal variables, transformed to the simplex by StickBreakingTransform.
+
+    Args:    as torch.distributions.LogisticNormal
+
+    Shapes:  loc, scale (..., V - 1): batch_shape is (...), event_shape (V,)
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support: ClassVar = constraints.simplex
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args)
+        base = base if base.batch_shape else base.expand((1,))
+        super().__init__(base, StickBreakingTransform(), validate_args)
+
+    loc = property(lambda self: self.base_dist.base_dist.loc)
+    scale = property(lambda self: self.base_dist.base_dist.scale)
 
 
 class Weibull(TransformedDistribution):
@@ -169,7 +226,7 @@ class Pareto(TransformedDistribution):
         base = Exponential(self.alpha, validate_args=False)
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Constraint:
         return constraints.greater_than_eq(self.scale)
 

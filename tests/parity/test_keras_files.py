@@ -160,6 +160,25 @@ def test_training_continues(name: str, options: dict[str, Any], source: str, tar
         np.testing.assert_allclose(histories[1][metric], histories[0][metric], rtol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:Skipping variable loading:UserWarning")  # Keras', also about its own files
+@pytest.mark.parametrize(("source", "target"), DIRECTIONS)
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Adafactor", "Lion", "LossScaleOptimizer"])
+def test_a_model_that_was_compiled_and_never_trained(name: str, source: str, target: str, tmp_path: Path) -> None:
+    x, y = np.ones((4, 4), np.float32), np.ones((4, 3), np.float32)
+    k = LIBRARIES[source]
+    model = k.Sequential([k.Input((4,)), k.layers.Dense(3)])
+    optimizers = k.optimizers
+    rate = optimizers.schedules.ExponentialDecay(0.05, 2, 0.9) if name == "Lion" else 0.125
+    if name == "LossScaleOptimizer":
+        model.compile(optimizers.LossScaleOptimizer(optimizers.Adam(rate)), "mse")
+    else:
+        model.compile(getattr(optimizers, name)(rate), "mse")
+    model.save(tmp_path / "model.keras")
+    loaded = LIBRARIES[target].models.load_model(tmp_path / "model.keras")
+    losses = [m.fit(x, y, epochs=3, shuffle=False, verbose=0).history["loss"] for m in (model, loaded)]
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
+
+
 @pytest.mark.parametrize(("source", "target"), [*DIRECTIONS, ("tallow", "tallow")])
 def test_layers_follow_the_mode_of_the_call(source: str, target: str, tmp_path: Path) -> None:
     k = LIBRARIES[source]

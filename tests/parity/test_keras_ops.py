@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -375,6 +376,101 @@ def test_new_tensors(name: str, args: Any) -> None:
     found, expected = getattr(ours.ops, name)(*args), getattr(keras.ops, name)(*args)
     assert_same(found, expected)
     assert found.dtype.is_floating_point == expected.dtype.is_floating_point
+
+
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "float16", "float32")
+# Functions whose result has another dtype than their input, with what they need beside it.
+OF_ANOTHER_DTYPE = {
+    "all": (), "any": (), "argmax": (), "argmin": (), "argsort": (), "argpartition": (1,), "average": (), "ceil": (),
+    "count_nonzero": (), "cumprod": (), "cumsum": (), "digitize": (np.float32([1, 2]),), "exp": (), "floor": (),
+    "matmul": (np.ones((3, 2), np.float32),), "mean": (), "median": (), "nanargmax": (), "nancumsum": (), "nanmax": (),
+    "nanmean": (), "nanprod": (), "nansum": (), "norm": (), "prod": (), "sqrt": (), "std": (), "sum": (),
+    "tensordot": (np.ones((3, 2), np.int32), 1), "trace": (), "var": (),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's, about counts of booleans
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OF_ANOTHER_DTYPE)
+def test_dtypes(name: str, dtype: str) -> None:
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    found = getattr(ours.ops, name)(x, *OF_ANOTHER_DTYPE[name])
+    expected = getattr(keras.ops, name)(x, *OF_ANOTHER_DTYPE[name])
+    assert found.dtype.name == keras.backend.standardize_dtype(expected.dtype)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    """
+arange(3)
+arange(0.0, 3.0)
+arange(3, dtype="int64")
+array([1])
+convert_to_tensor([1])
+convert_to_tensor(1.5)
+convert_to_tensor([True])
+convert_to_tensor(np.ones(2))
+convert_to_tensor(np.arange(2))
+add(1, 2)
+add(True, 1)
+where(np.array([True]), 1, 2)
+sum([1, 2])
+argmax([1, 2])
+bincount(np.array([1, 2]))
+bincount(np.array([1, 2]), weights=np.float32([1, 2]))
+searchsorted(np.float32([1, 2]), np.float32([1]))
+logaddexp(np.array([1, 2]), np.array([1, 2]))
+""".strip().splitlines(),
+)
+def test_dtypes_of_numbers(call: str) -> None:
+    found, expected = (eval(f"ops.{call}", {"np": np, "ops": ops}) for ops in (ours.ops, keras.ops))
+    assert found.dtype.name == keras.backend.standardize_dtype(expected.dtype)
+    np.testing.assert_allclose(found.numpy(), expected.numpy())
+
+
+def with_axis() -> list[str]:
+    """Return the functions of one tensor that have an argument `axis`."""
+    signatures = {name: inspect.signature(function).parameters for name, function in FUNCTIONS.items()}
+    first = {name: next(iter(parameters), "") for name, parameters in signatures.items()}
+    return [name for name, parameters in signatures.items() if "axis" in parameters and first[name] in ("x", "a")]
+
+
+# What a function needs beside the tensor.
+OTHERS = {
+    "argpartition": (1,), "batch_normalization": (np.ones(4, np.float32), np.ones(4, np.float32)),
+    "array_split": (2,), "one_hot": (3,), "multi_hot": (3,), "percentile": (50,), "nanpercentile": (50,),
+    "quantile": (0.5,), "nanquantile": (0.5,), "repeat": (2,), "roll": (1,), "split": (2,),
+    "take": ([0],), "take_along_axis": (np.zeros((3, 4), int),),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", with_axis())
+@pytest.mark.parametrize("axis", [5, -5])
+def test_an_axis_that_does_not_exist(name: str, axis: int) -> None:
+    x = X[0].astype(np.int32) if name.endswith("hot") else X[0]
+    for function, given in ((getattr(keras.ops, name), x), (getattr(ours.ops, name), x)):
+        with pytest.raises((IndexError, ValueError, RuntimeError, AttributeError)):
+            function(given, *OTHERS.get(name, ()), axis=axis)
+    symbol = ours.Input(batch_shape=x.shape, dtype=str(x.dtype))
+    with pytest.raises((IndexError, ValueError)):
+        getattr(ours.ops, name)(symbol, *OTHERS.get(name, ()), axis=axis)
+
+
+@pytest.mark.parametrize("axis", [0, (1,), [0, 1]])
+def test_squeeze_refuses_axes_of_other_sizes(axis: Any) -> None:
+    """As Keras does for symbolic tensors, and with its other backends."""
+    for x in (X[0], ours.Input(batch_shape=(3, 4))):
+        with pytest.raises(ValueError, match="squeeze"):
+            ours.ops.squeeze(x, axis)
+
+
+@pytest.mark.parametrize("shift", [0, 1, -2])
+def test_roll_by_one_number_along_several_axes(shift: int) -> None:
+    """As NumPy does, and Keras for symbolic tensors."""
+    for axis in ([0, 1], (0, 2)):
+        np.testing.assert_array_equal(ours.ops.roll(X, shift, axis=axis).numpy(), np.roll(X, shift, tuple(axis)))
+        assert ours.ops.roll(ours.Input(batch_shape=X.shape), shift, axis=axis).shape == X.shape
 
 
 def test_every_function_is_one_of_keras() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from tallow import dtypes
 from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.keras.dtype_names import named
 from tallow.keras.settings import floatx
 
 MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}  # name: compute dtype
@@ -76,7 +77,7 @@ def find_dtype(name: str) -> dtypes.dtype:
 
     Raises:  ArgumentError for an unknown name
     """
-    dtype = next((d for d in dtypes.ALL if d.name == name), None)
+    dtype = named(name)
     if dtype is None:
         raise ArgumentError(
             f"{name!r:.100} is not the name of a dtype or policy",

@@ -16,6 +16,7 @@ from tallow import dtypes
 from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
+from tallow.keras.dtype_names import as_dtype
 from tallow.keras.lookup import resolve
 from tallow.keras.naming import snake_case
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
@@ -47,7 +48,7 @@ class Initializer:
 
 
 def _empty(shape: Sequence[int], dtype: Any) -> Tensor:
-    return tl.empty(*shape, dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype))
+    return tl.empty(*shape, dtype=dtypes.float32 if dtype is None else as_dtype(dtype))
 
 
 class Zeros(Initializer):
@@ -295,7 +296,7 @@ class STFT(Initializer):
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         length, _, frequencies = shape
-        kind = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
+        kind = dtypes.float32 if dtype is None else as_dtype(dtype)
         angles = -2 * math.pi / (2 * (frequencies - 1)) * tl.outer(tl.arange(length), tl.arange(frequencies)).double()
         kernel = angles.cos() if self.side == "real" else angles.sin()
         weights = self._weights(length)

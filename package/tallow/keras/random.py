@@ -14,8 +14,8 @@ import numpy as np
 import tallow as tl
 from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
+from tallow.keras.dtype_names import as_dtype
 from tallow.keras.layers.regularization import dropout_mask
-from tallow.keras.layers.weighted import as_dtype
 from tallow.nn import init
 from tallow.random import Generator, default_generator
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from tallow import dtypes
 from tallow.errors import ArgumentTypeError
+from tallow.keras.dtype_names import as_dtype
 from tallow.keras.naming import automatic_name
 from tallow.keras.shapes import Shape
 from tallow.keras.structure import flatten, map_structure
@@ -42,7 +42,7 @@ class KerasTensor:
 
     def __init__(self, shape: Sequence[int | None], dtype: Any = "float32", name: str | None = None) -> None:
         self.shape: Shape = tuple(shape)
-        self.dtype = dtypes.as_dtype(dtype)
+        self.dtype = as_dtype(dtype)
         self.name = name or automatic_name("keras_tensor")
 
     @property

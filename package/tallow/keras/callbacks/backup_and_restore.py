@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 
 from tallow.errors import ArgumentError, CheckpointError
+from tallow.io.atomic import atomic_copy, made_folder
 from tallow.io.checkpoint import load_checkpoint, save_checkpoint
 from tallow.keras.callbacks.callback import Callback, Logs
 
@@ -73,10 +73,10 @@ class BackupAndRestore(Callback):
             self._save()
 
     def _save(self) -> None:
-        os.makedirs(self.backup_dir, exist_ok=True)
-        if self.double_checkpoint and os.path.exists(self._file):
-            shutil.copyfile(self._file, self._earlier)
-        save_checkpoint(self._file, model=self.model, optimizer=self.model.optimizer, epoch=self._epoch)
+        with made_folder(self.backup_dir):
+            if self.double_checkpoint and os.path.exists(self._file):
+                atomic_copy(self._file, self._earlier)
+            save_checkpoint(self._file, model=self.model, optimizer=self.model.optimizer, epoch=self._epoch)
 
     def on_train_end(self, logs: Logs | None = None) -> None:
         if not self.delete_checkpoint:

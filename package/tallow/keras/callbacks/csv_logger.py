@@ -6,6 +6,7 @@ import csv
 import os
 from typing import TextIO, cast
 
+from tallow.io.atomic import naming
 from tallow.keras.callbacks.callback import Callback, Logs
 
 
@@ -36,7 +37,7 @@ class CSVLogger(Callback):
             self._columns = sorted(logs)
             if not any(name.startswith("val_") for name in logs):  # validation may start in a later epoch
                 self._columns += [f"val_{name}" for name in self._columns]
-        with self._open("a") as file:
+        with naming(self.filename), self._open("a") as file:
             writer = csv.DictWriter(
                 file, ["epoch", *self._columns], restval="NA", extrasaction="ignore", delimiter=self.sep
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tallow.errors import ArgumentError, warn
+from tallow.io.atomic import made_folder
 from tallow.keras.callbacks.callback import Logs
 from tallow.keras.callbacks.monitor import MonitorCallback
 from tallow.keras.messages import print_message
@@ -70,12 +71,11 @@ class ModelCheckpoint(MonitorCallback):
         path = self._path(epoch, logs)
         if not self._is_due(epoch, logs, path):
             return
-        if folder := os.path.dirname(path):
-            os.makedirs(folder, exist_ok=True)
-        if self.save_weights_only:
-            self.model.save_weights(path, overwrite=True)
-        else:
-            self.model.save(path, overwrite=True)
+        with made_folder(os.path.dirname(path) or os.curdir):
+            if self.save_weights_only:
+                self.model.save_weights(path, overwrite=True)
+            else:
+                self.model.save(path, overwrite=True)
 
     def _path(self, epoch: int, logs: Logs) -> str:
         try:

@@ -12,7 +12,8 @@ import tallow as tl
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.config import floatx
-from tallow.keras.functions.operands import as_operand, dtype_of, floats, tensor
+from tallow.keras.dtype_names import as_dtype
+from tallow.keras.functions.operands import as_int32, as_operand, floats, promoted, summed, tensor
 
 
 def array(x: Any, dtype: Any = None) -> Tensor:
@@ -27,7 +28,7 @@ def copy(x: Any) -> Tensor:
 
 def empty(shape: Sequence[int], dtype: Any = None) -> Tensor:
     """Return an uninitialized tensor."""
-    return tl.empty(*shape, dtype=dtype_of(dtype or floatx()))
+    return tl.empty(*shape, dtype=as_dtype(dtype or floatx()))
 
 
 def empty_like(x: Any, dtype: Any = None) -> Tensor:
@@ -37,7 +38,7 @@ def empty_like(x: Any, dtype: Any = None) -> Tensor:
 
 def identity(n: int, dtype: Any = None) -> Tensor:
     """Return an identity matrix."""
-    return tl.eye(n, dtype=dtype_of(dtype or floatx()))
+    return tl.eye(n, dtype=as_dtype(dtype or floatx()))
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
@@ -189,7 +190,8 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Return the sum of the diagonal of two axes."""
-    return diagonal(x, offset, axis1, axis2).sum(-1)
+    x = diagonal(x, offset, axis1, axis2)
+    return summed(x, x.sum(-1))
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
@@ -200,7 +202,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
 def view(x: Any, dtype: Any = None) -> Tensor:
     """Reinterpret the bytes as another dtype."""
     x = tensor(x)
-    return x if dtype is None else x.view(dtype_of(dtype))
+    return x if dtype is None else x.view(as_dtype(dtype))
 
 
 def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
@@ -251,7 +253,7 @@ def size(x: Any) -> int:
 
 def nonzero(x: Any) -> tuple[Tensor, ...]:
     """Return the indices of nonzero elements, one tensor per axis."""
-    return tuple(tensor(x).nonzero().T)
+    return tuple(as_int32(tensor(x).nonzero()).T)
 
 
 def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Tensor, ...]:
@@ -343,7 +345,8 @@ def kron(x1: Any, x2: Any) -> Tensor:
 
 def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Tensor:
     """Return the sum of products over pairs of axes."""
-    return tl.tensordot(tensor(x1), tensor(x2), axes)
+    x1, x2 = promoted(x1, x2)
+    return tl.tensordot(x1, x2, axes)
 
 
 def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
@@ -374,7 +377,7 @@ def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
 
 def saturate_cast(x: Any, dtype: Any) -> Tensor:
     """Cast to a dtype; values out of range are clipped to it."""
-    x, target = tensor(x), dtype_of(dtype)
+    x, target = tensor(x), as_dtype(dtype)
     if not target.is_floating_point and target is not tl.bool:
         info = tl.iinfo(target)
         low, high = info.min, info.max

@@ -10,42 +10,47 @@ import numpy as np
 import tallow as tl
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.keras.functions.operands import dtype_of, tensor
+from tallow.keras.dtype_names import as_dtype
+from tallow.keras.functions.operands import as_int32, comparable, floats, promoted, summed, tensor
 from tallow.nn import functional as F
+from tallow.ops.dims import normalize_dim, normalize_dims
 
 Axis = int | Sequence[int] | None
 
 
 def _reduction(name: str) -> Callable[..., Any]:
     def reduce(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        x = tensor(x)
-        if name in ("mean", "std", "var") and not x.is_floating_point():
-            x = x.float()
+        x = floats(x) if name in ("mean", "std", "var") else tensor(x)
+        if name in ("any", "all"):
+            x = x.to(tl.bool)
         options = {"unbiased": False} if name in ("std", "var") else {}
         dims = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, int) else tuple(axis)
         if not isinstance(dims, int) and name in ("prod", "any", "all"):  # these take one dim at a time
-            for dim in sorted((d % x.ndim for d in dims), reverse=True):
-                x = getattr(x, name)(dim, keepdim=keepdims)
-            return x
-        return getattr(x, {"max": "amax", "min": "amin"}.get(name, name))(dims, keepdim=keepdims, **options)
+            y = x
+            for dim in sorted(normalize_dims(dims, x.ndim, name), reverse=True):
+                y = getattr(y, name)(dim, keepdim=keepdims)
+        else:
+            y = getattr(x, {"max": "amax", "min": "amin"}.get(name, name))(dims, keepdim=keepdims, **options)
+        return summed(x, y) if name in ("sum", "prod") else y
 
     return reduce
 
 
 def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the index of the maximum along an axis."""
-    return tensor(x).argmax(axis, keepdim=keepdims)
+    return as_int32(comparable(x).argmax(axis, keepdim=keepdims))
 
 
 def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the index of the minimum along an axis."""
-    return tensor(x).argmin(axis, keepdim=keepdims)
+    return as_int32(comparable(x).argmin(axis, keepdim=keepdims))
 
 
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Return the cumulative sum along an axis, or of the flattened tensor."""
     x = tensor(x, dtype)
-    return x.reshape(-1).cumsum(0) if axis is None else x.cumsum(axis)
+    x = as_int32(x) if x.dtype is tl.bool else x
+    return x.reshape(-1).cumsum(0, dtype=x.dtype) if axis is None else x.cumsum(axis, dtype=x.dtype)
 
 
 def sort(x: Any, axis: int = -1) -> Tensor:
@@ -55,7 +60,7 @@ def sort(x: Any, axis: int = -1) -> Tensor:
 
 def argsort(x: Any, axis: int = -1) -> Tensor:
     """Return the indices that sort along an axis; equal elements keep their order."""
-    return tensor(x).argsort(axis, stable=True)
+    return as_int32(tensor(x).argsort(axis, stable=True))
 
 
 def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
@@ -91,17 +96,21 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
 def expand_dims(x: Any, axis: int | Sequence[int]) -> Tensor:
     """Insert axes of size 1."""
     x = tensor(x)
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    rank = x.ndim + len(axes)
-    for position in sorted(a % rank for a in axes):
+    rank = x.ndim + (1 if isinstance(axis, int) else len(axis))
+    for position in sorted(normalize_dims(axis, rank, "expand_dims")):
         x = x.unsqueeze(position)
     return x
 
 
 def squeeze(x: Any, axis: Axis = None) -> Tensor:
-    """Remove axes of size 1."""
+    """Remove axes of size 1, by default all.  Raises: ArgumentError if one of `axis` has another size"""
     x = tensor(x)
-    return x.squeeze() if axis is None else x.squeeze(axis if isinstance(axis, int) else tuple(axis))
+    if axis is None:
+        return x.squeeze()
+    axes = normalize_dims(axis, x.ndim, "squeeze")
+    if any(x.shape[a] != 1 for a in axes):
+        raise ArgumentError(f"squeeze: axis {axis} of shape {tuple(x.shape)} has more than one element")
+    return x.squeeze(axes)
 
 
 def concatenate(xs: Sequence[Any], axis: int = -1) -> Tensor:
@@ -139,7 +148,9 @@ def flip(x: Any, axis: Axis = None) -> Tensor:
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
-    """Shift elements along axes; elements beyond the end reappear at the start."""
+    """Shift elements along axes, by one number or one for each axis; elements beyond the end reappear at the start."""
+    if isinstance(shift, int) and isinstance(axis, list | tuple):
+        shift = [shift] * len(axis)
     return tl.roll(tensor(x), shift, axis)
 
 
@@ -206,7 +217,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     x, indices = tensor(x), tensor(indices).long()
     if axis is None:
         x, axis = x.reshape(-1), 0
-    axis %= x.ndim
+    axis = normalize_dim(axis, x.ndim, "take")
     selected = x.index_select(axis, indices.reshape(-1))
     return selected.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
 
@@ -220,7 +231,7 @@ def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = "float32") ->
     """Return one-hot vectors of indices; an index out of range gives all zeros."""
     x = tensor(x).long()
     hot = x[..., None] == tl.arange(num_classes, device=x.device)
-    return (hot if axis == -1 else hot.movedim(-1, axis)).to(dtype_of(dtype))
+    return (hot if axis == -1 else hot.movedim(-1, axis)).to(as_dtype(dtype))
 
 
 def einsum(subscripts: str, *operands: Any) -> Tensor:
@@ -230,13 +241,13 @@ def einsum(subscripts: str, *operands: Any) -> Tensor:
 
 def dot(x1: Any, x2: Any) -> Tensor:
     """Multiply as numpy.dot does: over the last axis of x1 and the second-to-last of x2."""
-    x1, x2 = tensor(x1), tensor(x2)
+    x1, x2 = promoted(x1, x2)
     return x1 * x2 if not x1.ndim or not x2.ndim else tl.tensordot(x1, x2, ([-1], [-1 if x2.ndim == 1 else -2]))
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Return the norm of vectors or matrices."""
-    return tl.linalg.norm(tensor(x), ord, axis, keepdim=keepdims)
+    return tl.linalg.norm(floats(x), ord, axis, keepdim=keepdims)
 
 
 def stop_gradient(variable: Any) -> Tensor:
@@ -249,17 +260,17 @@ def stop_gradient(variable: Any) -> Tensor:
 
 def zeros(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
     """Return zeros."""
-    return tl.zeros(*shape, dtype=dtype_of(dtype))
+    return tl.zeros(*shape, dtype=as_dtype(dtype))
 
 
 def ones(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
     """Return ones."""
-    return tl.ones(*shape, dtype=dtype_of(dtype))
+    return tl.ones(*shape, dtype=as_dtype(dtype))
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = "float32") -> Tensor:
     """Return a tensor filled with a value."""
-    return tl.full(tuple(shape), fill_value, dtype=dtype_of(dtype))
+    return tl.full(tuple(shape), fill_value, dtype=as_dtype(dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = "float32") -> Tensor:
@@ -270,7 +281,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = "float32") -> Ten
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
     """Return evenly spaced numbers from start up to, but not including, stop."""
     numbers = np.arange(start, step=step) if stop is None else np.arange(start, stop, step)
-    return tensor(numbers, dtype)
+    return tensor(numbers, dtype or ("int32" if numbers.dtype == np.int64 else "float32"))
 
 
 def linspace(

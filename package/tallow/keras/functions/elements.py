@@ -8,24 +8,24 @@ from typing import Any
 
 import tallow as tl
 from tallow.core.tensor import Tensor
-from tallow.keras.functions.operands import as_operand, floats, tensor
+from tallow.keras.functions.operands import as_operand, floats, promoted, tensor
 
 # Names that Keras and tallow share.
 UNARY = (
-    "abs absolute arccos arccosh arcsin arcsinh arctan arctanh bitwise_not ceil cos cosh deg2rad exp exp2 expm1 floor "
+    "abs absolute arccos arccosh arcsin arcsinh arctan arctanh bitwise_not cos cosh deg2rad exp exp2 expm1 "
     "isfinite isinf isnan isneginf isposinf log log10 log1p log2 logical_not negative rad2deg reciprocal sign signbit "
     "sin sinc sinh sqrt square tan tanh trunc"
 )
 BINARY = (
     "arctan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor fmax fmin fmod gcd heaviside "
-    "hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter"
+    "hypot lcm ldexp logical_and logical_or logical_xor maximum minimum nextafter"
 )
 KERAS_ONLY = "erf erfc erfinv rsqrt"  # in keras.ops, not in keras.ops.numpy
 # Keras' name -> tallow's name
 RENAMED = {
     "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "div", "true_divide": "div",
     "floor_divide": "floor_divide", "mod": "remainder", "power": "pow", "equal": "eq", "not_equal": "ne",
-    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "matmul": "matmul",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
 }  # fmt: skip
 RENAMED_UNARY = {"bitwise_invert": "bitwise_not", "fabs": "abs"}
@@ -55,6 +55,31 @@ def _binary(name: str) -> Callable[..., Any]:
 def round(x: Any, decimals: int = 0) -> Tensor:
     """Round to a number of decimals."""
     return tl.round(tensor(x), decimals=decimals)
+
+
+def floor(x: Any) -> Tensor:
+    """Return the largest integers not above x, as floats."""
+    return floats(x).floor()
+
+
+def ceil(x: Any) -> Tensor:
+    """Return the smallest integers not below x, as floats."""
+    return floats(x).ceil()
+
+
+def logaddexp(x1: Any, x2: Any) -> Tensor:
+    """Return log(exp(x1) + exp(x2))."""
+    return tl.logaddexp(floats(x1), floats(x2))
+
+
+def logaddexp2(x1: Any, x2: Any) -> Tensor:
+    """Return log2(2^x1 + 2^x2)."""
+    return tl.logaddexp2(floats(x1), floats(x2))
+
+
+def matmul(x1: Any, x2: Any) -> Tensor:
+    """Return the product of matrices or vectors, in the dtype to which theirs promote."""
+    return tl.matmul(*promoted(x1, x2))
 
 
 def cbrt(x: Any) -> Tensor:
@@ -142,7 +167,10 @@ def _polynomial(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
     return y
 
 
-OWN = (allclose, angle, cbrt, conjugate, divide_no_nan, i0, imag, isclose, isreal, nan_to_num, real, round)
+OWN = (
+    allclose, angle, cbrt, ceil, conjugate, divide_no_nan, floor, i0, imag, isclose, isreal, logaddexp, logaddexp2,
+    matmul, nan_to_num, real, round,
+)  # fmt: skip
 
 NUMPY: dict[str, Callable[..., Any]] = {
     **{name: _unary(name) for name in UNARY.split()},

@@ -14,6 +14,7 @@ from tallow.keras.config import epsilon as default_epsilon
 from tallow.keras.functions.arrays import one_hot
 from tallow.keras.functions.operands import floats, tensor
 from tallow.nn import functional as F
+from tallow.ops.dims import normalize_dims
 
 NOT_OPS = ("exponential", "gelu", "linear", "mish")  # activations that keras.ops lacks or defines differently
 
@@ -82,7 +83,7 @@ def layer_normalization(
 ) -> Tensor:
     """Return (x - mean) / √(variance + epsilon) · gamma + beta, with statistics of each sample over some axes."""
     x = floats(x)
-    axes = _sorted_axes(x, axis)
+    axes = sorted(normalize_dims(axis, x.ndim, "layer_normalization"))
     variance, mean = tl.var_mean(x, axes, unbiased=False, keepdim=True)
     y = (x - mean) * (variance + (default_epsilon() if epsilon is None else epsilon)).rsqrt()
     y = y if gamma is None else y * _broadcast_parameter(gamma, x, axes)
@@ -94,13 +95,9 @@ def rms_normalization(
 ) -> Tensor:
     """Return x / √(mean of x² + epsilon) · scale over some axes."""
     x = floats(x)
-    axes = _sorted_axes(x, axis)
+    axes = sorted(normalize_dims(axis, x.ndim, "rms_normalization"))
     y = x * (x.square().mean(axes, keepdim=True) + (default_epsilon() if epsilon is None else epsilon)).rsqrt()
     return y if scale is None else y * _broadcast_parameter(scale, x, axes)
-
-
-def _sorted_axes(x: Tensor, axis: int | Sequence[int]) -> list[int]:
-    return sorted(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
 
 
 def _broadcast_parameter(parameter: Any, x: Tensor, axes: list[int]) -> Tensor:

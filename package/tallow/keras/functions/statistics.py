@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,29 @@ import numpy as np
 import tallow as tl
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.keras.functions.operands import Axis, floats, merge_axes, restore_axes, tensor
+from tallow.keras.functions.arrays import cumsum
+from tallow.keras.functions.operands import (
+    Axis,
+    as_int32,
+    comparable,
+    floats,
+    merge_axes,
+    promoted,
+    restore_axes,
+    summed,
+    tensor,
+)
 
 
 def amax(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the maximum along axes."""
-    x, axes = merge_axes(tensor(x), axis)
+    x, axes = merge_axes(tensor(x), axis, "amax")
     return restore_axes(x.amax(-1), axes, keepdims)
 
 
 def amin(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the minimum along axes."""
-    x, axes = merge_axes(tensor(x), axis)
+    x, axes = merge_axes(tensor(x), axis, "amin")
     return restore_axes(x.amin(-1), axes, keepdims)
 
 
@@ -35,7 +46,7 @@ def average(x: Any, axis: Axis = None, weights: Any = None) -> Tensor:
     """Return the mean, optionally with weights of the shape of x, or along a single axis."""
     x = floats(x)
     if weights is None:
-        return merge_axes(x, axis)[0].mean(-1)
+        return merge_axes(x, axis, "average")[0].mean(-1)
     weights = tensor(weights).to(x.dtype)
     if weights.shape != x.shape:
         if not isinstance(axis, int) or tuple(weights.shape) != (x.shape[axis],):
@@ -44,13 +55,13 @@ def average(x: Any, axis: Axis = None, weights: Any = None) -> Tensor:
                 hint="pass weights with the shape of x, or one per element of a single axis",
             )
         weights = weights.reshape(*(n if a == axis % x.ndim else 1 for a, n in enumerate(x.shape)))
-    total = merge_axes(weights.broadcast_to(x.shape), axis)[0].sum(-1)
-    return merge_axes(x * weights, axis)[0].sum(-1) / total
+    total = merge_axes(weights.broadcast_to(x.shape), axis, "average")[0].sum(-1)
+    return merge_axes(x * weights, axis, "average")[0].sum(-1) / total
 
 
 def count_nonzero(x: Any, axis: Axis = None) -> Tensor:
     """Return the number of nonzero elements."""
-    return (merge_axes(tensor(x), axis)[0] != 0).sum(-1)
+    return as_int32((merge_axes(tensor(x), axis, "count_nonzero")[0] != 0).sum(-1))
 
 
 def quantile(x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
@@ -58,17 +69,17 @@ def quantile(x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims
 
     Args:    method: interpolation between two values: "linear", "lower", "higher", "nearest" or "midpoint".
     """
-    x, axes = merge_axes(floats(x), axis)
+    x, axes = merge_axes(floats(x), axis, "quantile")
     return _restore_quantile_axes(tl.quantile(x, tensor(q).to(x.dtype), -1, interpolation=method), q, axes, keepdims)
 
 
 def nanquantile(x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
     """Return quantiles as `quantile` does, ignoring NaN."""
-    x, axes = merge_axes(floats(x), axis)
+    x, axes = merge_axes(floats(x), axis, "nanquantile")
     return _restore_quantile_axes(tl.nanquantile(x, tensor(q).to(x.dtype), -1, interpolation=method), q, axes, keepdims)
 
 
-def _restore_quantile_axes(y: Tensor, q: Any, axes: list[int], keepdims: bool) -> Tensor:
+def _restore_quantile_axes(y: Tensor, q: Any, axes: Sequence[int], keepdims: bool) -> Tensor:
     q_dims = np.ndim(q if not isinstance(q, Tensor) else q.numpy())
     return restore_axes(y, [axis + q_dims for axis in axes], keepdims)
 
@@ -97,37 +108,41 @@ def nanmedian(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def _fill_nan(x: Any, value: float) -> Tensor:
-    x = floats(x)
-    return x.masked_fill(x.isnan(), value)
+    x = tensor(x)
+    return x.masked_fill(x.isnan(), value) if x.is_floating_point() else x
 
 
 def _all_nan(x: Any, axis: Axis, keepdims: bool) -> Tensor:
-    flat, axes = merge_axes(floats(x), axis)
+    flat, axes = merge_axes(floats(x), axis, "isnan")
     return restore_axes(flat.isnan().all(-1), axes, keepdims)
+
+
+def _nan_where_all_are(x: Any, y: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+    return y.masked_fill(_all_nan(x, axis, keepdims), math.nan) if y.is_floating_point() else y
 
 
 def nansum(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the sum, ignoring NaN."""
-    flat, axes = merge_axes(_fill_nan(x, 0.0), axis)
-    return restore_axes(flat.sum(-1), axes, keepdims)
+    flat, axes = merge_axes(_fill_nan(x, 0.0), axis, "nansum")
+    return restore_axes(summed(flat, flat.sum(-1)), axes, keepdims)
 
 
 def nanprod(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the product, ignoring NaN."""
-    flat, axes = merge_axes(_fill_nan(x, 1.0), axis)
-    return restore_axes(flat.prod(-1), axes, keepdims)
+    flat, axes = merge_axes(_fill_nan(x, 1.0), axis, "nanprod")
+    return restore_axes(summed(flat, flat.prod(-1)), axes, keepdims)
 
 
 def nanmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the maximum, ignoring NaN; NaN if all elements are NaN."""
     maximum = amax(_fill_nan(x, -math.inf), axis, keepdims)
-    return maximum.masked_fill(_all_nan(x, axis, keepdims), math.nan)
+    return _nan_where_all_are(x, maximum, axis, keepdims)
 
 
 def nanmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the minimum, ignoring NaN; NaN if all elements are NaN."""
     minimum = amin(_fill_nan(x, math.inf), axis, keepdims)
-    return minimum.masked_fill(_all_nan(x, axis, keepdims), math.nan)
+    return _nan_where_all_are(x, minimum, axis, keepdims)
 
 
 def nanmean(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -159,9 +174,9 @@ def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 
 def _arg_without_nan(x: Any, worst: float, axis: int | None, keepdims: bool) -> Tensor:
-    filled = _fill_nan(x, worst)
+    filled = comparable(_fill_nan(x, worst))
     index = (filled.argmax if worst < 0 else filled.argmin)(axis, keepdim=keepdims)
-    return index.masked_fill(_all_nan(x, axis, keepdims), -1)
+    return as_int32(index.masked_fill(_all_nan(x, axis, keepdims), -1))
 
 
 # -------------------------------------------------------------------------------------------------------- along an axis
@@ -170,13 +185,13 @@ def _arg_without_nan(x: Any, worst: float, axis: int | None, keepdims: bool) -> 
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Return the cumulative product along an axis, or of the flattened tensor."""
     x = tensor(x, dtype)
-    return x.reshape(-1).cumprod(0) if axis is None else x.cumprod(axis)
+    x = as_int32(x) if x.dtype is tl.bool else x
+    return x.reshape(-1).cumprod(0, dtype=x.dtype) if axis is None else x.cumprod(axis, dtype=x.dtype)
 
 
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Return the cumulative sum, with NaN as 0."""
-    x = tensor(_fill_nan(x, 0.0), dtype)
-    return x.reshape(-1).cumsum(0) if axis is None else x.cumsum(axis)
+    return cumsum(_fill_nan(x, 0.0), axis, dtype)
 
 
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
@@ -196,31 +211,34 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
 
 def argpartition(x: Any, kth: int, axis: int = -1) -> Tensor:
     """Return indices that put the kth element at its sorted position, with smaller elements before it (sorted)."""
-    return tensor(x).argsort(axis, stable=True)
+    return as_int32(tensor(x).argsort(axis, stable=True))
 
 
 def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tensor:
     """Return the indices at which values keep a sorted sequence sorted."""
-    return tl.searchsorted(tensor(sorted_sequence), tensor(values), side=side)
+    return as_int32(tl.searchsorted(*promoted(sorted_sequence, values), side=side))
 
 
 def digitize(x: Any, bins: Any) -> Tensor:
     """Return the bin of each element: 0 below the first boundary; a boundary belongs to the bin after it."""
-    return tl.bucketize(tensor(x), tensor(bins), right=True)
+    return as_int32(tl.bucketize(*promoted(x, bins), right=True))
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """Count how often each integer occurs.
+    """Count how often each integer occurs, or sum its weights.
 
     Shapes:  x (N) -> (integers), or (B, N) -> (B, integers)
+    Dtypes:  int32, or the dtype of the weights
     """
     x = tensor(x).long()
     weights = None if weights is None else tensor(weights)
     if x.ndim == 1:
-        return tl.bincount(x, weights, minlength)
-    count = max(minlength, int(x.max()) + 1) if x.numel() else minlength
-    parts = [None] * len(x) if weights is None else list(weights)
-    return tl.stack([tl.bincount(row, part, count) for row, part in zip(x, parts, strict=True)])
+        counts = tl.bincount(x, weights, minlength)
+    else:
+        size = max(minlength, int(x.max()) + 1) if x.numel() else minlength
+        parts = [None] * len(x) if weights is None else list(weights)
+        counts = tl.stack([tl.bincount(row, part, size) for row, part in zip(x, parts, strict=True)])
+    return as_int32(counts) if weights is None else counts
 
 
 def histogram(x: Any, bins: int = 10, range: tuple[float, float] | None = None) -> tuple[Tensor, Tensor]:

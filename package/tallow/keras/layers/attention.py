@@ -22,6 +22,7 @@ from tallow.keras.layers.layer import Layer
 from tallow.keras.layers.regularization import check_rate, dropout_mask
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
+from tallow.ops.dims import normalize_dims
 from tallow.random import Generator
 
 
@@ -113,7 +114,7 @@ class HeadedAttention(Layer):
                 f"{self.name}: query {query_shape}, value {value_shape} and key {key_shape} must have the same number "
                 "of dims, at least three"
             )
-        axes = range(1, rank - 1) if self.axes is None else sorted(axis % rank for axis in self.axes)
+        axes = range(1, rank - 1) if self.axes is None else sorted(normalize_dims(self.axes, rank, self.name))
         if not axes or not 1 <= axes[0] <= axes[-1] < rank - 1:
             raise ArgumentError(f"{self.name}: attention_axes={self.axes}", hint=f"use axes from 1 to {rank - 2}")
         self.axes = tuple(axes)

@@ -9,11 +9,11 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.functions.embedding import embedding
 from tallow.keras import constraints
+from tallow.keras.dtype_names import as_dtype
 from tallow.keras.layers.affine import Affine, affine, as_float
 from tallow.keras.layers.checks import known_size, positive
 from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
-from tallow.keras.layers.weighted import as_dtype
 from tallow.keras.shapes import Shape
 from tallow.keras.symbolic import KerasTensor
 

@@ -12,6 +12,7 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
 from tallow.nn import functional as F
+from tallow.ops.dims import normalize_dim
 
 
 class _Merge(Layer):
@@ -168,7 +169,7 @@ class Dot(_Merge):
     def call(self, inputs: Sequence[Tensor]) -> Tensor:
         self._check_count(inputs)
         x, y = (F.normalize(v, dim=axis) if self.normalize else v for v, axis in zip(inputs, self.axes, strict=True))
-        i, j = self.axes[0] % x.ndim, self.axes[1] % y.ndim
+        i, j = (normalize_dim(axis, v.ndim, self.name) for axis, v in zip(self.axes, (x, y), strict=True))
         left = "a" + "ijklmn"[: x.ndim - 1].replace("ijklmn"[i - 1], "z")
         right = "a" + "opqrst"[: y.ndim - 1].replace("opqrst"[j - 1], "z")
         output = "a" + left[1:].replace("z", "") + right[1:].replace("z", "")
@@ -177,11 +178,12 @@ class Dot(_Merge):
 
     def compute_output_shape(self, input_shape: Sequence[Shape]) -> Shape:
         self._check_count(input_shape)
-        left, right = list(input_shape[0]), list(input_shape[1])
-        n, m = left[self.axes[0]], right[self.axes[1]]
+        left, right = map(list, input_shape)
+        i, j = (normalize_dim(axis, len(dims), self.name) for axis, dims in zip(self.axes, (left, right), strict=True))
+        n, m = left[i], right[j]
         if n != m and None not in (n, m):
             raise ShapeError(f"{self.name}: axes {self.axes} of {tuple(left)} and {tuple(right)} differ: {n}, {m}")
-        del left[self.axes[0]], right[self.axes[1]]
+        del left[i], right[j]
         return tuple(left + right[1:]) if len(left + right) > 2 else (left[0], 1)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> None:

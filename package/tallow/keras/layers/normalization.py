@@ -20,6 +20,7 @@ from tallow.keras.shapes import Shape
 from tallow.nn import Buffer
 from tallow.nn import functional as F
 from tallow.ops.channel_normalization import batch_norm_in_training
+from tallow.ops.dims import normalize_dims
 
 AT_ONCE = 2**20  # the number of elements that `adapt` converts to float64 at once, since the data may be large
 
@@ -198,8 +199,7 @@ class LayerNormalization(_Normalization):
         )  # fmt: skip
 
     def _axes(self, rank: int) -> list[int]:
-        axes = [self.axis] if isinstance(self.axis, int) else self.axis
-        return sorted(axis % rank for axis in axes)
+        return sorted(normalize_dims(self.axis, rank, self.name))
 
     def build(self, input_shape: Shape) -> None:
         axes = self._axes(len(input_shape))

@@ -11,7 +11,8 @@ import tallow as tl
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras import initializers
-from tallow.keras.functions.operands import dtype_of, tensor
+from tallow.keras.dtype_names import as_dtype
+from tallow.keras.functions.operands import tensor
 from tallow.keras.settings import floatx
 from tallow.nn import Buffer, Parameter
 
@@ -121,7 +122,7 @@ def _variable(
     if isinstance(initializer, str) or callable(initializer):
         if shape is None:
             raise ArgumentError(f"Variable {name!r}: an initializer needs a shape", hint="pass shape=(...)")
-        value = tensor(initializers.get(initializer)(tuple(shape), dtype=dtype_of(dtype or floatx())))
+        value = tensor(initializers.get(initializer)(tuple(shape), dtype=as_dtype(dtype or floatx())))
     else:
         value = tensor(initializer, dtype).detach().clone()
     if shape is not None and tuple(value.shape) != tuple(shape):

@@ -12,10 +12,10 @@ import tallow as tl
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.config import floatx
+from tallow.keras.dtype_names import as_dtype
 from tallow.keras.layers.encoding import batches, check_mode, encode, encoded_shape, refuse_sparse
 from tallow.keras.layers.fingerprints import fingerprint, siphash
 from tallow.keras.layers.hashing import UntypedLayer, as_array, each
-from tallow.keras.layers.weighted import as_dtype
 from tallow.keras.shapes import Shape
 from tallow.keras.symbolic import KerasTensor
 

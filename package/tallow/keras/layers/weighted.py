@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
-from tallow import dtypes
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras import constraints, initializers, regularizers
+from tallow.keras.dtype_names import as_dtype
 from tallow.keras.dtype_policies import DTypePolicy
 from tallow.keras.layers.limits import take_from_limit
 from tallow.keras.layers.tracking import track
 from tallow.keras.layers.variable import Variable, make_variable
-from tallow.keras.settings import floatx
 from tallow.keras.structure import flatten
 from tallow.nn import Module, Parameter
 
@@ -187,13 +186,6 @@ class Weighted(Module):
         for module in self.modules():
             if isinstance(module, Weighted):
                 module._losses.clear()
-
-
-def as_dtype(spec: Any) -> dtypes.dtype:
-    """Return the dtype with a name, such as "float32"; None is the default float dtype."""
-    if spec is None:
-        spec = floatx()
-    return next((d for d in dtypes.ALL if d.name == spec), None) or dtypes.as_dtype(spec)
 
 
 def _weights_of(module: Module) -> list[Any]:

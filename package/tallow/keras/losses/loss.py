@@ -7,8 +7,8 @@ from typing import Any
 
 import tallow as tl
 from tallow.core.tensor import Tensor
-from tallow.dtypes import as_dtype
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
+from tallow.keras.dtype_names import as_dtype
 from tallow.keras.layers.masks import masks_of, set_masks
 from tallow.keras.naming import automatic_name, snake_case
 

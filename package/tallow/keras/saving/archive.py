@@ -12,41 +12,31 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tallow import __version__
-from tallow.errors import ArgumentError, CheckpointError, TallowError
+from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import nested
 from tallow.io.atomic import atomic_write
 from tallow.io.json_object import parse_object
 from tallow.io.safetensors import encode, safe_open
 from tallow.io.source import Opened, Path, open_source
 from tallow.io.zip_archive import ZipArchive, ZipWriter
-from tallow.keras.layers.limits import limit_weights
-from tallow.keras.saving import optimizer_state
+from tallow.keras.saving import h5_model, optimizer_state
 from tallow.keras.saving.hdf5 import WeightsFile, encode_weights
+from tallow.keras.saving.rebuild import KERAS_VERSION, MAX_DEPTH, rebuild
 from tallow.keras.saving.weights import check_overwrite, entries, load_parts, tensors_of
-from tallow.keras.serialization import (
-    custom_object_scope,
-    deserialize_keras_object,
-    serialize_keras_object,
-    to_json,
-)
-from tallow.keras.trainer import Trainer
+from tallow.keras.serialization import serialize_keras_object, to_json
 
-KERAS_VERSION = "3.15.1"  # the version written to files
 METADATA, CONFIG, WEIGHTS = "metadata.json", "config.json", "model.weights.h5"
 EARLIER_FORMAT, EARLIER_VERSION, EARLIER_WEIGHTS = "tallow.keras", 1, "model.weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
 ALIGNMENT = 64  # alignment of the entries, so that weights can be memory-mapped views
-FREE_BYTES = 2**20  # that a config may allocate beyond twice its weights, so that all small mismatches are reported
-MAX_DEPTH = 200  # nesting limit of a config: about a dozen levels per nested model
 
 
 def save_model(model: Any, filepath: Path, overwrite: bool = True, include_optimizer: bool = True) -> None:
-    """Write a model to a `.keras` file, which Keras can read; an existing file is replaced atomically at the end.
+    """Write a model to a `.keras` file, or an `.h5` file of the older format, which Keras can read; an existing file is
+    replaced atomically at the end.
 
     Args:
         include_optimizer: also save the optimizer's state.
@@ -55,9 +45,12 @@ def save_model(model: Any, filepath: Path, overwrite: bool = True, include_optim
         `overwrite`; ArgumentTypeError for a lambda, and for an object without `get_config`
     """
     path = os.fspath(filepath)
-    if not path.endswith(".keras"):
+    if not path.endswith((".keras", *h5_model.EXTENSIONS)):
         raise ArgumentError(f"cannot save a model as {path!r}", hint="use a path that ends in .keras")
     check_overwrite(path, overwrite)
+    if not path.endswith(".keras"):
+        h5_model.save(model, path, include_optimizer)
+        return
     config = serialize_keras_object(model)
     config["build_config"] = _build_config(model)
     config["compile_config"] = model.get_compile_config()
@@ -85,7 +78,7 @@ def _build_config(model: Any) -> Any:
 
 
 def load_model(filepath: Path, custom_objects: Any = None, compile: bool = True, safe_mode: bool = True) -> Any:
-    """Load a model from a `.keras` file, with its weights, ready to resume training.
+    """Load a model from a `.keras` file, or an `.h5` file of Keras 2 or 3, with its weights, ready to resume training.
 
     Code in the file is never executed, and no module is imported by a name in it.
 
@@ -100,8 +93,10 @@ def load_model(filepath: Path, custom_objects: Any = None, compile: bool = True,
     """
     if not safe_mode:
         raise ArgumentError("load_model: safe_mode must be True, because code in a file is never run")
-    if os.path.isdir(filepath) or os.fspath(filepath).endswith((".h5", ".hdf5")):
+    if os.path.isdir(filepath):
         raise ArgumentError(f"cannot load {os.fspath(filepath)!r}", hint="use a .keras file")
+    if os.fspath(filepath).endswith(h5_model.EXTENSIONS):
+        return h5_model.load(filepath, custom_objects, compile)
     archive = ZipArchive(*open_source(filepath))
     for name in (METADATA, CONFIG):
         if name not in archive:
@@ -114,7 +109,7 @@ def load_model(filepath: Path, custom_objects: Any = None, compile: bool = True,
         raise CheckpointError(f"{archive.name} is not a .keras file: {WEIGHTS} is missing")
     file = WeightsFile(archive.read(WEIGHTS), f"{archive.name}: {WEIGHTS}")
     try:
-        model = _rebuild(archive, config, custom_objects, compile, file.stored_bytes())
+        model = rebuild(f"{archive.name}: {CONFIG}", config, custom_objects, compile, file.stored_bytes())
         load_parts(model, file)
         if compile and model.compiled and model.optimizer is not None:
             if OPTIMIZER in archive:
@@ -134,44 +129,7 @@ def _restore_optimizer(model: Any, file: WeightsFile) -> None:
 
 
 def _number(key: str) -> int:
-    return int(key) if key.isdecimal() else -1
-
-
-def _rebuild(archive: ZipArchive, config: dict[str, Any], custom_objects: Any, compile: bool, size: int) -> Any:
-    """Create, build and compile the model of a config; `size` is the number of bytes of its weights."""
-    with custom_object_scope(custom_objects or {}), _config_errors(f"{archive.name}: {CONFIG}"):
-        with limit_weights(2 * size + FREE_BYTES):
-            keys = ("module", "class_name", "config", "registered_name")
-            model = deserialize_keras_object({key: config.get(key) for key in keys} | {"config": config["config"]})
-            if not isinstance(model, Trainer):
-                raise CheckpointError(f"the file describes a {type(model).__name__}, which is not a model")
-            if config.get("build_config") and not all(layer.built for layer in model.flat_layers()):
-                _build(model, config["build_config"])
-        if compile and config.get("compile_config") is not None:
-            model.compile_from_config(config["compile_config"])
-    return model
-
-
-def _build(model: Any, config: Any) -> None:
-    if isinstance(config, list):  # written by earlier versions
-        model.build(*config[0], **config[1])
-    elif config.get("shapes_dict"):
-        model.build(**config["shapes_dict"])
-    elif config.get("input_shape"):
-        model.build(config["input_shape"])
-
-
-@contextmanager
-def _config_errors(name: str) -> Iterator[None]:
-    """Convert errors caused by an invalid config into CheckpointErrors that name the file."""
-    try:
-        yield
-    except TallowError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"{name} does not describe a valid model: {type(error).__name__}: {error}", hint="save the model again"
-        ) from error
+    return int(key) if key.isdecimal() and len(key) < 10 else -1
 
 
 # -------------------------------------------------------------------------------------------- files of earlier versions
@@ -188,7 +146,7 @@ def _load_earlier(archive: ZipArchive, metadata: Any, config: Any, custom_object
         raise CheckpointError(f"{archive.name} is not a .keras file: {EARLIER_WEIGHTS} is missing")
     state = tensors_of(Opened(archive.read(EARLIER_WEIGHTS), f"{archive.name}: {EARLIER_WEIGHTS}"))
     size = sum(tensor.array.nbytes for tensor in state.values())
-    model = _rebuild(archive, _move_modes(config), custom_objects, compile, size)
+    model = rebuild(f"{archive.name}: {CONFIG}", _move_modes(config), custom_objects, compile, size)
     model.load_state_dict(state, source=archive.name)
     if compile and model.compiled and OPTIMIZER in archive:
         _load_optimizer(model, archive)

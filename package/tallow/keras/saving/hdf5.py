@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,14 @@ import tallow as tl
 from tallow import devices, dtypes
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
-from tallow.errors import CheckpointError, MissingPackageError
+from tallow.errors import CheckpointError, MissingPackageError, WorkerError
 from tallow.io.byte_file import ByteFile
 from tallow.io.source import Bytes
+from tallow.keras.saving.hdf5_heaps import require_heaps
+from tallow.keras.saving.hdf5_process import Hdf5Process
+from tallow.keras.saving.hdf5_tree import BFLOAT16, Hdf5Tree
 
 VARS = "vars"  # the subgroup with the numbered arrays of a layer
-BFLOAT16 = "bfloat16"
-KINDS = "biuf"
-MAX_EXPANSION = 100  # largest ratio of a compressed array's size to its stored size
-FREE_BYTES = 2**20
 
 Entry = tuple[str, str, list[Array | Tensor]]  # a path, the layer's name, and its arrays
 
@@ -42,120 +42,137 @@ def h5py(what: str) -> Any:
     return package
 
 
+class StoredArray(NamedTuple):
+    """An array in a weight file."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    number: int
+    place: int | None
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+
 class WeightsFile:
-    """The arrays of an HDF5 weight file.
+    """The arrays of an HDF5 weight file. A process of its own reads it, except in a browser, where there are none.
 
     Args:
         data: the contents of the file.
         name: the name of the file, for messages.
+
+    Raises:  CheckpointError for a file that is damaged, also if that makes libhdf5 hang or crash; MissingPackageError
     """
 
     def __init__(self, data: Bytes, name: str) -> None:
         self.name = name
-        self._h5py = h5py(f"reading {name}")
+        self._data = data
+        h5py(f"reading {name}")
         with self._errors():
-            self._file = self._h5py.File(ByteFile(data), "r")
+            self._tree = _tree_here(data, name) if sys.platform == "emscripten" else Hdf5Process(data, name)
+        self._groups = self._tree.description["groups"]
+        self._arrays = self._tree.description["arrays"]
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._tree.close()
 
-    def datasets(self, path: str) -> dict[str, Any]:
-        """Return the datasets of a layer by number, for `read`; an empty dict if the layer is missing."""
-        no_datasets: dict[str, Any] = {}
-        with self._errors():
-            for group in (path, path.replace("layers", "_layer_checkpoint_dependencies")):  # used before Keras 2.14
-                holder = self._group(f"{group}/{VARS}" if group else VARS)
-                if holder is not None:
-                    return {key: self._dataset(holder, key) for key in holder}
-        return no_datasets
+    def datasets(self, path: str) -> dict[str, StoredArray]:
+        """Return the arrays of a layer by number, for `read`; an empty dict if the layer is missing."""
+        for group in (path, path.replace("layers", "_layer_checkpoint_dependencies")):  # used before Keras 2.14
+            holder = f"{group}/{VARS}" if group else VARS
+            if (found := self._group(holder)) is not None:
+                return {key: self.dataset_at(f"{holder}/{key}") for key in found["members"]}
+        return {}
 
-    def dataset_at(self, path: str) -> Any:
-        """Return the dataset at a path, for `read`.
+    def dataset_at(self, path: str) -> StoredArray:
+        """Return the array at a path, for `read`.
 
         Raises:  CheckpointError if there is none
         """
         parent, _, key = path.rpartition("/")
-        with self._errors():
-            group = self._group(parent) if parent else self._file
-            if group is None or key not in group:
-                raise CheckpointError(f"{self.name} has no {path!r:.200}")
-            return self._dataset(group, key)
+        group = self._group(parent)
+        if group is None or key not in group["members"]:
+            raise CheckpointError(f"{self.name} has no {path!r:.200}")
+        self._require(path, group["members"][key], "array")
+        found = self._arrays[path]
+        if "problem" in found:
+            raise CheckpointError(f"{self.name}: /{path:.200} {found['problem']}")
+        return StoredArray(f"/{path}", tuple(found["shape"]), found["dtype"], found["number"], found["place"])
 
     def names_at(self, path: str, attribute: str) -> list[str] | None:
         """Return the strings of a group's attribute; None if the group or the attribute is missing."""
-        with self._errors():
-            group = self._group(path) if path else self._file
-            if group is None or attribute not in group.attrs:
-                return None
-            return [name.decode() if isinstance(name, bytes) else str(name) for name in group.attrs[attribute]]
+        group = self._group(path)
+        value = None if group is None else group["attributes"].get(attribute)
+        if isinstance(value, str):
+            raise CheckpointError(f"{self.name}: {attribute} of {path!r:.200} is not a list")
+        return value
+
+    def text_at(self, attribute: str) -> str | None:
+        """Return an attribute of the file; None if it is missing."""
+        value = self._groups[""]["attributes"].get(attribute)
+        return value if value is None or isinstance(value, str) else str(value)
 
     def paths(self) -> list[str]:
-        """Return the paths of all datasets."""
-        names: list[Any] = []  # bytes for a name that is not valid text
-        with self._errors():
-            kind = self._h5py.Dataset
-            self._file.visititems(lambda name, item: names.append(name) if isinstance(item, kind) else None)
-        return [name if isinstance(name, str) else name.decode(errors="replace") for name in names]
+        """Return the paths of all arrays."""
+        return [*self._arrays]
 
     def stored_bytes(self) -> int:
         """Return the number of bytes in which the arrays are stored."""
-        total = 0
-        with self._errors():
-            for name in self.paths():
-                total += int(self._file[name].id.get_storage_size())
-        return total
+        return min(len(self._data), sum(found["bytes"] for found in self._arrays.values()))
 
-    def read(self, dataset: Any) -> Tensor:
-        """Return the values of a dataset."""
-        with self._errors():
-            if dataset.attrs.get("dtype") == BFLOAT16:
-                return wrap(np.asarray(dataset[()]).view(dtypes.bfloat16.storage))
-            return wrap(np.asarray(dataset[()]))
+    def read(self, array: StoredArray) -> Tensor:
+        """Return the values of an array."""
+        is_bfloat16 = array.dtype == BFLOAT16
+        dtype = dtypes.bfloat16.storage if is_bfloat16 else np.dtype(array.dtype)
+        size = array.size * dtype.itemsize
+        if array.place is None:
+            with self._errors():
+                raw = self._tree.read(array.number)
+            dtype = dtype.newbyteorder("<")
+        else:
+            raw = self._data[array.place : array.place + size].copy()
+        if len(raw) != size:
+            raise CheckpointError(f"{self.name}: {array.name:.200} has {len(raw)} of {size} bytes")
+        values = raw.view(dtype).reshape(array.shape)
+        return wrap(values.astype(dtype.newbyteorder("="), copy=False))
 
     def _group(self, path: str) -> Any:
-        """Return the group at a path, None if it is missing; each step is checked so that no link is followed."""
-        current = self._file
-        for part in path.split("/"):
-            if part not in current:
+        """Return the group at a path, None if it is missing."""
+        current, parts = "", path.split("/") if path else []
+        for index, part in enumerate(parts):
+            kind = self._groups[current]["members"].get(part)
+            if kind is None:
                 return None
-            self._check_link(current, part)
-            current = current[part]
-            if not isinstance(current, self._h5py.Group):
-                raise CheckpointError(f"{self.name}: {path!r:.200} is not a group")
-        return current
+            current = "/".join(parts[: index + 1])
+            self._require(current, kind, "group")
+        return self._groups[current]
 
-    def _dataset(self, group: Any, key: str) -> Any:
-        where = f"{self.name}: {group.name}/{key}"
-        self._check_link(group, key)
-        dataset = group[key]
-        if not isinstance(dataset, self._h5py.Dataset):
-            raise CheckpointError(f"{where:.300} is not an array")
-        if dataset.external or dataset.is_virtual:
-            raise CheckpointError(f"{where:.300} is stored in another file, which is not supported")
-        is_bfloat16 = dataset.attrs.get("dtype") == BFLOAT16 and dataset.dtype.itemsize == 2
-        if dataset.dtype.kind not in KINDS and not (is_bfloat16 and dataset.dtype.kind == "V"):
-            raise CheckpointError(f"{where:.300} has dtype {dataset.dtype}, which is not numeric")
-        size, stored = math.prod(dataset.shape) * dataset.dtype.itemsize, dataset.id.get_storage_size()
-        if size > MAX_EXPANSION * stored + FREE_BYTES:
-            raise CheckpointError(f"{where:.300}: {stored} bytes would expand to {size}")
-        return dataset
-
-    def _check_link(self, group: Any, key: str) -> None:
-        if group.get(key, getclass=True, getlink=True) is not self._h5py.HardLink:
-            raise CheckpointError(f"{self.name}: {group.name}/{key:.200} is a link, which is not supported")
+    def _require(self, path: str, kind: str, wanted: str) -> None:
+        if kind == "link":
+            raise CheckpointError(f"{self.name}: /{path:.200} is a link, which is not supported")
+        if kind != wanted:
+            raise CheckpointError(f"{self.name}: /{path:.200} is not {'a group' if wanted == 'group' else 'an array'}")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Convert the errors that h5py raises for damaged files into CheckpointErrors that name the file."""
         try:
             yield
-        except CheckpointError:
+        except (CheckpointError, WorkerError):
             raise
         except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise CheckpointError(
                 f"{self.name} is damaged or not an HDF5 file: {error}", hint="download or save it again"
             ) from error
+
+
+def _tree_here(data: Bytes, name: str) -> Hdf5Tree:
+    require_heaps(data, name)
+    return Hdf5Tree(ByteFile(data), len(data))
 
 
 def encode_weights(entries: Iterable[Entry], what: str) -> bytes:
@@ -168,11 +185,12 @@ def encode_weights(entries: Iterable[Entry], what: str) -> bytes:
             if name:
                 group.attrs["name"] = name
             for index, array in enumerate(arrays):
-                _write(group, str(index), array)
+                write_array(group, str(index), array)
     return buffer.getvalue()
 
 
-def _write(group: Any, key: str, array: Array | Tensor) -> None:
+def write_array(group: Any, key: str, array: Array | Tensor) -> None:
+    """Write an array or a tensor to a group of h5py."""
     if isinstance(array, Tensor) and array.dtype is dtypes.bfloat16:
         dataset = group.create_dataset(key, data=array.detach().cpu().array.view("V2"))
         dataset.attrs["dtype"] = BFLOAT16

@@ -3,7 +3,8 @@
     the number of steps, the learning rate unless it follows a schedule, the moving averages of the weights, the
     accumulated gradients, and the algorithm's state of each weight, such as the two moments of Adam
 
-For a LossScaleOptimizer, its own steps and rate, its counter and its scale precede the inner optimizer's state.
+For a LossScaleOptimizer, its own steps and rate, its counter and its scale precede the inner optimizer's state. Before
+the first step, Keras stores the steps and the rates alone.
 
 Source:  keras/src/optimizers/base_optimizer.py of Keras 3.15, and `build` of each optimizer
 """
@@ -76,6 +77,9 @@ def restore(optimizer: Any, weights: Sequence[Tensor], saved: Sequence[Tensor], 
     Raises:  CheckpointError for another number of arrays, or other shapes; then nothing changes
     """
     expected = arrays(optimizer, weights)
+    if len(saved) == _untrained_arrays(optimizer) < len(expected) and not saved[0].item():
+        _restore_rate(optimizer, saved[-1])
+        return
     if len(expected) != len(saved):
         raise CheckpointError(
             f"{name}: the file has {len(saved)} optimizer arrays, {type(optimizer).__name__} has {len(expected)}",
@@ -89,6 +93,22 @@ def restore(optimizer: Any, weights: Sequence[Tensor], saved: Sequence[Tensor], 
     _restore(optimizer, weights, iter(saved))
 
 
+def _untrained_arrays(optimizer: Any) -> int:
+    """Return the number of arrays that Keras stores for an optimizer without a step: steps and rates."""
+    if isinstance(optimizer, LossScaleOptimizer):
+        return 2 + _untrained_arrays(optimizer.inner_optimizer)
+    return 1 if callable(optimizer.set_rate) else 2
+
+
+def _restore_rate(optimizer: Any, value: Tensor) -> None:
+    if isinstance(optimizer, LossScaleOptimizer):
+        _restore_rate(optimizer.inner_optimizer, value)
+    elif not callable(optimizer.set_rate):
+        rate = float(value)
+        if rate != float(np.float32(optimizer.set_rate)):  # an equal rate is kept, as the config has all its digits
+            optimizer.learning_rate = rate
+
+
 def _restore(optimizer: Any, weights: Sequence[Tensor], saved: Iterator[Tensor]) -> None:
     if isinstance(optimizer, LossScaleOptimizer):
         next(saved), next(saved)
@@ -97,9 +117,7 @@ def _restore(optimizer: Any, weights: Sequence[Tensor], saved: Iterator[Tensor])
         return
     optimizer.calls = int(next(saved))
     if not callable(optimizer.set_rate):
-        rate = float(next(saved))
-        if rate != float(np.float32(optimizer.set_rate)):  # an equal rate is kept, as the config has all its digits
-            optimizer.learning_rate = rate
+        _restore_rate(optimizer, next(saved))
     if optimizer.use_ema:
         optimizer.averages = {weight: _to_device(next(saved), weight) for weight in weights}
         if not optimizer.calls:

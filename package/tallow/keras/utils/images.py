@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import numpy as np
 import tallow as tl
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError, warn
-from tallow.io.images import pillow
+from tallow.io.atomic import atomic_write
+from tallow.io.images import decoded, pillow
+from tallow.io.regular import regular
 from tallow.keras import settings
 from tallow.keras.functions.images import resize
 
@@ -68,15 +71,30 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
 def save_img(
     path: Any, x: Any, data_format: str | None = None, file_format: str | None = None, scale: bool = True, **kwargs: Any
 ) -> None:
-    """Write an image in the format of the file extension, or `file_format`. `kwargs` are Pillow's options."""
-    if file_format is None and isinstance(path, str | os.PathLike):
-        file_format = os.path.splitext(os.fspath(path))[1][1:]
+    """Write an image in the format of the file extension, or `file_format`. `kwargs` are Pillow's options.
+
+    A file is replaced as a whole; after an error it is unchanged.
+
+    Args:    path: a path, or a file object, which needs `file_format`
+
+    Raises:  ArgumentError for an unknown extension; ShapeError, MissingPackageError; Pillow's errors; OSError
+    """
+    image, is_path = pillow("save_img"), isinstance(path, str | bytes | os.PathLike)
+    if file_format is None and is_path:
+        extension = os.path.splitext(os.fsdecode(path))[1].lower()
+        file_format = image.registered_extensions().get(extension)
+        if file_format is None:
+            raise ArgumentError(f"save_img: {os.fsdecode(path)} has an unknown extension", hint="pass file_format")
     file_format = "jpeg" if (file_format or "").lower() == "jpg" else file_format
     picture = array_to_img(x, data_format, scale)
     if picture.mode == "RGBA" and (file_format or "").lower() == "jpeg":
         warn("JPEG has no alpha channel; it is dropped")
         picture = picture.convert("RGB")
-    picture.save(path, format=file_format, **kwargs)
+    encoded = io.BytesIO() if is_path else path
+    picture.save(encoded, format=file_format, **kwargs)
+    if is_path:
+        with atomic_write(os.fsdecode(path)) as file:
+            file.write(encoded.getbuffer())
 
 
 def load_img(
@@ -95,7 +113,7 @@ def load_img(
         interpolation: "nearest", "bilinear", "bicubic", "hamming", "box" or "lanczos".
         keep_aspect_ratio: crop the image evenly on both sides before it is resized, instead of distorting it.
 
-    Raises:  ArgumentError, ArgumentTypeError, MissingPackageError; Pillow's error for a file that is not an image
+    Raises:  ArgumentError, ArgumentTypeError, MissingPackageError; OSError; ImageError as `tallow.io.images.read_image`
     """
     image = pillow("load_img")
     if color_mode not in MODES:
@@ -104,8 +122,10 @@ def load_img(
         raise ArgumentError(f"load_img: interpolation={interpolation!r}", hint=f"use {', '.join(FILTERS)}")
     if not isinstance(path, str | bytes | os.PathLike | io.BytesIO):
         raise ArgumentTypeError(f"load_img: path must be a path or an io.BytesIO, not {type(path).__name__}")
-    with image.open(path) as picture:
-        picture.load()
+    with ExitStack() as stack:
+        file = path if isinstance(path, io.BytesIO) else stack.enter_context(open(path, "rb", opener=regular))
+        name = "the image in memory" if isinstance(path, io.BytesIO) else os.fsdecode(path)
+        picture = stack.enter_context(decoded(file, name, "load_img"))
     modes = MODES[color_mode]
     picture = picture if picture.mode in modes else picture.convert(modes[0])
     if target_size is None or picture.size == tuple(target_size[::-1]):
